@@ -1,0 +1,75 @@
+"""What a rule yields, and nothing of how it is shown."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Literal
+
+import msgspec
+
+from opschema_cli.source.text import Edit, Span
+
+
+class Severity(str, Enum):
+    """How bad a finding is; ``--fail-on`` compares by rank."""
+
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+    @property
+    def rank(self) -> int:
+        """0 for info, 1 for warning, 2 for error."""
+        return ("info", "warning", "error").index(self.value)
+
+
+class Place(msgspec.Struct, frozen=True, array_like=True):
+    """A span in a file of the workspace; ``path`` is relative to its root, with ``/``."""
+
+    path: str
+    span: Span
+
+
+class Related(msgspec.Struct, frozen=True, array_like=True):
+    """The other side of a finding: a place, and what stands there."""
+
+    place: Place
+    message: str
+
+
+class FileEdit(msgspec.Struct, frozen=True, array_like=True):
+    """An edit and the file it belongs to."""
+
+    path: str
+    edit: Edit
+
+
+class Fix(msgspec.Struct, frozen=True, array_like=True):
+    """Edits that cure one diagnostic, over one or more files, applied together or not at all.
+
+    ``title`` is an imperative ("add `default: 1e-6`"). An unsafe fix says in ``why_unsafe`` what may change.
+    """
+
+    title: str
+    edits: tuple[FileEdit, ...]
+    safety: Literal["safe", "unsafe"] = "safe"
+    why_unsafe: str = ""
+
+
+class Diagnostic(msgspec.Struct, frozen=True, array_like=True):
+    """One finding.
+
+    A rule fills ``message``, ``place`` and, where it can, ``related``, ``fix`` and ``ops``; the runner
+    fills ``code``, ``name`` and ``severity`` from the rule and the settings. Findings of one rule with
+    the same place and message are one finding whose ``ops`` are joined, so a message about shared
+    code names no op.
+    """
+
+    message: str
+    place: Place
+    related: tuple[Related, ...] = ()
+    fix: Fix | None = None
+    ops: tuple[str, ...] = ()
+    code: str = ""
+    name: str = ""
+    severity: Severity = Severity.ERROR

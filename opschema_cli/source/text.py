@@ -1,0 +1,148 @@
+"""Text with places: spans, edits, and the decoding that keeps a file's bytes restorable.
+
+A span counts characters of the decoded text; lines and columns are derived late, for what is reported.
+"""
+
+from __future__ import annotations
+
+import bisect
+import codecs
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+_CODING = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+_NEWLINE = re.compile(r"\r\n|\r|\n")
+
+
+class Span(NamedTuple):
+    """A half-open range of characters in one file."""
+
+    start: int
+    end: int
+
+
+class Position(NamedTuple):
+    """A place for people: line and column, both from 1, in characters."""
+
+    line: int
+    column: int
+
+
+class Edit(NamedTuple):
+    """Replace the text of ``span`` by ``replacement``."""
+
+    span: Span
+    replacement: str
+
+
+class EditConflictError(ValueError):
+    """Two edits of one file overlap; applying both would lose one."""
+
+
+class DecodeError(ValueError):
+    """A file is not text in its declared encoding; ``offset`` counts bytes from 0."""
+
+    def __init__(self, reason: str, offset: int = 0) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.offset = offset
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file's text.
+
+    ``text`` never holds the byte order mark; ``encoding`` is the codec that turns it back into the
+    file's bytes (``utf-8-sig`` puts the mark back). Line ends are kept as they are.
+    """
+
+    path: str
+    text: str
+    encoding: str = "utf-8"
+    digest: str = field(default="", compare=False)
+
+    def encode(self, text: str | None = None) -> bytes:
+        """The bytes of ``text`` (default: this text) in the file's own encoding."""
+        return (self.text if text is None else text).encode(self.encoding)
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        return [0, *(match.end() for match in _NEWLINE.finditer(self.text))]
+
+    def position(self, offset: int) -> Position:
+        """Line and column of a character offset; past the end counts as the end."""
+        offset = max(0, min(offset, len(self.text)))
+        line = bisect.bisect_right(self._line_starts, offset)
+        return Position(line, offset - self._line_starts[line - 1] + 1)
+
+    def line_span(self, line: int) -> Span:
+        """The characters of line ``line`` (from 1), without its line end."""
+        starts = self._line_starts
+        start = starts[line - 1]
+        end = starts[line] if line < len(starts) else len(self.text)
+        return Span(start, start + len(self.text[start:end].rstrip("\r\n")))
+
+    def line_text(self, line: int) -> str:
+        """The text of line ``line`` (from 1), without its line end; empty past the end."""
+        if not 1 <= line <= len(self._line_starts):
+            return ""
+        start, end = self.line_span(line)
+        return self.text[start:end]
+
+    @property
+    def line_count(self) -> int:
+        """How many lines the file has; a final line end opens an empty last one."""
+        return len(self._line_starts)
+
+    @property
+    def newline(self) -> str:
+        """The line end the file uses first; ``\\n`` where it has none."""
+        match = _NEWLINE.search(self.text)
+        return match.group() if match else "\n"
+
+
+def decode(data: bytes, *, python: bool = False) -> tuple[str, str]:
+    """Decode a file's bytes to ``(text, encoding)``.
+
+    UTF-8 with or without a byte order mark; for Python files the PEP 263 cookie is obeyed.
+
+    Raises:
+        DecodeError: the bytes are binary, or not text in the declared encoding.
+    """
+    encoding = "utf-8"
+    if data.startswith(codecs.BOM_UTF8):
+        encoding = "utf-8-sig"
+    elif data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        encoding = "utf-16"
+    elif python:
+        for line in data.split(b"\n", 2)[:2]:
+            cookie = _CODING.match(line)
+            if cookie:
+                encoding = cookie.group(1).decode("ascii")
+                break
+    if encoding != "utf-16" and b"\0" in data:
+        raise DecodeError("it holds NUL bytes, so it is binary", data.index(b"\0"))
+    try:
+        return data.decode(encoding), encoding
+    except UnicodeDecodeError as error:
+        raise DecodeError(f"byte 0x{data[error.start]:02x} is not {encoding}", error.start) from None
+    except LookupError:
+        raise DecodeError(f"the encoding {encoding!r} is not known") from None
+
+
+def apply_edits(text: str, edits: Iterable[Edit]) -> str:
+    """``text`` with all edits applied, last to first; identical edits count once.
+
+    Raises:
+        EditConflictError: two edits overlap, or two insertions share one place.
+    """
+    ordered = sorted(set(edits))
+    for before, after in zip(ordered, ordered[1:], strict=False):
+        if after.span.start < before.span.end or after.span.start == before.span.start:
+            raise EditConflictError(f"edits of {before.span} and {after.span} overlap")
+    for span, replacement in reversed(ordered):
+        text = text[: span.start] + replacement + text[span.end :]
+    return text

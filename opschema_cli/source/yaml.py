@@ -1,0 +1,368 @@
+"""YAML as a tree that knows its places.
+
+Composed from libyaml's events (ruamel.yaml's C parser), never constructed into objects: unsafe tags
+stay text. Scalars are read as YAML 1.1, the way PyYAML's ``safe_load`` reads them. The editor lives in
+:mod:`opschema_cli.source.yaml_edit`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from opschema_cli.source.text import Source, Span
+
+MAX_DEPTH = 100
+"""Deepest nesting that is read; a manifest needs 6."""
+
+MAX_NODES = 2_000_000
+"""Most nodes that are built from one file, and most values that its aliases may expand to."""
+
+Data: TypeAlias = "None | bool | int | float | str | list[Data] | dict[Data, Data]"
+
+
+class YamlSyntaxError(ValueError):
+    """The text is not YAML that opschema reads; ``span`` is the place."""
+
+    def __init__(self, reason: str, span: Span) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.span = span
+
+
+class Node(msgspec.Struct, array_like=True):
+    """One node.
+
+    ``start`` and ``end`` bound what is written: for a block collection up to the end of its last value,
+    without the blank lines and comments behind it; tag and anchor lie inside. ``value`` is a scalar's
+    text, or an alias's anchor. ``items`` are a sequence's items, or a mapping's keys and values in turn.
+    ``style`` is the quote or block indicator of a scalar (empty for a plain one), ``flow`` or ``block``.
+    """
+
+    kind: Literal["scalar", "mapping", "sequence", "alias"]
+    start: int
+    end: int
+    value: str = ""
+    style: str = ""
+    tag: str = ""
+    anchor: str = ""
+    items: list[Node] = []
+
+    @property
+    def span(self) -> Span:
+        """Where the node is written."""
+        return Span(self.start, self.end)
+
+    @property
+    def is_mapping(self) -> bool:
+        """Whether this is a mapping."""
+        return self.kind == "mapping"
+
+    @property
+    def is_sequence(self) -> bool:
+        """Whether this is a sequence."""
+        return self.kind == "sequence"
+
+    def pairs(self) -> Iterator[tuple[Node, Node]]:
+        """Keys and values of a mapping, in the order of the text; nothing for other kinds."""
+        if self.kind == "mapping":
+            yield from zip(self.items[::2], self.items[1::2], strict=True)
+
+    def pair(self, key: str) -> tuple[Node, Node] | None:
+        """The key and value nodes of ``key``; of a repeated key the last, as the reader takes it."""
+        found = None
+        for key_node, value in self.pairs():
+            if key_node.kind == "scalar" and key_node.value == key:
+                found = (key_node, value)
+        return found
+
+    def get(self, *path: str | int) -> Node | None:
+        """The node at ``path`` of keys and indexes, or None. Aliases are not followed."""
+        node: Node | None = self
+        for step in path:
+            if node is None:
+                return None
+            if isinstance(step, str):
+                pair = node.pair(step)
+                node = pair[1] if pair else None
+            elif node.kind == "sequence" and -len(node.items) <= step < len(node.items):
+                node = node.items[step]
+            else:
+                node = None
+        return node
+
+
+class Document(msgspec.Struct, array_like=True):
+    """One YAML file: its root node (None when empty) and its anchors."""
+
+    root: Node | None
+    anchors: dict[str, Node]
+
+    def follow(self, node: Node) -> Node:
+        """The node itself, or the one its alias points to."""
+        return self.anchors[node.value] if node.kind == "alias" else node
+
+    def data(self, node: Node | None = None) -> Data:
+        """Plain data of ``node`` (default: the root), as PyYAML's ``safe_load`` gives it.
+
+        Raises:
+            YamlSyntaxError: aliases expand past :data:`MAX_NODES` values, or into themselves.
+        """
+        top = node if node is not None else self.root
+        return _Constructor(self).build(top) if top is not None else None
+
+
+class _Constructor:
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.budget = MAX_NODES
+        self.open: list[str] = []
+
+    def build(self, node: Node) -> Data:
+        self.budget -= 1
+        if self.budget < 0:
+            raise YamlSyntaxError(f"its aliases expand to more than {MAX_NODES:,} values", node.span)
+        if node.kind == "scalar":
+            return scalar_value(node)
+        if node.kind == "sequence":
+            return [self.build(item) for item in node.items]
+        if node.kind == "alias":
+            if node.value in self.open or len(self.open) > MAX_DEPTH:
+                raise YamlSyntaxError(f"the alias `*{node.value}` contains itself", node.span)
+            self.open.append(node.value)
+            result = self.build(self.document.anchors[node.value])
+            self.open.pop()
+            return result
+        return self._mapping(node)
+
+    def _mapping(self, node: Node) -> dict[Data, Data]:
+        merged: dict[Data, Data] = {}
+        own: dict[Data, Data] = {}
+        for key_node, value_node in node.pairs():
+            if key_node.kind == "scalar" and key_node.value == "<<" and not key_node.style:
+                sources = self.build(value_node)
+                for source in sources if isinstance(sources, list) else [sources]:
+                    if isinstance(source, dict):
+                        merged = {**source, **merged}
+                continue
+            key = self.build(key_node)
+            own[_hashable(key)] = self.build(value_node)
+        return {**merged, **own}
+
+
+def _hashable(key: Data) -> Data:
+    return repr(key) if isinstance(key, list | dict) else key
+
+
+# The implicit resolvers of PyYAML 6.0.3, resolver.py; a test compares the results.
+_BOOL = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
+_BOOL_SPELLING = re.compile(
+    r"yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF", re.ASCII
+)
+_NULL = {"", "~", "null", "Null", "NULL"}
+_INT = re.compile(
+    r"[-+]?(?:0b[0-1_]+|0[0-7_]+|0|[1-9][0-9_]*|0x[0-9a-fA-F_]+|[1-9][0-9_]*(?::[0-5]?[0-9])+)", re.ASCII
+)
+_FLOAT = re.compile(
+    r"[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?"
+    r"|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+\.[0-9_]*|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
+    re.ASCII,
+)
+TIMESTAMP = re.compile(
+    r"\d{4}-\d\d-\d\d|\d{4}-\d\d?-\d\d?(?:[Tt]|[ \t]+)\d\d?:\d\d:\d\d(?:\.\d*)?"
+    r"(?:[ \t]*(?:Z|[-+]\d\d?(?::\d\d)?))?",
+    re.ASCII,
+)
+
+
+def scalar_value(node: Node) -> None | bool | int | float | str:
+    """The value of a scalar under YAML 1.1; dates and tagged scalars stay text."""
+    if node.style:
+        return node.value
+    if node.tag and node.tag != "!":
+        return _tagged(node)
+    return plain_value(node.value)
+
+
+def _tagged(node: Node) -> None | bool | int | float | str:
+    if node.tag in {"tag:yaml.org,2002:int", "tag:yaml.org,2002:float", "tag:yaml.org,2002:bool"}:
+        return plain_value(node.value)
+    return None if node.tag == "tag:yaml.org,2002:null" else node.value
+
+
+def plain_value(text: str) -> None | bool | int | float | str:
+    """The value of a plain scalar's text under YAML 1.1."""
+    if text in _NULL:
+        return None
+    if _BOOL_SPELLING.fullmatch(text):
+        return _BOOL[text.lower()]
+    if _INT.fullmatch(text):
+        try:
+            return _integer(text.replace("_", ""))
+        except ValueError:
+            return text
+    if _FLOAT.fullmatch(text):
+        return _float(text.replace("_", "").lower())
+    return text
+
+
+def _integer(text: str) -> int:
+    sign, digits = (-1, text[1:]) if text[0] == "-" else (1, text.lstrip("+"))
+    if ":" in digits:
+        return sign * int(_sexagesimal(digits))
+    if len(digits) > 4000:
+        raise ValueError(text)
+    if digits.startswith("0b"):
+        return sign * int(digits[2:], 2)
+    if digits.startswith("0x"):
+        return sign * int(digits[2:], 16)
+    return sign * int(digits, 8 if len(digits) > 1 and digits[0] == "0" else 10)
+
+
+def _float(text: str) -> float:
+    sign, digits = (-1.0, text[1:]) if text[0] == "-" else (1.0, text.lstrip("+"))
+    if digits in {".inf", ".nan"}:
+        return sign * float(digits[1:])
+    return sign * (_sexagesimal(digits) if ":" in digits else float(digits))
+
+
+def _sexagesimal(digits: str) -> float:
+    value = 0.0
+    for part in digits.split(":"):
+        value = value * 60 + float(part)
+    return value
+
+
+class YamlFile:
+    """A parsed YAML file: its source, its tree, and its data."""
+
+    def __init__(self, source: Source, document: Document) -> None:
+        self.source = source
+        self.document = document
+
+    @property
+    def path(self) -> str:
+        """The file's path, relative to the workspace."""
+        return self.source.path
+
+    @property
+    def root(self) -> Node | None:
+        """The root node; None for an empty file."""
+        return self.document.root
+
+    @cached_property
+    def data(self) -> Data:
+        """The file's data, as its readers load it."""
+        return self.document.data()
+
+
+class _Frame:
+    __slots__ = ("node", "pending_key")
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+
+
+def compose(text: str) -> Document:
+    """The tree of the first document in ``text``.
+
+    Raises:
+        YamlSyntaxError: the text is not YAML, nests deeper than :data:`MAX_DEPTH`, holds more than one
+            document, more than :data:`MAX_NODES` nodes, or an alias without anchor.
+    """
+    from _ruamel_yaml import CParser
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    parser = CParser(text)
+    try:
+        return _Composer(parser, text).compose()
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        at = min(mark.index, len(text)) if mark is not None else 0
+        raise YamlSyntaxError(" ".join(filter(None, (error.problem, error.context))), Span(at, at)) from None
+    except YAMLError as error:
+        at = getattr(error, "position", 0) or 0
+        raise YamlSyntaxError(str(error).partition("\n")[0], Span(at, at)) from None
+
+
+class _Composer:
+    """Builds the tree with a stack of its own: libyaml's composer recurses until the process dies."""
+
+    def __init__(self, parser: object, text: str) -> None:
+        self.parser = parser
+        self.text = text
+        self.anchors: dict[str, Node] = {}
+        self.stack: list[Node] = []
+        self.root: Node | None = None
+        self.documents = 0
+        self.nodes = 0
+
+    def compose(self) -> Document:
+        from ruamel.yaml import events as e
+
+        step = self.parser.get_event  # type: ignore[attr-defined]
+        while True:
+            event = step()
+            kind = type(event)
+            if kind is e.ScalarEvent:
+                # libyaml's end mark of a plain scalar is exact; of a block scalar it is the next token.
+                end = event.end_mark.index
+                style = event.style or ""
+                if style in "|>" and style:
+                    end = self._trim(end)
+                self._add(Node("scalar", event.start_mark.index, end, event.value, style, event.tag or ""), event)
+            elif kind is e.MappingStartEvent or kind is e.SequenceStartEvent:
+                name: Literal["mapping", "sequence"] = "mapping" if kind is e.MappingStartEvent else "sequence"
+                style = "flow" if event.flow_style else "block"
+                node = Node(name, event.start_mark.index, event.end_mark.index, "", style, event.tag or "", "", [])
+                self._add(node, event)
+                self.stack.append(node)
+                if len(self.stack) > MAX_DEPTH:
+                    raise YamlSyntaxError(f"it nests deeper than {MAX_DEPTH} levels", node.span)
+            elif kind is e.MappingEndEvent or kind is e.SequenceEndEvent:
+                node = self.stack.pop()
+                node.end = event.end_mark.index if node.style == "flow" else self._block_end(node)
+            elif kind is e.AliasEvent:
+                if event.anchor not in self.anchors:
+                    span = Span(event.start_mark.index, event.end_mark.index)
+                    raise YamlSyntaxError(f"the alias `*{event.anchor}` has no anchor above it", span)
+                self._add(Node("alias", event.start_mark.index, event.end_mark.index, event.anchor), None)
+            elif kind is e.DocumentStartEvent:
+                self.documents += 1
+                if self.documents > 1:
+                    span = Span(event.start_mark.index, event.end_mark.index)
+                    raise YamlSyntaxError("a second document starts here; a schema file holds one", span)
+            elif kind is e.StreamEndEvent:
+                return Document(self.root, self.anchors)
+
+    def _add(self, node: Node, event: object) -> None:
+        self.nodes += 1
+        if self.nodes > MAX_NODES:
+            raise YamlSyntaxError(f"it holds more than {MAX_NODES:,} nodes", node.span)
+        anchor = getattr(event, "anchor", None)
+        if anchor:
+            node.anchor = anchor
+            self.anchors[anchor] = node
+        if self.stack:
+            self.stack[-1].items.append(node)
+        elif self.root is None:
+            self.root = node
+
+    def _block_end(self, node: Node) -> int:
+        return max(node.start, node.items[-1].end) if node.items else node.start
+
+    def _trim(self, end: int) -> int:
+        return len(self.text[:end].rstrip(" \t\r\n")) if end else end
+
+
+def parse(source: Source) -> YamlFile:
+    """Parse one YAML file.
+
+    Raises:
+        YamlSyntaxError: see :func:`compose`.
+    """
+    return YamlFile(source, compose(source.text))
