@@ -59,8 +59,9 @@ class Fix(msgspec.Struct, frozen=True, array_like=True):
 class Diagnostic(msgspec.Struct, frozen=True, array_like=True):
     """One finding.
 
-    A rule fills ``message``, ``place`` and, where it can, ``related``, ``fix`` and ``ops``; the runner
-    fills ``code``, ``name`` and ``severity`` from the rule and the settings. Findings of one rule with
+    A rule fills ``message``, ``place`` and, where it can, ``related``, ``fix`` and ``ops``, and ``severity`` where one
+    finding counts less than the rule's others; the runner fills ``code`` and ``name``, and takes the lower of both
+    severities unless config sets one. Findings of one rule with
     the same place and message are one finding whose ``ops`` are joined, so a message about shared
     code names no op.
     """

@@ -144,10 +144,12 @@ class _Constructor:
         own: dict[Data, Data] = {}
         for key_node, value_node in node.pairs():
             if key_node.kind == "scalar" and key_node.value == "<<" and not key_node.style:
+                here: dict[Data, Data] = {}
                 sources = self.build(value_node)
                 for source in sources if isinstance(sources, list) else [sources]:
                     if isinstance(source, dict):
-                        merged = {**source, **merged}
+                        here = {**source, **here}
+                merged.update(here)
                 continue
             key = self.build(key_node)
             own[_hashable(key)] = self.build(value_node)
@@ -181,16 +183,17 @@ TIMESTAMP = re.compile(
 
 def scalar_value(node: Node) -> None | bool | int | float | str:
     """The value of a scalar under YAML 1.1; dates and tagged scalars stay text."""
-    if node.style:
-        return node.value
     if node.tag and node.tag != "!":
         return _tagged(node)
-    return plain_value(node.value)
+    return node.value if node.style else plain_value(node.value)
 
 
 def _tagged(node: Node) -> None | bool | int | float | str:
+    value = plain_value(node.value)
+    if node.tag == "tag:yaml.org,2002:float" and type(value) is int:
+        return float(value)
     if node.tag in {"tag:yaml.org,2002:int", "tag:yaml.org,2002:float", "tag:yaml.org,2002:bool"}:
-        return plain_value(node.value)
+        return value
     return None if node.tag == "tag:yaml.org,2002:null" else node.value
 
 
@@ -213,7 +216,10 @@ def plain_value(text: str) -> None | bool | int | float | str:
 def _integer(text: str) -> int:
     sign, digits = (-1, text[1:]) if text[0] == "-" else (1, text.lstrip("+"))
     if ":" in digits:
-        return sign * int(_sexagesimal(digits))
+        value = 0
+        for part in digits.split(":"):
+            value = value * 60 + int(part)
+        return sign * value
     if len(digits) > 4000:
         raise ValueError(text)
     if digits.startswith("0b"):
@@ -272,7 +278,7 @@ def compose(text: str) -> Document:
 
     Raises:
         YamlSyntaxError: the text is not YAML, nests deeper than :data:`MAX_DEPTH`, holds more than one
-            document, more than :data:`MAX_NODES` nodes, or an alias without anchor.
+            document, more than :data:`MAX_NODES` nodes, an alias without anchor, or an anchor twice.
     """
     from _ruamel_yaml import CParser
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
@@ -309,12 +315,10 @@ class _Composer:
             event = step()
             kind = type(event)
             if kind is e.ScalarEvent:
-                # libyaml's end mark of a plain scalar is exact; of a block scalar it is the next token.
-                end = event.end_mark.index
-                style = event.style or ""
-                if style in "|>" and style:
-                    end = self._trim(end)
-                self._add(Node("scalar", event.start_mark.index, end, event.value, style, event.tag or ""), event)
+                start, end, style = event.start_mark.index, event.end_mark.index, event.style or ""
+                if style in {"|", ">"}:
+                    end = self._block_scalar_end(start, end, event.value)
+                self._add(Node("scalar", start, end, event.value, style, event.tag or ""), event)
             elif kind is e.MappingStartEvent or kind is e.SequenceStartEvent:
                 name: Literal["mapping", "sequence"] = "mapping" if kind is e.MappingStartEvent else "sequence"
                 style = "flow" if event.flow_style else "block"
@@ -325,7 +329,7 @@ class _Composer:
                     raise YamlSyntaxError(f"it nests deeper than {MAX_DEPTH} levels", node.span)
             elif kind is e.MappingEndEvent or kind is e.SequenceEndEvent:
                 node = self.stack.pop()
-                node.end = event.end_mark.index if node.style == "flow" else self._block_end(node)
+                node.end = self._collection_end(node, event)
             elif kind is e.AliasEvent:
                 if event.anchor not in self.anchors:
                     span = Span(event.start_mark.index, event.end_mark.index)
@@ -345,6 +349,8 @@ class _Composer:
             raise YamlSyntaxError(f"it holds more than {MAX_NODES:,} nodes", node.span)
         anchor = getattr(event, "anchor", None)
         if anchor:
+            if anchor in self.anchors:
+                raise YamlSyntaxError(f"the anchor `&{anchor}` is set twice", node.span)
             node.anchor = anchor
             self.anchors[anchor] = node
         if self.stack:
@@ -352,11 +358,20 @@ class _Composer:
         elif self.root is None:
             self.root = node
 
-    def _block_end(self, node: Node) -> int:
+    def _collection_end(self, node: Node, event: object) -> int:
+        start, end = event.start_mark.index, event.end_mark.index  # type: ignore[attr-defined]
+        if node.style == "flow" and start < end:  # a closing bracket; without one the mark is the next token's
+            return int(end)
         return max(node.start, node.items[-1].end) if node.items else node.start
 
-    def _trim(self, end: int) -> int:
-        return len(self.text[:end].rstrip(" \t\r\n")) if end else end
+    def _block_scalar_end(self, start: int, end: int, value: str) -> int:
+        """The end of a block scalar's text, whose end mark lies behind its last line and all blank ones."""
+        written = self.text[start:end]
+        header = written.partition("\n")[0].partition("#")[0]
+        if "+" in header:  # the blank lines are text
+            return end - len(written) + len(re.sub(r"(?:\r\n|\r|\n)\Z", "", written))
+        kept = "\r\n" if value.rstrip("\n").endswith((" ", "\t")) else " \t\r\n"
+        return start + len(written.rstrip(kept))
 
 
 def parse(source: Source) -> YamlFile:

@@ -1,0 +1,110 @@
+"""The baseline: findings that a repository has accepted for now, so that only new ones count.
+
+An entry is keyed by rule, file and the text of its line, not by the line's number, so edits elsewhere do not wake it up.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import msgspec
+
+from opschema_cli.errors import OpschemaError
+from opschema_cli.lint.builtin import STALE
+from opschema_cli.lint.diagnostic import Diagnostic, Place
+from opschema_cli.source.text import Source, Span
+
+DEFAULT_NAME = ".opschema-baseline.json"
+
+Key = tuple[str, str, str]
+
+
+class BaselineEntry(msgspec.Struct, frozen=True):
+    """``count`` findings of one rule on lines of one text in one file."""
+
+    code: str
+    path: str
+    line: str
+    count: int = 1
+
+    @property
+    def key(self) -> Key:
+        """What it is matched by."""
+        return self.code, self.path, self.line
+
+
+class BaselineFile(msgspec.Struct, frozen=True):
+    """The file's content."""
+
+    version: int
+    findings: list[BaselineEntry]
+
+
+def finding_key(diagnostic: Diagnostic, source: Source | None) -> Key:
+    """The key of a finding: its code, its file, and a digest of its line's text with white space folded."""
+    text = ""
+    if source is not None:
+        text = " ".join(source.line_text(source.position(diagnostic.place.span.start).line).split())
+    digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
+    return diagnostic.code, diagnostic.place.path, digest
+
+
+def read_baseline(path: Path) -> BaselineFile:
+    """The baseline at ``path``.
+
+    Raises:
+        OpschemaError: it cannot be read, or is not a baseline of this version.
+    """
+    try:
+        found = msgspec.json.decode(path.read_bytes(), type=BaselineFile)
+    except FileNotFoundError:
+        raise OpschemaError(f"{path}: no baseline; `opschema baseline` writes one") from None
+    except (OSError, msgspec.DecodeError) as error:
+        raise OpschemaError(f"{path}: not a baseline: {error}") from None
+    if found.version != 1:
+        raise OpschemaError(f"{path}: baseline version {found.version} is not known; write it anew")
+    return found
+
+
+def render_baseline(diagnostics: Iterable[Diagnostic], source_of: Callable[[str], Source | None]) -> str:
+    """The baseline that accepts these findings: one line each, sorted, so that diffs are small."""
+    counts = Counter(finding_key(item, source_of(item.place.path)) for item in diagnostics)
+    lines = [
+        json.dumps({"code": code, "path": path, "line": line, "count": count}, ensure_ascii=False)
+        for (code, path, line), count in sorted(counts.items(), key=lambda pair: (pair[0][1], pair[0][0], pair[0][2]))
+    ]
+    body = ",\n".join(f"  {line}" for line in lines)
+    return '{"version": 1, "findings": [\n' + body + ("\n" if lines else "") + "]}\n"
+
+
+def apply_baseline(
+    diagnostics: Iterable[Diagnostic], baseline: BaselineFile, source_of: Callable[[str], Source | None]
+) -> tuple[list[Diagnostic], int, list[BaselineEntry]]:
+    """The findings that the baseline does not hold, how many it holds, and its entries that match nothing."""
+    left = Counter({entry.key: entry.count for entry in baseline.findings})
+    kept: list[Diagnostic] = []
+    held = 0
+    for diagnostic in diagnostics:
+        key = finding_key(diagnostic, source_of(diagnostic.place.path))
+        if left[key] > 0:
+            left[key] -= 1
+            held += 1
+        else:
+            kept.append(diagnostic)
+    return kept, held, [entry for entry in baseline.findings if left[entry.key] > 0]
+
+
+def stale_findings(stale: Iterable[BaselineEntry], path: str, text: str) -> list[Diagnostic]:
+    """A diagnostic at the line of each stale entry of the baseline file at ``path``."""
+    found: list[Diagnostic] = []
+    for entry in stale:
+        start = max(0, text.find(f'"line": "{entry.line}"'))
+        line_start = text.rfind("\n", 0, start) + 1
+        line_end = text.find("\n", start)
+        message = f"{entry.code} in {entry.path} is fixed; write the baseline anew with `opschema baseline`"
+        found.append(Diagnostic(message, Place(path, Span(line_start, max(line_start, line_end))), code=STALE.code))
+    return found

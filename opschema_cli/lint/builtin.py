@@ -1,0 +1,68 @@
+"""The findings that the engine itself makes: files that cannot be read, suppressions, its own failures."""
+
+from __future__ import annotations
+
+from opschema_cli.lint.diagnostic import Severity
+from opschema_cli.lint.rule import Rule
+
+UNREADABLE = Rule(
+    "OPS101",
+    "unreadable-file",
+    Severity.ERROR,
+    """A file of the schema cannot be read as text.
+
+It is missing, a broken link, binary, too large, not readable, or not in its declared encoding. Nothing in it was checked,
+so the run ends with exit code 2.""",
+)
+PYTHON_SYNTAX = Rule(
+    "OPS102",
+    "python-syntax",
+    Severity.ERROR,
+    """A Python file does not parse.
+
+What depends on it is answered *unresolved* and not reported.""",
+)
+YAML_SYNTAX = Rule(
+    "YML001",
+    "yaml-syntax",
+    Severity.ERROR,
+    """A schema file is not YAML, or not YAML that opschema reads.
+
+libyaml's own message is shown at its place. Nesting deeper than 100 levels, more than two million nodes and a second
+document in the file are refused. The file's other entries cannot be checked until it parses.""",
+)
+CRASHED = Rule(
+    "OPS900",
+    "rule-crashed",
+    Severity.ERROR,
+    """A rule raised an exception: a defect of opschema or of a plugin, not of the linted repository.
+
+The other rules ran. The run ends with exit code 3. Please report it with the message; until then, `--ignore` the rule.""",
+)
+UNUSED = Rule(
+    "SUP001",
+    "unused-suppression",
+    Severity.WARNING,
+    """A suppression that suppresses nothing.
+
+The finding it hid is gone, or it stands on the wrong line. Delete it. It is only judged when the rules it names ran.""",
+    fixable="safe",
+)
+UNKNOWN = Rule(
+    "SUP002",
+    "unknown-suppression",
+    Severity.WARNING,
+    """A suppression names no rule that opschema knows, or no rule at all.
+
+Write `# opschema: ignore[CODE] why`, with a code or a name that `opschema rules` lists.""",
+)
+STALE = Rule(
+    "SUP003",
+    "stale-baseline",
+    Severity.WARNING,
+    """The baseline lists a finding that is no longer there.
+
+Good news: write the baseline anew with `opschema baseline`, so that the finding cannot come back unseen.""",
+)
+
+BUILTIN_RULES = (UNREADABLE, PYTHON_SYNTAX, CRASHED, UNUSED, UNKNOWN, STALE, YAML_SYNTAX)

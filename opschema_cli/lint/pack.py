@@ -1,0 +1,111 @@
+"""What a pack is to the engine: how to detect and load one kind of op schema repository, and its rules."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import msgspec
+
+from opschema_cli.lint.rule import Rule, RuleError
+from opschema_cli.project import Project
+from opschema_cli.source.text import Span
+
+
+@dataclass(frozen=True)
+class Entry:
+    """The stretch of a file that declares one op; a suppression on the line of ``key`` covers all of ``span``."""
+
+    path: str
+    key: Span
+    span: Span
+
+
+@dataclass
+class Loaded:
+    """What a pack found in a project.
+
+    ``subjects`` go to the rules of their types, in this order; ``ops`` counts operators, ``files`` are the schema files;
+    ``show`` lists names that ``opschema show`` knows.
+    """
+
+    subjects: list[object] = field(default_factory=list)
+    ops: int = 0
+    files: list[str] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
+
+
+class NoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A pack without options of its own."""
+
+
+@dataclass(frozen=True)
+class ShowRow:
+    """One argument of ``opschema show``: what the declaration and the implementation say of it."""
+
+    slot: str
+    declared: str
+    implemented: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One operator for ``opschema show``: title, the places of both sides, and the rows."""
+
+    title: str
+    places: Sequence[tuple[str, str]]
+    rows: Sequence[ShowRow]
+
+
+def _nothing_shown(project: Project, options: Any, name: str) -> Shown | Sequence[str]:
+    return ()
+
+
+def _no_example(fences: Sequence[tuple[str, str]]) -> dict[str, str]:
+    raise NotImplementedError("this pack's rules have no examples")
+
+
+@dataclass(frozen=True)
+class Pack:
+    """One kind of op schema repository.
+
+    ``detect`` is cheap and reads little; ``load`` turns files into subjects; ``example`` builds a workspace from the
+    fences of a rule's example; ``show`` returns an operator, or the known names closest to a wrong one.
+    """
+
+    name: str
+    summary: str
+    detect: Callable[[Project, Any], bool]
+    load: Callable[[Project, Any], Loaded]
+    rules: tuple[Rule, ...]
+    options: type[Any] = NoOptions
+    example: Callable[[Sequence[tuple[str, str]]], dict[str, str]] = _no_example
+    show: Callable[[Project, Any, str], Shown | Sequence[str]] = _nothing_shown
+
+
+def collect_rules(package: ModuleType) -> tuple[Rule, ...]:
+    """The rules of every module of a package, by code.
+
+    Raises:
+        RuleError: two rules share a code or a name.
+    """
+    found: dict[str, Rule] = {}
+    for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda info: info.name):
+        module = import_module(f"{package.__name__}.{info.name}")
+        for item in _rules_of(module):
+            if item.code in found or any(item.name == other.name for other in found.values()):
+                raise RuleError(f"rule {item.code} {item.name}: its code or name is taken")
+            found[item.code] = item
+    return tuple(found[code] for code in sorted(found))
+
+
+def _rules_of(module: ModuleType) -> Iterable[Rule]:
+    for value in vars(module).values():
+        record = getattr(value, "__rule__", None)
+        if isinstance(record, Rule) and value.__module__ == module.__name__:
+            yield record

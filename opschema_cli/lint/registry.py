@@ -1,0 +1,117 @@
+"""Finds the packs (entry points, and plugins that config names) and answers for rule codes and names."""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from opschema_cli.errors import OpschemaError
+from opschema_cli.lint.builtin import BUILTIN_RULES
+from opschema_cli.lint.pack import Pack
+from opschema_cli.lint.rule import Rule
+
+GROUP = "opschema.packs"
+
+
+@dataclass(frozen=True)
+class Registry:
+    """The packs of this run and all their rules."""
+
+    packs: Sequence[Pack]
+
+    @cached_property
+    def rules(self) -> dict[str, Rule]:
+        """Every rule by code, the engine's own included.
+
+        Raises:
+            OpschemaError: two packs claim one code or name.
+        """
+        found: dict[str, Rule] = {}
+        names: dict[str, str] = {}
+        for item in (*BUILTIN_RULES, *(rule for pack in self.packs for rule in pack.rules)):
+            if item.code in found or item.name in names:
+                raise OpschemaError(f"two packs define the rule {item.code} ({item.name})")
+            found[item.code] = item
+            names[item.name] = item.code
+        return dict(sorted(found.items()))
+
+    def find(self, selector: str) -> list[Rule]:
+        """The rules of a code, a name, or a code's prefix (``SIG``, ``SIG2``); ``ALL`` is every rule."""
+        if selector == "ALL":
+            return list(self.rules.values())
+        exact = [item for item in self.rules.values() if selector in (item.code, item.name)]
+        prefix = selector[:1].isupper() and selector.isalnum()
+        return exact or [item for item in self.rules.values() if prefix and item.code.startswith(selector)]
+
+    def expand(self, selectors: Iterable[str], where: str) -> frozenset[str]:
+        """The codes that ``selectors`` stand for.
+
+        Raises:
+            OpschemaError: one of them names no rule; with a suggestion.
+        """
+        codes: set[str] = set()
+        for selector in selectors:
+            found = self.find(selector)
+            if not found:
+                raise OpschemaError(f"{where}: no rule is called `{selector}`{self.hint(selector)}")
+            codes.update(item.code for item in found)
+        return frozenset(codes)
+
+    def hint(self, selector: str) -> str:
+        """A suggestion for a wrong code or name, ready to append to a message."""
+        words = [word for item in self.rules.values() for word in (item.code, item.name)]
+        close = difflib.get_close_matches(selector, words, 1, 0.5)
+        return f"; did you mean `{close[0]}`?" if close else "; `opschema rules` lists them"
+
+
+def load_registry(root: Path, plugins: Sequence[str] = (), only: Sequence[str] = ()) -> Registry:
+    """The installed packs, and those of the plugins that config names.
+
+    Raises:
+        OpschemaError: a plugin or pack cannot be loaded, or ``only`` names none.
+    """
+    packs = [*_installed(), *(_plugin(root, name) for name in plugins)]
+    known = [pack.name for pack in packs]
+    for name in only:
+        if name not in known:
+            raise OpschemaError(f"no pack is called `{name}`; known packs: {', '.join(known)}")
+    return Registry(tuple(pack for pack in packs if not only or pack.name in only))
+
+
+def _installed() -> Iterator[Pack]:
+    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+        try:
+            yield _checked(point.load(), point.value)
+        except (ImportError, AttributeError) as error:
+            raise OpschemaError(f"the pack `{point.name}` ({point.value}) cannot be loaded: {error}") from error
+
+
+def _plugin(root: Path, name: str) -> Pack:
+    try:
+        module = _module_of_file(root / name) if name.endswith(".py") else import_module(name)
+        return _checked(module.PACK, name)
+    except (ImportError, AttributeError, OSError, SyntaxError) as error:
+        raise OpschemaError(f"the plugin `{name}` cannot be loaded: {error}") from error
+
+
+def _module_of_file(path: Path) -> object:
+    spec = importlib.util.spec_from_file_location(f"opschema_plugin_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _checked(pack: object, name: str) -> Pack:
+    if not isinstance(pack, Pack):
+        raise OpschemaError(f"`{name}` is not a pack: expected an `opschema_cli.lint.pack.Pack`")
+    return pack

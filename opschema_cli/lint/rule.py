@@ -1,0 +1,123 @@
+"""The rule API: a decorator, the record it makes, and the errors of a badly made rule.
+
+A rule is a generator over one subject. Its docstring (or its module's) is its page: a summary line, why it
+matters, and ``Bad:`` and ``Good:`` examples in fences, which run as tests.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar, get_type_hints
+
+from opschema_cli.lint.diagnostic import Diagnostic, Severity
+
+CODE = re.compile(r"[A-Z]{3}\d{3}\Z")
+NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*\Z")
+
+Check = Callable[..., Iterable[Diagnostic]]
+F = TypeVar("F", bound=Check)
+
+
+class RuleError(TypeError):
+    """A rule or pack is badly made; the message says which and how to mend it."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A registered rule. ``subject`` is the type of what it looks at, ``options`` the type of its second parameter."""
+
+    code: str
+    name: str
+    severity: Severity
+    doc: str
+    subject: type[Any] | None = None
+    check: Check | None = field(default=None, compare=False)
+    options: type[Any] | None = None
+    fixable: Literal["", "safe", "unsafe"] = ""
+
+    @property
+    def summary(self) -> str:
+        """The first line of its page."""
+        return self.doc.partition("\n")[0]
+
+    def run(self, subject: object, options: object | None) -> Iterator[Diagnostic]:
+        """What the rule finds in one subject."""
+        if self.check is not None:
+            yield from self.check(subject) if self.options is None else self.check(subject, options)
+
+
+def rule(
+    code: str,
+    name: str,
+    *,
+    severity: Literal["error", "warning", "info"] = "error",
+    fixable: Literal["", "safe", "unsafe"] = "",
+) -> Callable[[F], F]:
+    """File a generator as a rule; the annotation of its first parameter says which subjects it sees.
+
+    Args:
+        code: three letters for the concern and three digits; never changes its meaning once published.
+        name: the same in words, lower case with dashes.
+        severity: what a finding counts as, unless config says otherwise.
+        fixable: the safety of the fixes that its findings may carry.
+
+    Raises:
+        RuleError: the code or name is malformed, or the function has no page or no annotation.
+    """
+    if not CODE.match(code) or not NAME.match(name):
+        raise RuleError(f"rule {code!r} {name!r}: a code is three letters and three digits, a name lower-case-words")
+
+    def file(check: F) -> F:
+        # The registry reads this back when it collects a pack's modules.
+        check.__rule__ = _record(check, code, name, Severity(severity), fixable)  # type: ignore[attr-defined]
+        return check
+
+    return file
+
+
+def _record(check: Check, code: str, name: str, severity: Severity, fixable: Literal["", "safe", "unsafe"]) -> Rule:
+    doc = inspect.getdoc(check) or inspect.getdoc(sys.modules[check.__module__]) or ""
+    if not doc:
+        raise RuleError(f"rule {code}: it has no docstring, so no page")
+    params = list(inspect.signature(check).parameters)
+    hints = get_type_hints(check)
+    types = [hints.get(param) for param in params]
+    if not 1 <= len(params) <= 2 or not all(isinstance(kind, type) for kind in types):
+        raise RuleError(f"rule {code}: it takes an annotated subject and, if it has options, their annotated struct")
+    return Rule(code, name, severity, doc, types[0], check, types[1] if len(types) > 1 else None, fixable)
+
+
+@dataclass(frozen=True)
+class Example:
+    """One fenced example of a rule's page: ``bad`` or ``good``, and its fences as (info string, text)."""
+
+    kind: Literal["bad", "good"]
+    fences: tuple[tuple[str, str], ...]
+
+
+_SECTION = re.compile(r"^(Bad|Good)\b[^\n]*:\s*$")
+_FENCE = re.compile(r"^(\s*)```(.*)$")
+
+
+def examples(doc: str) -> list[Example]:
+    """The examples of a rule's page. A ``Bad…:`` or ``Good…:`` line opens one; the fences up to the next belong to it."""
+    found: list[tuple[Literal["bad", "good"], list[tuple[str, str]]]] = []
+    fence: tuple[str, str, list[str]] | None = None
+    for line in doc.splitlines():
+        mark = _FENCE.match(line)
+        section = _SECTION.match(line) if fence is None else None
+        if section:
+            found.append(("bad" if section.group(1) == "Bad" else "good", []))
+        elif mark and fence is None and found:
+            fence = (mark.group(1), mark.group(2).strip(), [])
+        elif mark and fence is not None:
+            found[-1][1].append((fence[1], textwrap.dedent("\n".join(fence[2])) + "\n"))
+            fence = None
+        elif fence is not None:
+            fence[2].append(line)
+    return [Example(kind, tuple(fences)) for kind, fences in found if fences]

@@ -1,0 +1,92 @@
+"""The settings of one lint run: configuration and command line, resolved to rule codes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import pathspec
+
+from opschema_cli.config import Config, convert
+from opschema_cli.errors import OpschemaError
+from opschema_cli.lint.diagnostic import Severity
+from opschema_cli.lint.registry import Registry
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What runs, and how findings count."""
+
+    enabled: frozenset[str]
+    severity: Mapping[str, Severity]
+    per_file: Sequence[tuple[str, frozenset[str]]]
+    fail_on: Severity
+    pack_options: Mapping[str, object]
+    rule_options: Mapping[str, object]
+    overrides: Mapping[str, Severity] = field(default_factory=dict)
+
+    @cached_property
+    def _specs(self) -> list[tuple[pathspec.GitIgnoreSpec, frozenset[str]]]:
+        return [(pathspec.GitIgnoreSpec.from_lines([glob]), codes) for glob, codes in self.per_file]
+
+    def ignored_in(self, path: str, code: str) -> bool:
+        """Whether per-file ignores drop this rule's findings in this file."""
+        return any(code in codes and spec.match_file(path) for spec, codes in self._specs)
+
+
+def resolve_settings(
+    config: Config,
+    registry: Registry,
+    *,
+    select: Iterable[str] = (),
+    ignore: Iterable[str] = (),
+    fail_on: str | None = None,
+) -> Settings:
+    """Join configuration and command line. The command line's ``select`` replaces the configured one; ``ignore`` adds.
+
+    Raises:
+        OpschemaError: a code, name, level or option is not known; the message says where.
+    """
+    chosen = list(select) or config.select or ["ALL"]
+    enabled = registry.expand(chosen, "select") - registry.expand([*config.ignore, *ignore], "ignore")
+    overrides = {
+        code: Severity(level)
+        for selector, level in config.severity.items()
+        for code in registry.expand([selector], "severity")
+    }
+    return Settings(
+        enabled=enabled,
+        severity={code: overrides.get(code, rule.severity) for code, rule in registry.rules.items()},
+        per_file=[(glob, registry.expand(codes, f"per-file-ignores {glob!r}")) for glob, codes in config.per_file_ignores.items()],
+        fail_on=Severity(fail_on or config.fail_on),
+        pack_options=_pack_options(config, registry),
+        rule_options=_rule_options(config, registry),
+        overrides=overrides,
+    )
+
+
+def _pack_options(config: Config, registry: Registry) -> dict[str, object]:
+    names = {pack.name for pack in registry.packs}
+    for name in config.pack_options:
+        if name not in names:
+            raise OpschemaError(f"`tool.opschema.{name}` is the table of a pack that is not loaded")
+    return {
+        pack.name: convert(config.pack_options.get(pack.name, {}), pack.options, f"tool.opschema.{pack.name}: ")
+        for pack in registry.packs
+    }
+
+
+def _rule_options(config: Config, registry: Registry) -> dict[str, object]:
+    found: dict[str, object] = {}
+    given: dict[str, dict[str, Any]] = {}
+    for selector, options in config.rules.items():
+        for code in registry.expand([selector], "rules"):
+            given[code] = options
+    for code, rule in registry.rules.items():
+        if rule.options is not None:
+            found[code] = convert(given.pop(code, {}), rule.options, f"tool.opschema.rules.{rule.name}: ")
+    for code in given:
+        raise OpschemaError(f"tool.opschema.rules: {code} has no options")
+    return found

@@ -1,0 +1,75 @@
+"""Reports: the model that every format reads, and the formats by name.
+
+``text`` draws on a rich console; each other format is a module whose ``write`` turns a report into a
+string. A format's module is imported when it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TypeAlias
+
+from opschema_cli.lint.diagnostic import Diagnostic, Severity
+from opschema_cli.source.text import Source
+
+MACHINE_FORMATS = ("concise", "json", "sarif", "github", "gitlab", "junit")
+FORMATS = ("text", *MACHINE_FORMATS)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The counts of one run; ``seconds`` is wall time."""
+
+    errors: int
+    warnings: int
+    infos: int
+    suppressed: int
+    baselined: int
+    ops: int
+    files: int
+    fixed: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class RuleInfo:
+    """A rule as reports tell of it: ``summary`` is its first docstring line, ``doc`` its page in Markdown."""
+
+    name: str
+    summary: str
+    doc: str
+    severity: Severity = Severity.ERROR
+
+
+@dataclass(frozen=True)
+class Report:
+    """A finished run.
+
+    ``diagnostics`` are sorted by (path, position, code). ``sources`` gives the text of a path, or None
+    where it cannot be read; it is called for every place, so it must answer from memory. ``rules`` are
+    keyed by code.
+    """
+
+    diagnostics: Sequence[Diagnostic]
+    summary: Summary
+    sources: Callable[[str], Source | None]
+    rules: Mapping[str, RuleInfo]
+    root: Path
+
+
+Writer: TypeAlias = Callable[[Report], str]
+
+
+def load_writer(name: str) -> Writer:
+    """The writer of one of ``MACHINE_FORMATS``; its string ends with a line end.
+
+    Raises:
+        KeyError: there is no such format.
+    """
+    if name not in MACHINE_FORMATS:
+        raise KeyError(name)
+    writer: Writer = import_module(f"{__name__}.{name}").write
+    return writer

@@ -1,0 +1,26 @@
+"""One line a diagnostic: ``path:line:column: error CODE [name] message (ops: ...)``."""
+
+from __future__ import annotations
+
+from opschema_cli.lint.diagnostic import Diagnostic
+from opschema_cli.reporters import Report
+from opschema_cli.reporters.escape import visible
+from opschema_cli.reporters.phrases import details, headline, some
+from opschema_cli.reporters.places import locate
+
+_OPS_SHOWN = 3
+
+
+def write(report: Report) -> str:
+    """The diagnostics, a line each, and the summary."""
+    lines = [_line(report, diagnostic) for diagnostic in report.diagnostics]
+    return "".join(f"{line}\n" for line in (*lines, headline(report) + details(report)))
+
+
+def _line(report: Report, diagnostic: Diagnostic) -> str:
+    place = locate(report, diagnostic.place)
+    ops = f" (ops: {some(diagnostic.ops, _OPS_SHOWN)})" if diagnostic.ops else ""
+    return visible(
+        f"{diagnostic.place.path}:{place.line}:{place.column}: {diagnostic.severity.value} "
+        f"{diagnostic.code} [{diagnostic.name}] {diagnostic.message}{ops}"
+    )

@@ -1,0 +1,98 @@
+"""What a fix changes, as hunks of whole lines, and how they look."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import takewhile, zip_longest
+from typing import NamedTuple
+
+from rich.segment import Segment
+from rich.style import Style
+
+from opschema_cli.lint.diagnostic import Fix
+from opschema_cli.reporters import Report
+from opschema_cli.reporters.frame import GUTTER, NEWLINE, room
+from opschema_cli.reporters.screen import Screen
+from opschema_cli.source.text import Edit, EditConflictError, Source, Span, apply_edits
+
+_NEWLINE = re.compile(r"\r\n|\r|\n")
+_STYLES = {"-": Style(color="red"), "+": Style(color="green")}
+
+
+class Hunk(NamedTuple):
+    """Lines ``old`` of a file, from line ``line``, that become ``new``."""
+
+    path: str
+    line: int
+    old: Sequence[str]
+    new: Sequence[str]
+
+
+def hunks(report: Report, fix: Fix) -> list[Hunk]:
+    """The hunks of a fix, file by file; none when a file cannot be read or edits collide."""
+    edits: dict[str, list[Edit]] = {}
+    for change in fix.edits:
+        edits.setdefault(change.path, []).append(change.edit)
+    found: list[Hunk] = []
+    for path, changes in edits.items():
+        source = report.sources(path)
+        if source is None:
+            return []
+        try:
+            found += [_hunk(source, group) for group in _groups(source, changes)]
+        except EditConflictError:
+            return []
+    return found
+
+
+def _groups(source: Source, edits: Sequence[Edit]) -> list[list[Edit]]:
+    """The edits in order, those that share a line together."""
+    groups: list[list[Edit]] = []
+    last = 0
+    for edit in sorted(edits):
+        if source.position(edit.span.start).line > last:
+            groups.append([])
+        groups[-1].append(edit)
+        last = max(last, source.position(edit.span.end).line)
+    return groups
+
+
+def _hunk(source: Source, edits: Sequence[Edit]) -> Hunk:
+    """The lines of the edits before and after, without those that stay the same at both ends."""
+    first = source.position(edits[0].span.start).line
+    last = source.position(max(edit.span.end for edit in edits)).line
+    start, end = source.line_span(first).start, source.line_span(last).end
+    before = source.text[start:end]
+    moved = [Edit(Span(edit.span.start - start, edit.span.end - start), edit.replacement) for edit in edits]
+    old, new = _NEWLINE.split(before), _NEWLINE.split(apply_edits(before, moved))
+    head = _shared(old, new)
+    old, new = old[head:], new[head:]
+    tail = _shared(old[::-1], new[::-1])
+    return Hunk(source.path, first + head, old[: len(old) - tail], new[: len(new) - tail])
+
+
+def _shared(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many items both begin with."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+def draw_hunk(hunk: Hunk, screen: Screen, gutter: int) -> Iterator[Segment]:
+    """Removed lines, then added ones; a long line is cut where its other side is, around what changes."""
+    width = room(screen, gutter)
+    firsts = [_first(old, new, screen, width) for old, new in zip_longest(hunk.old, hunk.new, fillvalue="")]
+    for sign, lines in (("-", hunk.old), ("+", hunk.new)):
+        for number, (line, first) in enumerate(zip(lines, firsts, strict=False), hunk.line):
+            view = screen.view_from(line, first, width)
+            yield Segment(f"  {number:>{gutter}} ", GUTTER)
+            yield Segment(f"{sign} {view.text}".rstrip(), _STYLES[sign])
+            yield NEWLINE
+
+
+def _first(old: str, new: str, screen: Screen, width: int) -> int:
+    """The character with which both views start."""
+    start = _shared(old, new)
+    tail = _shared(old[start:][::-1], new[start:][::-1])
+    # The head of a long change is enough to see; the head of the line says where it is.
+    ends = (min(len(text) - tail, start + width // 2) for text in (old, new))
+    return max(screen.first(text, start, end, width) for text, end in zip((old, new), ends, strict=True))

@@ -1,0 +1,32 @@
+"""Text of others, made safe to show: what a terminal would obey or hide becomes a visible escape."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+# Not "printable" to Python, yet harmless and needed: the joiners inside words and emoji, the CJK space.
+_HARMLESS = "\u200c\u200d\u3000"
+
+
+@lru_cache(maxsize=8192)
+def glyph(character: str, encoding: str = "utf-8") -> str:
+    r"""The character, or its escape: controls, bidi marks, unusual spaces, what ``encoding`` lacks.
+
+    >>> glyph("\x1b")
+    '\\x1b'
+    """
+    if character.isprintable() or character in _HARMLESS:
+        try:
+            character.encode(encoding)
+        except UnicodeEncodeError:
+            pass
+        else:
+            return character
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def visible(text: str, encoding: str = "utf-8") -> str:
+    """The text in one line, with every character shown by its ``glyph``."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join([glyph(character, encoding) for character in text])

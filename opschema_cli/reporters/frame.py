@@ -1,0 +1,167 @@
+"""Code frames: the lines around places of one file, with the places underlined.
+
+The primary place is underlined ``^^^^``, the other side ``----`` with what stands there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import NamedTuple
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+
+from opschema_cli.lint.diagnostic import Diagnostic, Severity
+from opschema_cli.reporters import Report
+from opschema_cli.reporters.screen import Screen, View, wrap
+from opschema_cli.source.text import Source, Span
+
+GUTTER = Style(color="blue", bold=True)
+OTHER_SIDE = Style(color="cyan", bold=True)
+SEVERITIES = {
+    Severity.ERROR: Style(color="red", bold=True),
+    Severity.WARNING: Style(color="yellow", bold=True),
+    Severity.INFO: Style(color="magenta", bold=True),
+}
+NEWLINE = Segment("\n")
+
+# A place joins a frame of its file that has a place at most this many lines away.
+_NEAR = 4
+# A message beside or below its underline gets at least this many cells.
+_LABEL_ROOM = 40
+
+
+class Mark(NamedTuple):
+    """Characters of one line, counted from 0, to underline; ``until`` is the line where their span ends."""
+
+    line: int
+    start: int
+    end: int
+    until: int
+    label: str
+    style: Style
+    sign: str
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Places of one file that are shown together, the first one first."""
+
+    source: Source
+    marks: list[Mark]
+
+    def lines(self) -> range:
+        """The lines to show: the places', the one before, and after the primary place the one behind."""
+        first = min(mark.line for mark in self.marks)
+        last = max(mark.line for mark in self.marks)
+        first -= bool(self.source.line_text(first - 1).strip())
+        last += self.primary and bool(self.source.line_text(last + 1).strip())
+        return range(first, last + 1)
+
+    @property
+    def primary(self) -> bool:
+        """Whether the primary place is here."""
+        return self.marks[0].sign == "^"
+
+    def takes(self, path: str, line: int) -> bool:
+        """Whether a place at that line belongs here."""
+        return self.source.path == path and any(abs(mark.line - line) <= _NEAR for mark in self.marks)
+
+
+def frames(report: Report, diagnostic: Diagnostic, limit: int) -> list[Frame]:
+    """The primary place's frame, then those of at most ``limit`` related ones; unreadable files have none."""
+    found: list[Frame] = []
+    source = report.sources(diagnostic.place.path)
+    if source is not None:
+        span, style = diagnostic.place.span, SEVERITIES[diagnostic.severity]
+        found.append(Frame(source, [_mark(source, span, "", style, "^")]))
+    for related in diagnostic.related[:limit]:
+        source = report.sources(related.place.path)
+        if source is not None:
+            _join(found, source, _mark(source, related.place.span, related.message, OTHER_SIDE, "-"))
+    return found
+
+
+def _join(found: list[Frame], source: Source, mark: Mark) -> None:
+    for frame in found:
+        if frame.takes(source.path, mark.line):
+            frame.marks.append(mark)
+            return
+    found.append(Frame(source, [mark]))
+
+
+def _mark(source: Source, span: Span, label: str, style: Style, sign: str) -> Mark:
+    line, column = source.position(span.start)
+    text = source.text[span.start : span.end]
+    trimmed = text.rstrip() if "\n" in text or "\r" in text else text
+    until, end = source.position(span.start + len(trimmed))
+    length = len(source.line_text(line))
+    start = min(column - 1, length)
+    return Mark(line, start, length if until > line else min(end - 1, length), until, label, style, sign)
+
+
+def row(screen: Screen, gutter: int, number: int | None, text: str, sign: str = "") -> Iterator[Segment]:
+    """A line of a frame: a number of ``gutter`` digits or blank, the bar or ``sign``, the text."""
+    head = f"  {'' if number is None else number:>{gutter}} {sign or screen.glyphs.bar}"
+    yield Segment(head, GUTTER)
+    if text:
+        yield Segment(f" {text}")
+    yield NEWLINE
+
+
+def room(screen: Screen, gutter: int) -> int:
+    """The cells that a frame's text may take."""
+    return max(_LABEL_ROOM, screen.width - gutter - len("   | "))
+
+
+def draw(frame: Frame, screen: Screen, gutter: int) -> Iterator[Segment]:
+    """The frame's lines, each with its underlines below."""
+    for number in frame.lines():
+        line = frame.source.line_text(number)
+        marks = sorted((mark for mark in frame.marks if mark.line == number), key=attrgetter("start"))
+        if not marks:
+            yield from row(
+                screen, gutter, number, screen.view(line, 0, 0, room(screen, gutter)).text.rstrip()
+            )
+        while marks:
+            view, fitting = _fit(line, marks, screen, room(screen, gutter))
+            yield from row(screen, gutter, number, view.text.rstrip())
+            for mark in marks[:fitting]:
+                yield from _underline(mark, view, screen, gutter)
+            marks = marks[fitting:]
+
+
+def _fit(line: str, marks: Sequence[Mark], screen: Screen, width: int) -> tuple[View, int]:
+    """The line cut around as many of the marks as fit together, at least the first; and their number."""
+    for number in range(len(marks), 0, -1):
+        start, end = marks[0].start, max(mark.end for mark in marks[:number])
+        view = screen.view(line, start, end, width)
+        if view.shows(start, end):
+            break
+    return view, number
+
+
+def _underline(mark: Mark, view: View, screen: Screen, gutter: int) -> Iterator[Segment]:
+    start = view.cell(mark.start)
+    underline = mark.sign * max(1, view.cell(mark.end) - start)
+    if mark.until > mark.line:
+        underline += f"{screen.glyphs.cut} to line {mark.until}"
+    used = start + len(underline) + 1
+    width = room(screen, gutter)
+    label = wrap(mark.label, width - used, screen.encoding)
+    below: list[str] = []
+    if len(label) > 1 or used + len(label[0]) > width:
+        start = min(start, width - min(cell_len(mark.label), _LABEL_ROOM))
+        label, below = [""], wrap(mark.label, width - start, screen.encoding)
+    yield from _marked(mark, " " * view.cell(mark.start), f"{underline} {label[0]}".rstrip(), screen, gutter)
+    for text in below:
+        yield from _marked(mark, " " * start, text, screen, gutter)
+
+
+def _marked(mark: Mark, indent: str, text: str, screen: Screen, gutter: int) -> Iterator[Segment]:
+    yield Segment(f"  {'':{gutter}} {screen.glyphs.bar} ", GUTTER)
+    yield Segment(indent + text, mark.style)
+    yield NEWLINE

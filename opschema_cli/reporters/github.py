@@ -1,0 +1,48 @@
+"""GitHub workflow commands: one annotation a diagnostic, with its other side in the message."""
+
+from __future__ import annotations
+
+from opschema_cli.lint.diagnostic import Diagnostic, Severity
+from opschema_cli.reporters import Report
+from opschema_cli.reporters.escape import visible
+from opschema_cli.reporters.phrases import some
+from opschema_cli.reporters.places import locate
+
+_COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
+_OPS_SHOWN = 10
+_IN_MESSAGE = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+_IN_PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})
+
+
+def write(report: Report) -> str:
+    """One ``::error``, ``::warning`` or ``::notice`` line a diagnostic; nothing when there is none."""
+    return "".join(f"{_annotation(report, diagnostic)}\n" for diagnostic in report.diagnostics)
+
+
+def _annotation(report: Report, diagnostic: Diagnostic) -> str:
+    place = locate(report, diagnostic.place)
+    # The runner drops columns, with a complaint, where an annotation spans lines.
+    one_line = place.line == place.end_line
+    properties = {
+        "file": diagnostic.place.path,
+        "line": str(place.line),
+        **({"col": str(place.column)} if one_line else {}),
+        "endLine": str(place.end_line),
+        **({"endColumn": str(place.end_column)} if one_line else {}),
+        "title": f"{diagnostic.code} {diagnostic.name}",
+    }
+    fields = ",".join(f"{key}={visible(text).translate(_IN_PROPERTY)}" for key, text in properties.items())
+    message = "\n".join(visible(line) for line in _message(report, diagnostic))
+    return f"::{_COMMANDS[diagnostic.severity]} {fields}::{message.translate(_IN_MESSAGE)}"
+
+
+def _message(report: Report, diagnostic: Diagnostic) -> list[str]:
+    lines = [diagnostic.message]
+    for related in diagnostic.related:
+        place = locate(report, related.place)
+        lines.append(f"{related.place.path}:{place.line}:{place.column}: {related.message}")
+    if diagnostic.ops:
+        lines.append(f"ops: {some(diagnostic.ops, _OPS_SHOWN)}")
+    if diagnostic.fix:
+        lines.append(f"help: {diagnostic.fix.title}")
+    return lines

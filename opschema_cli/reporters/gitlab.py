@@ -1,0 +1,34 @@
+"""GitLab's code quality report: a JSON array, an entry a diagnostic."""
+
+from __future__ import annotations
+
+import json
+
+from opschema_cli.lint.diagnostic import Severity
+from opschema_cli.reporters import Report
+from opschema_cli.reporters.places import fingerprints, locate
+
+_SEVERITIES = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.INFO: "info"}
+
+
+def write(report: Report) -> str:
+    """The array; GitLab compares branches by ``fingerprint``, so that one survives moved lines."""
+    entries = []
+    for diagnostic, fingerprint in zip(report.diagnostics, fingerprints(report), strict=True):
+        place = locate(report, diagnostic.place)
+        entries.append(
+            {
+                "description": f"{diagnostic.code} {diagnostic.name}: {diagnostic.message}",
+                "check_name": diagnostic.code,
+                "fingerprint": fingerprint,
+                "severity": _SEVERITIES[diagnostic.severity],
+                "location": {
+                    "path": diagnostic.place.path,
+                    "positions": {
+                        "begin": {"line": place.line, "column": place.column},
+                        "end": {"line": place.end_line, "column": place.end_column},
+                    },
+                },
+            }
+        )
+    return json.dumps(entries, indent=2) + "\n"

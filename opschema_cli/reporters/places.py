@@ -1,0 +1,54 @@
+"""Places as people and machines count them, and fingerprints that outlive a moved line."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from opschema_cli.lint.diagnostic import Diagnostic, Place
+from opschema_cli.reporters import Report
+from opschema_cli.source.text import Source, Span
+
+
+class Region(NamedTuple):
+    """A span as lines and columns, all from 1, in characters; the end column is one past the last."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+def region(source: Source | None, span: Span) -> Region:
+    """The region of a span; the head of the file where its text is not known."""
+    if source is None:
+        return Region(1, 1, 1, 1)
+    return Region(*source.position(span.start), *source.position(max(span)))
+
+
+def locate(report: Report, place: Place) -> Region:
+    """The region of a place in a report's files."""
+    return region(report.sources(place.path), place.span)
+
+
+def fingerprints(report: Report) -> Iterator[str]:
+    """One fingerprint for each diagnostic, in order: 32 hexadecimal digits, unique in the report.
+
+    It hashes code, path, message and the text of the line, not the line's number; equal ones are told
+    apart by their order.
+    """
+    seen: Counter[tuple[str, ...]] = Counter()
+    for diagnostic in report.diagnostics:
+        key = _identity(report, diagnostic)
+        seen[key] += 1
+        text = "\0".join((*key, str(seen[key])))
+        yield hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _identity(report: Report, diagnostic: Diagnostic) -> tuple[str, ...]:
+    path, span = diagnostic.place.path, diagnostic.place.span
+    source = report.sources(path)
+    line = "" if source is None else source.line_text(source.position(span.start).line).strip()
+    return diagnostic.code, path, line, diagnostic.message

@@ -1,0 +1,135 @@
+"""SARIF 2.1.0, for code scanning: rules with their pages, results with both sides and their fixes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
+from urllib.parse import quote
+
+from opschema_cli import __version__
+from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related, Severity
+from opschema_cli.reporters import Report, RuleInfo
+from opschema_cli.reporters.places import Region, fingerprints, locate, region
+
+Json: TypeAlias = "str | int | Sequence[Json] | Mapping[str, Json]"
+
+_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+
+
+def write(report: Report) -> str:
+    """A log of one run; columns count characters, paths are relative to ``SRCROOT``."""
+    rules = _rules(report)
+    indices = {code: index for index, code in enumerate(rules)}
+    results = zip(report.diagnostics, fingerprints(report), strict=True)
+    driver: Json = {
+        "name": "opschema",
+        "version": __version__,
+        "rules": [_rule(code, rule) for code, rule in rules.items()],
+    }
+    run: Json = {
+        "tool": {"driver": driver},
+        "originalUriBaseIds": {"SRCROOT": {"uri": report.root.absolute().as_uri().rstrip("/") + "/"}},
+        "columnKind": "unicodeCodePoints",
+        "results": [
+            _result(report, diagnostic, indices[diagnostic.code], fingerprint)
+            for diagnostic, fingerprint in results
+        ],
+    }
+    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+
+
+def _rules(report: Report) -> dict[str, RuleInfo]:
+    """The report's rules by code, with those that only a diagnostic knows."""
+    unknown = {
+        diagnostic.code: RuleInfo(diagnostic.name, diagnostic.name, "", diagnostic.severity)
+        for diagnostic in report.diagnostics
+    }
+    return dict(sorted({**unknown, **report.rules}.items()))
+
+
+def _rule(code: str, rule: RuleInfo) -> Json:
+    return {
+        "id": code,
+        "name": rule.name,
+        "shortDescription": {"text": rule.summary},
+        "help": {"text": rule.doc or rule.summary, "markdown": rule.doc or rule.summary},
+        "defaultConfiguration": {"level": _LEVELS[rule.severity]},
+    }
+
+
+def _result(report: Report, diagnostic: Diagnostic, index: int, fingerprint: str) -> Json:
+    related = [_related(report, number, other) for number, other in enumerate(diagnostic.related, 1)]
+    fixes = _fixes(report, diagnostic.fix) if diagnostic.fix else []
+    return {
+        "ruleId": diagnostic.code,
+        "ruleIndex": index,
+        "level": _LEVELS[diagnostic.severity],
+        "message": {"text": _literal(diagnostic.message)},
+        "locations": [{"physicalLocation": _physical(report, diagnostic.place)}],
+        **({"relatedLocations": related} if related else {}),
+        "partialFingerprints": {"opschemaFingerprint/v1": fingerprint},
+        **({"fixes": fixes} if fixes else {}),
+        **({"properties": {"ops": [*diagnostic.ops]}} if diagnostic.ops else {}),
+    }
+
+
+def _related(report: Report, number: int, related: Related) -> Json:
+    return {
+        "id": number,
+        "physicalLocation": _physical(report, related.place),
+        "message": {"text": _literal(related.message)},
+    }
+
+
+def _literal(message: str) -> str:
+    """A message in which ``[text](target)`` stays text: SARIF would make it a link (3.11.6)."""
+    return message.replace("[", "\\[").replace("]", "\\]") if "](" in message else message
+
+
+def _physical(report: Report, place: Place) -> Json:
+    return {"artifactLocation": _artifact(place.path), "region": _region(locate(report, place))}
+
+
+def _artifact(path: str) -> Json:
+    return {"uri": quote(path, errors="surrogateescape"), "uriBaseId": "SRCROOT"}
+
+
+def _region(place: Region) -> Json:
+    return {
+        "startLine": place.line,
+        "startColumn": place.column,
+        "endLine": place.end_line,
+        "endColumn": place.end_column,
+    }
+
+
+def _fixes(report: Report, fix: Fix) -> Sequence[Json]:
+    """The fix, unless a file of it cannot be read: then its places are not known."""
+    files: dict[str, list[FileEdit]] = {}
+    for edit in fix.edits:
+        files.setdefault(edit.path, []).append(edit)
+    if not files or any(report.sources(path) is None for path in files):
+        return []
+    return [
+        {
+            "description": {"text": _literal(fix.title)},
+            "artifactChanges": [_change(report, path, edits) for path, edits in files.items()],
+            "properties": {"safety": fix.safety, "whyUnsafe": fix.why_unsafe},
+        }
+    ]
+
+
+def _change(report: Report, path: str, edits: Iterable[FileEdit]) -> Json:
+    source = report.sources(path)
+    return {
+        "artifactLocation": _artifact(path),
+        "replacements": [
+            {
+                "deletedRegion": _region(region(source, edit.edit.span)),
+                "insertedContent": {"text": edit.edit.replacement},
+            }
+            for edit in edits
+        ],
+    }

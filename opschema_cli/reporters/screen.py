@@ -1,0 +1,140 @@
+"""What a stream can show: its width in cells, its characters, and a line cut to fit it."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from rich.cells import cell_len
+
+from opschema_cli.reporters.escape import glyph, visible
+
+_TAB = 4
+_JOINER, _WIDENER = "\u200d", "\ufe0f"
+# Characters of a line that are looked at on each side of a span: no screen shows more.
+_REACH = 500
+
+
+class Glyphs(NamedTuple):
+    """The characters that draw a frame."""
+
+    bar: str
+    branch: str
+    cut: str
+
+
+_UNICODE = Glyphs("│", "├─", "…")
+_ASCII = Glyphs("|", "-->", "...")
+
+
+class View(NamedTuple):
+    """The part of a line that fits.
+
+    ``starts[i]`` is the cell, in ``text``, of the line's character ``first + i``.
+    """
+
+    text: str
+    first: int
+    starts: Sequence[int]
+
+    def cell(self, column: int) -> int:
+        """The cell of a character of the line, counted from 0; of the nearest shown one where it is cut."""
+        return self.starts[max(0, min(column - self.first, len(self.starts) - 1))]
+
+    def shows(self, start: int, end: int) -> bool:
+        """Whether no character from ``start`` to ``end`` is cut."""
+        return self.first <= start and end < self.first + len(self.starts)
+
+
+@dataclass(frozen=True)
+class Screen:
+    """A stream of text, ``width`` cells wide, in an encoding."""
+
+    width: int = 100
+    encoding: str = "utf-8"
+
+    @cached_property
+    def glyphs(self) -> Glyphs:
+        """Box drawing where the encoding has it, else ASCII."""
+        try:
+            "".join(_UNICODE).encode(self.encoding)
+        except UnicodeEncodeError:
+            return _ASCII
+        return _UNICODE
+
+    def view(self, line: str, start: int, end: int, room: int) -> View:
+        """The line in at most ``room`` cells, cut around its characters ``start`` to ``end``."""
+        return self.view_from(line, self.first(line, start, end, room), room)
+
+    def first(self, line: str, start: int, end: int, room: int) -> int:
+        """The character that a view starts with: the line's head if ``start`` to ``end`` fits behind it."""
+        low, high = max(0, start - _REACH), start + _REACH
+        _, starts = _measure(line[low:high], self.encoding)
+        start, end = start - low, min(end, high) - low
+        inner = room - 2 * len(self.glyphs.cut)
+        wanted = starts[end] - starts[start]
+        if wanted > inner:
+            wanted = inner // 2
+        if not low and (starts[start] + wanted <= inner or starts[-1] <= room):
+            return 0
+        left = starts[start] - (inner - wanted) // 2
+        return low + bisect_left(starts, min(left, max(0, starts[-1] - inner)))
+
+    def view_from(self, line: str, first: int, room: int) -> View:
+        """The line from character ``first`` on, in at most ``room`` cells."""
+        pieces, starts = _measure(line[first : first + _REACH], self.encoding)
+        left = self.glyphs.cut if first else ""
+        if len(left) + starts[-1] <= room and first + _REACH >= len(line):
+            return View(left + "".join(pieces), first, [len(left) + cell for cell in starts])
+        cut = self.glyphs.cut
+        last = bisect_right(starts, room - len(left) - len(cut)) - 1
+        shown = [len(left) + cell for cell in starts[: last + 1]]
+        return View(left + "".join(pieces[:last]) + cut, first, shown)
+
+
+def _measure(line: str, encoding: str) -> tuple[Sequence[str], Sequence[int]]:
+    """What stands for each character on a screen, and the cell each starts at; one more for the end."""
+    if line.isascii() and line.isprintable():
+        return line, range(len(line) + 1)
+    pieces, starts, cell, before = [], [0], 0, ""
+    for character in line:
+        piece, width = character, 1
+        if character == "\t":
+            width = _TAB - cell % _TAB
+            piece = " " * width
+        elif not " " <= character <= "~" or before == _JOINER:
+            piece = glyph(character, encoding)
+            width = _width(piece, before)
+        cell += width
+        pieces.append(piece)
+        starts.append(cell)
+        before = character
+    return pieces, starts
+
+
+def _width(piece: str, before: str) -> int:
+    """Cells of a piece behind a character: a variation selector widens it, a joiner swallows what follows."""
+    if piece == _WIDENER:
+        return max(0, cell_len(before + piece) - cell_len(before))
+    return cell_len(before + piece) if before == _JOINER else cell_len(piece)
+
+
+def wrap(text: str, width: int, encoding: str = "utf-8") -> list[str]:
+    """Lines of at most ``width`` cells, broken at spaces; a longer word keeps a line to itself.
+
+    Every space within a line is kept, so that quoted text stays as it was.
+    """
+    lines, line, used = [], "", 0
+    for word in re.findall(r" *[^ ]+", visible(text, encoding)):
+        size = cell_len(word)
+        if line and used + size > width:
+            lines.append(line)
+            word = word.lstrip(" ")
+            line, used = word, cell_len(word)
+        else:
+            line, used = line + word, used + size
+    return [*lines, line]

@@ -1,0 +1,213 @@
+"""Expressions as text with places: shape rules, dimensions and roofline formulas, parsed once.
+
+Nothing is computed here; :mod:`opschema_cli.schema.evaluate` does that.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Iterator
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+from opschema_cli.source.text import Span
+
+MAX_LENGTH = 10_000
+"""Longest expression that is read, in characters; the longest in TileOPs has 330."""
+
+MAX_DEPTH = 100
+"""Deepest syntax tree that is read; the deepest in TileOPs has 14 levels."""
+
+_NEWLINE = re.compile(r"\r\n|\r|\n")
+_BLANK = " \t\r\n\f"
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+
+
+class ExpressionSyntaxError(ValueError):
+    """The text is not an expression that opschema reads; ``offset`` counts its characters from 0."""
+
+    def __init__(self, reason: str, offset: int = 0) -> None:
+        super().__init__(reason, offset)
+        self.reason = reason
+        self.offset = offset
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+class Reference(NamedTuple):
+    """A name as an expression uses it, and where; ``name`` is normalised as Python does (NFKC)."""
+
+    name: str
+    span: Span
+
+
+class Expression:
+    """One parsed expression, or a part of one. Two are equal only if they are the same object.
+
+    ``text`` is the whole text that was parsed, for a part too: every span counts its characters.
+    """
+
+    def __init__(self, text: str, tree: ast.expr, columns: Columns) -> None:
+        self.text = text
+        self.tree = tree
+        self._columns = columns
+        self._parts: dict[ast.expr, Expression] = {}
+
+    def __repr__(self) -> str:
+        return f"Expression({self.snippet!r})"
+
+    @property
+    def span(self) -> Span:
+        """Where the expression stands in ``text``, without the parentheses around it."""
+        return self.span_of(self.tree)
+
+    @property
+    def snippet(self) -> str:
+        """The expression as it is written."""
+        start, end = self.span
+        return self.text[start:end]
+
+    def span_of(self, node: ast.expr) -> Span:
+        """The characters of ``node``, a node of this tree."""
+        start = self._columns.offset(node.lineno, node.col_offset)
+        return Span(start, self._columns.offset(node.end_lineno or node.lineno, node.end_col_offset or 0))
+
+    def part(self, node: ast.expr) -> Expression:
+        """The expression that starts at ``node`` of this tree; the same object each time."""
+        if node is self.tree:
+            return self
+        found = self._parts.get(node)
+        if found is None:
+            found = self._parts[node] = Expression(self.text, node, self._columns)
+        return found
+
+    def names(self) -> tuple[Reference, ...]:
+        """Names read from outside, in the order of the text: no comprehension targets, no callees."""
+        return self._references[0]
+
+    def calls(self) -> tuple[Reference, ...]:
+        """Names that are called (``len`` in ``len(x)``), in the order of the text."""
+        return self._references[1]
+
+    @cached_property
+    def _references(self) -> tuple[tuple[Reference, ...], tuple[Reference, ...]]:
+        names: list[Reference] = []
+        calls: list[Reference] = []
+        for node, called in _free_names(self.tree, frozenset()):
+            (calls if called else names).append(Reference(node.id, self.span_of(node)))
+        return (
+            tuple(sorted(names, key=lambda reference: reference.span)),
+            tuple(sorted(calls, key=lambda reference: reference.span)),
+        )
+
+
+class Columns:
+    """Turns ``ast``'s lines and UTF-8 columns into characters of the text."""
+
+    def __init__(self, text: str, start: int) -> None:
+        starts = [start, *(match.end() for match in _NEWLINE.finditer(text, start))]
+        ends = [*starts[1:], len(text)]
+        self._end = len(text)
+        self._lines = [(begin, text[begin:end]) for begin, end in zip(starts, ends, strict=True)]
+
+    def offset(self, line: int, column: int) -> int:
+        """The character at UTF-8 byte ``column`` (from 0) of ``line`` (from 1)."""
+        start, text = self._lines[line - 1]
+        if not text.isascii():
+            column = len(text.encode()[:column].decode(errors="ignore"))
+        return min(start + column, self._end)
+
+    def character(self, line: int | None, character: int | None) -> int:
+        """The place of a :class:`SyntaxError`, whose ``offset`` counts characters from 1."""
+        if not line or line > len(self._lines):
+            return self._lines[0][0]
+        return min(self._lines[line - 1][0] + max((character or 1) - 1, 0), self._end)
+
+
+@lru_cache(maxsize=2048)
+def parse_expression(text: str) -> Expression:
+    """Parse one Python expression; the same text gives the same object.
+
+    Blanks around it are allowed, which :func:`ast.parse` refuses in front.
+
+    Raises:
+        ExpressionSyntaxError: it is not one expression, holds NUL, is longer than :data:`MAX_LENGTH` or
+            nests deeper than :data:`MAX_DEPTH`.
+    """
+    if len(text) > MAX_LENGTH:
+        raise ExpressionSyntaxError(f"it has more than {MAX_LENGTH:,} characters", MAX_LENGTH)
+    if "\0" in text:
+        raise ExpressionSyntaxError("it holds a NUL character", text.index("\0"))
+    body = text.lstrip(_BLANK)
+    start = len(text) - len(body)
+    if not body:
+        raise ExpressionSyntaxError("it is empty", start)
+    columns = Columns(text, start)
+    tree = _parse(body, columns)
+    if len(body) > MAX_DEPTH:
+        _refuse_depth(tree, columns)
+    return Expression(text, tree, columns)
+
+
+def _parse(body: str, columns: Columns) -> ast.expr:
+    start = columns.character(None, None)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(body, mode="eval").body
+    except SyntaxError as error:
+        place = columns.character(error.lineno, error.offset)
+        raise ExpressionSyntaxError(error.msg, place) from None
+    except UnicodeEncodeError as error:
+        raise ExpressionSyntaxError("it holds half a surrogate pair", start + error.start) from None
+    except ValueError as error:
+        raise ExpressionSyntaxError(str(error), start) from None
+    except (MemoryError, RecursionError):
+        raise ExpressionSyntaxError("it nests too deeply", start) from None
+
+
+def _refuse_depth(tree: ast.expr, columns: Columns) -> None:
+    level: list[ast.AST] = [tree]
+    for _ in range(MAX_DEPTH):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        if not level:
+            return
+    place = columns.offset(tree.lineno, tree.col_offset)
+    raise ExpressionSyntaxError(f"it nests deeper than {MAX_DEPTH} levels", place)
+
+
+def _free_names(node: ast.AST, bound: frozenset[str]) -> Iterator[tuple[ast.Name, bool]]:
+    """Each free name with whether it is called; ``bound`` are the names that enclosing scopes bind."""
+    if isinstance(node, ast.Name):
+        if node.id not in bound and isinstance(node.ctx, ast.Load):
+            yield node, False
+        return
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        yield node.func, True
+        children: list[tuple[ast.AST, frozenset[str]]] = [(child, bound) for child in (*node.args, *node.keywords)]
+    elif isinstance(node, _COMPREHENSIONS):
+        children = _comprehension_parts(node, bound)
+    elif isinstance(node, ast.Lambda):
+        own = {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
+        children = [(node.args, bound), (node.body, bound | own)]
+    else:
+        children = [(child, bound) for child in ast.iter_child_nodes(node)]
+    for child, scope in children:
+        yield from _free_names(child, scope)
+
+
+def _comprehension_parts(
+    node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, bound: frozenset[str]
+) -> list[tuple[ast.AST, frozenset[str]]]:
+    """A comprehension's parts with their scopes: its first iterable belongs to the scope around it."""
+    targets = [name for loop in node.generators for name in ast.walk(loop.target) if isinstance(name, ast.Name)]
+    inner = bound | {name.id for name in targets}
+    elements = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+    parts: list[tuple[ast.AST, frozenset[str]]] = [(element, inner) for element in elements]
+    for index, loop in enumerate(node.generators):
+        parts.append((loop.iter, inner if index else bound))
+        parts += [(condition, inner) for condition in loop.ifs]
+    return parts

@@ -1,0 +1,576 @@
+"""Python modules joined: imports, classes with their bases, constants, all resolved without running anything.
+
+What cannot be known statically is :class:`Unresolved` and says why; it is never guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+from opschema_cli.source.python import Assign, Class, Constant, Expr, Function, Import, PythonFile, Scope
+
+MAX_HOPS = 40
+"""Longest chain of re-exports that is followed."""
+
+HARMLESS_BASES = frozenset(
+    {"object", "ABC", "abc.ABC", "Generic", "typing.Generic", "Protocol", "typing.Protocol", "typing_extensions.Protocol"}
+)
+"""Bases outside the workspace that define no operator method."""
+
+HARMLESS_CLASS_DECORATORS = frozenset({"final", "typing.final", "typing.runtime_checkable", "functools.total_ordering"})
+
+
+@dataclass(frozen=True)
+class Unresolved:
+    """What cannot be known statically, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class External:
+    """A name that the workspace imports from elsewhere, by its full dotted name."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A name that its module, which lies in the workspace, does not define."""
+
+    module: str
+    name: str
+
+
+@dataclass(frozen=True)
+class ModuleRef:
+    """A module of the workspace."""
+
+    path: str
+
+
+@dataclass(frozen=True, eq=False)
+class ClassRef:
+    """A class and the file that defines it."""
+
+    file: PythonFile
+    cls: Class
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ClassRef) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Its file and place, by which two references are the same."""
+        return self.file.path, self.cls.start
+
+    @property
+    def name(self) -> str:
+        """The class's name."""
+        return self.cls.name
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionRef:
+    """A function, the file that defines it and, for a method, its class."""
+
+    file: PythonFile
+    function: Function
+    owner: ClassRef | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ValueRef:
+    """An assigned value and the file of the assignment; ``owner`` is the class whose body assigns it."""
+
+    file: PythonFile
+    assign: Assign
+    owner: ClassRef | None = None
+
+
+Resolution: TypeAlias = "ClassRef | FunctionRef | ValueRef | ModuleRef | External | Missing | Unresolved"
+Member: TypeAlias = "FunctionRef | ValueRef | Unresolved | None"
+
+
+@dataclass(frozen=True)
+class Folded:
+    """A constant's value. ``symbol`` is a dotted name outside the workspace (``torch.float16``) instead of a value."""
+
+    value: object = None
+    symbol: str = ""
+
+
+class Program:
+    """The modules of one workspace.
+
+    ``files`` are its paths, ``load`` gives a file's facts (None if it does not parse), and ``package_files`` the
+    paths in which classes may be patched from outside their body.
+    """
+
+    def __init__(
+        self, files: Iterable[str], load: Callable[[str], PythonFile | None], package_files: Iterable[str] = ()
+    ) -> None:
+        self.files = frozenset(path for path in files if path.endswith(".py"))
+        self.load = load
+        self.package_files = sorted(set(package_files))
+        self._mro: dict[ClassRef, list[ClassRef | External] | Unresolved] = {}
+        self._members: dict[tuple[ClassRef, str], Member] = {}
+
+    # Modules
+
+    @cached_property
+    def roots(self) -> dict[str, list[str]]:
+        """Folders from which modules are imported, by the first name below them."""
+        packages = {path.rpartition("/")[0] for path in self.files if path.endswith("__init__.py")}
+        found: dict[str, set[str]] = {}
+        for path in self.files:
+            folder, _, name = path.rpartition("/")
+            while folder in packages and folder:
+                folder, _, name = folder.rpartition("/")
+            found.setdefault(name.removesuffix(".py"), set()).add(folder)
+        return {name: sorted(folders) for name, folders in found.items()}
+
+    def module_path(self, dotted: str) -> str | None:
+        """The file of a module; None when the workspace has none of that name, or several."""
+        first, _, rest = dotted.partition(".")
+        tail = rest.replace(".", "/")
+        found = []
+        for folder in self.roots.get(first, []):
+            base = "/".join(filter(None, (folder, first, tail)))
+            found += [path for path in (f"{base}.py", f"{base}/__init__.py") if path in self.files]
+        return found[0] if len(found) == 1 else None
+
+    def is_local(self, dotted: str) -> bool:
+        """Whether a module's top package is a package of the workspace, not a lone script."""
+        first = dotted.partition(".")[0]
+        return any(
+            "/".join(filter(None, (folder, first, "__init__.py"))) in self.files for folder in self.roots.get(first, [])
+        )
+
+    def module_name(self, path: str) -> str:
+        """The dotted name under which a file is imported."""
+        parts = [path.removesuffix(".py").removesuffix("/__init__").rpartition("/")[2]]
+        folder = path.rpartition("/")[0]
+        if path.endswith("/__init__.py"):
+            folder = folder.rpartition("/")[0]
+        while folder and f"{folder}/__init__.py" in self.files:
+            folder, _, name = folder.rpartition("/")
+            parts.append(name)
+        return ".".join(reversed(parts))
+
+    def absolute_module(self, file: PythonFile, item: Import) -> str | None:
+        """The full name of the module an import names; None when its dots leave the package."""
+        if not item.level:
+            return item.module
+        parts = self.module_name(file.path).split(".")
+        drop = item.level - (1 if file.path.endswith("__init__.py") else 0)
+        if drop > len(parts) or (drop == len(parts) and not item.module):
+            return None
+        return ".".join([*parts[: len(parts) - drop], *filter(None, [item.module])])
+
+    # Names
+
+    def resolve(self, file: PythonFile, dotted: str, scopes: tuple[Scope, ...] = ()) -> Resolution:
+        """What a dotted name means in a module (or first in ``scopes``, innermost first)."""
+        return self._resolve(file, dotted, scopes, MAX_HOPS)
+
+    def _resolve(self, file: PythonFile, dotted: str, scopes: tuple[Scope, ...], hops: int) -> Resolution:
+        if hops <= 0:
+            return Unresolved(f"`{dotted}` is re-exported in a circle")
+        first, _, rest = dotted.partition(".")
+        found = self._first(file, first, scopes, hops)
+        for name in filter(None, rest.split(".")):
+            found = self._attribute(found, name, hops)
+        return found
+
+    def _first(self, file: PythonFile, name: str, scopes: tuple[Scope, ...], hops: int) -> Resolution:
+        for scope in (*scopes, file.body):
+            bindings = _bindings(file, scope, name)
+            if bindings:
+                return self._binding(file, name, bindings, hops)
+        stars = [item for item in file.body.imports if item.attr == "*"]
+        for item in stars:
+            found = self._imported(file, Import(name, item.module, name, item.level, item.start, item.end), hops)
+            if not isinstance(found, Missing):
+                return found
+        if name in _BUILTINS:
+            return External(name)
+        return Missing(file.path, name)
+
+    def _binding(
+        self, file: PythonFile, name: str, bindings: list[Class | Function | Assign | Import], hops: int
+    ) -> Resolution:
+        if len(bindings) > 1 and not all(isinstance(item, Import) for item in bindings):
+            return Unresolved(f"`{name}` is bound {len(bindings)} times in {file.path}")
+        bound = bindings[-1]
+        if isinstance(bound, Class):
+            return ClassRef(file, bound)
+        if isinstance(bound, Function):
+            return FunctionRef(file, bound)
+        if isinstance(bound, Import):
+            results = [self._imported(file, item, hops) for item in bindings if isinstance(item, Import)]
+            good = [item for item in results if not isinstance(item, Missing | External)]
+            return good[0] if good else results[-1]
+        alias = bound.value
+        if bound.sure and alias is not None and alias.kind == "name" and alias.text != name:
+            target = self._resolve(file, alias.text, (), hops - 1)
+            return target if not isinstance(target, Missing) else ValueRef(file, bound)
+        return ValueRef(file, bound)
+
+    def _imported(self, file: PythonFile, item: Import, hops: int) -> Resolution:
+        module = self.absolute_module(file, item)
+        if module is None:
+            return Unresolved(f"the import of `{item.name}` leaves its package")
+        if not item.attr:
+            return self._module(module if item.name == module else self._as_name(item, module))
+        return self._from(module, item.attr, hops)
+
+    def _as_name(self, item: Import, module: str) -> str:
+        return module.partition(".")[0] if module.partition(".")[0] == item.name else module
+
+    def _module(self, dotted: str) -> Resolution:
+        path = self.module_path(dotted)
+        if path is not None:
+            return ModuleRef(path)
+        return Unresolved(f"no file for the module `{dotted}`") if self.is_local(dotted) else External(dotted)
+
+    def _from(self, module: str, attr: str, hops: int) -> Resolution:
+        path = self.module_path(module)
+        if path is None:
+            if self.is_local(module):
+                return self._namespace(module, attr)
+            return External(f"{module}.{attr}" if module else attr)
+        return self._attribute(ModuleRef(path), attr, hops - 1)
+
+    def _namespace(self, module: str, attr: str) -> Resolution:
+        path = self.module_path(f"{module}.{attr}")
+        return ModuleRef(path) if path is not None else Missing(module, attr)
+
+    def _attribute(self, owner: Resolution, name: str, hops: int) -> Resolution:
+        if isinstance(owner, External):
+            return External(f"{owner.name}.{name}")
+        if isinstance(owner, ModuleRef):
+            return self._module_attribute(owner, name, hops)
+        if isinstance(owner, ClassRef):
+            member = self.member(owner, name)
+            return member if member is not None else Missing(owner.name, name)
+        if isinstance(owner, Unresolved | Missing):
+            return owner
+        return Unresolved(f"`.{name}` of a value")
+
+    def _module_attribute(self, owner: ModuleRef, name: str, hops: int) -> Resolution:
+        file = self.load(owner.path)
+        if file is None:
+            return Unresolved(f"{owner.path} does not parse")
+        found = self._resolve(file, name, (), hops - 1)
+        if isinstance(found, Missing) or (isinstance(found, External) and found.name == name):
+            module = self.module_name(owner.path)
+            if owner.path.endswith("__init__.py"):
+                sub = self.module_path(f"{module}.{name}")
+                if sub is not None:
+                    return ModuleRef(sub)
+            if file.body.function("__getattr__") is not None or _writes_globals(file.body):
+                return Unresolved(f"{owner.path} makes its names at run time")
+            if any(item.attr == "*" for item in file.body.imports):
+                return Unresolved(f"{owner.path} imports `*`")
+            return Missing(owner.path, name)
+        return found
+
+    # Classes
+
+    def mro(self, ref: ClassRef) -> list[ClassRef | External] | Unresolved:
+        """The method resolution order; Unresolved when a base is, or when there is none."""
+        if ref not in self._mro:
+            self._mro[ref] = Unresolved(f"`{ref.name}` inherits from itself")
+            self._mro[ref] = self._linearise(ref)
+        return self._mro[ref]
+
+    def _linearise(self, ref: ClassRef) -> list[ClassRef | External] | Unresolved:
+        parents: list[ClassRef | External] = []
+        for base in ref.cls.bases:
+            target = base.items[0] if base.kind == "subscript" else base
+            found = self.resolve(ref.file, target.text) if target.kind == "name" else Unresolved("an expression")
+            if not isinstance(found, ClassRef | External):
+                reason = found.reason if isinstance(found, Unresolved) else "it is not a class of the workspace"
+                return Unresolved(f"the base `{ref.file.text(base)}` of `{ref.name}` cannot be followed: {reason}")
+            parents.append(found)
+        lines: list[list[ClassRef | External]] = []
+        for parent in parents:
+            line = self.mro(parent) if isinstance(parent, ClassRef) else [parent]
+            if isinstance(line, Unresolved):
+                return line
+            lines.append(list(line))
+        merged = _merge([*lines, list(parents)])
+        return [ref, *merged] if merged is not None else Unresolved(f"the bases of `{ref.name}` have no order")
+
+    def lineage(self, ref: ClassRef) -> list[ClassRef]:
+        """The class and its ancestors in the workspace; those that cannot be followed are left out."""
+        order = self.mro(ref)
+        return [ref] if isinstance(order, Unresolved) else [item for item in order if isinstance(item, ClassRef)]
+
+    def member(self, ref: ClassRef, name: str) -> Member:
+        """The method or class attribute that an instance of ``ref`` has; None when no class defines it."""
+        key = (ref, name)
+        if key not in self._members:
+            self._members[key] = Unresolved(f"`{ref.name}.{name}` refers to itself")
+            self._members[key] = self._member(ref, name)
+        return self._members[key]
+
+    def _member(self, ref: ClassRef, name: str) -> Member:
+        order = self.mro(ref)
+        if isinstance(order, Unresolved):
+            own = self._own_member(ref, name)
+            return own if own is not None and self.patched(ref, name, [ref]) is None else order
+        passed: list[ClassRef] = []
+        for owner in order:
+            if isinstance(owner, External):
+                if owner.name not in HARMLESS_BASES:
+                    return Unresolved(f"`{ref.name}` inherits from `{owner.name}`, outside the workspace")
+                continue
+            passed.append(owner)
+            own = self._own_member(owner, name)
+            if own is not None:
+                return self.patched(ref, name, passed) or own
+        return self.patched(ref, name, passed)
+
+    def _own_member(self, owner: ClassRef, name: str) -> Member:
+        functions = [item for item in owner.cls.body.functions if item.name == name]
+        assigns = [item for item in owner.cls.body.assigns if item.target == name and item.value is not None]
+        functions = _without_overloads(functions)
+        if len(functions) + len(assigns) > 1:
+            return Unresolved(f"`{owner.name}` defines `{name}` more than once")
+        if functions:
+            return FunctionRef(owner.file, functions[0], owner)
+        if not assigns:
+            return None
+        value = assigns[0].value
+        if value is not None and value.kind == "name":
+            target = self.resolve(owner.file, value.text, (owner.cls.body,))
+            if isinstance(target, FunctionRef):
+                return FunctionRef(target.file, target.function, owner)
+            if isinstance(target, Unresolved):
+                return target
+        return ValueRef(owner.file, assigns[0], owner)
+
+    # Patches from outside the class body
+
+    def patched(self, ref: ClassRef, name: str, lineage: list[ClassRef]) -> Unresolved | None:
+        """Why ``name`` may be replaced at run time on ``ref`` or on the classes before its definition."""
+        for item in lineage:
+            if name in self._outside_writes.get(item.key, ()) or "*" in self._outside_writes.get(item.key, ()):
+                return Unresolved(f"`{item.name}.{name}` is assigned outside the class")
+            for decorator in item.cls.decorators:
+                found = self.resolve(item.file, decorator.callee or decorator.text)
+                if isinstance(found, FunctionRef) and not self.written(found, 0) & {name, "*"}:
+                    continue
+                if isinstance(found, External) and found.name in HARMLESS_CLASS_DECORATORS:
+                    continue
+                return Unresolved(f"`{item.name}` is decorated")
+            if "metaclass" in item.cls.keywords and not item.cls.sure:
+                return Unresolved(f"`{item.name}` has a metaclass")
+        for item in self.lineage(ref)[1:]:
+            hook = item.cls.body.function("__init_subclass__")
+            if hook is not None and self.written(FunctionRef(item.file, hook, item), 0) & {name, "*"}:
+                return Unresolved(f"`{item.name}.__init_subclass__` makes `{name}`")
+        return None
+
+    def written(self, ref: FunctionRef, index: int, depth: int = 4) -> frozenset[str]:
+        """Attributes that a function writes on its parameter ``index``, itself or through calls; ``*`` is any."""
+        params = [item.name for item in ref.function.params]
+        if index >= len(params) or depth <= 0:
+            return frozenset()
+        found: set[str] = set()
+        for scope in ref.function.body.walk():
+            found |= _written_here(scope, params[index])
+            for call in scope.calls:
+                found |= self._written_by_call(ref, call, params[index], depth)
+        return frozenset(found)
+
+    def _written_by_call(self, ref: FunctionRef, call: Expr, name: str, depth: int) -> frozenset[str]:
+        positions = [index for index, value in enumerate(call.items[1:]) if value.kind == "name" and value.text == name]
+        if not positions or not call.callee:
+            return frozenset()
+        if call.callee == "setattr":
+            folded = self.fold(ref.file, call.items[2], (ref.function.body,)) if len(call.items) > 2 else None
+            return frozenset({folded.value if isinstance(folded, Folded) and isinstance(folded.value, str) else "*"})
+        target = self.resolve(ref.file, call.callee, (ref.function.body,))
+        if not isinstance(target, FunctionRef):
+            return frozenset()
+        return self.written(target, positions[0], depth - 1)
+
+    @cached_property
+    def _outside_writes(self) -> dict[tuple[str, int], set[str]]:
+        """Attributes written on classes by module-level code of the package, by the class's key."""
+        found: dict[tuple[str, int], set[str]] = {}
+        for path in self.package_files:
+            file = self.load(path)
+            if file is not None:
+                for ref, names in self._module_writes(file):
+                    found.setdefault(ref.key, set()).update(names)
+        return found
+
+    def _module_writes(self, file: PythonFile) -> Iterator[tuple[ClassRef, frozenset[str]]]:
+        for assign in file.body.assigns:
+            owner, _, name = assign.target.rpartition(".")
+            if owner:
+                for ref in self._classes_named(file, owner, assign.start):
+                    yield ref, frozenset({name})
+        for call in file.body.calls:
+            if not call.callee:
+                continue
+            for index, value in enumerate(call.items[1:]):
+                if value.kind != "name":
+                    continue
+                for ref in self._classes_named(file, value.text, call.start):
+                    yield ref, self._call_writes(file, call, index)
+
+    def _call_writes(self, file: PythonFile, call: Expr, index: int) -> frozenset[str]:
+        if call.callee == "setattr":
+            name = call.items[2] if len(call.items) > 2 else None
+            constant = name is not None and name.kind == "const" and isinstance(name.value, str)
+            return frozenset({str(name.value) if name is not None and constant else "*"})
+        target = self.resolve(file, call.callee)
+        return self.written(target, index) if isinstance(target, FunctionRef) else frozenset()
+
+    def _classes_named(self, file: PythonFile, name: str, at: int) -> Iterator[ClassRef]:
+        """The classes a module-level name stands for: a class, or what a loop variable runs over."""
+        for loop in file.body.loops:
+            if name in loop.targets and loop.body.start <= at < loop.body.end:
+                for element in self._elements(file, loop.iterable):
+                    for item in element.walk():
+                        found = self.resolve(file, item.text) if item.kind == "name" else None
+                        if isinstance(found, ClassRef):
+                            yield found
+                return
+        found = self.resolve(file, name)
+        if isinstance(found, ClassRef):
+            yield found
+
+    def _elements(self, file: PythonFile, expr: Expr) -> list[Expr]:
+        if expr.kind == "name":
+            found = self.resolve(file, expr.text)
+            if isinstance(found, ValueRef) and found.assign.value is not None:
+                expr = found.assign.value
+        return expr.items if expr.kind in ("list", "tuple", "set", "dict") else []
+
+    # Constants
+
+    def fold(self, file: PythonFile, expr: Expr, scopes: tuple[Scope, ...] = (), depth: int = 12) -> Folded | Unresolved:
+        """The constant value of an expression: literals, arithmetic, names bound once, ``float("inf")``."""
+        if depth <= 0:
+            return Unresolved("the expression is too deep")
+        if expr.kind == "const":
+            return Folded(expr.value)
+        if expr.kind == "name":
+            return self._fold_name(file, expr.text, scopes, depth)
+        if expr.kind in ("tuple", "list"):
+            parts = [self.fold(file, item, scopes, depth - 1) for item in expr.items]
+            if all(isinstance(part, Folded) and not part.symbol for part in parts):
+                values = [part.value for part in parts if isinstance(part, Folded)]
+                return Folded(tuple(values) if expr.kind == "tuple" else values)
+            return Unresolved("an element is not constant")
+        if expr.kind == "call" and expr.callee == "float" and len(expr.items) == 2 and expr.items[1].kind == "const":
+            return _float_of(expr.items[1].value)
+        if expr.kind in ("unary", "binary"):
+            return self._fold_operator(file, expr, scopes, depth)
+        return Unresolved("it is computed at run time")
+
+    def _fold_name(self, file: PythonFile, dotted: str, scopes: tuple[Scope, ...], depth: int) -> Folded | Unresolved:
+        found = self.resolve(file, dotted, scopes)
+        if isinstance(found, External):
+            return Folded(symbol=found.name)
+        if isinstance(found, ValueRef) and found.assign.sure and found.assign.value is not None:
+            inner = (found.owner.cls.body,) if found.owner is not None else ()
+            if found.file is file and not found.owner:
+                inner = scopes
+            return self.fold(found.file, found.assign.value, inner, depth - 1)
+        return found if isinstance(found, Unresolved) else Unresolved(f"`{dotted}` is not a constant")
+
+    def _fold_operator(self, file: PythonFile, expr: Expr, scopes: tuple[Scope, ...], depth: int) -> Folded | Unresolved:
+        parts = [self.fold(file, item, scopes, depth - 1) for item in expr.items]
+        values = [part.value for part in parts if isinstance(part, Folded) and not part.symbol]
+        if len(values) != len(parts):
+            return Unresolved("an operand is not constant")
+        return _compute(expr.text, values)
+
+
+def _bindings(file: PythonFile, scope: Scope, name: str) -> list[Class | Function | Assign | Import]:
+    found: list[Class | Function | Assign | Import] = []
+    if scope is file.body:
+        found += file.classes.get(name, [])
+        found += file.functions.get(name, [])
+        found += [item for item in file.assigns.get(name, []) if item.value is not None]
+        found += file.imports.get(name, [])
+    else:
+        found += [item for item in scope.classes if item.name == name]
+        found += [item for item in scope.functions if item.name == name]
+        found += [item for item in scope.assigns if item.target == name and item.value is not None]
+        found += [item for item in scope.imports if item.name == name]
+    return found
+
+
+def _writes_globals(scope: Scope) -> bool:
+    return any(call.callee in ("globals", "vars", "exec", "setattr", "locals") for call in scope.calls)
+
+
+def _written_here(scope: Scope, name: str) -> set[str]:
+    prefix = name + "."
+    return {item.target[len(prefix) :] for item in scope.assigns if item.target.startswith(prefix)}
+
+
+def _without_overloads(functions: list[Function]) -> list[Function]:
+    kept = [item for item in functions if not any(name.endswith("overload") for name in item.decorator_names)]
+    setters = [item for item in kept if any(name.endswith((".setter", ".deleter")) for name in item.decorator_names)]
+    return [item for item in kept if item not in setters]
+
+
+def _merge(lines: list[list[ClassRef | External]]) -> list[ClassRef | External] | None:
+    """The C3 merge of https://docs.python.org/3/howto/mro.html; None when there is no order."""
+    merged: list[ClassRef | External] = []
+    lines = [line for line in lines if line]
+    while lines:
+        tails = {item for line in lines for item in line[1:]}
+        head = next((line[0] for line in lines if line[0] not in tails), None)
+        if head is None:
+            return None
+        merged.append(head)
+        lines = [rest for line in lines if (rest := [item for item in line if item != head])]
+    return merged
+
+
+def _float_of(value: Constant) -> Folded | Unresolved:
+    try:
+        return Folded(float(value)) if isinstance(value, str | int | float) else Unresolved("not a number")
+    except ValueError:
+        return Unresolved("not a number")
+
+
+def _compute(operator: str, values: list[object]) -> Folded | Unresolved:
+    if not all(isinstance(value, int | float) for value in values):
+        return Unresolved("an operand is not a number")
+    numbers = [value for value in values if isinstance(value, int | float)]
+    try:
+        if len(numbers) == 1:
+            return Folded({"-": lambda a: -a, "+": lambda a: +a, "not": lambda a: not a}[operator](numbers[0]))
+        left, right = numbers
+        if operator == "**" and (abs(left) > 1e6 or abs(right) > 64):
+            return Unresolved("a large power")
+        operations: dict[str, Callable[[float, float], float]] = {
+            "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": lambda a, b: a / b,
+            "//": lambda a, b: a // b, "%": lambda a, b: a % b, "**": lambda a, b: a**b,
+        }  # fmt: skip
+        return Folded(operations[operator](left, right))
+    except (KeyError, ArithmeticError):
+        return Unresolved(f"`{operator}` is not folded")
+
+
+_BUILTINS = frozenset(
+    {"object", "int", "float", "bool", "str", "bytes", "tuple", "list", "dict", "set", "frozenset", "type", "range", "len"}
+    | {"property", "staticmethod", "classmethod", "super", "Exception", "ValueError", "TypeError", "print", "isinstance"}
+)

@@ -1,0 +1,329 @@
+"""Facts of a Python module: what it imports, defines, assigns and calls, each with its place.
+
+Plain data, cached by content, so that a run over unchanged files never imports libcst. The facts are
+collected by :mod:`opschema_cli.source.python_facts` and joined over modules by
+:mod:`opschema_cli.source.program`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from opschema_cli.source.text import Source, Span
+
+FACTS_VERSION = 1
+"""Part of every cache key; raise it when the facts or their collection change."""
+
+Constant: TypeAlias = "None | bool | int | float | str"
+ExprKind: TypeAlias = Literal[
+    "const", "name", "call", "tuple", "list", "set", "dict", "unary", "binary", "subscript", "lambda", "other"
+]
+ParamKind: TypeAlias = Literal["posonly", "normal", "kwonly", "vararg", "kwarg"]
+
+
+class Expr(msgspec.Struct, array_like=True):
+    """An expression, as far as linting needs it.
+
+    ``text`` is a name's dotted path (``torch.float16``) or an operator. ``items`` are a container's elements
+    (of a dict keys and values in turn; an unpacked mapping has a ``**`` key), an operator's operands, a subscript's
+    value and index, or a call's callee and arguments; ``keywords`` then names each argument: empty by
+    position, ``*``, ``**``, or the keyword. ``other`` is anything else.
+    """
+
+    kind: ExprKind
+    start: int
+    end: int
+    text: str = ""
+    value: Constant = None
+    items: list[Expr] = []
+    keywords: list[str] = []
+
+    @property
+    def span(self) -> Span:
+        """Where the expression is written."""
+        return Span(self.start, self.end)
+
+    @property
+    def callee(self) -> str:
+        """The dotted name that a call calls; empty when it is none."""
+        return self.items[0].text if self.kind == "call" and self.items[0].kind == "name" else ""
+
+    @property
+    def args(self) -> list[tuple[str, Expr]]:
+        """A call's arguments with their keywords."""
+        return list(zip(self.keywords, self.items[1:], strict=True)) if self.kind == "call" else []
+
+    def keyword(self, name: str) -> Expr | None:
+        """A call's argument passed as ``name=``."""
+        return next((value for keyword, value in self.args if keyword == name), None)
+
+    def positional(self) -> list[Expr]:
+        """A call's plain positional arguments, up to the first unpacked one."""
+        found: list[Expr] = []
+        for keyword, value in self.args:
+            if keyword == "*":
+                break
+            if not keyword:
+                found.append(value)
+        return found
+
+    def walk(self) -> Iterator[Expr]:
+        """The expression and all below it."""
+        yield self
+        for item in self.items:
+            yield from item.walk()
+
+
+class Param(msgspec.Struct, array_like=True):
+    """A parameter. ``start`` and ``end`` bound its name; ``full_end`` ends its annotation and default."""
+
+    name: str
+    kind: ParamKind
+    start: int
+    end: int
+    full_end: int
+    annotation: Expr | None = None
+    default: Expr | None = None
+
+    @property
+    def span(self) -> Span:
+        """Where its name is written."""
+        return Span(self.start, self.end)
+
+    @property
+    def full_span(self) -> Span:
+        """Name, annotation and default."""
+        return Span(self.start, self.full_end)
+
+    @property
+    def by_name(self) -> bool:
+        """Whether an argument may be passed to it by name or place (not ``*args``/``**kwargs``)."""
+        return self.kind not in ("vararg", "kwarg")
+
+
+class Assign(msgspec.Struct, array_like=True):
+    """A write to a name or attribute: ``target`` is dotted (``x``, ``self.x``, ``cls.y``); the span is the target's.
+
+    ``value`` is None for an annotation without value, a loop target and the like. ``sure`` is false when
+    the write stands under a condition, in a loop or in a handler.
+    """
+
+    target: str
+    start: int
+    end: int
+    value: Expr | None
+    statement: Span
+    sure: bool = True
+    annotation: Expr | None = None
+
+    @property
+    def span(self) -> Span:
+        """Where the target is written."""
+        return Span(self.start, self.end)
+
+
+class Import(msgspec.Struct, array_like=True):
+    """One imported name: ``import module as name`` (``attr`` empty) or ``from module import attr as name``.
+
+    ``level`` counts leading dots; a star import has ``attr`` ``*``. ``guarded`` is true inside ``try``, ``if`` or a function.
+    """
+
+    name: str
+    module: str
+    attr: str
+    level: int
+    start: int
+    end: int
+    guarded: bool = False
+
+    @property
+    def span(self) -> Span:
+        """Where the imported name is written."""
+        return Span(self.start, self.end)
+
+
+class Use(msgspec.Struct, array_like=True):
+    """One read of a dotted name."""
+
+    name: str
+    start: int
+    end: int
+
+    @property
+    def span(self) -> Span:
+        """Where it is read."""
+        return Span(self.start, self.end)
+
+
+class Loop(msgspec.Struct, array_like=True):
+    """A ``for`` statement: its targets, what it runs over, and the span of its body."""
+
+    targets: list[str]
+    iterable: Expr
+    body: Span
+
+
+class Scope(msgspec.Struct, array_like=True):
+    """What happens in one module, class or function body, nested definitions apart."""
+
+    assigns: list[Assign] = []
+    imports: list[Import] = []
+    calls: list[Expr] = []
+    uses: list[Use] = []
+    loops: list[Loop] = []
+    returns: list[Expr] = []
+    functions: list[Function] = []
+    classes: list[Class] = []
+    deleted: list[str] = []
+    strings: list[str] = []
+
+    def function(self, name: str) -> Function | None:
+        """The function of that name; of several the last."""
+        return next((item for item in reversed(self.functions) if item.name == name), None)
+
+    def assigned(self, target: str) -> Assign | None:
+        """The only write to ``target``; None when there is none or more than one."""
+        found = [item for item in self.assigns if item.target == target]
+        return found[0] if len(found) == 1 else None
+
+    def walk(self) -> Iterator[Scope]:
+        """This scope and all nested ones."""
+        yield self
+        for function in self.functions:
+            yield from function.body.walk()
+        for cls in self.classes:
+            yield from cls.body.walk()
+
+    def names(self) -> set[str]:
+        """Every identifier, attribute and short string in this scope and below."""
+        found: set[str] = set()
+        for scope in self.walk():
+            for name in (*(use.name for use in scope.uses), *(item.target for item in scope.assigns)):
+                found.update(name.split("."))
+            found.update(scope.strings)
+        return found
+
+
+class Function(msgspec.Struct, array_like=True):
+    """A function or method. ``start``/``end`` bound its name, ``outer`` the whole definition with decorators."""
+
+    name: str
+    start: int
+    end: int
+    outer: Span
+    params: list[Param]
+    decorators: list[Expr]
+    returns: Expr | None
+    body: Scope
+    stub: bool
+    sure: bool = True
+
+    @property
+    def span(self) -> Span:
+        """Where its name is written."""
+        return Span(self.start, self.end)
+
+    def param(self, name: str) -> Param | None:
+        """The parameter of that name."""
+        return next((item for item in self.params if item.name == name), None)
+
+    @property
+    def decorator_names(self) -> list[str]:
+        """The dotted names of its decorators, called or not."""
+        return [item.callee or item.text for item in self.decorators]
+
+    @property
+    def is_property(self) -> bool:
+        """Whether it is read as an attribute."""
+        return any(name.rpartition(".")[2] in ("property", "cached_property") for name in self.decorator_names)
+
+
+class Class(msgspec.Struct, array_like=True):
+    """A class. ``start``/``end`` bound its name, ``outer`` the whole definition with decorators."""
+
+    name: str
+    start: int
+    end: int
+    outer: Span
+    bases: list[Expr]
+    keywords: list[str]
+    decorators: list[Expr]
+    body: Scope
+    sure: bool = True
+
+    @property
+    def span(self) -> Span:
+        """Where its name is written."""
+        return Span(self.start, self.end)
+
+
+class ModuleFacts(msgspec.Struct, array_like=True):
+    """All facts of one file; ``error`` and ``error_at`` say why and where it does not parse."""
+
+    body: Scope
+    docstring: Span | None = None
+    error: str = ""
+    error_at: int = 0
+
+
+class PythonFile:
+    """A Python file: its source and its facts."""
+
+    def __init__(self, source: Source, facts: ModuleFacts) -> None:
+        self.source = source
+        self.facts = facts
+
+    @property
+    def path(self) -> str:
+        """The file's path, relative to the workspace."""
+        return self.source.path
+
+    @property
+    def body(self) -> Scope:
+        """The module's own scope."""
+        return self.facts.body
+
+    def text(self, span: Span | Expr) -> str:
+        """The source text of a span or expression."""
+        start, end = (span.start, span.end) if isinstance(span, Expr) else span
+        return self.source.text[start:end]
+
+    @cached_property
+    def classes(self) -> dict[str, list[Class]]:
+        """Top-level classes by name."""
+        return _by_name(self.body.classes)
+
+    @cached_property
+    def functions(self) -> dict[str, list[Function]]:
+        """Top-level functions by name."""
+        found: dict[str, list[Function]] = {}
+        for item in self.body.functions:
+            found.setdefault(item.name, []).append(item)
+        return found
+
+    @cached_property
+    def imports(self) -> dict[str, list[Import]]:
+        """Imports of the module's scope by local name."""
+        found: dict[str, list[Import]] = {}
+        for item in self.body.imports:
+            found.setdefault(item.name, []).append(item)
+        return found
+
+    @cached_property
+    def assigns(self) -> dict[str, list[Assign]]:
+        """Module-level writes by target."""
+        found: dict[str, list[Assign]] = {}
+        for item in self.body.assigns:
+            found.setdefault(item.target, []).append(item)
+        return found
+
+
+def _by_name(classes: list[Class]) -> dict[str, list[Class]]:
+    found: dict[str, list[Class]] = {}
+    for item in classes:
+        found.setdefault(item.name, []).append(item)
+    return found

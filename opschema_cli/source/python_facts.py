@@ -1,0 +1,601 @@
+"""Collects a module's facts from its libcst tree.
+
+Importing this module imports libcst (0.1 to 0.2 s), so only what parses imports it. libcst's own position
+providers cost several times the parse, since they visit the tree; here one code generation, which walks
+it anyway, notes where each node begins and ends. A test holds the places equal to libcst's.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from types import TracebackType
+from typing import Any
+
+import libcst as cst
+from libcst._nodes.internal import CodegenState
+
+from opschema_cli.source.python import (
+    Assign,
+    Class,
+    Constant,
+    Expr,
+    ExprKind,
+    Function,
+    Import,
+    Loop,
+    ModuleFacts,
+    Param,
+    ParamKind,
+    Scope,
+    Use,
+)
+from opschema_cli.source.text import Span
+
+MAX_EXPR_DEPTH = 12
+"""Deeper parts of an expression are ``other``."""
+
+MAX_BRACKETS = 200
+"""Deepest bracket nesting that is parsed: the parser's own stack is not guarded."""
+
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w{0,63}\Z")
+
+
+def collect(text: str) -> ModuleFacts:
+    """The facts of a module's text; a syntax error is a fact, never an exception."""
+    too_deep = _too_deep(text)
+    if too_deep is not None:
+        return ModuleFacts(Scope(), None, f"it nests deeper than {MAX_BRACKETS} brackets", too_deep)
+    try:
+        module = cst.parse_module(text)
+    except cst.ParserSyntaxError as error:
+        return ModuleFacts(Scope(), None, _reason(error), _offset(text, error))
+    except (ValueError, RecursionError, MemoryError) as error:
+        return ModuleFacts(Scope(), None, str(error) or type(error).__name__, 0)
+    try:
+        spans = _positions(module)
+        return _Collector(spans).module(module)
+    except RecursionError:
+        return ModuleFacts(Scope(), None, "it nests too deeply", 0)
+
+
+def _reason(error: cst.ParserSyntaxError) -> str:
+    message = error.message
+    return message.removeprefix("Syntax Error @ ").splitlines()[0] if message else "it does not parse"
+
+
+def _offset(text: str, error: cst.ParserSyntaxError) -> int:
+    lines = text.splitlines(keepends=True)
+    line = max(1, min(error.raw_line, len(lines) or 1))
+    return min(sum(map(len, lines[: line - 1])) + max(0, error.raw_column), len(text))
+
+
+def _too_deep(text: str) -> int | None:
+    """Where brackets nest past :data:`MAX_BRACKETS`, strings and comments not told apart; None if nowhere."""
+    if text.count("(") + text.count("[") + text.count("{") <= MAX_BRACKETS:
+        return _operator_chain(text)
+    depth = 0
+    for match in re.finditer(r"[(\[{)\]}]", text):
+        depth = depth + 1 if match.group() in "([{" else max(0, depth - 1)
+        if depth > MAX_BRACKETS:
+            return match.start()
+    return _operator_chain(text)
+
+
+_CHAIN = re.compile(r"(?:[-~+]|\bnot\b|\blambda\b|\bif\b)(?:[-~+\s]|not\b|lambda\b|:){400,}")
+
+
+def _operator_chain(text: str) -> int | None:
+    match = _CHAIN.search(text) if len(text) > 400 else None
+    return match.start() if match else None
+
+
+class _PositionState(CodegenState):
+    """Code generation that notes each node's span, white space around it left out."""
+
+    def __init__(self, module: cst.Module) -> None:
+        super().__init__(default_indent=module.default_indent, default_newline=module.default_newline)
+        self.offset = 0
+        self.spans: dict[int, tuple[int, int]] = {}
+        self.open: list[int] = []
+
+    def add_token(self, value: str) -> None:
+        self.offset += len(value)
+
+    def add_indent_tokens(self) -> None:
+        self.offset += sum(map(len, self.indent_tokens))
+
+    def pop_trailing_newline(self) -> None:
+        """Nothing to take back: no node ends behind the last line end."""
+
+    def before_codegen(self, node: cst.CSTNode) -> None:
+        self.open.append(self.offset)
+
+    def after_codegen(self, node: cst.CSTNode) -> None:
+        start = self.open.pop()
+        if id(node) not in self.spans:
+            self.spans[id(node)] = (start, self.offset)
+
+    def record_syntactic_position(  # type: ignore[override]
+        self,
+        node: cst.CSTNode,
+        *,
+        start_node: cst.CSTNode | None = None,
+        end_node: cst.CSTNode | None = None,
+    ) -> _Recorder:
+        return _Recorder(self, node, start_node, end_node)
+
+
+class _Recorder:
+    __slots__ = ("end_node", "node", "start", "start_node", "state")
+
+    def __init__(
+        self, state: _PositionState, node: cst.CSTNode, first: cst.CSTNode | None, last: cst.CSTNode | None
+    ) -> None:
+        self.state, self.node, self.start_node, self.end_node = state, node, first, last
+        self.start = 0
+
+    def __enter__(self) -> None:
+        self.start = self.state.offset
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        spans = self.state.spans
+        start = spans[id(self.start_node)][0] if self.start_node is not None else self.start
+        end = spans[id(self.end_node)][1] if self.end_node is not None else self.state.offset
+        spans[id(self.node)] = (start, end)
+
+
+def _positions(module: cst.Module) -> dict[int, tuple[int, int]]:
+    state = _PositionState(module)
+    module._codegen(state)
+    return state.spans
+
+
+_SKIP = frozenset({"lpar", "rpar", "comma", "semicolon", "leading_lines", "header", "footer", "trailing_whitespace"})
+
+
+@cache
+def _child_fields(node_type: type[cst.CSTNode]) -> tuple[str, ...]:
+    names = (item.name for item in dataclasses.fields(node_type))
+    return tuple(name for name in names if name not in _SKIP and "whitespace" not in name)
+
+
+def _children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    for name in _child_fields(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, cst.CSTNode):
+            yield value
+        elif isinstance(value, list | tuple):
+            for item in value:
+                if isinstance(item, cst.CSTNode):
+                    yield item
+
+
+class _Collector:
+    """Turns one tree into facts; ``guard`` counts the conditions, loops and handlers around a statement."""
+
+    def __init__(self, spans: dict[int, tuple[int, int]]) -> None:
+        self.spans = spans
+        self.guard = 0
+
+    def span(self, node: cst.CSTNode) -> Span:
+        return Span(*self.spans[id(node)])
+
+    def module(self, module: cst.Module) -> ModuleFacts:
+        scope = self.scope(module.body)
+        return ModuleFacts(scope, self.docstring(module.body))
+
+    def docstring(self, body: Sequence[cst.BaseStatement]) -> Span | None:
+        first = body[0] if body else None
+        if isinstance(first, cst.SimpleStatementLine) and isinstance(first.body[0], cst.Expr):
+            value = first.body[0].value
+            if isinstance(value, cst.SimpleString | cst.ConcatenatedString):
+                return self.span(value)
+        return None
+
+    def scope(self, body: Sequence[cst.CSTNode]) -> Scope:
+        scope = Scope([], [], [], [], [], [], [], [], [], [])
+        outer, self.guard = self.guard, 0
+        self.visit_all(body, scope)
+        self.guard = outer
+        return scope
+
+    def visit_all(self, nodes: Sequence[cst.CSTNode], scope: Scope) -> None:
+        for node in nodes:
+            self.visit(node, scope)
+
+    def visit(self, node: cst.CSTNode, scope: Scope) -> None:
+        handler = _HANDLERS.get(type(node))
+        if handler is not None:
+            handler(self, node, scope)
+        elif isinstance(node, _GUARDS):
+            self.guard += 1
+            self.visit_all(list(_children(node)), scope)
+            self.guard -= 1
+        else:
+            for child in _children(node):
+                self.visit(child, scope)
+
+    # Definitions
+
+    def function_def(self, node: cst.FunctionDef, scope: Scope) -> None:
+        for decorator in node.decorators:
+            self.visit(decorator.decorator, scope)
+        params = [self.param(item, kind, scope) for item, kind in _params(node.params)]
+        if node.returns is not None:
+            self.visit(node.returns.annotation, scope)
+        body = list(node.body.body)
+        scope.functions.append(
+            Function(
+                node.name.value,
+                *self.span(node.name),
+                self.outer(node),
+                params,
+                [self.expr(item.decorator) for item in node.decorators],
+                self.expr(node.returns.annotation) if node.returns is not None else None,
+                self.scope(body),
+                _is_stub(body),
+                not self.guard,
+            )
+        )
+
+    def class_def(self, node: cst.ClassDef, scope: Scope) -> None:
+        for decorator in node.decorators:
+            self.visit(decorator.decorator, scope)
+        for arg in (*node.bases, *node.keywords):
+            self.visit(arg.value, scope)
+        scope.classes.append(
+            Class(
+                node.name.value,
+                *self.span(node.name),
+                self.outer(node),
+                [self.expr(item.value) for item in node.bases],
+                [item.keyword.value for item in node.keywords if item.keyword is not None],
+                [self.expr(item.decorator) for item in node.decorators],
+                self.scope(list(node.body.body)),
+                not self.guard,
+            )
+        )
+
+    def outer(self, node: cst.FunctionDef | cst.ClassDef) -> Span:
+        start, end = self.span(node)
+        if node.decorators:
+            start = min(start, self.span(node.decorators[0]).start)
+        return Span(start, end)
+
+    def param(self, node: cst.Param, kind: ParamKind, scope: Scope) -> Param:
+        annotation = node.annotation.annotation if node.annotation is not None else None
+        for child in (annotation, node.default):
+            if child is not None:
+                self.visit(child, scope)
+        name = self.span(node.name)
+        ends = [self.span(child).end for child in (node.name, annotation, node.default) if child is not None]
+        return Param(
+            node.name.value,
+            kind,
+            *name,
+            max(ends),
+            self.expr(annotation) if annotation is not None else None,
+            self.expr(node.default) if node.default is not None else None,
+        )
+
+    def lambda_(self, node: cst.Lambda, scope: Scope) -> None:
+        for item, _ in _params(node.params):
+            if item.default is not None:
+                self.visit(item.default, scope)
+        self.visit(node.body, scope)
+
+    # Statements
+
+    def assign(self, node: cst.Assign, scope: Scope) -> None:
+        self.visit(node.value, scope)
+        value = self.expr(node.value)
+        for target in node.targets:
+            self.target(target.target, value, self.span(node), scope)
+
+    def ann_assign(self, node: cst.AnnAssign, scope: Scope) -> None:
+        annotation = self.expr(node.annotation.annotation)
+        self.visit(node.annotation.annotation, scope)
+        if node.value is not None:
+            self.visit(node.value, scope)
+        value = self.expr(node.value) if node.value is not None else None
+        self.target(node.target, value, self.span(node), scope, annotation)
+
+    def aug_assign(self, node: cst.AugAssign, scope: Scope) -> None:
+        self.visit(node.target, scope)
+        self.visit(node.value, scope)
+        self.target(node.target, None, self.span(node), scope)
+
+    def named_expr(self, node: cst.NamedExpr, scope: Scope) -> None:
+        self.visit(node.value, scope)
+        self.target(node.target, None, self.span(node), scope)
+
+    def target(
+        self, node: cst.CSTNode, value: Expr | None, statement: Span, scope: Scope, annotation: Expr | None = None
+    ) -> None:
+        if isinstance(node, cst.Tuple | cst.List):
+            items = value.items if value is not None and value.kind in ("tuple", "list") else []
+            pairs = items if len(items) == len(node.elements) else [None] * len(node.elements)
+            for element, item in zip(node.elements, pairs, strict=True):
+                self.target(element.value, item, statement, scope)
+            return
+        name = _dotted(node)
+        if name:
+            sure = not self.guard
+            scope.assigns.append(Assign(name, *self.span(node), value, statement, sure, annotation))
+            if isinstance(node, cst.Attribute):
+                self.visit(node.value, scope)
+        else:
+            self.visit(node, scope)
+
+    def for_(self, node: cst.For, scope: Scope) -> None:
+        self.visit(node.iter, scope)
+        self.guard += 1
+        self.target(node.target, None, self.span(node.target), scope)
+        targets = [_dotted(item) for item in _target_names(node.target)]
+        scope.loops.append(Loop(targets, self.expr(node.iter), self.span(node.body)))
+        self.visit(node.body, scope)
+        if node.orelse is not None:
+            self.visit(node.orelse, scope)
+        self.guard -= 1
+
+    def comp_for(self, node: cst.CompFor, scope: Scope) -> None:
+        self.visit(node.iter, scope)
+        self.visit_all([item.test for item in node.ifs], scope)
+        if node.inner_for_in is not None:
+            self.visit(node.inner_for_in, scope)
+
+    def with_item(self, node: cst.WithItem, scope: Scope) -> None:
+        self.visit(node.item, scope)
+        if node.asname is not None:
+            self.target(node.asname.name, None, self.span(node.asname.name), scope)
+
+    def except_handler(self, node: cst.ExceptHandler, scope: Scope) -> None:
+        self.guard += 1
+        for child in _children(node):
+            if not isinstance(child, cst.AsName):
+                self.visit(child, scope)
+        self.guard -= 1
+
+    def return_(self, node: cst.Return, scope: Scope) -> None:
+        if node.value is not None:
+            self.visit(node.value, scope)
+            scope.returns.append(self.expr(node.value))
+        else:
+            scope.returns.append(Expr("const", *self.span(node)))
+
+    def del_(self, node: cst.Del, scope: Scope) -> None:
+        scope.deleted.extend(filter(None, map(_dotted, _target_names(node.target))))
+
+    def global_(self, node: cst.Global, scope: Scope) -> None:
+        scope.deleted.extend(item.name.value for item in node.names)
+
+    def import_(self, node: cst.Import, scope: Scope) -> None:
+        for alias in node.names:
+            module = _dotted(alias.name)
+            local = _alias(alias) or module.partition(".")[0]
+            scope.imports.append(Import(local, module, "", 0, *self.span(alias.name), bool(self.guard)))
+
+    def import_from(self, node: cst.ImportFrom, scope: Scope) -> None:
+        module = _dotted(node.module) if node.module is not None else ""
+        level = len(node.relative)
+        guarded = bool(self.guard)
+        if isinstance(node.names, cst.ImportStar):
+            scope.imports.append(Import("*", module, "*", level, *self.span(node.names), guarded))
+            return
+        for alias in node.names:
+            attr = _dotted(alias.name)
+            span = self.span(alias.name)
+            scope.imports.append(Import(_alias(alias) or attr, module, attr, level, *span, guarded))
+
+    # Expressions
+
+    def call(self, node: cst.Call, scope: Scope) -> None:
+        scope.calls.append(self.expr(node))
+        self.visit(node.func, scope)
+        for arg in node.args:
+            self.visit(arg.value, scope)
+
+    def name(self, node: cst.Name, scope: Scope) -> None:
+        scope.uses.append(Use(node.value, *self.span(node)))
+
+    def attribute(self, node: cst.Attribute, scope: Scope) -> None:
+        dotted = _dotted(node)
+        if dotted:
+            scope.uses.append(Use(dotted, *self.span(node)))
+        else:
+            self.visit(node.value, scope)
+            scope.uses.append(Use(f"?.{node.attr.value}", *self.span(node)))
+
+    def string(self, node: cst.SimpleString, scope: Scope) -> None:
+        value = _string(node)
+        if isinstance(value, str) and _IDENTIFIER.match(value):
+            scope.strings.append(value)
+
+    def expr(self, node: cst.BaseExpression, depth: int = 0) -> Expr:
+        span = self.span(node)
+        constant = _constant(node)
+        if constant is not _NOT_CONSTANT:
+            return Expr("const", *span, "", constant)
+        dotted = _dotted(node)
+        if dotted:
+            return Expr("name", *span, dotted)
+        build = _EXPRESSIONS.get(type(node)) if depth < MAX_EXPR_DEPTH else None
+        return build(self, node, span, depth + 1) if build is not None else Expr("other", *span)
+
+    def call_expr(self, node: cst.Call, span: Span, depth: int) -> Expr:
+        items = [self.expr(node.func, depth), *(self.expr(arg.value, depth) for arg in node.args)]
+        words = [arg.star or (arg.keyword.value if arg.keyword is not None else "") for arg in node.args]
+        return Expr("call", *span, "", None, items, words)
+
+    def sequence_expr(self, node: cst.Tuple | cst.List | cst.Set, span: Span, depth: int) -> Expr:
+        kind: ExprKind = "tuple" if isinstance(node, cst.Tuple) else "list" if isinstance(node, cst.List) else "set"
+        if any(isinstance(item, cst.StarredElement) for item in node.elements):
+            return Expr("other", *span)
+        return Expr(kind, *span, "", None, [self.expr(item.value, depth) for item in node.elements])
+
+    def dict_expr(self, node: cst.Dict, span: Span, depth: int) -> Expr:
+        items: list[Expr] = []
+        for element in node.elements:
+            if isinstance(element, cst.DictElement):
+                items.append(self.expr(element.key, depth))
+            else:
+                items.append(Expr("other", *self.span(element), "**"))
+            items.append(self.expr(element.value, depth))
+        return Expr("dict", *span, "", None, items)
+
+    def unary_expr(self, node: cst.UnaryOperation, span: Span, depth: int) -> Expr:
+        return Expr("unary", *span, _operator(node.operator), None, [self.expr(node.expression, depth)])
+
+    def binary_expr(self, node: cst.BinaryOperation, span: Span, depth: int) -> Expr:
+        items = [self.expr(node.left, depth), self.expr(node.right, depth)]
+        return Expr("binary", *span, _operator(node.operator), None, items)
+
+    def subscript_expr(self, node: cst.Subscript, span: Span, depth: int) -> Expr:
+        items = [self.expr(node.value, depth)]
+        for element in node.slice:
+            if not isinstance(element.slice, cst.Index):
+                return Expr("other", *span, "", None, items)
+            items.append(self.expr(element.slice.value, depth))
+        return Expr("subscript", *span, "", None, items)
+
+    def lambda_expr(self, node: cst.Lambda, span: Span, depth: int) -> Expr:
+        params = [Expr("name", *self.span(item.name), item.name.value) for item, _ in _params(node.params)]
+        return Expr("lambda", *span, "", None, [*params, self.expr(node.body, depth)])
+
+
+_GUARDS = (cst.If, cst.Try, cst.TryStar, cst.While, cst.Match, cst.IfExp)
+
+_HANDLERS: dict[type[cst.CSTNode], Any] = {
+    cst.FunctionDef: _Collector.function_def,
+    cst.ClassDef: _Collector.class_def,
+    cst.Lambda: _Collector.lambda_,
+    cst.Assign: _Collector.assign,
+    cst.AnnAssign: _Collector.ann_assign,
+    cst.AugAssign: _Collector.aug_assign,
+    cst.NamedExpr: _Collector.named_expr,
+    cst.For: _Collector.for_,
+    cst.CompFor: _Collector.comp_for,
+    cst.WithItem: _Collector.with_item,
+    cst.ExceptHandler: _Collector.except_handler,
+    cst.Return: _Collector.return_,
+    cst.Del: _Collector.del_,
+    cst.Global: _Collector.global_,
+    cst.Nonlocal: _Collector.global_,
+    cst.Import: _Collector.import_,
+    cst.ImportFrom: _Collector.import_from,
+    cst.Call: _Collector.call,
+    cst.Name: _Collector.name,
+    cst.Attribute: _Collector.attribute,
+    cst.SimpleString: _Collector.string,
+}
+
+_EXPRESSIONS: dict[type[cst.CSTNode], Any] = {
+    cst.Call: _Collector.call_expr,
+    cst.Tuple: _Collector.sequence_expr,
+    cst.List: _Collector.sequence_expr,
+    cst.Set: _Collector.sequence_expr,
+    cst.Dict: _Collector.dict_expr,
+    cst.UnaryOperation: _Collector.unary_expr,
+    cst.BinaryOperation: _Collector.binary_expr,
+    cst.Subscript: _Collector.subscript_expr,
+    cst.Lambda: _Collector.lambda_expr,
+}
+
+_OPERATORS = {
+    "Add": "+", "Subtract": "-", "Multiply": "*", "Divide": "/", "FloorDivide": "//", "Modulo": "%",
+    "Power": "**", "BitOr": "|", "BitAnd": "&", "BitXor": "^", "LeftShift": "<<", "RightShift": ">>",
+    "MatrixMultiply": "@", "Minus": "-", "Plus": "+", "BitInvert": "~", "Not": "not",
+}  # fmt: skip
+
+
+def _operator(node: cst.CSTNode) -> str:
+    return _OPERATORS.get(type(node).__name__, "?")
+
+
+def _params(params: cst.Parameters) -> Iterator[tuple[cst.Param, ParamKind]]:
+    for item in params.posonly_params:
+        yield item, "posonly"
+    for item in params.params:
+        yield item, "normal"
+    if isinstance(params.star_arg, cst.Param):
+        yield params.star_arg, "vararg"
+    for item in params.kwonly_params:
+        yield item, "kwonly"
+    if params.star_kwarg is not None:
+        yield params.star_kwarg, "kwarg"
+
+
+def _alias(node: cst.ImportAlias) -> str:
+    return node.asname.name.value if node.asname is not None and isinstance(node.asname.name, cst.Name) else ""
+
+
+def _dotted(node: cst.CSTNode | None) -> str:
+    parts: list[str] = []
+    while isinstance(node, cst.Attribute):
+        parts.append(node.attr.value)
+        node = node.value
+    if not isinstance(node, cst.Name):
+        return ""
+    parts.append(node.value)
+    return ".".join(reversed(parts))
+
+
+def _target_names(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    if isinstance(node, cst.Tuple | cst.List):
+        for element in node.elements:
+            yield from _target_names(element.value)
+    else:
+        yield node
+
+
+_NOT_CONSTANT: Constant = "\0not a constant"
+_NAMED = {"None": None, "True": True, "False": False}
+
+
+def _constant(node: cst.BaseExpression) -> Constant:
+    if isinstance(node, cst.Name):
+        return _NAMED.get(node.value, _NOT_CONSTANT)
+    if isinstance(node, cst.Integer):
+        value = int(node.value.replace("_", ""), 0) if len(node.value) < 80 else 2**70
+        return value if abs(value) < 2**63 else _NOT_CONSTANT
+    if isinstance(node, cst.Float):
+        return float(node.value.replace("_", ""))
+    if isinstance(node, cst.SimpleString):
+        return _string(node)
+    if isinstance(node, cst.ConcatenatedString):
+        left, right = _constant(node.left), _constant(node.right)
+        if isinstance(left, str) and isinstance(right, str) and _NOT_CONSTANT not in (left, right):
+            return left + right
+    return _NOT_CONSTANT
+
+
+def _string(node: cst.SimpleString) -> Constant:
+    try:
+        value = node.evaluated_value
+    except (ValueError, SyntaxError):
+        return _NOT_CONSTANT
+    return value if isinstance(value, str) else _NOT_CONSTANT
+
+
+def _is_stub(body: Sequence[cst.CSTNode]) -> bool:
+    """Whether a body does nothing: docstring, ``pass``, ``...``, ``raise NotImplementedError``."""
+    for statement in body:
+        parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else [statement]
+        for part in parts if isinstance(parts, list | tuple) else [parts]:
+            if not _does_nothing(part):
+                return False
+    return True
+
+
+def _does_nothing(node: cst.CSTNode) -> bool:
+    if isinstance(node, cst.Pass):
+        return True
+    if isinstance(node, cst.Expr):
+        return isinstance(node.value, cst.SimpleString | cst.ConcatenatedString | cst.Ellipsis)
+    if isinstance(node, cst.Raise) and node.exc is not None:
+        raised = node.exc.func if isinstance(node.exc, cst.Call) else node.exc
+        return _dotted(raised) == "NotImplementedError"
+    return False

@@ -1,0 +1,1 @@
+"""TileOPs-style repositories: YAML manifests of operators, Python op classes, TileLang kernels."""

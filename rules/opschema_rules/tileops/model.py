@@ -1,0 +1,432 @@
+"""The pack's subjects: a manifest, its files, its entries, and the op classes that implement them.
+
+Every part of an entry knows its node, so a rule can say where it stands; malformed parts read as absent here and
+are the business of the structure rule alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from opschema_cli.lint.diagnostic import Place, Related, Severity
+from opschema_cli.project import Project
+from opschema_cli.source.program import ClassRef, FunctionRef, Missing, Program, Unresolved, ValueRef
+from opschema_cli.source.python import Param, PythonFile
+from opschema_cli.source.text import Span
+from opschema_cli.source.yaml import Data, Node, YamlFile, YamlSyntaxError, scalar_value
+from opschema_rules.tileops.spec import Spec
+
+SOURCE_PATH_KEYS = ("kernel", "op", "test", "bench")
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """An input or output as declared. ``node`` is its mapping of attributes."""
+
+    name: str
+    direction: str
+    key: Node
+    node: Node
+
+    def attribute(self, name: str) -> Node | None:
+        """The node of one attribute."""
+        return self.node.get(name)
+
+    def text(self, name: str) -> str | None:
+        """The text of a string attribute; None when absent or not a string."""
+        found = self.node.get(name)
+        if found is None or found.kind != "scalar":
+            return None
+        value = scalar_value(found)
+        return value if isinstance(value, str) else None
+
+    @property
+    def dtype(self) -> str | None:
+        """The dtype expression."""
+        return self.text("dtype")
+
+    @property
+    def shape(self) -> str | None:
+        """The shape declaration; a legacy list reads as its string form."""
+        found = self.node.get("shape")
+        if found is not None and found.is_sequence and all(item.kind == "scalar" for item in found.items):
+            return "[" + ", ".join(item.value for item in found.items) + "]"
+        return self.text("shape")
+
+    def flag(self, name: str) -> bool:
+        """Whether an attribute is literally true."""
+        found = self.node.get(name)
+        return found is not None and found.kind == "scalar" and scalar_value(found) is True
+
+    @property
+    def optional(self) -> bool:
+        """Whether a call may leave the input out."""
+        return self.flag("optional")
+
+    @property
+    def mutated(self) -> bool:
+        """Whether the op may write the input."""
+        return self.flag("mutated")
+
+
+@dataclass(frozen=True)
+class ParamDecl:
+    """A parameter as declared."""
+
+    name: str
+    key: Node
+    node: Node
+    default: Data = None
+    has_default: bool = False
+
+    @property
+    def type(self) -> str | None:
+        """The type expression."""
+        found = self.node.get("type")
+        value = scalar_value(found) if found is not None and found.kind == "scalar" else None
+        return value if isinstance(value, str) else None
+
+    @property
+    def kw_only(self) -> bool:
+        """Whether a caller must name it."""
+        found = self.node.get("kw_only")
+        return found is not None and found.kind == "scalar" and scalar_value(found) is True
+
+
+@dataclass(frozen=True)
+class Row:
+    """One workload row."""
+
+    index: int
+    node: Node
+    data: Mapping[str, Data]
+
+    @property
+    def dtypes(self) -> list[str]:
+        """The dtype names it lists."""
+        found = self.data.get("dtypes")
+        return [item for item in found if isinstance(item, str)] if isinstance(found, list) else []
+
+    def value(self, key: str) -> Node | None:
+        """The node of one value."""
+        return self.node.get(key)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One shape rule: its text and the node that holds it."""
+
+    index: int
+    node: Node
+    text: str
+
+
+@dataclass(eq=False)
+class Manifest:
+    """All entries of one manifest folder or file, and what their paths and classes resolve to."""
+
+    project: Project
+    folder: str
+    base: str
+    files: list[YamlFile]
+    spec: Spec
+    program: Program
+    entries: list[OpEntry] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """The folder, for messages."""
+        return self.folder
+
+    @property
+    def place(self) -> Place:
+        """The head of its first file."""
+        return Place(self.files[0].path if self.files else self.folder, Span(0, 0))
+
+    @cached_property
+    def by_name(self) -> dict[str, list[OpEntry]]:
+        """Entries by op name, in the order of the files; more than one where a name repeats."""
+        found: dict[str, list[OpEntry]] = {}
+        for entry in self.entries:
+            found.setdefault(entry.name, []).append(entry)
+        return found
+
+    def locate(self, path: str) -> str | None:
+        """The workspace path of a path that an entry names: as written from the base, or below its ``src``."""
+        for folder in (self.base, f"{self.base}/src" if self.base != "." else "src"):
+            full = path if folder == "." else f"{folder}/{path}"
+            if self.project.workspace.is_file(full):
+                return full
+        return None
+
+
+@dataclass(eq=False)
+class ManifestFile:
+    """One YAML file of a manifest."""
+
+    manifest: Manifest
+    file: YamlFile
+
+    @property
+    def name(self) -> str:
+        """The file's path."""
+        return self.file.path
+
+    @property
+    def place(self) -> Place:
+        """The head of the file."""
+        return Place(self.file.path, Span(0, 0))
+
+
+@dataclass(eq=False)
+class OpEntry:
+    """One operator's declaration. ``node`` is the entry's value, ``key`` its key."""
+
+    manifest: Manifest
+    file: YamlFile
+    name: str
+    key: Node
+    node: Node
+
+    @property
+    def place(self) -> Place:
+        """The entry's key."""
+        return self.at(self.key)
+
+    def at(self, target: Node | Span) -> Place:
+        """A node or span of the entry's file as a place."""
+        return Place(self.file.path, target.span if isinstance(target, Node) else target)
+
+    def related(self, target: Node | Span, message: str) -> Related:
+        """A node of the entry's file as the other side of a finding."""
+        return Related(self.at(target), message)
+
+    def inner(self, node: Node, span: tuple[int, int]) -> Span:
+        """A stretch of a scalar's *value* as a span of the file; the whole node where escapes or folds shift places."""
+        raw = self.file.source.text[node.start : node.end]
+        offset = raw.find(node.value)
+        if offset < 0 or not node.value:
+            return node.span
+        start = node.start + offset
+        return Span(start + max(0, span[0]), start + min(len(node.value), max(span[1], span[0])))
+
+    def get(self, *path: str | int) -> Node | None:
+        """The node at a path below the entry; aliases are followed."""
+        node: Node | None = self.node
+        for step in path:
+            node = self.file.document.follow(node).get(step) if node is not None else None
+        return self.file.document.follow(node) if node is not None else None
+
+    def key_of(self, *path: str) -> Node | None:
+        """The key node at a path below the entry."""
+        owner = self.get(*path[:-1])
+        pair = owner.pair(path[-1]) if owner is not None else None
+        return pair[0] if pair else None
+
+    def data_at(self, *path: str | int) -> Data:
+        """Plain data at a path; None when absent or when aliases run wild."""
+        node = self.get(*path)
+        try:
+            return self.file.document.data(node) if node is not None else None
+        except YamlSyntaxError:
+            return None
+
+    def text_at(self, *path: str | int) -> str | None:
+        """A string at a path; None when absent or not a string."""
+        value = self.data_at(*path)
+        return value if isinstance(value, str) else None
+
+    @cached_property
+    def status(self) -> str | None:
+        """``implemented``, ``spec-only``, or whatever stands there."""
+        return self.text_at("status")
+
+    @property
+    def implemented(self) -> bool:
+        """Whether the entry claims an implementation."""
+        return self.status == "implemented"
+
+    @property
+    def severity(self) -> Severity:
+        """How much drift from the code counts: an entry that is spec-only may run ahead of it."""
+        return Severity.ERROR if self.implemented else Severity.WARNING
+
+    @cached_property
+    def inputs(self) -> list[Tensor]:
+        """Declared inputs, in order."""
+        return list(self._tensors("inputs"))
+
+    @cached_property
+    def outputs(self) -> list[Tensor]:
+        """Declared outputs, in order."""
+        return list(self._tensors("outputs"))
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        """Inputs, then outputs."""
+        return [*self.inputs, *self.outputs]
+
+    def _tensors(self, direction: str) -> Iterator[Tensor]:
+        owner = self.get("signature", direction)
+        for key, value in owner.pairs() if owner is not None else ():
+            value = self.file.document.follow(value)
+            if key.kind == "scalar" and isinstance(scalar_value(key), str) and value.is_mapping:
+                yield Tensor(key.value, direction, key, value)
+
+    @cached_property
+    def params(self) -> list[ParamDecl]:
+        """Declared parameters, in order."""
+        found: list[ParamDecl] = []
+        owner = self.get("signature", "params")
+        for key, value in owner.pairs() if owner is not None else ():
+            value = self.file.document.follow(value)
+            if key.kind == "scalar" and isinstance(scalar_value(key), str) and value.is_mapping:
+                default = value.get("default")
+                data = self.file.document.data(default) if default is not None else None
+                found.append(ParamDecl(key.value, key, value, data, default is not None and data != "REQUIRED"))
+        return found
+
+    @cached_property
+    def shape_rules(self) -> list[Rule]:
+        """The shape rules that are strings."""
+        owner = self.get("signature", "shape_rules")
+        items = owner.items if owner is not None and owner.is_sequence else []
+        found: list[Rule] = []
+        for index, item in enumerate(items):
+            item = self.file.document.follow(item)
+            if item.kind == "scalar" and isinstance(scalar_value(item), str):
+                found.append(Rule(index, item, item.value))
+        return found
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """The workload rows that are mappings."""
+        owner = self.get("workloads")
+        items = owner.items if owner is not None and owner.is_sequence else []
+        found: list[Row] = []
+        for index, item in enumerate(items):
+            item = self.file.document.follow(item)
+            data = self.file.document.data(item) if item.is_mapping else None
+            if isinstance(data, dict):
+                found.append(Row(index, item, {key: value for key, value in data.items() if isinstance(key, str)}))
+        return found
+
+    def input(self, name: str) -> Tensor | None:
+        """The input of that name."""
+        return next((item for item in self.inputs if item.name == name), None)
+
+    def param(self, name: str) -> ParamDecl | None:
+        """The parameter of that name."""
+        return next((item for item in self.params if item.name == name), None)
+
+    def source_paths(self, key: str) -> list[tuple[Node, str]]:
+        """The paths that ``source.<key>`` names, with their nodes: one, or a list of them."""
+        node = self.get("source", key)
+        items = [] if node is None else node.items if node.is_sequence else [node]
+        return [(item, item.value) for item in items if item.kind == "scalar" and isinstance(scalar_value(item), str)]
+
+    @cached_property
+    def op_file(self) -> PythonFile | None:
+        """The file that ``source.op`` names, parsed; None when it is not there or does not parse."""
+        path = next((path for _, path in self.source_paths("op")), None)
+        found = self.manifest.locate(path) if path else None
+        return self.manifest.project.python(found) if found is not None and found.endswith(".py") else None
+
+    @cached_property
+    def op_class(self) -> ClassRef | Missing | Unresolved | None:
+        """The class of the entry's name in its op file; None when there is no file to look in."""
+        if self.op_file is None:
+            return None
+        found = self.manifest.program.resolve(self.op_file, self.name)
+        if isinstance(found, ClassRef | Missing | Unresolved):
+            return found
+        return Unresolved(f"`{self.name}` is not a class of {self.op_file.path}")
+
+
+@dataclass(eq=False)
+class OpImplementation:
+    """An entry and the class that implements it: the subject of every check of one against the other."""
+
+    entry: OpEntry
+    ref: ClassRef
+
+    @property
+    def name(self) -> str:
+        """The op's name."""
+        return self.entry.name
+
+    @property
+    def place(self) -> Place:
+        """The entry's key."""
+        return self.entry.place
+
+    @property
+    def program(self) -> Program:
+        """The modules of the workspace."""
+        return self.entry.manifest.program
+
+    def method(self, name: str) -> FunctionRef | None:
+        """A method as an instance has it; None when it is absent, generated or otherwise not known."""
+        found = self.program.member(self.ref, name)
+        return found if isinstance(found, FunctionRef) else None
+
+    def written_method(self, name: str) -> FunctionRef | None:
+        """A method as some class body of the lineage writes it, even where a hook may replace it at run time."""
+        for owner in self.program.lineage(self.ref):
+            found = self.program._own_member(owner, name)
+            if found is not None:
+                return found if isinstance(found, FunctionRef) else None
+        return None
+
+    def attribute(self, name: str) -> ValueRef | FunctionRef | None:
+        """A class attribute or method as an instance has it; None when not known."""
+        found = self.program.member(self.ref, name)
+        return found if isinstance(found, FunctionRef | ValueRef) else None
+
+    def call_params(self, name: str) -> list[Param] | None:
+        """The parameters of a method that a caller passes, ``self`` left out; None when not known.
+
+        A decorated method is known only when its decorators keep the signature.
+        """
+        found = self.method(name)
+        return call_params(found) if found is not None else None
+
+    def code_place(self, ref: FunctionRef, span: Span | None = None) -> Place:
+        """A place in the code."""
+        return Place(ref.file.path, span if span is not None else ref.function.span)
+
+
+SIGNATURE_KEEPING = frozenset(
+    {"no_grad", "inference_mode", "wraps", "abstractmethod", "override", "torch_compile", "disable", "final", "jit_ignore"}
+)
+"""Last names of decorators that keep a method's signature."""
+
+
+def call_params(ref: FunctionRef) -> list[Param] | None:
+    """Parameters without ``self``/``cls``; None when a decorator may change them."""
+    names = [name.rpartition(".")[2] for name in ref.function.decorator_names]
+    if "staticmethod" in names:
+        return list(ref.function.params)
+    if not all(name in SIGNATURE_KEEPING for name in names):
+        return None
+    return list(ref.function.params[1:])
+
+
+@dataclass(eq=False)
+class Validator:
+    """A script of the tree that validates manifests: it reads their vocabulary and is no library code."""
+
+    manifest: Manifest
+    file: PythonFile
+
+    @property
+    def name(self) -> str:
+        """The script's path."""
+        return self.file.path
+
+    @property
+    def place(self) -> Place:
+        """The head of the script."""
+        return Place(self.file.path, Span(0, 0))

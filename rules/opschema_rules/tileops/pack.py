@@ -1,0 +1,165 @@
+"""Detects TileOPs-style manifests by their content and loads them into subjects."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from opschema_cli.lint.pack import Entry, Loaded, Pack, collect_rules
+from opschema_cli.project import Project
+from opschema_cli.source.program import ClassRef, Program
+from opschema_cli.source.yaml import Node, YamlFile
+from opschema_cli.workspace import ReadError
+from opschema_rules.tileops import rules
+from opschema_rules.tileops.examples import example_files
+from opschema_rules.tileops.model import Manifest, ManifestFile, OpEntry, OpImplementation, Validator
+from opschema_rules.tileops.show import show
+from opschema_rules.tileops.spec import find_spec
+
+_MARKS = tuple(re.compile(rb"(?m)^\s*['\"]?" + word + rb"['\"]?\s*:") for word in (b"signature", b"roofline", b"workloads"))
+
+
+class TileopsOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
+    """``manifests`` are folders or files to read beside those found by content; ``spec`` lists demands of the manifest
+    specification that hold whatever the tree's own documents say (``latest`` for all).
+    """
+
+    manifests: list[str] = []
+    spec: list[str] = []
+
+
+def _manifest_files(project: Project, options: TileopsOptions) -> dict[str, list[str]]:
+    """Manifest files by folder."""
+    found: dict[str, list[str]] = {}
+    for path in project.workspace.files:
+        if path.endswith((".yaml", ".yml")) and _looks_like_manifest(project, path):
+            found.setdefault(path.rpartition("/")[0] or ".", []).append(path)
+    for place in options.manifests:
+        if project.workspace.is_file(place):
+            found.setdefault(place.rpartition("/")[0] or ".", []).append(place)
+        else:
+            found.setdefault(place.rstrip("/"), [])
+    for folder, paths in found.items():
+        if len(paths) != 1 or folder.rpartition("/")[2] == "manifest" or folder in options.manifests:
+            siblings = project.workspace.under(folder)
+            paths += [path for path in siblings if path.endswith(".yaml") and path.rpartition("/")[0] == folder]
+    return {folder: sorted(set(paths)) for folder, paths in sorted(found.items()) if paths}
+
+
+def _looks_like_manifest(project: Project, path: str) -> bool:
+    try:
+        data = project.workspace.data(path)
+    except ReadError:
+        return False
+    return all(mark.search(data) for mark in _MARKS)
+
+
+def detect(project: Project, options: TileopsOptions) -> bool:
+    """Whether the workspace holds a manifest."""
+    return bool(_manifest_files(project, options))
+
+
+def load(project: Project, options: TileopsOptions) -> Loaded:
+    """All manifests of the workspace as subjects."""
+    loaded = Loaded()
+    for folder, paths in _manifest_files(project, options).items():
+        project.load_yaml(paths)
+        files = [file for file in map(project.yaml, paths) if file is not None]
+        _load_manifest(project, options, folder, files, loaded)
+        loaded.files += paths
+    return loaded
+
+
+def _load_manifest(
+    project: Project, options: TileopsOptions, folder: str, files: list[YamlFile], loaded: Loaded
+) -> None:
+    written = [path for file in files for path in _op_paths(file)]
+    base = _base(project, folder, written)
+    spec = find_spec(project, base, folder, options.spec)
+    package = _op_files(project, base, written)
+    project.load_python(package)
+    program = Program(project.workspace.files, project.python, package)
+    manifest = Manifest(project, folder, base, files, spec, program)
+    for file in files:
+        loaded.subjects.append(ManifestFile(manifest, file))
+        manifest.entries += _entries(manifest, file)
+    loaded.subjects.append(manifest)
+    for entry in manifest.entries:
+        loaded.entries.append(Entry(entry.file.path, entry.key.span, entry.node.span))
+        loaded.subjects.append(entry)
+    for entry in manifest.entries:
+        if isinstance(entry.op_class, ClassRef):
+            loaded.subjects.append(OpImplementation(entry, entry.op_class))
+    for path in spec.sources:
+        script = project.python(path) if path.endswith(".py") else None
+        if script is not None:
+            loaded.subjects.append(Validator(manifest, script))
+    loaded.ops += len(manifest.entries)
+
+
+def _entries(manifest: Manifest, file: YamlFile) -> Iterable[OpEntry]:
+    root = file.root
+    if root is not None and root.is_mapping:
+        old = root.get("ops")
+        # The first layout: one file with every entry below a top-level `ops:`.
+        if old is not None and old.is_mapping and old.get("signature") is None:
+            root = old
+        for key, value in root.pairs():
+            yield OpEntry(manifest, file, key.value, key, file.document.follow(value))
+
+
+def _op_paths(file: YamlFile) -> list[str]:
+    root = file.root
+    tops = [root, root.get("ops")] if root is not None else []
+    found: list[str] = []
+    for top in tops:
+        for _, value in top.pairs() if top is not None else ():
+            found += _scalars(value.get("source", "op"))
+    return found
+
+
+def _scalars(node: Node | None) -> list[str]:
+    items = [] if node is None else node.items if node.is_sequence else [node]
+    return [item.value for item in items if item.kind == "scalar" and item.value]
+
+
+def _base(project: Project, folder: str, written: Sequence[str]) -> str:
+    """The folder that the entries' paths start from: the ancestor below which most of them exist."""
+    candidates = [folder]
+    while candidates[-1] not in (".", ""):
+        candidates.append(candidates[-1].rpartition("/")[0] or ".")
+    files = project.workspace.file_set
+    best = Counter[str]()
+    for base in candidates:
+        prefix = "" if base == "." else base + "/"
+        best[base] = sum(prefix + path in files or f"{prefix}src/{path}" in files for path in set(written))
+    top = max(best.values(), default=0)
+    # Of equals the outermost, which is the repository itself.
+    return next(base for base in reversed(candidates) if best[base] == top)
+
+
+def _op_files(project: Project, base: str, written: Sequence[str]) -> list[str]:
+    """The Python files beside and below those that implement ops: where classes and their bases live."""
+    folders: set[str] = set()
+    for path in set(written):
+        for prefix in ("" if base == "." else base + "/", "src/" if base == "." else base + "/src/"):
+            if prefix + path in project.workspace.file_set:
+                folders.add((prefix + path).rpartition("/")[0] or ".")
+    tops = {folder for folder in folders if not any(folder.startswith(other + "/") for other in folders)}
+    found = [path for folder in tops for path in project.workspace.under(folder, ".py")]
+    return sorted({path for path in found if not path.rpartition("/")[2].startswith(("test_", "conftest"))})
+
+
+PACK = Pack(
+    name="tileops",
+    summary="TileOPs-style YAML manifests against their Python op classes",
+    detect=detect,
+    load=load,
+    rules=collect_rules(rules),
+    options=TileopsOptions,
+    example=example_files,
+    show=show,
+)

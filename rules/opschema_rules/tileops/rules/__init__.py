@@ -1,0 +1,1 @@
+"""The rules of the TileOPs pack, one module for each rule or handful that share one idea."""

@@ -1,0 +1,102 @@
+"""What a tree's own specification demands.
+
+The manifest format grew rule by rule; a tree is held to the rules that its own documents or validator state. Both
+are found by their vocabulary, wherever they lie.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from opschema_cli.project import Project
+
+VOCABULARY = ("shape_rules", "workloads", "roofline", "signature", "status")
+"""Words that a file which specifies or validates manifests all uses."""
+
+FEATURES: dict[str, str] = {
+    "key-format": r"variant words? (?:must )?precede|precedes? `?\{?Direction\}?Op|direction sibling",
+    "unknown-keys": r"unknown (?:entry|signature) keys|unknown keys",
+    "fullgraph": r"torch_compile_fullgraph",
+    "shape-alternatives": r"lists alternatives|no `?\\?\|`? alternatives|One declaration: no ellipsis",
+    "output-shape": r"must declare '?shape'? or|Every output tensor's shape must be fully specified",
+    "null-default": r"does not\W+admit None|may not carry `default: null`|admits? `?None`?",
+    "optional": r"optional`?: `?true",
+    "mutated": r"mutated`?: `?true",
+    "two-workloads": r"at least (?:2|two) workloads?",
+    "required-params": r"missing required param|[Pp]arams without a default must be pinned|all_required_params",
+    "label-dtype": r"label\b[^.]{0,80}\bnames?\b[^.]{0,40}\bdtype|MUST NOT name a dtype",
+    "workload-keys": r"Workload keys derive|shape key is derived|workloads?\[\{?i\}?\] has unknown keys",
+    "roofline-strings": r"must be a non-empty string|non-empty strings",
+    "kernel-map": r"kernel_map is missing|Required when `status: implemented`",
+    "bench-declared": r"bench_manifest_driven must be declared|Required `true` when `status: implemented`",
+    "kernel-map-argument": r"Slot S12|\bS12\b",
+    "dispatch-call": r"Slot S13|\bS13\b",
+    "infer-shapes": r"_infer_output_shapes",
+    "empty-inputs": r"inputs: ?\{\}|at least one input tensor or one param|or one param",
+    "combos": r"dtype_combos",
+    "optional-none": r"admits? None but|None is admitted|whether\W+`None` is admitted",
+    "kw-only": r"kw_only",
+    "static-dims": r"static_dims",
+}
+"""Each gated demand and the words by which a tree states it."""
+
+
+@dataclass(frozen=True)
+class Spec:
+    """The demands that hold in one tree, and the files that state them."""
+
+    known: frozenset[str]
+    sources: tuple[str, ...] = ()
+    text: str = ""
+
+    def knows(self, feature: str) -> bool:
+        """Whether the tree's own specification, or config, demands ``feature``.
+
+        Raises:
+            KeyError: there is no such feature.
+        """
+        FEATURES[feature]
+        return feature in self.known
+
+    def mentions(self, word: str) -> bool:
+        """Whether the tree's specification uses ``word`` as a whole word."""
+        return re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", self.text) is not None
+
+
+LATEST = Spec(frozenset(FEATURES))
+
+
+def find_spec(project: Project, base: str, folder: str, asked: Iterable[str]) -> Spec:
+    """The specification of the tree at ``base`` whose manifest lies in ``folder``.
+
+    ``asked`` are features that config demands; ``latest`` asks for all.
+    """
+    if "latest" in asked:
+        return LATEST
+    texts: list[str] = []
+    paths: list[str] = []
+    for path in _candidates(project, base, folder):
+        source = project.source(path)
+        if source is not None and all(word in source.text for word in VOCABULARY):
+            paths.append(path)
+            texts.append(source.text)
+    text = "\n".join(texts)
+    known = {name for name, pattern in FEATURES.items() if re.search(pattern, text)}
+    return Spec(frozenset({*known, *asked}), tuple(paths), text)
+
+
+def _candidates(project: Project, base: str, folder: str) -> list[str]:
+    """Documents and scripts of the tree: neither the library's own code nor its tests."""
+    package = folder
+    while package and f"{package.rpartition('/')[0]}/__init__.py" in project.workspace.file_set:
+        package = package.rpartition("/")[0]
+    found: list[str] = []
+    for path in project.workspace.under(base):
+        name = path.rpartition("/")[2]
+        if path.startswith(folder + "/") or not path.startswith(package + "/"):
+            code = path.endswith(".py") and not name.startswith(("test_", "bench_", "conftest"))
+            if path.endswith(".md") or code:
+                found.append(path)
+    return found
