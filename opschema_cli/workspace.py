@@ -44,8 +44,14 @@ class Workspace:
         self.root = root.resolve()
         self.overlay = dict(overlay or {})
         self.exclude = tuple(exclude)
+        self.probes: dict[str, bool] = {}
         self._sources: dict[str, Source] = {}
-        self._data: dict[str, bytes] = {}
+        self._data: dict[str, bytes | ReadError] = {}
+
+    @property
+    def reads(self) -> dict[str, str]:
+        """Every file that was asked for, with the digest of its bytes; empty for one that could not be read."""
+        return {path: "" if isinstance(data, ReadError) else content_digest(data) for path, data in self._data.items()}
 
     def with_overlay(self, overlay: Mapping[str, str]) -> Workspace:
         """The same workspace with these texts on top; what was read stays read."""
@@ -84,8 +90,10 @@ class Workspace:
         """Whether ``path`` names a file inside the root, ignored or not."""
         if path in self.file_set:
             return True
-        target = self._inside(path)
-        return target is not None and target.is_file()
+        if path not in self.probes:
+            target = self._inside(path)
+            self.probes[path] = target is not None and target.is_file()
+        return self.probes[path]
 
     def _inside(self, path: str) -> Path | None:
         try:
@@ -108,8 +116,14 @@ class Workspace:
         if path in self.overlay:
             return self.overlay[path].encode("utf-8", "surrogatepass")
         if path not in self._data:
-            self._data[path] = self._read(path)
-        return self._data[path]
+            try:
+                self._data[path] = self._read(path)
+            except ReadError as error:
+                self._data[path] = error
+        found = self._data[path]
+        if isinstance(found, ReadError):
+            raise found
+        return found
 
     def _read(self, path: str) -> bytes:
         target = self._inside(path)

@@ -64,7 +64,7 @@ Writer: TypeAlias = Callable[[Report], str]
 
 
 def load_writer(name: str) -> Writer:
-    """The writer of one of ``MACHINE_FORMATS``; its string ends with a line end.
+    """The writer of one of ``MACHINE_FORMATS``; what it returns is empty or ends with a line end.
 
     Raises:
         KeyError: there is no such format.

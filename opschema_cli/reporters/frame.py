@@ -16,6 +16,7 @@ from rich.style import Style
 
 from opschema_cli.lint.diagnostic import Diagnostic, Severity
 from opschema_cli.reporters import Report
+from opschema_cli.reporters.escape import visible
 from opschema_cli.reporters.screen import Screen, View, wrap
 from opschema_cli.source.text import Source, Span
 
@@ -113,8 +114,8 @@ def row(screen: Screen, gutter: int, number: int | None, text: str, sign: str = 
 
 
 def room(screen: Screen, gutter: int) -> int:
-    """The cells that a frame's text may take."""
-    return max(_LABEL_ROOM, screen.width - gutter - len("   | "))
+    """The cells that a frame's text may take; one more is left for a caret past a line's end."""
+    return max(_LABEL_ROOM, screen.width - gutter - len("   | ") - 1)
 
 
 def draw(frame: Frame, screen: Screen, gutter: int) -> Iterator[Segment]:
@@ -145,23 +146,23 @@ def _fit(line: str, marks: Sequence[Mark], screen: Screen, width: int) -> tuple[
 
 
 def _underline(mark: Mark, view: View, screen: Screen, gutter: int) -> Iterator[Segment]:
-    start = view.cell(mark.start)
-    underline = mark.sign * max(1, view.cell(mark.end) - start)
+    """The underline, with its label beside it where that fits on the line, else below."""
+    start, width = view.cell(mark.start), room(screen, gutter)
+    size = max(1, view.cell(mark.end) - start)
+    underline, label = mark.sign * size, visible(mark.label, screen.encoding)
     if mark.until > mark.line:
-        underline += f"{screen.glyphs.cut} to line {mark.until}"
-    used = start + len(underline) + 1
-    width = room(screen, gutter)
-    label = wrap(mark.label, width - used, screen.encoding)
-    below: list[str] = []
-    if len(label) > 1 or used + len(label[0]) > width:
-        start = min(start, width - min(cell_len(mark.label), _LABEL_ROOM))
-        label, below = [""], wrap(mark.label, width - start, screen.encoding)
-    yield from _marked(mark, " " * view.cell(mark.start), f"{underline} {label[0]}".rstrip(), screen, gutter)
-    for text in below:
-        yield from _marked(mark, " " * start, text, screen, gutter)
+        cut = screen.glyphs.cut
+        underline = underline[: -len(cut)] + cut if size > len(cut) else underline
+        label = ": ".join(filter(None, (f"to line {mark.until}", label)))
+    beside = start + size + 1 + cell_len(label) <= width
+    yield from _marked(mark, start, f"{underline} {label}".rstrip() if beside else underline, screen, gutter)
+    if label and not beside:
+        start = min(start, width - min(cell_len(label), _LABEL_ROOM))
+        for text in wrap(label, width - start, screen.encoding):
+            yield from _marked(mark, start, text, screen, gutter)
 
 
-def _marked(mark: Mark, indent: str, text: str, screen: Screen, gutter: int) -> Iterator[Segment]:
+def _marked(mark: Mark, start: int, text: str, screen: Screen, gutter: int) -> Iterator[Segment]:
     yield Segment(f"  {'':{gutter}} {screen.glyphs.bar} ", GUTTER)
-    yield Segment(indent + text, mark.style)
+    yield Segment(" " * start + text, mark.style)
     yield NEWLINE

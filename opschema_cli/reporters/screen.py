@@ -112,7 +112,8 @@ def _measure(line: str, encoding: str) -> tuple[Sequence[str], Sequence[int]]:
         cell += width
         pieces.append(piece)
         starts.append(cell)
-        before = character
+        # A joiner swallows one character, and what it swallowed joins nothing.
+        before = "" if before == _JOINER else piece[-1]
     return pieces, starts
 
 
@@ -124,12 +125,12 @@ def _width(piece: str, before: str) -> int:
 
 
 def wrap(text: str, width: int, encoding: str = "utf-8") -> list[str]:
-    """Lines of at most ``width`` cells, broken at spaces; a longer word keeps a line to itself.
+    """Lines of at most ``width`` cells, broken at spaces outside backquotes; a longer word is kept whole.
 
-    Every space within a line is kept, so that quoted text stays as it was.
+    Every space within a line stays, so that quoted text reads as it was.
     """
     lines, line, used = [], "", 0
-    for word in re.findall(r" *[^ ]+", visible(text, encoding)):
+    for word in re.findall(r" *(?:`[^`]{1,40}`|[^ ])+", visible(text, encoding)):
         size = cell_len(word)
         if line and used + size > width:
             lines.append(line)

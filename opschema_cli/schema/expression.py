@@ -10,7 +10,8 @@ import re
 import warnings
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from itertools import chain
+from typing import NamedTuple, TypeAlias
 
 from opschema_cli.source.text import Span
 
@@ -22,6 +23,7 @@ MAX_DEPTH = 100
 
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 _BLANK = " \t\r\n\f"
+_Scoped: TypeAlias = list[tuple[ast.AST, frozenset[str]]]
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
 
@@ -72,8 +74,12 @@ class Expression:
 
     def span_of(self, node: ast.expr) -> Span:
         """The characters of ``node``, a node of this tree."""
-        start = self._columns.offset(node.lineno, node.col_offset)
-        return Span(start, self._columns.offset(node.end_lineno or node.lineno, node.end_col_offset or 0))
+        end = self._columns.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
+        return Span(self.start_of(node), end)
+
+    def start_of(self, node: ast.expr) -> int:
+        """The first character of ``node``, a node of this tree."""
+        return self._columns.offset(node.lineno, node.col_offset)
 
     def part(self, node: ast.expr) -> Expression:
         """The expression that starts at ``node`` of this tree; the same object each time."""
@@ -110,14 +116,18 @@ class Columns:
     def __init__(self, text: str, start: int) -> None:
         starts = [start, *(match.end() for match in _NEWLINE.finditer(text, start))]
         ends = [*starts[1:], len(text)]
+        lines = [(begin, text[begin:end]) for begin, end in zip(starts, ends, strict=True)]
         self._end = len(text)
-        self._lines = [(begin, text[begin:end]) for begin, end in zip(starts, ends, strict=True)]
+        self._lines = [(begin, None if line.isascii() else line) for begin, line in lines]
 
     def offset(self, line: int, column: int) -> int:
-        """The character at UTF-8 byte ``column`` (from 0) of ``line`` (from 1)."""
-        start, text = self._lines[line - 1]
-        if not text.isascii():
-            column = len(text.encode()[:column].decode(errors="ignore"))
+        """The character at UTF-8 byte ``column`` (from 0) of ``line`` (from 1).
+
+        Clamped to the text: before Python 3.12 the nodes inside an f-string have places of their own.
+        """
+        start, wide = self._lines[min(line, len(self._lines)) - 1]
+        if wide is not None:
+            column = len(wide.encode()[:column].decode(errors="ignore"))
         return min(start + column, self._end)
 
     def character(self, line: int | None, character: int | None) -> int:
@@ -187,7 +197,7 @@ def _free_names(node: ast.AST, bound: frozenset[str]) -> Iterator[tuple[ast.Name
         return
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         yield node.func, True
-        children: list[tuple[ast.AST, frozenset[str]]] = [(child, bound) for child in (*node.args, *node.keywords)]
+        children: _Scoped = [(child, bound) for child in (*node.args, *node.keywords)]
     elif isinstance(node, _COMPREHENSIONS):
         children = _comprehension_parts(node, bound)
     elif isinstance(node, ast.Lambda):
@@ -201,12 +211,12 @@ def _free_names(node: ast.AST, bound: frozenset[str]) -> Iterator[tuple[ast.Name
 
 def _comprehension_parts(
     node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, bound: frozenset[str]
-) -> list[tuple[ast.AST, frozenset[str]]]:
+) -> _Scoped:
     """A comprehension's parts with their scopes: its first iterable belongs to the scope around it."""
-    targets = [name for loop in node.generators for name in ast.walk(loop.target) if isinstance(name, ast.Name)]
-    inner = bound | {name.id for name in targets}
+    targets = chain.from_iterable(ast.walk(loop.target) for loop in node.generators)
+    inner = bound | {name.id for name in targets if isinstance(name, ast.Name)}
     elements = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
-    parts: list[tuple[ast.AST, frozenset[str]]] = [(element, inner) for element in elements]
+    parts: _Scoped = [(element, inner) for element in elements]
     for index, loop in enumerate(node.generators):
         parts.append((loop.iter, inner if index else bound))
         parts += [(condition, inner) for condition in loop.ifs]

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _MAX_DIGITS = 1024
 """Longest text that ``int()`` reads; 1024 hexadecimal digits are 4096 bits."""
 
+_MISSING: Any = object()
+
 _STR_COST = 16
 """Steps that ``str()`` pays per item: writing a number in decimal is dear."""
 
@@ -96,7 +98,7 @@ def dim_uniqueness(x: Tensor, dim: int | Sequence[int] | None) -> bool:
     """Whether no two axes in ``dim`` are the same one, counted from either end."""
     if dim is None or isinstance(dim, int):
         return True
-    return len({axis % x.ndim for axis in dim}) == len(dim)
+    return len({_from_front(axis, x.ndim) for axis in dim}) == len(dim)
 
 
 def reduced_axes(x: Tensor, dim: int | Sequence[int] | None) -> frozenset[int]:
@@ -107,7 +109,7 @@ def reduced_axes(x: Tensor, dim: int | Sequence[int] | None) -> frozenset[int]:
 def reduced_shape(
     shape: Sequence[int],
     dim: int | Sequence[int] | None,
-    keepdim: bool = False,  # noqa: FBT001, FBT002 - the manifests call it so
+    keepdim: bool = False,
     empty_dim: str = "full",
 ) -> tuple[int, ...]:
     """``shape`` after a reduction over ``dim``; with ``keepdim`` a reduced axis stays with length 1.
@@ -126,8 +128,14 @@ def _axes(ndim: int, dim: int | Sequence[int] | None) -> frozenset[int]:
     if isinstance(dim, int):
         return frozenset({dim % ndim})
     if isinstance(dim, (list, tuple)) and dim:
-        return frozenset(axis % ndim for axis in dim)
+        return frozenset(_from_front(axis, ndim) for axis in dim)
     return frozenset(range(ndim))
+
+
+def _from_front(axis: int, ndim: int) -> int:
+    if not isinstance(axis, (int, float)):  # text % ndim would format the text, at any width it asks for
+        raise TypeError(f"an axis is a number, not {type(axis).__name__!r}")
+    return axis % ndim
 
 
 # Python's own -----------------------------------------------------------------------------------------
@@ -137,7 +145,7 @@ def _plain(function: Callable[..., Any]) -> Function:
     """A function whose work is bounded by the size of its arguments."""
 
     def call(run: Run, *arguments: Value, **named: Value) -> Value:
-        for argument in arguments:
+        for argument in (*arguments, *named.values()):
             run.weigh(argument)
         result: Value = function(*arguments, **named)
         return result
@@ -198,12 +206,12 @@ def _abs(run: Run, value: Any) -> Any:
 def _extreme(choose: Callable[..., Any]) -> Function:
     """``min`` or ``max``, of several arguments or of one iterable."""
 
-    def call(run: Run, *arguments: Value, **default: Value) -> Value:
+    def call(run: Run, *arguments: Value, default: Value = _MISSING) -> Any:
         values = run.items(arguments[0]) if len(arguments) == 1 else list(arguments)
         run.weigh(values)
-        if len(arguments) != 1:
-            return choose(*values, **default)  # type: ignore[no-any-return]
-        return choose(values, **default)  # type: ignore[no-any-return]
+        if default is not _MISSING and not values:
+            return default
+        return choose(values)
 
     return Function(call)
 
@@ -211,13 +219,13 @@ def _extreme(choose: Callable[..., Any]) -> Function:
 def _sorted(run: Run, values: Value, *, reverse: bool = False) -> list[Value]:
     items = run.items(values)
     run.weigh(items, len(items).bit_length())
-    return sorted(items, reverse=reverse)  # type: ignore[type-var, arg-type]
+    return sorted(items, reverse=reverse)
 
 
 def _sum(run: Run, values: Value, start: Any = 0) -> Any:
     items = run.items(values)
     if all(isinstance(item, (int, float)) for item in (start, *items)):
-        return sum(items, start)  # type: ignore[arg-type]
+        return sum(items, start)
     if isinstance(start, str):
         raise TypeError("sum() can't sum strings")
     for item in items:

@@ -360,7 +360,7 @@ class _Composer:
 
     def _collection_end(self, node: Node, event: object) -> int:
         start, end = event.start_mark.index, event.end_mark.index  # type: ignore[attr-defined]
-        if node.style == "flow" and start < end:  # a closing bracket; without one the mark is the next token's
+        if node.style == "flow" and start < end:  # closed by a bracket; else the mark is the next token's
             return int(end)
         return max(node.start, node.items[-1].end) if node.items else node.start
 

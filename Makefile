@@ -1,0 +1,39 @@
+# Two commands do all on a fresh machine: `make demo` and `make test`. Each installs what it needs into .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+JOBS ?= 2
+
+.PHONY: demo test check bench docs clean
+
+$(VENV)/.demo: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@ $(VENV)/.demo
+
+demo: $(VENV)/.demo  ## lint the fixture repository and show what the tool finds
+	-$(BIN)/opschema lint fixtures/tilekit
+	$(BIN)/opschema show ScaleFwdOp 2>/dev/null || true
+
+test: $(VENV)/.dev  ## the whole suite
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+
+check: $(VENV)/.dev  ## style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.dev  ## speed and memory, side by side with the peers
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'
+	$(BIN)/python -m benchmarks
+
+docs: $(VENV)/.demo  ## write docs/rules from the rules' docstrings
+	$(BIN)/python -m opschema_cli.lint.docs
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,5 @@
+"""``python -m opschema_cli``."""
+
+from opschema_cli.main import main
+
+main()

@@ -1,0 +1,1 @@
+"""The subcommands, one module each, thin: parse options, call the engine, hand to a reporter."""

@@ -1,0 +1,270 @@
+"""``opschema lint``."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import msgspec
+
+from opschema_cli.commands.baseline import save_baseline
+from opschema_cli.commands.output import ParseProgress, write_text
+from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERNAL, EXIT_USAGE, OpschemaError
+from opschema_cli.lint.baseline import DEFAULT_NAME, BaselineFile, read_baseline
+from opschema_cli.lint.diagnostic import Severity
+from opschema_cli.lint.fix import Fixed, fix_all
+from opschema_cli.lint.replay import recall, remember, run_key
+from opschema_cli.lint.runner import Job, Outcome, run
+from opschema_cli.lint.settings import Settings, resolve_settings
+from opschema_cli.project import Project
+from opschema_cli.reporters import FORMATS, Report, RuleInfo, Summary, load_writer
+from opschema_cli.session import Session, open_session, path_filter
+from opschema_cli.write import write_all
+
+
+@dataclass(frozen=True)
+class LintOptions:
+    """The options of one ``opschema lint``."""
+
+    paths: tuple[Path, ...]
+    select: str
+    ignore: str
+    fail_on: str | None
+    fix: bool
+    unsafe_fixes: bool
+    diff: bool
+    output_format: str
+    output_file: Path | None
+    baseline: Path | None
+    write_baseline: bool
+    statistics: bool
+    no_cache: bool
+    jobs: int | None
+    stdin_filename: Path | None
+    show_settings: bool
+    quiet: bool
+
+
+_PATH = click.Path(path_type=Path)
+
+
+@click.command(short_help="Check declarations against each other and against the code.")
+@click.argument("paths", nargs=-1, type=_PATH)
+@click.option("--select", default="", metavar="RULES", help="Run only these codes, prefixes or names (comma-separated).")
+@click.option("--ignore", default="", metavar="RULES", help="Leave these out.")
+@click.option("--fail-on", type=click.Choice(["info", "warning", "error"]), help="Exit 1 from this severity on [error].")
+@click.option("--fix", is_flag=True, help="Apply safe fixes, then report what is left.")
+@click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: also fixes that may change meaning.")
+@click.option("--diff", is_flag=True, help="Print what --fix would change; write nothing.")
+@click.option("--output-format", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option("--output-file", type=_PATH, help="Write the report there.")
+@click.option("--baseline", type=_PATH, help="Count only findings that this file does not hold.")
+@click.option("--write-baseline", is_flag=True, help="Accept all findings into the baseline and exit 0.")
+@click.option("--statistics", is_flag=True, help="Findings and time for each rule instead of the findings.")
+@click.option("--no-cache", is_flag=True, help="Read and parse everything anew.")
+@click.option("--jobs", type=click.IntRange(1), help="Processes that parse [number of cores].")
+@click.option("--stdin-filename", type=_PATH, help="Lint the text on standard input as if it were this file.")
+@click.option("--show-settings", is_flag=True, help="Print the settings of this run and exit.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing when there is nothing to report.")
+def lint(**options: object) -> int:
+    """Check the declarations of operators against each other and against the code.
+
+    Lints the whole workspace that PATHS lie in (default: the current folder) and reports what touches PATHS. Nothing in the
+    workspace is imported or run.
+    """
+    return _lint(LintOptions(**options))  # type: ignore[arg-type]
+
+
+def _lint(options: LintOptions) -> int:
+    started = time.perf_counter()
+    overlay = {options.stdin_filename: sys.stdin.read()} if options.stdin_filename is not None else None
+    start = options.paths[0] if options.paths else Path.cwd()
+    if options.stdin_filename is not None and not start.exists():
+        start = options.stdin_filename.parent
+    session = open_session(start, overlay, cache=not options.no_cache, jobs=options.jobs)
+    settings = _settings(session, options)
+    if options.show_settings:
+        write_text(render_settings(session, settings), None)
+        return EXIT_CLEAN
+    job, baseline_path = _job(session, settings, options)
+    outcome, project = _run(session, job, options)
+    if options.write_baseline:
+        save_baseline(baseline_path, outcome, project)
+        return EXIT_CLEAN
+    fixed = Fixed()
+    if options.fix or options.diff:
+        fixed, outcome, project, changed = _fix(session, job, outcome, project, options)
+        if options.diff:
+            return EXIT_FINDINGS if changed else EXIT_CLEAN
+    report = make_report(session, project, outcome, fixed, time.perf_counter() - started)
+    _print(report, outcome, options)
+    return exit_code(outcome, settings)
+
+
+def _split(words: str) -> list[str]:
+    return [word.strip() for word in words.split(",") if word.strip()]
+
+
+def _settings(session: Session, options: LintOptions) -> Settings:
+    return resolve_settings(
+        session.config,
+        session.registry,
+        select=_split(options.select),
+        ignore=_split(options.ignore),
+        fail_on=options.fail_on,
+    )
+
+
+def _job(session: Session, settings: Settings, options: LintOptions) -> tuple[Job, Path]:
+    configured = session.root / session.config.baseline if session.config.baseline else None
+    path = options.baseline or configured
+    paths = path_filter(session, options.paths)
+    target = path or session.root / DEFAULT_NAME
+    if path is None or options.write_baseline:
+        return Job(session.registry, settings, paths=paths), target
+    baseline: BaselineFile = read_baseline(path)
+    text = path.read_text(encoding="utf-8")
+    try:
+        shown = session.workspace.relative(path)
+    except OpschemaError:
+        shown = str(path)
+    return Job(session.registry, settings, baseline, shown, text, paths), target
+
+
+def _run(session: Session, job: Job, options: LintOptions) -> tuple[Outcome, Project]:
+    workspace = session.workspace
+    replay = not (options.no_cache or options.statistics or workspace.overlay)
+    key = run_key(workspace, _fingerprint(session, job, options), session.code_paths()) if replay else ""
+    with ParseProgress(enabled=options.output_format == "text") as progress:
+        project = session.project(progress=progress)
+        known = recall(session.cache, key, workspace) if replay else None
+        if known is not None:
+            return known, project
+        outcome = run(job, project)
+    if replay:
+        remember(session.cache, key, workspace, outcome)
+    return outcome, project
+
+
+def _fingerprint(session: Session, job: Job, options: LintOptions) -> bytes:
+    chosen = (options.select, options.ignore, sorted(job.paths) if job.paths is not None else None)
+    return msgspec.json.encode((session.config, chosen, job.baseline_text, job.baseline_path))
+
+
+def _fix(
+    session: Session, job: Job, outcome: Outcome, project: Project, options: LintOptions
+) -> tuple[Fixed, Outcome, Project, bool]:
+    before = project
+    overlay = session.workspace.overlay
+    fixed, outcome, project = fix_all(
+        job, project, outcome, lambda texts: session.project({**overlay, **texts}), unsafe=options.unsafe_fixes
+    )
+    for path in fixed.unsettled:
+        click.echo(f"opschema: the fixes of {path} do not settle; it is left as it was", err=True)
+    if options.diff:
+        from opschema_cli.reporters.text import open_console
+        from opschema_cli.reporters.unified import print_diff
+
+        print_diff(open_console(sys.stdout), [(path, before.source(path), text) for path, text in sorted(fixed.texts.items())])
+    elif options.stdin_filename is not None:
+        path = session.workspace.relative(options.stdin_filename)
+        source = project.source(path)
+        write_text(fixed.texts.get(path, source.text if source else ""), None)
+    else:
+        write_all(session.workspace, fixed.texts)
+    return fixed, outcome, project, bool(fixed.texts)
+
+
+def make_report(session: Session, project: Project, outcome: Outcome, fixed: Fixed, seconds: float) -> Report:
+    """The outcome as reporters read it."""
+    levels = [item.severity for item in outcome.diagnostics]
+    summary = Summary(
+        errors=levels.count(Severity.ERROR),
+        warnings=levels.count(Severity.WARNING),
+        infos=levels.count(Severity.INFO),
+        suppressed=outcome.suppressed,
+        baselined=outcome.baselined,
+        ops=outcome.ops,
+        files=outcome.files,
+        fixed=fixed.count,
+        seconds=seconds,
+    )
+    rules: Mapping[str, RuleInfo] = {
+        code: RuleInfo(rule.name, rule.summary, rule.doc, rule.severity) for code, rule in session.registry.rules.items()
+    }
+    return Report(outcome.diagnostics, summary, project.source, rules, session.root)
+
+
+def _print(report: Report, outcome: Outcome, options: LintOptions) -> None:
+    if options.statistics:
+        write_text(render_statistics(report, outcome), options.output_file)
+    elif options.output_format != "text":
+        write_text(load_writer(options.output_format)(report), options.output_file)
+    elif not (options.quiet and not report.diagnostics):
+        _print_text(report, outcome, options)
+
+
+def _print_text(report: Report, outcome: Outcome, options: LintOptions) -> None:
+    from opschema_cli.reporters.text import open_console, write
+
+    if not outcome.packs:
+        click.echo("opschema: found nothing to lint here; `opschema init` tells what it looks for", err=True)
+    if options.output_file is None:
+        write(report, open_console(sys.stdout))
+        return
+    with options.output_file.open("w", encoding="utf-8") as stream:
+        write(report, open_console(stream))
+
+
+def render_statistics(report: Report, outcome: Outcome) -> str:
+    """A line for each rule that ran: findings, time, runs; most findings first, then the slowest."""
+    counts: dict[str, int] = {}
+    for item in report.diagnostics:
+        counts[item.code] = counts.get(item.code, 0) + 1
+    codes = sorted({*counts, *outcome.timings}, key=lambda code: (-counts.get(code, 0), -_seconds(outcome, code)))
+    lines = [f"{'findings':>8}  {'time':>9}  {'runs':>6}  rule"]
+    for code in codes:
+        timing = outcome.timings.get(code)
+        runs = str(timing.runs) if timing else "-"
+        spent = f"{timing.seconds * 1000:.1f} ms" if timing else "-"
+        lines.append(f"{counts.get(code, 0):>8}  {spent:>9}  {runs:>6}  {code} {report.rules[code].name}")
+    total = sum(timing.seconds for timing in outcome.timings.values())
+    lines.append(f"{len(report.diagnostics):>8}  {total * 1000:>6.1f} ms  {'':>6}  in {report.summary.seconds:.2f} s altogether")
+    return "\n".join(lines) + "\n"
+
+
+def _seconds(outcome: Outcome, code: str) -> float:
+    return outcome.timings[code].seconds if code in outcome.timings else 0.0
+
+
+def exit_code(outcome: Outcome, settings: Settings) -> int:
+    """3 when a rule failed, 2 when a file could not be read, 1 when findings reach the level that fails, else 0."""
+    if outcome.crashed:
+        return EXIT_INTERNAL
+    if any(item.code == "OPS101" for item in outcome.diagnostics):
+        return EXIT_USAGE
+    failed = any(item.severity.rank >= settings.fail_on.rank for item in outcome.diagnostics)
+    return EXIT_FINDINGS if failed else EXIT_CLEAN
+
+
+def render_settings(session: Session, settings: Settings) -> str:
+    """What this run would do: root, configuration, packs, rules with their severities."""
+    project = session.project()
+    detected = [pack.name for pack in session.detected(project, settings.pack_options)]
+    lines = [
+        f"root        {session.root}",
+        f"config      {session.config_path or 'none'}",
+        f"packs       {', '.join(pack.name for pack in session.registry.packs)}",
+        f"detected    {', '.join(detected) or 'none'}",
+        f"files       {len(session.workspace.files)}",
+        f"fail-on     {settings.fail_on.value}",
+        "rules",
+    ]
+    for code, rule in session.registry.rules.items():
+        state = settings.severity[code].value if code in settings.enabled else "off"
+        lines.append(f"  {code}  {rule.name:<28} {state}")
+    return "\n".join(lines) + "\n"

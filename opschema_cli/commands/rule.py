@@ -1,0 +1,33 @@
+"""``opschema rule``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from opschema_cli.commands.output import write_text
+from opschema_cli.errors import OpschemaError
+from opschema_cli.lint.docs import rule_page
+from opschema_cli.session import open_session
+
+
+@click.command(short_help="Explain one rule.")
+@click.argument("selector")
+def rule(selector: str) -> int:
+    """Print the page of a rule, by code or name: why it matters, what it finds, examples, its fix."""
+    registry = open_session(Path.cwd(), cache=False).registry
+    found = registry.find(selector)
+    if not found:
+        raise OpschemaError(f"no rule is called `{selector}`{registry.hint(selector)}")
+    text = "\n".join(rule_page(item) for item in found)
+    if sys.stdout.isatty():
+        from rich.markdown import Markdown
+
+        from opschema_cli.reporters.text import open_console
+
+        open_console(sys.stdout).print(Markdown(text))
+    else:
+        write_text(text, None)
+    return 0

@@ -1,0 +1,49 @@
+"""``opschema rules``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from opschema_cli.commands.output import write_text
+from opschema_cli.lint.rule import Rule
+from opschema_cli.session import open_session
+
+
+@click.command(short_help="List all rules.")
+@click.argument("selector", default="ALL")
+@click.option("--output-format", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
+def rules(selector: str, output_format: str) -> int:
+    """List all rules, or those of a code, prefix or name (SELECTOR)."""
+    registry = open_session(Path.cwd(), cache=False).registry
+    codes = registry.expand([selector], "rules")
+    found = [rule for code, rule in registry.rules.items() if code in codes]
+    write_text(_RENDER[output_format](found), None)
+    return 0
+
+
+def _text(found: list[Rule]) -> str:
+    width = max(len(rule.name) for rule in found)
+    return "".join(
+        f"{rule.code}  {rule.name:<{width}}  {rule.severity.value:<7}  {'fix' if rule.fixable else '   '}  {rule.summary}\n"
+        for rule in found
+    )
+
+
+def _json(found: list[Rule]) -> str:
+    rows = [
+        {"code": rule.code, "name": rule.name, "severity": rule.severity.value, "fix": rule.fixable, "summary": rule.summary}
+        for rule in found
+    ]
+    return json.dumps(rows, indent=2) + "\n"
+
+
+def _markdown(found: list[Rule]) -> str:
+    from opschema_cli.lint.docs import rules_table
+
+    return rules_table(found)
+
+
+_RENDER = {"text": _text, "json": _json, "markdown": _markdown}

@@ -1,0 +1,54 @@
+"""``opschema show``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from opschema_cli.commands.output import ParseProgress
+from opschema_cli.errors import OpschemaError
+from opschema_cli.lint.pack import Shown
+from opschema_cli.lint.settings import resolve_settings
+from opschema_cli.session import open_session
+
+
+@click.command(short_help="Show one operator: its declaration beside its implementation.")
+@click.argument("name")
+def show(name: str) -> int:
+    """Print operator NAME, argument by argument: what is declared beside what the code takes, each with its place."""
+    session = open_session(Path.cwd())
+    options = resolve_settings(session.config, session.registry).pack_options
+    with ParseProgress() as progress:
+        project = session.project(progress=progress)
+        close: list[str] = []
+        for pack in session.detected(project, options):
+            found = pack.show(project, options[pack.name], name)
+            if isinstance(found, Shown):
+                _print(found)
+                return 0
+            close += found
+    hint = f"; did you mean {' or '.join(f'`{item}`' for item in close)}?" if close else ""
+    raise OpschemaError(f"no operator here is called `{name}`{hint}")
+
+
+def _print(shown: Shown) -> None:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from opschema_cli.reporters.text import open_console
+
+    console = open_console(sys.stdout)
+    console.print(Text(shown.title, style="bold"))
+    for what, place in shown.places:
+        console.print(Text.assemble((f"  {what:<12}", "dim"), place), soft_wrap=True)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("argument", "declared", "implemented", ""):
+        table.add_column(heading, overflow="fold")
+    for row in shown.rows:
+        missing = row.implemented in ("absent", "unresolved") or row.declared == "-" or bool(row.note)
+        cells = (row.slot, row.declared, row.implemented, row.note)
+        table.add_row(*(Text(cell, style="yellow" if missing else "") for cell in cells))
+    console.print(table)

@@ -1,0 +1,59 @@
+"""Rule pages as Markdown: what ``opschema rule`` prints and what lies in ``docs/rules``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from opschema_cli.lint.rule import Rule
+
+_FIX = {"": "none", "safe": "safe (`--fix`)", "unsafe": "unsafe (`--fix --unsafe-fixes`)"}
+
+
+def rule_page(rule: Rule) -> str:
+    """One rule's page."""
+    head, _, rest = rule.doc.partition("\n")
+    facts = f"Severity: {rule.severity.value}. Fix: {_FIX[rule.fixable]}."
+    body = rest.strip("\n")
+    return f"# {rule.code} {rule.name}\n\n{head}\n\n{facts}\n" + (f"\n{body}\n" if body else "")
+
+
+def rules_table(rules: Iterable[Rule]) -> str:
+    """All rules as a table."""
+    lines = ["| Code | Name | Severity | Fix | What it finds |", "| --- | --- | --- | --- | --- |"]
+    lines += [
+        f"| [{rule.code}]({rule.code}.md) | `{rule.name}` | {rule.severity.value} | {rule.fixable or '-'} | {_cell(rule.summary)} |"
+        for rule in rules
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def doc_files(rules: Mapping[str, Rule]) -> dict[str, str]:
+    """Every file of ``docs/rules`` by name."""
+    index = (
+        "# Rules\n\nGenerated from the rules' docstrings by `python -m opschema_cli.lint.docs`; do not edit.\n\n"
+        + rules_table(rules.values())
+    )
+    return {"README.md": index, **{f"{code}.md": rule_page(rule) for code, rule in rules.items()}}
+
+
+def main() -> None:
+    """Write ``docs/rules`` of the project in the current folder."""
+    from opschema_cli.lint.registry import load_registry
+
+    folder = Path("docs/rules")
+    folder.mkdir(parents=True, exist_ok=True)
+    files = doc_files(load_registry(Path.cwd()).rules)
+    for stale in folder.glob("*.md"):
+        if stale.name not in files:
+            stale.unlink()
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

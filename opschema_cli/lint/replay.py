@@ -1,0 +1,86 @@
+"""Answers a run over an unchanged workspace from the last one's result.
+
+A run depends on the settings, opschema's own code, the list of files, and the bytes of every file it read. If all of
+these are as they were, so is its result.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from pathlib import Path
+
+import msgspec
+
+from opschema_cli import __version__
+from opschema_cli.cache import Cache
+from opschema_cli.lint.diagnostic import Diagnostic
+from opschema_cli.lint.runner import Outcome
+from opschema_cli.workspace import ReadError, Workspace, content_digest
+
+_KIND = "run"
+
+
+class _Stored(msgspec.Struct, array_like=True):
+    reads: dict[str, str]
+    probes: dict[str, bool]
+    diagnostics: list[Diagnostic]
+    suppressed: int
+    baselined: int
+    ops: int
+    files: int
+    packs: list[str]
+
+
+def run_key(workspace: Workspace, settings: bytes, code: list[Path]) -> str:
+    """The key of a run: settings, the files below the folders of ``code`` by size and time, and the list of files."""
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update(f"{__version__} {sys.version} ".encode())
+    digest.update(settings)
+    for folder in code:
+        for path in sorted(folder.rglob("*.py")) if folder.is_dir() else [folder]:
+            stat = path.stat()
+            digest.update(f"{path} {stat.st_size} {stat.st_mtime_ns}\n".encode())
+    digest.update("\0".join(workspace.files).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def recall(cache: Cache, key: str, workspace: Workspace) -> Outcome | None:
+    """The stored outcome under ``key`` if every file that the run read still has its bytes."""
+    data = cache.get(_KIND, [key]).get(key)
+    if data is None:
+        return None
+    try:
+        stored = msgspec.msgpack.decode(data, type=_Stored)
+    except msgspec.DecodeError:
+        return None
+    if any(workspace.is_file(path) != found for path, found in stored.probes.items()):
+        return None
+    if any(_digest(workspace, path) != digest for path, digest in stored.reads.items()):
+        return None
+    return Outcome(
+        stored.diagnostics, stored.suppressed, stored.baselined, stored.ops, stored.files, stored.packs
+    )
+
+
+def _digest(workspace: Workspace, path: str) -> str:
+    try:
+        return content_digest(workspace.data(path))
+    except ReadError:
+        return ""
+
+
+def remember(cache: Cache, key: str, workspace: Workspace, outcome: Outcome) -> None:
+    """Store an outcome, unless a rule failed."""
+    if not outcome.crashed:
+        stored = _Stored(
+            workspace.reads,
+            workspace.probes,
+            outcome.diagnostics,
+            outcome.suppressed,
+            outcome.baselined,
+            outcome.ops,
+            outcome.files,
+            outcome.packs,
+        )
+        cache.put(_KIND, {key: msgspec.msgpack.encode(stored)})

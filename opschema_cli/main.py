@@ -1,0 +1,92 @@
+"""The command line's entry: subcommands loaded when asked for, and the one place where exceptions end."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from importlib import import_module
+
+import click
+
+from opschema_cli import __version__
+from opschema_cli.errors import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_USAGE, OpschemaError
+
+COMMANDS = {
+    "lint": "Check the declarations of operators against each other and against the code.",
+    "rules": "List all rules.",
+    "rule": "Explain one rule.",
+    "show": "Show one operator: its declaration beside its implementation.",
+    "baseline": "Accept today's findings, so that only new ones count.",
+    "init": "Write a configuration and the pre-commit entry for this repository.",
+}
+
+
+class _Lazy(click.Group):
+    """Imports a command's module when the command is used: `--help` and `--version` stay fast."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(f"opschema_cli.commands.{cmd_name}"), cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            import difflib
+
+            close = difflib.get_close_matches(args[0], COMMANDS, 1)
+            hint = f" Did you mean `{close[0]}`?" if close else ""
+            raise click.UsageError(f"{error.message}{hint}", ctx) from None
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="opschema")
+def cli() -> None:
+    """Find, fix and prove away the drift between an operator's declaration and its implementation.
+
+    Exit codes: 0 nothing found, 1 findings, 2 wrong usage, configuration or unreadable input, 3 a failure of opschema
+    itself, 130 interrupted.
+    """
+
+
+def main() -> None:
+    """Run the command line and exit."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(args: list[str]) -> int:
+    """Run the command line on ``args``; the exit code."""
+    try:
+        result = cli.main(args, prog_name="opschema", standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.ClickException as error:
+        error.show()
+        return EXIT_USAGE
+    except OpschemaError as error:
+        click.echo(f"opschema: {error}", err=True)
+        return EXIT_USAGE
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("opschema: interrupted", err=True)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output went away; keep Python from complaining again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_INTERRUPTED
+    except Exception:
+        click.echo(traceback.format_exc(), err=True)
+        click.echo(f"opschema {__version__} failed; this is a defect of opschema. Please report the lines above.", err=True)
+        return EXIT_INTERNAL

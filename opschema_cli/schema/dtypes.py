@@ -1,0 +1,236 @@
+"""Dtype expressions with places: ``"float16 | same_as(x)"`` into tokens, and into the dtypes they allow."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, NamedTuple, TypeAlias
+
+from opschema_cli.source.text import Span
+
+_SIZES: Mapping[str, int] = {
+    **dict.fromkeys(("bool", "int8", "uint8", "bits8", "qint8", "quint8"), 1),
+    **dict.fromkeys(("int1", "int2", "int3", "int4", "int5", "int6", "int7"), 1),
+    **dict.fromkeys(("uint1", "uint2", "uint3", "uint4", "uint5", "uint6", "uint7"), 1),
+    **dict.fromkeys(("bits1x8", "bits2x4", "bits4x2", "quint2x4", "quint4x2", "float4_e2m1fn_x2"), 1),
+    **dict.fromkeys(
+        ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"), 1
+    ),
+    **dict.fromkeys(("int16", "uint16", "bits16", "float16", "bfloat16"), 2),
+    **dict.fromkeys(("int32", "uint32", "qint32", "float32", "complex32"), 4),
+    **dict.fromkeys(("int64", "uint64", "float64", "complex64"), 8),
+    "complex128": 16,
+}
+"""Bytes per element, as ``torch.dtype.itemsize`` of torch 2.13 gives them; sub-byte and packed dtypes take 1."""
+
+_ALIASES: Mapping[str, str] = {
+    "half": "float16",
+    "float": "float32",
+    "double": "float64",
+    "chalf": "complex32",
+    "cfloat": "complex64",
+    "cdouble": "complex128",
+    "short": "int16",
+    "int": "int32",
+    "long": "int64",
+    "bit": "uint1",
+    "float8_e4m3": "float8_e4m3fn",  # TileOPs' own
+}
+
+_SHORTHAND: Mapping[str, str] = {
+    "fp16": "float16",
+    "bf16": "bfloat16",
+    "fp32": "float32",
+    "fp64": "float64",
+    "fp8": "float8_e4m3fn",
+}
+
+_PROMOTED = frozenset({"uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64"})
+"""What ``promote_int_to_float`` turns into float32; bool it leaves alone (TileOPs' manifest.md, R5)."""
+
+_CALL = re.compile(r"(same_as|promote_int_to_float)\(\s*(\w+)\s*\)")
+_FUNCTIONS = ("same_as", "promote_int_to_float")
+
+TokenKind: TypeAlias = Literal["dtype", "same_as", "promote_int_to_float", "empty", "malformed"]
+
+
+class DtypeToken(NamedTuple):
+    """One alternative of a dtype expression.
+
+    ``name`` is a dtype's name, known or not, or the tensor that a function refers to; ``name_span`` is its
+    place within ``span``.
+    """
+
+    kind: TokenKind
+    name: str
+    span: Span
+    name_span: Span
+
+    @property
+    def refers(self) -> bool:
+        """Whether the token takes its dtype from another tensor."""
+        return self.kind in _FUNCTIONS
+
+
+class DtypeExpression(NamedTuple):
+    """A dtype expression and its alternatives, in the order of the text."""
+
+    text: str
+    tokens: tuple[DtypeToken, ...]
+
+
+@dataclass(frozen=True)
+class DtypeProblem:
+    """Why the expression of ``tensor`` has no dtypes of its own; ``token`` is the place.
+
+    ``suggestion`` is the name that was probably meant. ``cycle`` lists the tensors that refer to each other
+    in a circle, the first one again at the end.
+    """
+
+    kind: Literal["unknown-dtype", "unknown-tensor", "empty", "malformed", "cycle"]
+    tensor: str
+    token: DtypeToken
+    suggestion: str | None = None
+    cycle: tuple[str, ...] = ()
+
+
+class DtypeResolution(NamedTuple):
+    """The dtypes each tensor allows, in the order of the text, under torch's own names.
+
+    A tensor whose expression has a problem, or refers to one that has, is not in ``dtypes``.
+    """
+
+    dtypes: Mapping[str, tuple[str, ...]]
+    problems: tuple[DtypeProblem, ...]
+
+
+def is_dtype(name: str) -> bool:
+    """Whether torch has a dtype of this name, aliases such as ``half`` included."""
+    return name in _SIZES or name in _ALIASES
+
+
+def canonical(name: str) -> str:
+    """Torch's own name of a dtype (``float16`` for ``half``); other names as they are."""
+    return _ALIASES.get(name, name)
+
+
+def itemsize(name: str) -> int | None:
+    """Bytes per element of a dtype; None if it is not known."""
+    return _SIZES.get(canonical(name))
+
+
+def suggest_dtype(name: str) -> str | None:
+    """The dtype that ``name`` was probably meant to be."""
+    bare = name.strip().removeprefix("torch.").lower()
+    if is_dtype(bare):
+        return bare
+    return _SHORTHAND.get(bare) or _closest(bare, (*_SIZES, *_ALIASES))
+
+
+def _closest(name: str, names: tuple[str, ...]) -> str | None:
+    return next(iter(difflib.get_close_matches(name[:100], names, n=1)), None)
+
+
+@lru_cache(maxsize=1024)
+def parse_dtypes(text: str) -> DtypeExpression:
+    """Split a dtype expression at ``|``; an empty alternative is a token too."""
+    tokens = []
+    start = 0
+    for piece in text.split("|"):
+        tokens.append(_token(piece, start))
+        start += len(piece) + 1
+    return DtypeExpression(text, tuple(tokens))
+
+
+def _token(piece: str, start: int) -> DtypeToken:
+    body = piece.strip()
+    start += len(piece) - len(piece.lstrip()) if body else 0
+    span = Span(start, start + len(body))
+    call = _CALL.fullmatch(body)
+    if call is not None:
+        kind: TokenKind = "same_as" if call[1] == "same_as" else "promote_int_to_float"
+        return DtypeToken(kind, call[2], span, Span(start + call.start(2), start + call.end(2)))
+    if not body:
+        return DtypeToken("empty", "", span, span)
+    return DtypeToken("malformed" if "(" in body or ")" in body else "dtype", body, span, span)
+
+
+def resolve_dtypes(expressions: Mapping[str, DtypeExpression]) -> DtypeResolution:
+    """Resolve each tensor's expression to concrete dtypes, through ``same_as`` chains of any length."""
+    problems = [problem for tensor in expressions for problem in _own_problems(tensor, expressions)]
+    waiting = {tensor: _references(expression) for tensor, expression in expressions.items()}
+    dtypes: dict[str, tuple[str, ...]] = {}
+    broken = {problem.tensor for problem in problems}
+    ready = [tensor for tensor, references in waiting.items() if not references and tensor not in broken]
+    users = _users(waiting)
+    for tensor in ready:  # grows while it is read
+        dtypes[tensor] = tuple(dict.fromkeys(_alternatives(expressions[tensor], dtypes)))
+        for user in users.get(tensor, ()):
+            waiting[user].discard(tensor)
+            if not waiting[user] and user not in broken:
+                ready.append(user)
+    problems += _cycles(expressions, {tensor for tensor in expressions if tensor not in dtypes})
+    order = {tensor: index for index, tensor in enumerate(expressions)}
+    problems.sort(key=lambda problem: (order[problem.tensor], problem.token.span))
+    return DtypeResolution(
+        {tensor: dtypes[tensor] for tensor in expressions if tensor in dtypes}, tuple(problems)
+    )
+
+
+def _references(expression: DtypeExpression) -> set[str]:
+    return {token.name for token in expression.tokens if token.refers}
+
+
+def _users(references: Mapping[str, set[str]]) -> dict[str, list[str]]:
+    users: dict[str, list[str]] = {}
+    for tensor, names in references.items():
+        for name in names:
+            users.setdefault(name, []).append(tensor)
+    return users
+
+
+def _own_problems(tensor: str, expressions: Mapping[str, DtypeExpression]) -> Iterator[DtypeProblem]:
+    for token in expressions[tensor].tokens:
+        if token.kind == "dtype" and not is_dtype(token.name):
+            yield DtypeProblem("unknown-dtype", tensor, token, suggest_dtype(token.name))
+        elif token.refers and token.name not in expressions:
+            others = tuple(name for name in expressions if name != tensor)
+            yield DtypeProblem("unknown-tensor", tensor, token, _closest(token.name, others))
+        elif token.kind == "empty":
+            yield DtypeProblem("empty", tensor, token)
+        elif token.kind == "malformed":
+            function = _closest(token.name.partition("(")[0], _FUNCTIONS)
+            yield DtypeProblem("malformed", tensor, token, function)
+
+
+def _alternatives(expression: DtypeExpression, dtypes: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+    for token in expression.tokens:
+        if token.kind == "same_as":
+            yield from dtypes[token.name]
+        elif token.kind == "promote_int_to_float":
+            yield from ("float32" if dtype in _PROMOTED else dtype for dtype in dtypes[token.name])
+        else:
+            yield canonical(token.name)
+
+
+def _cycles(expressions: Mapping[str, DtypeExpression], unresolved: set[str]) -> Iterator[DtypeProblem]:
+    """One problem for each circle of references, at the first token of its first tensor."""
+    ahead = {
+        tensor: [token for token in expressions[tensor].tokens if token.refers and token.name in unresolved]
+        for tensor in expressions
+        if tensor in unresolved
+    }
+    seen: set[str] = set()
+    for tensor in ahead:
+        path: dict[str, DtypeToken] = {}
+        while tensor not in seen and ahead[tensor]:
+            seen.add(tensor)
+            path[tensor] = token = ahead[tensor][0]
+            tensor = token.name
+        if tensor in path:
+            names = list(path)
+            circle = names[names.index(tensor) :]
+            yield DtypeProblem("cycle", tensor, path[tensor], cycle=(*circle, tensor))

@@ -1,0 +1,89 @@
+"""What every command starts with: the workspace, its configuration, the packs, the cache."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from opschema_cli.cache import Cache
+from opschema_cli.config import Config, load_config
+from opschema_cli.errors import OpschemaError
+from opschema_cli.lint.pack import Pack
+from opschema_cli.lint.registry import Registry, load_registry
+from opschema_cli.project import Project
+from opschema_cli.workspace import Workspace, find_root
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass
+class Session:
+    """One run of the program."""
+
+    root: Path
+    config: Config
+    config_path: Path | None
+    registry: Registry
+    workspace: Workspace
+    cache: Cache
+    jobs: int | None = None
+
+    def project(self, overlay: Mapping[str, str] | None = None, progress: Progress | None = None) -> Project:
+        """The workspace parsed, with ``overlay`` on top."""
+        workspace = self.workspace.with_overlay(overlay) if overlay else self.workspace
+        return Project(workspace, self.cache, self.jobs, progress)
+
+    def detected(self, project: Project, options: Mapping[str, object]) -> list[Pack]:
+        """The packs that find something of theirs in the project."""
+        return [pack for pack in self.registry.packs if pack.detect(project, options[pack.name])]
+
+    def code_paths(self) -> list[Path]:
+        """Where the code lies that decides a run's result: the engine, the packs, the plugins."""
+        folders = {Path(__file__).parent}
+        for pack in self.registry.packs:
+            module = sys.modules.get(pack.load.__module__)
+            if module is not None and module.__file__ is not None:
+                folders.add(Path(module.__file__).parent)
+        return sorted(folders)
+
+
+def open_session(
+    start: Path, overlay: Mapping[Path, str] | None = None, *, cache: bool = True, jobs: int | None = None
+) -> Session:
+    """Find the workspace of ``start`` and load its configuration and packs.
+
+    Raises:
+        OpschemaError: configuration or packs are wrong.
+    """
+    if not start.exists():
+        raise OpschemaError(f"{start}: no such file or folder")
+    root = find_root(start)
+    registry = load_registry(root)
+    config, config_path = load_config(root, [pack.name for pack in registry.packs])
+    if config.plugins or config.packs:
+        registry = load_registry(root, config.plugins, config.packs)
+    workspace = Workspace(root, exclude=config.exclude)
+    texts = {workspace.relative(path): text for path, text in (overlay or {}).items()}
+    if texts:
+        workspace = workspace.with_overlay(texts)
+    store = Cache.for_workspace(root) if cache else Cache(None)
+    return Session(root, config, config_path, registry, workspace, store, jobs)
+
+
+def path_filter(session: Session, paths: Sequence[Path]) -> frozenset[str] | None:
+    """The workspace files that path arguments stand for; None when they stand for everything.
+
+    Raises:
+        OpschemaError: a path does not exist or lies outside the workspace.
+    """
+    chosen: set[str] = set()
+    for path in paths:
+        relative = session.workspace.relative(path)
+        if relative == ".":
+            return None
+        if relative not in session.workspace.overlay and not path.exists():
+            raise OpschemaError(f"{path}: no such file or folder")
+        chosen.update(session.workspace.under(relative) if path.is_dir() else [relative])
+    return frozenset(chosen) if paths else None
