@@ -18,7 +18,7 @@ else:
     import tomli as tomllib
 
 Level = Literal["info", "warning", "error"]
-T = TypeVar("T")
+T = TypeVar("T", bound=msgspec.Struct)
 
 
 class Config(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
@@ -61,7 +61,8 @@ def load_config(root: Path, pack_names: Iterable[str] = ()) -> tuple[Config, Pat
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        return data
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise OpschemaError(f"{path}: {error}") from None
 

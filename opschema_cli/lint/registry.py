@@ -11,6 +11,7 @@ from functools import cached_property
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
+from types import ModuleType
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.builtin import BUILTIN_RULES
@@ -101,7 +102,7 @@ def _plugin(root: Path, name: str) -> Pack:
         raise OpschemaError(f"the plugin `{name}` cannot be loaded: {error}") from error
 
 
-def _module_of_file(path: Path) -> object:
+def _module_of_file(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"opschema_plugin_{path.stem}", path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} is not a Python file")

@@ -16,15 +16,13 @@ _SIZES: Mapping[str, int] = {
     **dict.fromkeys(("int1", "int2", "int3", "int4", "int5", "int6", "int7"), 1),
     **dict.fromkeys(("uint1", "uint2", "uint3", "uint4", "uint5", "uint6", "uint7"), 1),
     **dict.fromkeys(("bits1x8", "bits2x4", "bits4x2", "quint2x4", "quint4x2", "float4_e2m1fn_x2"), 1),
-    **dict.fromkeys(
-        ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"), 1
-    ),
+    **dict.fromkeys(("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"), 1),
     **dict.fromkeys(("int16", "uint16", "bits16", "float16", "bfloat16"), 2),
     **dict.fromkeys(("int32", "uint32", "qint32", "float32", "complex32"), 4),
     **dict.fromkeys(("int64", "uint64", "float64", "complex64"), 8),
     "complex128": 16,
 }
-"""Bytes per element, as ``torch.dtype.itemsize`` of torch 2.13 gives them; sub-byte and packed dtypes take 1."""
+"""Bytes per element: ``torch.dtype.itemsize`` of torch 2.13, which is 1 for sub-byte and packed dtypes."""
 
 _ALIASES: Mapping[str, str] = {
     "half": "float16",
@@ -122,6 +120,7 @@ def itemsize(name: str) -> int | None:
     return _SIZES.get(canonical(name))
 
 
+@lru_cache(maxsize=256)
 def suggest_dtype(name: str) -> str | None:
     """The dtype that ``name`` was probably meant to be."""
     bare = name.strip().removeprefix("torch.").lower()
@@ -131,7 +130,7 @@ def suggest_dtype(name: str) -> str | None:
 
 
 def _closest(name: str, names: tuple[str, ...]) -> str | None:
-    return next(iter(difflib.get_close_matches(name[:100], names, n=1)), None)
+    return next(iter(difflib.get_close_matches(name[:100], names[:200], n=1)), None)
 
 
 @lru_cache(maxsize=1024)
@@ -161,35 +160,51 @@ def _token(piece: str, start: int) -> DtypeToken:
 def resolve_dtypes(expressions: Mapping[str, DtypeExpression]) -> DtypeResolution:
     """Resolve each tensor's expression to concrete dtypes, through ``same_as`` chains of any length."""
     problems = [problem for tensor in expressions for problem in _own_problems(tensor, expressions)]
-    waiting = {tensor: _references(expression) for tensor, expression in expressions.items()}
-    dtypes: dict[str, tuple[str, ...]] = {}
     broken = {problem.tensor for problem in problems}
-    ready = [tensor for tensor, references in waiting.items() if not references and tensor not in broken]
-    users = _users(waiting)
-    for tensor in ready:  # grows while it is read
-        dtypes[tensor] = tuple(dict.fromkeys(_alternatives(expressions[tensor], dtypes)))
-        for user in users.get(tensor, ()):
-            waiting[user].discard(tensor)
-            if not waiting[user] and user not in broken:
-                ready.append(user)
-    problems += _cycles(expressions, {tensor for tensor in expressions if tensor not in dtypes})
-    order = {tensor: index for index, tensor in enumerate(expressions)}
-    problems.sort(key=lambda problem: (order[problem.tensor], problem.token.span))
-    return DtypeResolution(
-        {tensor: dtypes[tensor] for tensor in expressions if tensor in dtypes}, tuple(problems)
-    )
+    dtypes: dict[str, tuple[str, ...]] = {}
+    for tensor, *circle in _in_order({name: _references(expressions[name]) for name in expressions}):
+        expression = expressions[tensor]
+        if circle:
+            token = next(token for token in expression.tokens if token.refers and token.name == circle[0])
+            problems.append(DtypeProblem("cycle", tensor, token, cycle=(tensor, *circle)))
+        elif tensor not in broken and all(name in dtypes for name in _references(expression)):
+            dtypes[tensor] = tuple(dict.fromkeys(_alternatives(expression, dtypes)))
+    place = {tensor: index for index, tensor in enumerate(expressions)}
+    problems.sort(key=lambda problem: (place[problem.tensor], problem.token.span))
+    found = {tensor: dtypes[tensor] for tensor in expressions if tensor in dtypes}
+    return DtypeResolution(found, tuple(problems))
 
 
-def _references(expression: DtypeExpression) -> set[str]:
-    return {token.name for token in expression.tokens if token.refers}
+def _references(expression: DtypeExpression) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(token.name for token in expression.tokens if token.refers))
 
 
-def _users(references: Mapping[str, set[str]]) -> dict[str, list[str]]:
+def _in_order(references: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+    """Each tensor after those it refers to, ``(x,)``; a circle once, ``(x, y, x)``, and then as resolved."""
+    waiting = {name: dict.fromkeys(ref for ref in references[name] if ref in references) for name in references}
     users: dict[str, list[str]] = {}
-    for tensor, names in references.items():
-        for name in names:
-            users.setdefault(name, []).append(tensor)
-    return users
+    for name in waiting:
+        for reference in waiting[name]:
+            users.setdefault(reference, []).append(name)
+    ready = [name for name in waiting if not waiting[name]]
+    for start in references:
+        while ready or start in waiting:
+            group = (ready.pop(),) if ready else _circle(start, waiting)
+            yield group
+            for name in set(group):
+                del waiting[name]
+            for done, user in [(name, user) for name in group for user in users.get(name, ())]:
+                if waiting.get(user, {}).pop(done, "absent") is None and not waiting[user]:
+                    ready.append(user)
+
+
+def _circle(start: str, waiting: Mapping[str, Mapping[str, None]]) -> tuple[str, ...]:
+    path: dict[str, None] = {}
+    while start not in path:
+        path[start] = None
+        start = next(iter(waiting[start]))
+    names = list(path)
+    return (*names[names.index(start) :], start)
 
 
 def _own_problems(tensor: str, expressions: Mapping[str, DtypeExpression]) -> Iterator[DtypeProblem]:
@@ -197,8 +212,7 @@ def _own_problems(tensor: str, expressions: Mapping[str, DtypeExpression]) -> It
         if token.kind == "dtype" and not is_dtype(token.name):
             yield DtypeProblem("unknown-dtype", tensor, token, suggest_dtype(token.name))
         elif token.refers and token.name not in expressions:
-            others = tuple(name for name in expressions if name != tensor)
-            yield DtypeProblem("unknown-tensor", tensor, token, _closest(token.name, others))
+            yield DtypeProblem("unknown-tensor", tensor, token, _closest(token.name, tuple(expressions)))
         elif token.kind == "empty":
             yield DtypeProblem("empty", tensor, token)
         elif token.kind == "malformed":
@@ -214,23 +228,3 @@ def _alternatives(expression: DtypeExpression, dtypes: Mapping[str, tuple[str, .
             yield from ("float32" if dtype in _PROMOTED else dtype for dtype in dtypes[token.name])
         else:
             yield canonical(token.name)
-
-
-def _cycles(expressions: Mapping[str, DtypeExpression], unresolved: set[str]) -> Iterator[DtypeProblem]:
-    """One problem for each circle of references, at the first token of its first tensor."""
-    ahead = {
-        tensor: [token for token in expressions[tensor].tokens if token.refers and token.name in unresolved]
-        for tensor in expressions
-        if tensor in unresolved
-    }
-    seen: set[str] = set()
-    for tensor in ahead:
-        path: dict[str, DtypeToken] = {}
-        while tensor not in seen and ahead[tensor]:
-            seen.add(tensor)
-            path[tensor] = token = ahead[tensor][0]
-            tensor = token.name
-        if tensor in path:
-            names = list(path)
-            circle = names[names.index(tensor) :]
-            yield DtypeProblem("cycle", tensor, path[tensor], cycle=(*circle, tensor))

@@ -8,7 +8,6 @@ them a schema may use is a rule's business. A YAML list of dimensions is read it
 from __future__ import annotations
 
 import ast
-import keyword
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -17,27 +16,27 @@ from typing import Literal, NamedTuple, TypeAlias
 from opschema_cli.schema.expression import Expression, ExpressionSyntaxError, Reference, parse_expression
 from opschema_cli.source.text import Span
 
-ProblemKind: TypeAlias = Literal[
+ShapeProblemKind: TypeAlias = Literal[
     "alternatives", "ellipsis", "wildcard", "empty", "syntax", "expression", "brackets"
 ]
+_NoSize: TypeAlias = Literal["ellipsis", "wildcard", "unreadable"]
 
-_ALIAS = re.compile(r"\s*(\w+)\s*\(\s*([^\W\d]\w*)\s*\)\s*")
-_ALTERNATIVE = re.compile(r"\|")
+_ALIAS = re.compile(r"\s*same_as\s*\(\s*([^\W\d]\w*)\s*\)\s*")
 _WILDCARD = re.compile(r"[*?:]|_|\*{1,2}\s*[^\W\d]\w*")
 _OPEN, _CLOSE = "([{", ")]}"
-_ARITHMETIC = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.expr_context)
+_ARITHMETIC = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp)
 
 
 class ShapeProblem(NamedTuple):
     """What in a declaration is not a plain dimension, and where in its text."""
 
-    kind: ProblemKind
+    kind: ShapeProblemKind
     span: Span
     message: str
 
 
 class Dimension(NamedTuple):
-    """One dimension: ``expression`` is set for a size, None for ``...``, a wildcard and what cannot be read."""
+    """One dimension; ``expression`` is the size, None for ``...``, a wildcard and what cannot be read."""
 
     text: str
     span: Span
@@ -78,65 +77,50 @@ class ShapeDeclaration(NamedTuple):
 
     def as_rule(self, tensor: str) -> Expression | None:
         """The shape rule that says the same (``x.shape == (M, K,)``); None where no rule can."""
-        if not tensor.isidentifier() or keyword.iskeyword(tensor):
-            return None
+        sizes = [item.expression for item in self.dimensions or ()]
         if self.alias is not None:
-            return parse_expression(f"{tensor}.shape == {self.alias.name}.shape")
-        if self.dimensions is None or any(item.expression is None for item in self.dimensions):
+            shape = f"{self.alias.name}.shape"
+        elif self.dimensions is None or None in sizes:
             return None
-        sizes = "".join(f"{item.text}, " for item in self.dimensions).rstrip()
+        else:
+            shape = "({})".format("".join(f"{size.snippet}, " for size in sizes if size is not None).rstrip())
         try:
-            return parse_expression(f"{tensor}.shape == ({sizes})")
-        except ExpressionSyntaxError:  # the dimensions can be read one by one, but are too long together
+            return parse_expression(f"{tensor}.shape == {shape}") if tensor.isidentifier() else None
+        except ExpressionSyntaxError:  # a keyword as a name, or dimensions that are too long together
             return None
 
 
 def parse_dimension(text: str, start: int = 0) -> Dimension:
     """One dimension, from a declaration in which it starts at character ``start``."""
     body = text.strip()
-    start += len(text) - len(text.lstrip())
+    start += len(text) - len(text.lstrip()) if body else 0
     span = Span(start, start + len(body))
     if not body:
-        return _odd(body, span, "unreadable", "empty", "a dimension is missing")
+        return _no_size(body, span, "unreadable", "empty", "a dimension is missing")
     if body == "...":
-        return _odd(body, span, "ellipsis", "ellipsis", "`...` leaves the rank open")
+        return _no_size(body, span, "ellipsis", "ellipsis", "`...` leaves the rank open")
     if _WILDCARD.fullmatch(body):
-        return _odd(body, span, "wildcard", "wildcard", f"`{body}` says nothing about the size")
+        return _no_size(body, span, "wildcard", "wildcard", f"`{body}` says nothing about the size")
     try:
         expression = parse_expression(body)
     except ExpressionSyntaxError as error:
-        place = Span(start + error.offset, max(start + error.offset, span.end))
-        return _odd(body, place, "unreadable", "syntax", f"`{body}` is not a size: {error.reason}")._replace(
-            span=span
-        )
-    stranger = _not_arithmetic(expression.tree)
-    problem = None
-    if stranger is not None:
-        first, end = expression.span_of(stranger)
-        snippet = body[first:end]
-        place = Span(start + first, start + end)
-        problem = ShapeProblem(
-            "expression", place, f"`{snippet}` is not a name, an integer or arithmetic on them"
-        )
-    return Dimension(body, span, "size", expression, problem)
+        return _no_size(body, span, "unreadable", "syntax", f"`{body}` is not a size: {error.reason}")
+    return Dimension(body, span, "size", expression, _expression_problem(expression, start))
 
 
-def _odd(
-    text: str,
-    span: Span,
-    kind: Literal["ellipsis", "wildcard", "unreadable"],
-    problem: ProblemKind,
-    message: str,
-) -> Dimension:
+def _no_size(text: str, span: Span, kind: _NoSize, problem: ShapeProblemKind, message: str) -> Dimension:
     return Dimension(text, span, kind, None, ShapeProblem(problem, span, message))
 
 
-def _not_arithmetic(tree: ast.expr) -> ast.expr | None:
-    """The first node that is not arithmetic on names and integers."""
-    for node in ast.walk(tree):
+def _expression_problem(expression: Expression, start: int) -> ShapeProblem | None:
+    """The first thing in it that is not arithmetic on names and integers."""
+    for node in ast.walk(expression.tree):
         odd_constant = isinstance(node, ast.Constant) and type(node.value) is not int
         if isinstance(node, ast.expr) and (odd_constant or not isinstance(node, _ARITHMETIC)):
-            return node
+            found = expression.part(node)
+            span = Span(start + found.span.start, start + found.span.end)
+            message = f"`{found.snippet}` is not a name, an integer or arithmetic on them"
+            return ShapeProblem("expression", span, message)
     return None
 
 
@@ -144,16 +128,14 @@ def _not_arithmetic(tree: ast.expr) -> ast.expr | None:
 def parse_shape(text: str) -> ShapeDeclaration:
     """Read a shape declaration; what is wrong with it is in ``problems``, never raised."""
     alias = _ALIAS.fullmatch(text)
-    if alias is not None and alias[1] == "same_as":
-        return ShapeDeclaration(text, None, Reference(alias[2], Span(*alias.span(2))))
+    if alias is not None:
+        return ShapeDeclaration(text, None, Reference(alias[1], Span(*alias.span(1))))
     start = len(text) - len(text.lstrip())
     end = len(text.rstrip())
     closing = _closing(text, start) if text[start : start + 1] == "[" else None
     if closing is None:
         message = "a shape is written `[M, K]`"
-        return ShapeDeclaration(
-            text, None, None, (ShapeProblem("brackets", Span(start, max(start, end)), message),)
-        )
+        return ShapeDeclaration(text, None, None, (ShapeProblem("brackets", Span(start, max(start, end)), message),))
     if closing + 1 != end:
         return ShapeDeclaration(text, None, None, (_after_bracket(text, closing + 1, end),))
     dimensions = tuple(parse_dimension(text[a:b], a) for a, b in _split(text, start + 1, closing))
@@ -163,9 +145,9 @@ def parse_shape(text: str) -> ShapeDeclaration:
 
 
 def _after_bracket(text: str, start: int, end: int) -> ShapeProblem:
-    bar = _ALTERNATIVE.search(text, start)
-    if bar is not None:
-        return ShapeProblem("alternatives", Span(*bar.span()), "`|` declares alternatives; a shape is one")
+    bar = text.find("|", start)
+    if bar >= 0:
+        return ShapeProblem("alternatives", Span(bar, bar + 1), "`|` declares alternatives; a shape is one")
     return ShapeProblem("syntax", Span(start, end), "text follows the closing bracket")
 
 

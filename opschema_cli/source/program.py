@@ -5,12 +5,13 @@ What cannot be known statically is :class:`Unresolved` and says why; it is never
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
-from opschema_cli.source.python import Assign, Class, Constant, Expr, Function, Import, PythonFile, Scope
+from opschema_cli.source.python import Assign, Class, Constant, Expr, Function, Guard, Import, PythonFile, Scope
 
 MAX_HOPS = 40
 """Longest chain of re-exports that is followed."""
@@ -21,6 +22,8 @@ HARMLESS_BASES = frozenset(
 """Bases outside the workspace that define no operator method."""
 
 HARMLESS_CLASS_DECORATORS = frozenset({"final", "typing.final", "typing.runtime_checkable", "functools.total_ordering"})
+
+HARMLESS_METACLASSES = frozenset({"type", "ABCMeta", "abc.ABCMeta"})
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,14 @@ Member: TypeAlias = "FunctionRef | ValueRef | Unresolved | None"
 
 
 @dataclass(frozen=True)
+class Write:
+    """That a function writes attribute ``name`` (``*`` is any) of the class it is given, where all ``guards`` let it."""
+
+    name: str
+    guards: tuple[Guard, ...] = ()
+
+
+@dataclass(frozen=True)
 class Folded:
     """A constant's value. ``symbol`` is a dotted name outside the workspace (``torch.float16``) instead of a value."""
 
@@ -116,10 +127,12 @@ class Program:
     def __init__(
         self, files: Iterable[str], load: Callable[[str], PythonFile | None], package_files: Iterable[str] = ()
     ) -> None:
-        self.files = frozenset(path for path in files if path.endswith(".py"))
+        self.all_files = tuple(files)
+        self.files = frozenset(path for path in self.all_files if path.endswith(".py"))
         self.load = load
         self.package_files = sorted(set(package_files))
         self._mro: dict[ClassRef, list[ClassRef | External] | Unresolved] = {}
+        self._writes: dict[tuple[str, int, int], tuple[Write, ...]] = {}
         self._members: dict[tuple[ClassRef, str], Member] = {}
 
     # Modules
@@ -191,6 +204,8 @@ class Program:
 
     def _first(self, file: PythonFile, name: str, scopes: tuple[Scope, ...], hops: int) -> Resolution:
         for scope in (*scopes, file.body):
+            if name in scope.deleted:
+                return Unresolved(f"`{name}` is deleted or global in {file.path}")
             bindings = _bindings(file, scope, name)
             if bindings:
                 return self._binding(file, name, bindings, hops)
@@ -242,15 +257,14 @@ class Program:
 
     def _from(self, module: str, attr: str, hops: int) -> Resolution:
         path = self.module_path(module)
-        if path is None:
-            if self.is_local(module):
-                return self._namespace(module, attr)
-            return External(f"{module}.{attr}" if module else attr)
-        return self._attribute(ModuleRef(path), attr, hops - 1)
-
-    def _namespace(self, module: str, attr: str) -> Resolution:
-        path = self.module_path(f"{module}.{attr}")
-        return ModuleRef(path) if path is not None else Missing(module, attr)
+        if path is not None:
+            return self._attribute(ModuleRef(path), attr, hops - 1)
+        inner = self.module_path(f"{module}.{attr}") if module else None
+        if inner is not None:  # the module is a folder without `__init__.py`
+            return ModuleRef(inner)
+        if self.is_local(module):
+            return Unresolved(f"no one file for the module `{module}`")
+        return External(f"{module}.{attr}" if module else attr)
 
     def _attribute(self, owner: Resolution, name: str, hops: int) -> Resolution:
         if isinstance(owner, External):
@@ -275,12 +289,19 @@ class Program:
                 sub = self.module_path(f"{module}.{name}")
                 if sub is not None:
                     return ModuleRef(sub)
-            if file.body.function("__getattr__") is not None or _writes_globals(file.body):
+                if self._is_folder_or_binary(owner.path, name):
+                    return Unresolved(f"`{module}.{name}` is no Python file")
+            if file.body.function("__getattr__") is not None or _writes_globals(file.body, name):
                 return Unresolved(f"{owner.path} makes its names at run time")
             if any(item.attr == "*" for item in file.body.imports):
                 return Unresolved(f"{owner.path} imports `*`")
             return Missing(owner.path, name)
         return found
+
+    def _is_folder_or_binary(self, package: str, name: str) -> bool:
+        """Whether a package may hold a submodule that is not Python: a plain folder, an extension, a stub."""
+        folder = package.rpartition("/")[0]
+        return name.startswith("_") or any(path.startswith((f"{folder}/{name}/", f"{folder}/{name}.")) for path in self.all_files)
 
     # Classes
 
@@ -341,7 +362,7 @@ class Program:
 
     def _own_member(self, owner: ClassRef, name: str) -> Member:
         functions = [item for item in owner.cls.body.functions if item.name == name]
-        assigns = [item for item in owner.cls.body.assigns if item.target == name and item.value is not None]
+        assigns = [item for item in owner.cls.body.assigns if item.target == name and _binds(item)]
         functions = _without_overloads(functions)
         if len(functions) + len(assigns) > 1:
             return Unresolved(f"`{owner.name}` defines `{name}` more than once")
@@ -358,51 +379,95 @@ class Program:
                 return target
         return ValueRef(owner.file, assigns[0], owner)
 
+    def own_member(self, owner: ClassRef, name: str) -> Member:
+        """What a class's own body says ``name`` is, whatever hooks or other modules make of it; None if nothing."""
+        return self._own_member(owner, name)
+
     # Patches from outside the class body
 
     def patched(self, ref: ClassRef, name: str, lineage: list[ClassRef]) -> Unresolved | None:
         """Why ``name`` may be replaced at run time on ``ref`` or on the classes before its definition."""
         for item in lineage:
-            if name in self._outside_writes.get(item.key, ()) or "*" in self._outside_writes.get(item.key, ()):
-                return Unresolved(f"`{item.name}.{name}` is assigned outside the class")
-            for decorator in item.cls.decorators:
-                found = self.resolve(item.file, decorator.callee or decorator.text)
-                if isinstance(found, FunctionRef) and not self.written(found, 0) & {name, "*"}:
-                    continue
-                if isinstance(found, External) and found.name in HARMLESS_CLASS_DECORATORS:
-                    continue
-                return Unresolved(f"`{item.name}` is decorated")
-            if "metaclass" in item.cls.keywords and not item.cls.sure:
-                return Unresolved(f"`{item.name}` has a metaclass")
-        for item in self.lineage(ref)[1:]:
-            hook = item.cls.body.function("__init_subclass__")
-            if hook is not None and self.written(FunctionRef(item.file, hook, item), 0) & {name, "*"}:
-                return Unresolved(f"`{item.name}.__init_subclass__` makes `{name}`")
+            reason = self._patched_class(item, name)
+            if reason is not None:
+                return reason
+        for base in self.lineage(ref)[1:]:
+            hook = base.cls.body.function("__init_subclass__")
+            writes = self.writes(FunctionRef(base.file, hook, base), 0) if hook is not None else ()
+            for write in writes:
+                if write.name in (name, "*") and any(self._reached(base, item, write) for item in lineage):
+                    return Unresolved(f"`{base.name}.__init_subclass__` makes `{name}`")
         return None
 
-    def written(self, ref: FunctionRef, index: int, depth: int = 4) -> frozenset[str]:
-        """Attributes that a function writes on its parameter ``index``, itself or through calls; ``*`` is any."""
-        params = [item.name for item in ref.function.params]
-        if index >= len(params) or depth <= 0:
-            return frozenset()
-        found: set[str] = set()
-        for scope in ref.function.body.walk():
-            found |= _written_here(scope, params[index])
-            for call in scope.calls:
-                found |= self._written_by_call(ref, call, params[index], depth)
-        return frozenset(found)
+    def _patched_class(self, ref: ClassRef, name: str) -> Unresolved | None:
+        if self._outside_writes.get(ref.key, frozenset()) & {name, "*"}:
+            return Unresolved(f"`{ref.name}.{name}` is assigned outside the class")
+        for decorator in ref.cls.decorators:
+            found = self.resolve(ref.file, decorator.callee or decorator.text)
+            if isinstance(found, FunctionRef) and not self.written(found, 0) & {name, "*"}:
+                continue
+            if not isinstance(found, External) or found.name not in HARMLESS_CLASS_DECORATORS:
+                return Unresolved(f"`{ref.name}` is decorated")
+        if ref.cls.metaclass is not None:
+            found = self.resolve(ref.file, ref.cls.metaclass.text)
+            if not isinstance(found, External) or found.name not in HARMLESS_METACLASSES:
+                return Unresolved(f"`{ref.name}` has a metaclass")
+        return None
 
-    def _written_by_call(self, ref: FunctionRef, call: Expr, name: str, depth: int) -> frozenset[str]:
-        positions = [index for index, value in enumerate(call.items[1:]) if value.kind == "name" and value.text == name]
-        if not positions or not call.callee:
-            return frozenset()
-        if call.callee == "setattr":
-            folded = self.fold(ref.file, call.items[2], (ref.function.body,)) if len(call.items) > 2 else None
-            return frozenset({folded.value if isinstance(folded, Folded) and isinstance(folded.value, str) else "*"})
-        target = self.resolve(ref.file, call.callee, (ref.function.body,))
-        if not isinstance(target, FunctionRef):
-            return frozenset()
-        return self.written(target, positions[0], depth - 1)
+    def _reached(self, base: ClassRef, ref: ClassRef, write: Write) -> bool:
+        """Whether the hook of ``base`` may carry out a write when ``ref`` is made."""
+        if ref == base or base not in self.lineage(ref):
+            return False
+        return not any(self._shut(ref, guard) for guard in write.guards)
+
+    def _shut(self, ref: ClassRef, guard: Guard) -> bool:
+        """Whether a guarded stretch surely does not run for a class."""
+        scopes = [item.cls.body for item in ([ref] if guard.own else self.lineage(ref))]
+        bound = [_surely_bound(scope, guard.attribute) for scope in scopes]
+        return not any(item is not False for item in bound) if guard.present else True in bound
+
+    def written(self, ref: FunctionRef, index: int) -> frozenset[str]:
+        """Attributes that a function may write on its parameter ``index``, itself or through calls; ``*`` is any."""
+        return frozenset(write.name for write in self.writes(ref, index))
+
+    def writes(self, ref: FunctionRef, index: int) -> tuple[Write, ...]:
+        """What a function may write on its parameter ``index``, itself or through calls."""
+        key = (ref.file.path, ref.function.start, index)
+        if key not in self._writes:
+            found: dict[Write, None] = {}
+            self._follow_writes(ref, index, (), found, set())
+            self._writes[key] = tuple(found)
+        return self._writes[key]
+
+    def _follow_writes(
+        self, ref: FunctionRef, index: int, guards: tuple[Guard, ...], found: dict[Write, None], seen: set[object]
+    ) -> None:
+        key = (ref.file.path, ref.function.start, index, guards)
+        if key in seen or index >= len(ref.function.params):
+            return
+        seen.add(key)
+        name = ref.function.params[index].name
+        here = [guard for guard in ref.function.guards if guard.variable == name]
+
+        def at(offset: int) -> tuple[Guard, ...]:
+            return (*guards, *(guard for guard in here if guard.start <= offset < guard.end))
+
+        for scope in ref.function.body.walk():
+            for assign in scope.assigns:
+                if assign.target.startswith(name + "."):
+                    found[Write(assign.target[len(name) + 1 :], at(assign.start))] = None
+            for call in scope.calls:
+                position = _argument(call, name)
+                if position is not None and call.callee == "setattr":
+                    found[Write(self._set_name(ref, call), at(call.start))] = None
+                elif position is not None and call.callee:
+                    target = self.resolve(ref.file, call.callee, (ref.function.body,))
+                    if isinstance(target, FunctionRef):
+                        self._follow_writes(target, position, at(call.start), found, seen)
+
+    def _set_name(self, ref: FunctionRef, call: Expr) -> str:
+        folded = self.fold(ref.file, call.items[2], (ref.function.body,)) if len(call.items) > 2 else None
+        return folded.value if isinstance(folded, Folded) and isinstance(folded.value, str) else "*"
 
     @cached_property
     def _outside_writes(self) -> dict[tuple[str, int], set[str]]:
@@ -486,7 +551,7 @@ class Program:
         if isinstance(found, External):
             return Folded(symbol=found.name)
         if isinstance(found, ValueRef) and found.assign.sure and found.assign.value is not None:
-            inner = (found.owner.cls.body,) if found.owner is not None else ()
+            inner: tuple[Scope, ...] = (found.owner.cls.body,) if found.owner is not None else ()
             if found.file is file and not found.owner:
                 inner = scopes
             return self.fold(found.file, found.assign.value, inner, depth - 1)
@@ -505,23 +570,48 @@ def _bindings(file: PythonFile, scope: Scope, name: str) -> list[Class | Functio
     if scope is file.body:
         found += file.classes.get(name, [])
         found += file.functions.get(name, [])
-        found += [item for item in file.assigns.get(name, []) if item.value is not None]
+        found += [item for item in file.assigns.get(name, []) if _binds(item)]
         found += file.imports.get(name, [])
     else:
         found += [item for item in scope.classes if item.name == name]
         found += [item for item in scope.functions if item.name == name]
-        found += [item for item in scope.assigns if item.target == name and item.value is not None]
+        found += [item for item in scope.assigns if item.target == name and _binds(item)]
         found += [item for item in scope.imports if item.name == name]
     return found
 
 
-def _writes_globals(scope: Scope) -> bool:
-    return any(call.callee in ("globals", "vars", "exec", "setattr", "locals") for call in scope.calls)
+def _binds(item: Assign) -> bool:
+    """Whether an assignment gives its target a value: an annotation alone does not."""
+    return item.value is not None or item.annotation is None
 
 
-def _written_here(scope: Scope, name: str) -> set[str]:
-    prefix = name + "."
-    return {item.target[len(prefix) :] for item in scope.assigns if item.target.startswith(prefix)}
+def _surely_bound(scope: Scope, name: str) -> bool | None:
+    """Whether a class body binds a name: for sure, for sure not, or None where that depends."""
+    found: list[Class | Function | Assign | Import] = [item for item in scope.functions if item.name == name]
+    found += [item for item in scope.classes if item.name == name]
+    found += [item for item in scope.assigns if item.target == name and _binds(item)]
+    found += [item for item in scope.imports if item.name in (name, "*")]
+    if not found:
+        return None if name in scope.deleted else False
+    last = found[-1]
+    if len(found) > 1 or name in scope.deleted or isinstance(last, Import) or not last.sure:
+        return None
+    none = isinstance(last, Assign) and (last.value is None or (last.value.kind == "const" and last.value.value is None))
+    return None if none else True
+
+
+def _argument(call: Expr, name: str) -> int | None:
+    """The position at which a call passes a name by position; None if it does not."""
+    for index, value in enumerate(call.positional()):
+        if value.kind == "name" and value.text == name:
+            return index
+    return None
+
+
+def _writes_globals(body: Scope, name: str) -> bool:
+    """Whether a module may bind ``name`` by other means than a statement of its own."""
+    dynamic = ("globals", "vars", "exec", "setattr", "locals")
+    return any(name in scope.deleted or any(call.callee in dynamic for call in scope.calls) for scope in body.walk())
 
 
 def _without_overloads(functions: list[Function]) -> list[Function]:
@@ -557,7 +647,8 @@ def _compute(operator: str, values: list[object]) -> Folded | Unresolved:
     numbers = [value for value in values if isinstance(value, int | float)]
     try:
         if len(numbers) == 1:
-            return Folded({"-": lambda a: -a, "+": lambda a: +a, "not": lambda a: not a}[operator](numbers[0]))
+            single: dict[str, Callable[[float], float]] = {"-": lambda a: -a, "+": lambda a: +a, "not": lambda a: not a}
+            return Folded(single[operator](numbers[0]))
         left, right = numbers
         if operator == "**" and (abs(left) > 1e6 or abs(right) > 64):
             return Unresolved("a large power")
@@ -570,7 +661,4 @@ def _compute(operator: str, values: list[object]) -> Folded | Unresolved:
         return Unresolved(f"`{operator}` is not folded")
 
 
-_BUILTINS = frozenset(
-    {"object", "int", "float", "bool", "str", "bytes", "tuple", "list", "dict", "set", "frozenset", "type", "range", "len"}
-    | {"property", "staticmethod", "classmethod", "super", "Exception", "ValueError", "TypeError", "print", "isinstance"}
-)
+_BUILTINS = frozenset(dir(builtins))

@@ -15,13 +15,14 @@ import msgspec
 
 from opschema_cli.source.text import Source, Span
 
-FACTS_VERSION = 1
+FACTS_VERSION = 2
 """Part of every cache key; raise it when the facts or their collection change."""
 
 Constant: TypeAlias = "None | bool | int | float | str"
 ExprKind: TypeAlias = Literal[
-    "const", "name", "call", "tuple", "list", "set", "dict", "unary", "binary", "subscript", "lambda", "other"
-]
+    "const", "name", "call", "tuple", "list", "set", "dict", "unary", "binary", "subscript", "lambda",
+    "attribute", "boolop", "compare", "other",
+]  # fmt: skip
 ParamKind: TypeAlias = Literal["posonly", "normal", "kwonly", "vararg", "kwarg"]
 
 
@@ -31,7 +32,9 @@ class Expr(msgspec.Struct, array_like=True):
     ``text`` is a name's dotted path (``torch.float16``) or an operator. ``items`` are a container's elements
     (of a dict keys and values in turn; an unpacked mapping has a ``**`` key), an operator's operands, a subscript's
     value and index, or a call's callee and arguments; ``keywords`` then names each argument: empty by
-    position, ``*``, ``**``, or the keyword. ``other`` is anything else.
+    position, ``*``, ``**``, or the keyword. An ``attribute`` is one of a value that is no dotted name
+    (``type(self).op``): its ``text`` and the value. A ``boolop`` holds all operands of ``and`` or ``or``, a
+    ``compare`` its operands and between them, in ``text``, the operators. ``other`` is anything else.
     """
 
     kind: ExprKind
@@ -167,6 +170,14 @@ class Loop(msgspec.Struct, array_like=True):
     body: Span
 
 
+class Condition(msgspec.Struct, array_like=True):
+    """What an ``if``, ``elif`` or ``assert`` tests, and the span of what runs when it holds (of an assert its own)."""
+
+    kind: Literal["if", "assert"]
+    expr: Expr
+    body: Span
+
+
 class Scope(msgspec.Struct, array_like=True):
     """What happens in one module, class or function body, nested definitions apart."""
 
@@ -180,6 +191,7 @@ class Scope(msgspec.Struct, array_like=True):
     classes: list[Class] = []
     deleted: list[str] = []
     strings: list[str] = []
+    conditions: list[Condition] = []
 
     def function(self, name: str) -> Function | None:
         """The function of that name; of several the last."""
@@ -208,6 +220,19 @@ class Scope(msgspec.Struct, array_like=True):
         return found
 
 
+class Guard(msgspec.Struct, array_like=True):
+    """A stretch of a function that runs only if the class in ``variable`` has (``present``) or lacks an attribute,
+    in its own body (``own``) or in that of any class it inherits from.
+    """
+
+    variable: str
+    attribute: str
+    own: bool
+    present: bool
+    start: int
+    end: int
+
+
 class Function(msgspec.Struct, array_like=True):
     """A function or method. ``start``/``end`` bound its name, ``outer`` the whole definition with decorators."""
 
@@ -221,6 +246,7 @@ class Function(msgspec.Struct, array_like=True):
     body: Scope
     stub: bool
     sure: bool = True
+    guards: list[Guard] = []
 
     @property
     def span(self) -> Span:
@@ -254,6 +280,7 @@ class Class(msgspec.Struct, array_like=True):
     decorators: list[Expr]
     body: Scope
     sure: bool = True
+    metaclass: Expr | None = None
 
     @property
     def span(self) -> Span:

@@ -20,6 +20,7 @@ from libcst._nodes.internal import CodegenState
 from opschema_cli.source.python import (
     Assign,
     Class,
+    Condition,
     Constant,
     Expr,
     ExprKind,
@@ -32,6 +33,7 @@ from opschema_cli.source.python import (
     Scope,
     Use,
 )
+from opschema_cli.source.python_guards import find_guards
 from opschema_cli.source.text import Span
 
 MAX_EXPR_DEPTH = 12
@@ -238,6 +240,7 @@ class _Collector:
                 self.scope(body),
                 _is_stub(body),
                 not self.guard,
+                find_guards(body, self.span(node).end, self.span),
             )
         )
 
@@ -252,10 +255,11 @@ class _Collector:
                 *self.span(node.name),
                 self.outer(node),
                 [self.expr(item.value) for item in node.bases],
-                [item.keyword.value for item in node.keywords if item.keyword is not None],
+                [_keyword(item) for item in node.keywords if item.keyword is not None],
                 [self.expr(item.decorator) for item in node.decorators],
                 self.scope(list(node.body.body)),
                 not self.guard,
+                next((self.expr(item.value) for item in node.keywords if _keyword(item) == "metaclass"), None),
             )
         )
 
@@ -310,7 +314,7 @@ class _Collector:
 
     def named_expr(self, node: cst.NamedExpr, scope: Scope) -> None:
         self.visit(node.value, scope)
-        self.target(node.target, None, self.span(node), scope)
+        self.target(node.target, self.expr(node.value), self.span(node), scope)
 
     def target(
         self, node: cst.CSTNode, value: Expr | None, statement: Span, scope: Scope, annotation: Expr | None = None
@@ -329,6 +333,16 @@ class _Collector:
                 self.visit(node.value, scope)
         else:
             self.visit(node, scope)
+
+    def if_(self, node: cst.If, scope: Scope) -> None:
+        scope.conditions.append(Condition("if", self.expr(node.test), self.span(node.body)))
+        self.guard += 1
+        self.visit_all(list(_children(node)), scope)
+        self.guard -= 1
+
+    def assert_(self, node: cst.Assert, scope: Scope) -> None:
+        scope.conditions.append(Condition("assert", self.expr(node.test), self.span(node)))
+        self.visit_all(list(_children(node)), scope)
 
     def for_(self, node: cst.For, scope: Scope) -> None:
         self.visit(node.iter, scope)
@@ -453,6 +467,21 @@ class _Collector:
         items = [self.expr(node.left, depth), self.expr(node.right, depth)]
         return Expr("binary", *span, _operator(node.operator), None, items)
 
+    def attribute_expr(self, node: cst.Attribute, span: Span, depth: int) -> Expr:
+        return Expr("attribute", *span, node.attr.value, None, [self.expr(node.value, depth)])
+
+    def boolean_expr(self, node: cst.BooleanOperation, span: Span, depth: int) -> Expr:
+        operator = "and" if isinstance(node.operator, cst.And) else "or"
+        items: list[Expr] = []
+        for side in (self.expr(node.left, depth), self.expr(node.right, depth)):
+            items += side.items if side.kind == "boolop" and side.text == operator else [side]
+        return Expr("boolop", *span, operator, None, items)
+
+    def compare_expr(self, node: cst.Comparison, span: Span, depth: int) -> Expr:
+        operators = " ".join(_COMPARISONS.get(type(item.operator), "?") for item in node.comparisons)
+        items = [node.left, *(item.comparator for item in node.comparisons)]
+        return Expr("compare", *span, operators, None, [self.expr(item, depth) for item in items])
+
     def subscript_expr(self, node: cst.Subscript, span: Span, depth: int) -> Expr:
         items = [self.expr(node.value, depth)]
         for element in node.slice:
@@ -466,7 +495,7 @@ class _Collector:
         return Expr("lambda", *span, "", None, [*params, self.expr(node.body, depth)])
 
 
-_GUARDS = (cst.If, cst.Try, cst.TryStar, cst.While, cst.Match, cst.IfExp)
+_GUARDS = (cst.Try, cst.TryStar, cst.While, cst.Match, cst.IfExp)
 
 _HANDLERS: dict[type[cst.CSTNode], Any] = {
     cst.FunctionDef: _Collector.function_def,
@@ -476,6 +505,8 @@ _HANDLERS: dict[type[cst.CSTNode], Any] = {
     cst.AnnAssign: _Collector.ann_assign,
     cst.AugAssign: _Collector.aug_assign,
     cst.NamedExpr: _Collector.named_expr,
+    cst.If: _Collector.if_,
+    cst.Assert: _Collector.assert_,
     cst.For: _Collector.for_,
     cst.CompFor: _Collector.comp_for,
     cst.WithItem: _Collector.with_item,
@@ -502,12 +533,20 @@ _EXPRESSIONS: dict[type[cst.CSTNode], Any] = {
     cst.BinaryOperation: _Collector.binary_expr,
     cst.Subscript: _Collector.subscript_expr,
     cst.Lambda: _Collector.lambda_expr,
+    cst.Attribute: _Collector.attribute_expr,
+    cst.BooleanOperation: _Collector.boolean_expr,
+    cst.Comparison: _Collector.compare_expr,
 }
 
 _OPERATORS = {
     "Add": "+", "Subtract": "-", "Multiply": "*", "Divide": "/", "FloorDivide": "//", "Modulo": "%",
     "Power": "**", "BitOr": "|", "BitAnd": "&", "BitXor": "^", "LeftShift": "<<", "RightShift": ">>",
     "MatrixMultiply": "@", "Minus": "-", "Plus": "+", "BitInvert": "~", "Not": "not",
+}  # fmt: skip
+
+_COMPARISONS: dict[type[cst.CSTNode], str] = {
+    cst.Equal: "==", cst.NotEqual: "!=", cst.Is: "is", cst.IsNot: "is-not", cst.In: "in", cst.NotIn: "not-in",
+    cst.LessThan: "<", cst.LessThanEqual: "<=", cst.GreaterThan: ">", cst.GreaterThanEqual: ">=",
 }  # fmt: skip
 
 
@@ -526,6 +565,10 @@ def _params(params: cst.Parameters) -> Iterator[tuple[cst.Param, ParamKind]]:
         yield item, "kwonly"
     if params.star_kwarg is not None:
         yield params.star_kwarg, "kwarg"
+
+
+def _keyword(node: cst.Arg) -> str:
+    return node.keyword.value if node.keyword is not None else ""
 
 
 def _alias(node: cst.ImportAlias) -> str:
@@ -583,10 +626,9 @@ def _string(node: cst.SimpleString) -> Constant:
 def _is_stub(body: Sequence[cst.CSTNode]) -> bool:
     """Whether a body does nothing: docstring, ``pass``, ``...``, ``raise NotImplementedError``."""
     for statement in body:
-        parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else [statement]
-        for part in parts if isinstance(parts, list | tuple) else [parts]:
-            if not _does_nothing(part):
-                return False
+        parts: Sequence[cst.CSTNode] = statement.body if isinstance(statement, cst.SimpleStatementLine) else [statement]
+        if not all(_does_nothing(part) for part in parts):
+            return False
     return True
 
 

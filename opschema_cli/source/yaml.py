@@ -181,14 +181,14 @@ TIMESTAMP = re.compile(
 )
 
 
-def scalar_value(node: Node) -> None | bool | int | float | str:
+def scalar_value(node: Node) -> bool | int | float | str | None:
     """The value of a scalar under YAML 1.1; dates and tagged scalars stay text."""
     if node.tag and node.tag != "!":
         return _tagged(node)
     return node.value if node.style else plain_value(node.value)
 
 
-def _tagged(node: Node) -> None | bool | int | float | str:
+def _tagged(node: Node) -> bool | int | float | str | None:
     value = plain_value(node.value)
     if node.tag == "tag:yaml.org,2002:float" and type(value) is int:
         return float(value)
@@ -197,7 +197,7 @@ def _tagged(node: Node) -> None | bool | int | float | str:
     return None if node.tag == "tag:yaml.org,2002:null" else node.value
 
 
-def plain_value(text: str) -> None | bool | int | float | str:
+def plain_value(text: str) -> bool | int | float | str | None:
     """The value of a plain scalar's text under YAML 1.1."""
     if text in _NULL:
         return None

@@ -439,7 +439,7 @@ def _spare_block_scalar(file: YamlFile, edit: Edit, above: Node) -> Edit:
         return edit
     if not begins_line(file, start):  # from the line end above, as the file has none at its own end
         start = source.line_span(line_of(file, start) + 1).start
-    if _keeps_blank_lines(file, above):
+    if _keeps_blank_lines(file, above) and end == line_start(file, end):
         line = line_of(file, end)
         while line < source.line_count and not source.line_text(line).strip():
             line += 1

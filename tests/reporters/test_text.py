@@ -112,7 +112,7 @@ def test_ascii_where_the_stream_has_no_box_drawing(make_report: Make) -> None:
         == """\
 f:1:13  error A1 n
   m
-    1 | note: naïve \\u5b57, xxxxxxxxxxxxxxxxxxxxxxxxxxxxx...
+    1 | note: naïve \\u5b57, xxxxxxxxxxxxxxxxxxxxxxxxxxxx...
       | ---- other side
       |             ^^^^^^
 
@@ -162,6 +162,14 @@ def test_as_many_ops_as_fit(make_report: Make, differs: Diagnostic) -> None:
     )
 
 
+def test_messages_break_outside_backquotes(make_report: Make) -> None:
+    found = at(0, 1, "the manifest must say how the op is called: declare `inputs: {x: float16}` there")
+    assert body(make_report(found), 70).splitlines() == [
+        "  the manifest must say how the op is called: declare",
+        "  `inputs: {x: float16}` there",
+    ]
+
+
 def test_a_header_too_wide_takes_two_lines(make_report: Make) -> None:
     path = "tileops/manifest/elementwise_unary_activation.yaml"
     wide = msgspec.structs.replace(at(0, 1, path=path), name="a-name-that-does-not-fit")
@@ -204,14 +212,14 @@ def test_a_long_line_is_cut_around_each_place(make_report: Make) -> None:
         == """\
   m
     1 │ rows:
-    2 │   - {shape: [4096, 4096], pad: 0, pad: 0, pad: 0, pad: 0, pad: 0, pad: …
+    2 │   - {shape: [4096, 4096], pad: 0, pad: 0, pad: 0, pad: 0, pad: 0, pad:…
       │              ---- other side
-    2 │ …: 0, pad: 0, pad: 0, pad: 0, pad: 0, dtypes: [float16], label: "fp16"}
-      │                                                ------- other side
-      │                                                                  ^^^^
+    2 │ … 0, pad: 0, pad: 0, pad: 0, pad: 0, dtypes: [float16], label: "fp16"}
+      │                                               ------- other side
+      │                                                                 ^^^^
   help: drop it (safe fix: --fix)
-    2 - …: 0, pad: 0, pad: 0, pad: 0, pad: 0, dtypes: [float16], label: "fp16"}
-    2 + …: 0, pad: 0, pad: 0, pad: 0, pad: 0, dtypes: [float16], label: ""}
+    2 - … 0, pad: 0, pad: 0, pad: 0, pad: 0, dtypes: [float16], label: "fp16"}
+    2 + … 0, pad: 0, pad: 0, pad: 0, pad: 0, dtypes: [float16], label: ""}
 """
     )
 
@@ -230,8 +238,8 @@ def test_a_message_that_does_not_fit_beside_its_underline_stands_below(make_repo
     1 │ xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx yy
       │ ^
       │                                                    --
-      │                 a message of quite some words, which
-      │                 takes two lines at this width
+      │                a message of quite some words, which
+      │                takes two lines at this width
 """
     )
 
@@ -255,7 +263,7 @@ def test_a_message_that_does_not_fit_beside_its_underline_stands_below(make_repo
         pytest.param(
             "def f(\n    x,\n):\n    pass\n",
             "def f(\n    x,\n):",
-            "    1 │ def f(\n      │ ^^^^^^… to line 3\n    2 │     x,\n",
+            "    1 │ def f(\n      │ ^^^^^… to line 3\n    2 │     x,\n",
             id="several lines",
         ),
         pytest.param(

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from opschema_cli.lint.pack import Loaded, ShowRow, Shown
+from opschema_cli.lint.pack import Loaded, Shown, ShowRow
 from opschema_cli.project import Project
 from opschema_cli.source.python import Param, PythonFile
 from opschema_rules.tileops.model import OpEntry, OpImplementation

@@ -16,8 +16,19 @@ VOCABULARY = ("shape_rules", "workloads", "roofline", "signature", "status")
 """Words that a file which specifies or validates manifests all uses."""
 
 FEATURES: dict[str, str] = {
-    "key-format": r"variant words? (?:must )?precede|precedes? `?\{?Direction\}?Op|direction sibling",
-    "unknown-keys": r"unknown (?:entry|signature) keys|unknown keys",
+    "key-format": (
+        r"variant words? (?:must )?precede|variant word\s+stands before|precedes? `?\{?Direction\}?Op|direction sibling"
+    ),
+    "unknown-keys": r"(?<!flag )unknown (?:entry|signature) keys",
+    "no-init-dims": r"`signature\.init_dims` is deprecated|(?<!flag )unknown signature keys",
+    "no-opt-out": r"'parity_opt_out' is no longer|removed fields like parity_opt_out",
+    "status": r"\bspec-only\b",
+    "ref-api": r"\bref_api\b",
+    "named-tensors": r"signature\.\{direction\} must be a dict|[Tt]ensor name (?:→|to) |[Oo]rdered dicts?\b",
+    "roofline-modes": r"[Mm]ode exclusivity|modes are exclusive",
+    "kernel-map-required": r"kernel_map is missing[\s\"f]*\(must be",
+    "param-type": r"is not a type expression|is a Python type expression",
+    "optional-trailing": r"Optional inputs are the trailing inputs|inputs come last",
     "fullgraph": r"torch_compile_fullgraph",
     "shape-alternatives": r"lists alternatives|no `?\\?\|`? alternatives|One declaration: no ellipsis",
     "output-shape": r"must declare '?shape'? or|Every output tensor's shape must be fully specified",

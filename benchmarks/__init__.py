@@ -1,0 +1,1 @@
+"""Speed and memory of opschema, side by side with its peers, against generated and real repositories."""

@@ -1,0 +1,443 @@
+"""Binding: what shape rules say about the symbols and shapes that a workload row leaves open.
+
+Rules are equations as much as checks: ``q.shape == (B, S, H, D)`` gives four symbols once ``q.shape`` is
+known, and ``q.shape`` once the symbols are. What has no value stays *unresolved*; a rule is *violated* only
+where no value could still save it.
+"""
+
+from __future__ import annotations
+
+import ast
+import reprlib
+from collections import deque
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias
+
+from opschema_cli.schema.evaluate import (
+    SHAPE_FUNCTIONS,
+    EvaluateError,
+    EvaluationError,
+    Functions,
+    Tensor,
+    Unbound,
+    Value,
+    evaluate,
+)
+from opschema_cli.schema.expression import Expression, parse_expression
+from opschema_cli.schema.shapes import ShapeDeclaration
+
+
+class Holds(NamedTuple):
+    """The rule is true; a ``value`` that is not a bool says that it may not check what it seems to."""
+
+    value: Value = True
+
+
+class Violated(NamedTuple):
+    """The rule is false, whatever the open names turn out to be.
+
+    ``part`` is the narrowest part of the rule that is to blame, ``sides`` what stands left and right of its
+    comparison where both are known, ``values`` the known names it reads (``weight.shape``, ``C``), and
+    ``conflict`` says why no value of the open names helps.
+    """
+
+    part: Expression
+    sides: tuple[Value, Value] | None
+    values: Mapping[str, Value]
+    conflict: str = ""
+
+    @property
+    def detail(self) -> str:
+        """The values in words: "`weight.shape` is (64,), `C` is 128"."""
+        readings = [f"`{name}` is {describe(value)}" for name, value in self.values.items()]
+        return ", ".join([*readings, self.conflict] if self.conflict else readings)
+
+
+class Unresolved(NamedTuple):
+    """The rule depends on ``names`` (``N``, ``y.shape``), which have no value."""
+
+    reason: str
+    names: tuple[str, ...]
+
+
+class Failed(NamedTuple):
+    """The rule cannot be evaluated."""
+
+    error: EvaluateError
+
+
+Outcome: TypeAlias = Holds | Violated | Unresolved | Failed
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What the rules came to: an outcome for each rule and each declared shape, in the order given.
+
+    ``values`` are all that is known in the end; ``found_by`` says which rule gave a value that was not known
+    before. A declared shape that no rule can express (``[..., N]``) has no outcome.
+    """
+
+    values: Mapping[str, Value]
+    rules: tuple[Outcome, ...]
+    shapes: Mapping[str, Outcome]
+    found_by: Mapping[str, Expression]
+
+
+def solve(
+    rules: Sequence[Expression],
+    known: Mapping[str, Value],
+    *,
+    shapes: Mapping[str, ShapeDeclaration] = MappingProxyType({}),
+    unknown: Collection[str] = (),
+    functions: Functions = SHAPE_FUNCTIONS,
+) -> Solution:
+    """Find what follows from ``rules`` and declared ``shapes``, and what becomes of each of them.
+
+    ``known`` holds what the row gives: params, symbols, a :class:`Tensor` for each tensor (without shape
+    where the row gives none), None for an optional tensor that the row omits. A tensor that only ``shapes``
+    names gets a Tensor without shape. ``unknown`` are declared names without a value; they matter where
+    one is called like a function or type (``max``), which it hides.
+    """
+    values = {**{tensor: Tensor(None, tensor) for tensor in shapes}, **known}
+    present = {tensor: shape.as_rule(tensor) for tensor, shape in shapes.items() if values[tensor] is not None}
+    checks = {tensor: rule for tensor, rule in present.items() if rule is not None}
+    hidden = {name for name in unknown if name not in values and name in functions}
+    solver = _Solver(values, hidden, functions)
+    outcomes = solver.settle_all([*checks.values(), *rules])
+    of_shapes = dict(zip(checks, outcomes, strict=False))
+    of_shapes.update({tensor: Holds() for tensor in shapes if values[tensor] is None})
+    ordered = {tensor: of_shapes[tensor] for tensor in shapes if tensor in of_shapes}
+    return Solution(solver.values, tuple(outcomes[len(checks) :]), ordered, solver.found_by)
+
+
+_MAX_TRIES = 50
+"""How often one rule is tried again because a name in it was found."""
+
+
+class _Solver:
+    """The values so far. They only grow, so what was decided once stays so."""
+
+    def __init__(self, values: dict[str, Value], hidden: set[str], functions: Functions) -> None:
+        self.values = values
+        self.hidden = hidden
+        self.functions = functions
+        self.found_by: dict[str, Expression] = {}
+
+    def settle_all(self, rules: Sequence[Expression]) -> list[Outcome]:
+        """Settle each rule, and again whenever a name that it waits for is found."""
+        outcomes: list[Outcome] = [Unresolved("", ())] * len(rules)
+        tries = [0] * len(rules)
+        waiting: dict[str, list[int]] = {}
+        queue = deque(range(len(rules)))
+        while queue:
+            index = queue.popleft()
+            tries[index] += 1
+            if not isinstance(outcomes[index], Unresolved) or tries[index] > _MAX_TRIES:
+                continue
+            found = len(self.found_by)
+            outcome = outcomes[index] = self.settle(rules[index], binding=True)
+            for name in outcome.names if isinstance(outcome, Unresolved) else ():
+                waiting.setdefault(name, []).append(index)
+            for name in list(self.found_by)[found:]:
+                queue.extend(waiting.pop(name, ()))
+        return [
+            self.judge(rule) if isinstance(outcome, Unresolved) else outcome
+            for rule, outcome in zip(rules, outcomes, strict=True)
+        ]
+
+    def settle(self, part: Expression, *, binding: bool) -> Outcome:
+        """Decide ``part``; with ``binding`` it must hold, and what follows from that becomes known."""
+        outcome = self.judge(part)
+        if not isinstance(outcome, Unresolved):
+            return outcome
+        node = part.tree
+        if isinstance(node, ast.BoolOp):
+            every = isinstance(node.op, ast.And)
+            outcomes = [self.settle(part.part(value), binding=binding and every) for value in node.values]
+            return _combined(outcomes, Violated if every else Holds, outcome)
+        if isinstance(node, ast.IfExp):
+            branch = self.branch(part, node)
+            return outcome if branch is None else self.settle(branch, binding=binding)
+        if isinstance(node, ast.Compare) and [type(sign) for sign in node.ops] == [ast.Eq]:
+            return self.equate(part, node, outcome, binding=binding)
+        return outcome
+
+    def equate(self, part: Expression, node: ast.Compare, outcome: Unresolved, *, binding: bool) -> Outcome:
+        """Decide ``left == right`` where one side or both have no value yet."""
+        trial = _Trial(self)
+        try:
+            trial.unify(part.part(node.left), part.part(node.comparators[0]))
+        except EvaluateError as error:
+            return Failed(error)
+        if trial.conflict:
+            return Violated(part, None, self.readings(part), trial.conflict)
+        if not binding or not trial.found:
+            return outcome
+        for name, value in trial.found.items():
+            self.learn(name, value, part)
+        return self.judge(part)
+
+    def learn(self, name: str, value: Value, rule: Expression) -> None:
+        """Give ``name``, or the shape of a tensor (``x.shape``), its value."""
+        tensor, dot, _ = name.partition(".")
+        self.values[tensor] = Tensor(_shape(value), tensor) if dot else value
+        self.hidden.discard(name)
+        self.found_by[name] = rule
+
+    def judge(self, part: Expression) -> Outcome:
+        """What ``part`` comes to with the values so far."""
+        try:
+            value = self.value(part)
+        except EvaluateError as error:
+            return Failed(error)
+        if value is _OPEN:
+            names = tuple(name for name, found in self.reads(part) if found is _OPEN)
+            return Unresolved(f"{', '.join(f'`{name}`' for name in names)} cannot be found", names)
+        if isinstance(value, Tensor):
+            return Failed(EvaluationError("a tensor is not a truth value", part.span.start))
+        return Holds(value) if value else self.violated(part)
+
+    def value(self, part: Expression) -> Any:
+        """The value of ``part``, or :data:`_OPEN`.
+
+        Raises:
+            EvaluateError: it has none, whatever the open names are.
+        """
+        if self.hidden and self.hidden & {use.name for use in (*part.names(), *part.calls())}:
+            return _OPEN
+        try:
+            return evaluate(part, self.values, functions=self.functions)
+        except Unbound:
+            return _OPEN
+
+    def reads(self, part: Expression) -> list[tuple[str, Any]]:
+        """What ``part`` reads, as ``C`` or ``x.shape``, each with its value or :data:`_OPEN`."""
+        found: dict[str, Any] = {}
+        for name, shape in _uses(part):
+            value = self.values.get(name, _OPEN)
+            if shape and isinstance(value, Tensor):
+                found[f"{name}.shape"] = _OPEN if value.shape is None else value.shape
+            elif value is not _OPEN or name in self.hidden or name not in self.functions:
+                found[name] = value
+        return list(found.items())
+
+    def readings(self, part: Expression) -> dict[str, Value]:
+        """The known values that ``part`` reads."""
+        return {name: value for name, value in self.reads(part) if value is not _OPEN}
+
+    def violated(self, part: Expression) -> Violated:
+        """Blame the narrowest part of a rule that came out false."""
+        part = self.blame(part)
+        sides = None
+        if isinstance(part.tree, ast.Compare):
+            try:
+                sides = self.value(part.part(part.tree.left)), self.value(part.part(part.tree.comparators[0]))
+            except EvaluateError:  # a generator behind `in`
+                sides = None
+        return Violated(part, sides, self.readings(part))
+
+    def blame(self, part: Expression) -> Expression:
+        """The part of ``part``, which is false, that makes it so."""
+        node = part.tree
+        guilty: Expression | None = None
+        if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
+            guilty = next(value for value in map(part.part, node.values) if not self.value(value))
+        elif isinstance(node, ast.BoolOp):
+            conditions = [value for value in node.values if not _is_presence_test(value)]
+            guilty = part.part(conditions[0]) if len(conditions) == 1 else None
+        elif isinstance(node, ast.IfExp):
+            guilty = self.branch(part, node)
+        elif isinstance(node, ast.Compare) and len(node.ops) > 1:
+            return next(link for link in map(part.part, _links(node)) if not self.value(link))
+        return part if guilty is None else self.blame(guilty)
+
+    def branch(self, part: Expression, node: ast.IfExp) -> Expression | None:
+        """The branch that a conditional takes, if that is known."""
+        test = self.judge(part.part(node.test))
+        if isinstance(test, Holds):
+            return part.part(node.body)
+        return part.part(node.orelse) if isinstance(test, Violated) else None
+
+
+class _Trial:
+    """What one equation would give; nothing of it counts if it contradicts itself."""
+
+    def __init__(self, solver: _Solver) -> None:
+        self.solver = solver
+        self.found: dict[str, Value] = {}
+        self.conflict = ""
+
+    def unify(self, left: Expression, right: Expression) -> None:
+        """Make two expressions equal."""
+        left_value, right_value = self.solver.value(left), self.solver.value(right)
+        if right_value is not _OPEN:
+            self.match(left, left_value, right_value)
+        elif left_value is not _OPEN:
+            self.match(right, right_value, left_value)
+        elif isinstance(left.tree, ast.Tuple) and isinstance(right.tree, ast.Tuple):
+            pairs = list(zip(left.tree.elts, right.tree.elts, strict=False))
+            if len(left.tree.elts) != len(right.tree.elts):
+                self.conflict = f"`{left.snippet}` and `{right.snippet}` differ in length"
+                return
+            for mine, other in pairs:
+                self.unify(left.part(mine), right.part(other))
+
+    def match(self, pattern: Expression, value: Any, wanted: Any) -> None:
+        """Make ``pattern``, whose own ``value`` may be open, equal to ``wanted``."""
+        node = pattern.tree
+        if value is not _OPEN:
+            if not _same(value, wanted):
+                self.conflict = f"`{pattern.snippet}` is {describe(value)}, not {describe(wanted)}"
+        elif isinstance(node, ast.Name):
+            self.bind(node.id, wanted)
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            if node.attr == "shape" and _shape(wanted) is not None:
+                self.bind(f"{node.value.id}.shape", wanted)
+        elif isinstance(node, ast.Tuple):
+            self.match_all(pattern, node.elts, wanted)
+        elif type(wanted) is int:
+            self.solve_for(pattern, wanted)
+
+    def match_all(self, pattern: Expression, elements: Sequence[ast.expr], wanted: Any) -> None:
+        """Make a tuple equal to ``wanted``, entry by entry."""
+        if not isinstance(wanted, tuple):
+            self.conflict = f"`{pattern.snippet}` is a tuple, {describe(wanted)} is none"
+        elif len(elements) != len(wanted):
+            self.conflict = f"`{pattern.snippet}` has {len(elements)} entries, {describe(wanted)} has {len(wanted)}"
+        else:
+            for element, one in zip(map(pattern.part, elements), wanted, strict=True):
+                self.match(element, self.solver.value(element), one)
+
+    def bind(self, name: str, value: Value) -> None:
+        """Take ``value`` for ``name``; a tensor is no value of a symbol."""
+        if isinstance(value, Tensor):
+            return
+        if name in self.found and not _same(self.found[name], value):
+            self.conflict = f"`{name}` would be both {describe(self.found[name])} and {describe(value)}"
+        self.found[name] = value
+
+    def solve_for(self, pattern: Expression, wanted: int) -> None:
+        """Solve ``slope * name + offset == wanted``, where that is what ``pattern`` says."""
+        line = self.line(pattern)
+        if line is not None and line.slope and (wanted - line.offset) % line.slope == 0:
+            self.bind(line.name, (wanted - line.offset) // line.slope)
+
+    def line(self, pattern: Expression) -> _Line | None:
+        """``pattern`` as a linear expression in at most one open name."""
+        node = pattern.tree
+        if isinstance(node, ast.Name) and node.id not in self.solver.values:
+            return _Line(node.id, 1, 0)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            return _times(_Line("", 0, -1), self.line(pattern.part(node.operand)))
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)):
+            left, right = self.line(pattern.part(node.left)), self.line(pattern.part(node.right))
+            if isinstance(node.op, ast.Mult):
+                return _times(left, right)
+            return _plus(left, right if isinstance(node.op, ast.Add) else _times(_Line("", 0, -1), right))
+        value = self.solver.value(pattern)
+        return _Line("", 0, value) if type(value) is int else None
+
+
+class _Line(NamedTuple):
+    """``slope * name + offset``; no name where the slope is 0."""
+
+    name: str
+    slope: int
+    offset: int
+
+
+def _plus(left: _Line | None, right: _Line | None) -> _Line | None:
+    if left is None or right is None or (left.name and right.name and left.name != right.name):
+        return None
+    return _Line(left.name or right.name, left.slope + right.slope, left.offset + right.offset)
+
+
+def _times(left: _Line | None, right: _Line | None) -> _Line | None:
+    if left is None or right is None or (left.name and right.name):
+        return None
+    line, factor = (left, right.offset) if left.name else (right, left.offset)
+    if max(abs(line.slope), abs(line.offset), abs(factor)).bit_length() > 256:
+        return None
+    return _Line(line.name, line.slope * factor, line.offset * factor)
+
+
+_OPEN: Any = object()
+_EQUAL = parse_expression("left == right")
+
+
+def _same(left: Value, right: Value) -> bool:
+    return bool(evaluate(_EQUAL, {"left": left, "right": right}))
+
+
+def _shape(value: Any) -> tuple[int, ...] | None:
+    """``value`` if it can be a shape."""
+    sizes = isinstance(value, tuple) and all(type(size) is int and size >= 0 for size in value)
+    return value if sizes else None
+
+
+def _combined(outcomes: Sequence[Outcome], decisive: type[Outcome], open_: Unresolved) -> Outcome:
+    """The outcome of ``and`` (a violated part decides) or ``or`` (one that holds does)."""
+    for outcome in outcomes:
+        if isinstance(outcome, decisive):
+            return outcome
+    for outcome in outcomes:
+        if isinstance(outcome, (Unresolved, Failed)):
+            return outcome if isinstance(outcome, Failed) else open_
+    return outcomes[-1]
+
+
+def _is_presence_test(node: ast.expr) -> bool:
+    return (
+        isinstance(node, ast.Compare)
+        and [type(sign) for sign in node.ops] in ([ast.Is], [ast.IsNot])
+        and isinstance(node.comparators[0], ast.Constant)
+        and node.comparators[0].value is None
+    )
+
+
+@lru_cache(maxsize=256)
+def _links(node: ast.Compare) -> tuple[ast.Compare, ...]:
+    """``a < b < c`` as ``a < b`` and ``b < c``; the same nodes each time."""
+    operands = [node.left, *node.comparators]
+    links = []
+    for sign, left, right in zip(node.ops, operands, operands[1:], strict=False):
+        link = ast.copy_location(ast.Compare(left, [sign], [right]), left)
+        link.end_lineno, link.end_col_offset = right.end_lineno, right.end_col_offset
+        links.append(link)
+    return tuple(links)
+
+
+@lru_cache(maxsize=4096)
+def _uses(part: Expression) -> tuple[tuple[str, bool], ...]:
+    """The free names of ``part``, each with whether it is its shape that is read."""
+    bases = {
+        part.start_of(node.value)
+        for node in ast.walk(part.tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    }
+    return tuple(dict.fromkeys((use.name, use.span.start in bases) for use in part.names()))
+
+
+class _Describer(reprlib.Repr):
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxtuple = self.maxlist = self.maxset = self.maxfrozenset = self.maxdict = 12
+        self.maxstring = self.maxother = 80
+
+    def repr_int(self, value: int, level: int) -> str:
+        bits = value.bit_length()
+        return str(value) if bits < 256 else f"an integer of {bits} bits"
+
+    def repr_type(self, value: type, level: int) -> str:
+        return value.__name__
+
+    def repr_Tensor(self, value: Tensor, level: int) -> str:  # noqa: N802
+        return "a tensor" if value.shape is None else f"a tensor of shape {self.repr1(value.shape, level)}"
+
+
+def describe(value: Value) -> str:
+    """``value`` in a few words, however large it is."""
+    return _Describer().repr(value)
