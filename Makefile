@@ -17,8 +17,10 @@ $(VENV)/.dev: pyproject.toml
 	@touch $@ $(VENV)/.demo
 
 demo: $(VENV)/.demo  ## lint the fixture repository and show what the tool finds
-	-$(BIN)/opschema lint fixtures/tilekit
-	$(BIN)/opschema show ScaleFwdOp 2>/dev/null || true
+	@echo "\n$$ opschema lint fixtures/tilekit\n"
+	@$(BIN)/opschema lint fixtures/tilekit || test $$? -eq 1
+	@echo "\n$$ opschema show WindowMaskFwdOp\n"
+	@cd fixtures/tilekit && ../../$(BIN)/opschema show WindowMaskFwdOp
 
 test: $(VENV)/.dev  ## the whole suite
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup

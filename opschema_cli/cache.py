@@ -18,9 +18,7 @@ from pathlib import Path
 MAX_AGE_DAYS = 30
 """Entries not read or written for this long are dropped."""
 
-_SCHEMA = (
-    "CREATE TABLE IF NOT EXISTS entries (kind TEXT, key TEXT, used INTEGER, value BLOB, PRIMARY KEY (kind, key)) WITHOUT ROWID"
-)
+_SCHEMA = "CREATE TABLE IF NOT EXISTS entries (kind TEXT, key TEXT, used INTEGER, value BLOB, PRIMARY KEY (kind, key)) WITHOUT ROWID"
 
 
 def cache_folder() -> Path:

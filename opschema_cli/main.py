@@ -88,5 +88,7 @@ def run(args: list[str]) -> int:
         return EXIT_INTERRUPTED
     except Exception:
         click.echo(traceback.format_exc(), err=True)
-        click.echo(f"opschema {__version__} failed; this is a defect of opschema. Please report the lines above.", err=True)
+        click.echo(
+            f"opschema {__version__} failed; this is a defect of opschema. Please report the lines above.", err=True
+        )
         return EXIT_INTERNAL

@@ -1,16 +1,13 @@
 """A workspace with its files parsed: what packs load their subjects from.
 
-Parsing goes through the content cache; many cold Python files are parsed by a process pool. A file that
+Parsing goes through the content cache; cold Python files are parsed by worker processes. A file that
 cannot be read or parsed becomes a diagnostic here, once, and reads as None everywhere else.
 """
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 import sys
 from collections.abc import Callable, Iterable
-from concurrent.futures import ProcessPoolExecutor
 from typing import TypeVar
 
 import msgspec
@@ -26,24 +23,32 @@ from opschema_cli.workspace import ReadError, Workspace
 T = TypeVar("T")
 
 POOL_THRESHOLD = 400_000
-"""Characters of cold Python above which a process pool pays for its start."""
+"""Characters of cold Python above which a second worker pays for its start."""
+
+MAX_JOBS = 8
+
+_PARSER_DIED = "the parser died of it or took too long; it nests deeply, or is generated"
 
 UNREADABLE, YAML_SYNTAX, PYTHON_SYNTAX = "OPS101", "YML001", "OPS102"
 
 
 class Project:
-    """Parsed files of one workspace. ``progress`` is told how many files of how many are parsed."""
+    """Parsed files of one workspace.
+
+    ``jobs`` processes parse Python; with 0 it is parsed here, where hostile text can kill or stall the program.
+    ``progress`` is told how many files of how many are parsed.
+    """
 
     def __init__(
         self,
         workspace: Workspace,
         cache: Cache | None = None,
-        jobs: int | None = None,
+        jobs: int = 0,
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
         self.workspace = workspace
         self.cache = cache or Cache(None)
-        self.jobs = jobs or os.cpu_count() or 1
+        self.jobs = jobs
         self.progress = progress or (lambda done, total: None)
         self.problems: dict[tuple[str, str], Diagnostic] = {}
         self.inputs: set[str] = set()
@@ -73,8 +78,9 @@ class Project:
 
     def load_yaml(self, paths: Iterable[str]) -> None:
         """Parse many YAML files, those in the cache from there."""
-        sources = self._sources(path for path in paths if path not in self._yaml)
-        self._yaml.update(dict.fromkeys((path for path in paths if path not in self._yaml), None))
+        wanted = [path for path in dict.fromkeys(paths) if path not in self._yaml]
+        self._yaml.update(dict.fromkeys(wanted, None))
+        sources = self._sources(wanted)
         kind = f"yaml/{__version__}"
         cached = self.cache.get(kind, (source.digest for source in sources))
         fresh: dict[str, bytes] = {}
@@ -91,7 +97,7 @@ class Project:
         self.cache.put(kind, fresh)
 
     def load_python(self, paths: Iterable[str]) -> None:
-        """Parse many Python files: cached ones from the cache, many cold ones in a process pool."""
+        """Parse many Python files: cached ones from the cache, cold ones in worker processes."""
         wanted = [path for path in dict.fromkeys(paths) if path not in self._python]
         self._python.update(dict.fromkeys(wanted, None))
         sources = self._sources(wanted)
@@ -104,32 +110,26 @@ class Project:
         for source in sources:
             found = facts[source.path] or _decoded(parsed[source.path], ModuleFacts)
             if found is None or found.error:
-                reason, offset = (found.error, found.error_at) if found else ("it cannot be parsed", 0)
+                reason, offset = (found.error, found.error_at) if found else (_PARSER_DIED, 0)
                 self._problem(PYTHON_SYNTAX, source.path, f"this is not Python: {reason}", offset)
             else:
                 self._python[source.path] = PythonFile(source, found)
 
     def _parse(self, sources: list[Source]) -> dict[str, bytes]:
-        total = sum(len(source.text) for source in sources)
-        done: dict[str, bytes] = {}
-        if self.jobs > 1 and total > POOL_THRESHOLD and len(sources) > 1:
-            for path, facts in self._parse_in_pool(sources):
-                done[path] = facts
-                self.progress(len(done), len(sources))
-        else:
-            for source in sources:
-                done[source.path] = _facts(source.text)
-                self.progress(len(done), len(sources))
-        return done
+        if not sources:
+            return {}
+        # Not at the top: a run whose files are all cached imports neither libcst nor multiprocessing.
+        from opschema_cli.source.python_workers import encoded_facts, parse_in_workers
 
-    def _parse_in_pool(self, sources: list[Source]) -> Iterable[tuple[str, bytes]]:
-        # The largest first, so that no worker is left alone with it at the end.
-        ordered = sorted(sources, key=lambda source: -len(source.text))
-        method = "fork" if sys.platform == "linux" else "spawn"
-        context = multiprocessing.get_context(method)
-        with ProcessPoolExecutor(min(self.jobs, 8), mp_context=context) as pool:
-            results = pool.map(_facts, [source.text for source in ordered], chunksize=2)
-            yield from zip((source.path for source in ordered), results, strict=True)
+        texts = [source.text for source in sources]
+        many = sum(map(len, texts)) > POOL_THRESHOLD
+        jobs = min(self.jobs, MAX_JOBS if many else 1)
+        parsed = parse_in_workers(texts, jobs) if jobs else enumerate(map(encoded_facts, texts))
+        done: dict[str, bytes] = {}
+        for number, facts in parsed:
+            done[sources[number].path] = facts
+            self.progress(len(done), len(sources))
+        return done
 
     def _sources(self, paths: Iterable[str]) -> list[Source]:
         return [source for source in map(self.source, paths) if source is not None]
@@ -146,12 +146,3 @@ def _decoded(data: bytes | None, kind: type[T]) -> T | None:
         return msgspec.msgpack.decode(data, type=kind)
     except (msgspec.DecodeError, RecursionError):
         return None
-
-
-def _facts(text: str) -> bytes:
-    from opschema_cli.source.python_facts import collect
-
-    try:
-        return msgspec.msgpack.encode(collect(text))
-    except RecursionError:
-        return b""

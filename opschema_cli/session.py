@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,7 +34,7 @@ class Session:
     def project(self, overlay: Mapping[str, str] | None = None, progress: Progress | None = None) -> Project:
         """The workspace parsed, with ``overlay`` on top."""
         workspace = self.workspace.with_overlay(overlay) if overlay else self.workspace
-        return Project(workspace, self.cache, self.jobs, progress)
+        return Project(workspace, self.cache, self.jobs or os.cpu_count() or 1, progress)
 
     def detected(self, project: Project, options: Mapping[str, object]) -> list[Pack]:
         """The packs that find something of theirs in the project."""

@@ -84,7 +84,7 @@ def _prepare(packs: Iterable[Pack], files: Mapping[str, str], select: Iterable[s
         settings = resolve_settings(config, registry, select=select)
         workspace = Workspace(root, files)
         _ = workspace.files
-    return Job(registry, settings), Project(workspace, jobs=1)
+    return Job(registry, settings), Project(workspace)
 
 
 def check_examples(pack: Pack, rule: Rule) -> None:

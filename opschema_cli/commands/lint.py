@@ -23,6 +23,7 @@ from opschema_cli.lint.settings import Settings, resolve_settings
 from opschema_cli.project import Project
 from opschema_cli.reporters import FORMATS, Report, RuleInfo, Summary, load_writer
 from opschema_cli.session import Session, open_session, path_filter
+from opschema_cli.source.text import DecodeError, decode
 from opschema_cli.write import write_all
 
 
@@ -54,9 +55,13 @@ _PATH = click.Path(path_type=Path)
 
 @click.command(short_help="Check declarations against each other and against the code.")
 @click.argument("paths", nargs=-1, type=_PATH)
-@click.option("--select", default="", metavar="RULES", help="Run only these codes, prefixes or names (comma-separated).")
+@click.option(
+    "--select", default="", metavar="RULES", help="Run only these codes, prefixes or names (comma-separated)."
+)
 @click.option("--ignore", default="", metavar="RULES", help="Leave these out.")
-@click.option("--fail-on", type=click.Choice(["info", "warning", "error"]), help="Exit 1 from this severity on [error].")
+@click.option(
+    "--fail-on", type=click.Choice(["info", "warning", "error"]), help="Exit 1 from this severity on [error]."
+)
 @click.option("--fix", is_flag=True, help="Apply safe fixes, then report what is left.")
 @click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: also fixes that may change meaning.")
 @click.option("--diff", is_flag=True, help="Print what --fix would change; write nothing.")
@@ -81,7 +86,7 @@ def lint(**options: object) -> int:
 
 def _lint(options: LintOptions) -> int:
     started = time.perf_counter()
-    overlay = {options.stdin_filename: sys.stdin.read()} if options.stdin_filename is not None else None
+    overlay = {options.stdin_filename: _stdin()} if options.stdin_filename is not None else None
     start = options.paths[0] if options.paths else Path.cwd()
     if options.stdin_filename is not None and not start.exists():
         start = options.stdin_filename.parent
@@ -103,6 +108,13 @@ def _lint(options: LintOptions) -> int:
     report = make_report(session, project, outcome, fixed, time.perf_counter() - started)
     _print(report, outcome, options)
     return exit_code(outcome, settings)
+
+
+def _stdin() -> str:
+    try:
+        return decode(sys.stdin.buffer.read())[0]
+    except DecodeError as error:
+        raise OpschemaError(f"standard input cannot be read: {error.reason}") from None
 
 
 def _split(words: str) -> list[str]:
@@ -169,7 +181,9 @@ def _fix(
         from opschema_cli.reporters.text import open_console
         from opschema_cli.reporters.unified import print_diff
 
-        print_diff(open_console(sys.stdout), [(path, before.source(path), text) for path, text in sorted(fixed.texts.items())])
+        print_diff(
+            open_console(sys.stdout), [(path, before.source(path), text) for path, text in sorted(fixed.texts.items())]
+        )
     elif options.stdin_filename is not None:
         path = session.workspace.relative(options.stdin_filename)
         source = project.source(path)
@@ -194,7 +208,8 @@ def make_report(session: Session, project: Project, outcome: Outcome, fixed: Fix
         seconds=seconds,
     )
     rules: Mapping[str, RuleInfo] = {
-        code: RuleInfo(rule.name, rule.summary, rule.doc, rule.severity) for code, rule in session.registry.rules.items()
+        code: RuleInfo(rule.name, rule.summary, rule.doc, rule.severity)
+        for code, rule in session.registry.rules.items()
     }
     return Report(outcome.diagnostics, summary, project.source, rules, session.root)
 
@@ -233,7 +248,9 @@ def render_statistics(report: Report, outcome: Outcome) -> str:
         spent = f"{timing.seconds * 1000:.1f} ms" if timing else "-"
         lines.append(f"{counts.get(code, 0):>8}  {spent:>9}  {runs:>6}  {code} {report.rules[code].name}")
     total = sum(timing.seconds for timing in outcome.timings.values())
-    lines.append(f"{len(report.diagnostics):>8}  {total * 1000:>6.1f} ms  {'':>6}  in {report.summary.seconds:.2f} s altogether")
+    lines.append(
+        f"{len(report.diagnostics):>8}  {total * 1000:>6.1f} ms  {'':>6}  in {report.summary.seconds:.2f} s altogether"
+    )
     return "\n".join(lines) + "\n"
 
 

@@ -34,7 +34,13 @@ def _text(found: list[Rule]) -> str:
 
 def _json(found: list[Rule]) -> str:
     rows = [
-        {"code": rule.code, "name": rule.name, "severity": rule.severity.value, "fix": rule.fixable, "summary": rule.summary}
+        {
+            "code": rule.code,
+            "name": rule.name,
+            "severity": rule.severity.value,
+            "fix": rule.fixable,
+            "summary": rule.summary,
+        }
         for rule in found
     ]
     return json.dumps(rows, indent=2) + "\n"

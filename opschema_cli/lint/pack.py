@@ -29,8 +29,8 @@ class Entry:
 class Loaded:
     """What a pack found in a project.
 
-    ``subjects`` go to the rules of their types, in this order; ``ops`` counts operators, ``files`` are the schema files;
-    ``show`` lists names that ``opschema show`` knows.
+    ``subjects`` go to the rules of their types, in this order; ``ops`` counts operators; ``files`` are the schema files;
+    ``entries`` are the stretches that suppressions on an op's key cover.
     """
 
     subjects: list[object] = field(default_factory=list)

@@ -58,9 +58,7 @@ def recall(cache: Cache, key: str, workspace: Workspace) -> Outcome | None:
         return None
     if any(_digest(workspace, path) != digest for path, digest in stored.reads.items()):
         return None
-    return Outcome(
-        stored.diagnostics, stored.suppressed, stored.baselined, stored.ops, stored.files, stored.packs
-    )
+    return Outcome(stored.diagnostics, stored.suppressed, stored.baselined, stored.ops, stored.files, stored.packs)
 
 
 def _digest(workspace: Workspace, path: str) -> str:

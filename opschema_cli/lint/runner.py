@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -11,13 +11,14 @@ import msgspec
 from opschema_cli.lint.baseline import BaselineFile, apply_baseline, stale_findings
 from opschema_cli.lint.builtin import CRASHED
 from opschema_cli.lint.diagnostic import Diagnostic, Place
-from opschema_cli.lint.pack import Loaded, Pack
+from opschema_cli.lint.pack import Entry, Loaded, Pack
 from opschema_cli.lint.registry import Registry
 from opschema_cli.lint.rule import Rule
 from opschema_cli.lint.settings import Settings
 from opschema_cli.lint.suppress import apply_suppressions, find_suppressions, suppression_findings
 from opschema_cli.project import Project
 from opschema_cli.source.text import Span
+from opschema_cli.source.yaml import Node
 
 MAX_RELATED = 8
 """Most other sides that one joined diagnostic shows."""
@@ -62,7 +63,7 @@ def run(job: Job, project: Project) -> Outcome:
     """Lint a project."""
     outcome = Outcome()
     found: list[Diagnostic] = []
-    entries = []
+    entries: list[Entry] = []
     for pack in job.registry.packs:
         options = job.settings.pack_options[pack.name]
         if pack.detect(project, options):
@@ -147,15 +148,17 @@ def _join(found: Iterable[Diagnostic]) -> list[Diagnostic]:
     return list(joined.values())
 
 
-def _suppress(job: Job, project: Project, entries: list, kept: list[Diagnostic], outcome: Outcome) -> list[Diagnostic]:  # type: ignore[type-arg]
+def _suppress(
+    job: Job, project: Project, entries: Sequence[Entry], kept: list[Diagnostic], outcome: Outcome
+) -> list[Diagnostic]:
     sources = {path: source for path in sorted(project.inputs) if (source := project.source(path)) is not None}
 
-    def root_of(path: str) -> object:
+    def root_of(path: str) -> Node | None:
         file = project.yaml(path) if path.endswith((".yaml", ".yml")) else None
         return file.root if file is not None else None
 
     marked = [source for source in sources.values() if "opschema:" in source.text]
-    suppressions = find_suppressions(marked, job.registry, entries, root_of)  # type: ignore[arg-type]
+    suppressions = find_suppressions(marked, job.registry, entries, root_of)
     kept, outcome.suppressed = apply_suppressions(kept, suppressions)
     if job.paths is None:
         extra = suppression_findings(suppressions, job.registry, job.settings.enabled, sources)
@@ -179,8 +182,3 @@ def _touches(item: Diagnostic, paths: frozenset[str]) -> bool:
 
 def _order(item: Diagnostic) -> tuple[str, int, int, str, str]:
     return item.place.path, item.place.span.start, item.place.span.end, item.code, item.message
-
-
-def selected(paths: Sequence[str], known: Callable[[str], Iterable[str]]) -> frozenset[str]:
-    """The files that path arguments stand for: files themselves, folders all that lies below."""
-    return frozenset(file for path in paths for file in known(path))

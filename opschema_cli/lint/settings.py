@@ -59,7 +59,10 @@ def resolve_settings(
     return Settings(
         enabled=enabled,
         severity={code: overrides.get(code, rule.severity) for code, rule in registry.rules.items()},
-        per_file=[(glob, registry.expand(codes, f"per-file-ignores {glob!r}")) for glob, codes in config.per_file_ignores.items()],
+        per_file=[
+            (glob, registry.expand(codes, f"per-file-ignores {glob!r}"))
+            for glob, codes in config.per_file_ignores.items()
+        ],
         fail_on=Severity(fail_on or config.fail_on),
         pack_options=_pack_options(config, registry),
         rule_options=_rule_options(config, registry),

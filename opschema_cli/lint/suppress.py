@@ -70,7 +70,9 @@ def find_suppressions(
     found: list[Suppression] = []
     for source in sources:
         if MARK in source.text:
-            comments = _python_comments(source) if source.path.endswith((".py", ".pyi")) else _yaml_comments(source, root_of)
+            comments = (
+                _python_comments(source) if source.path.endswith((".py", ".pyi")) else _yaml_comments(source, root_of)
+            )
             for start in comments:
                 item = _parse(source, start, by_path.get(source.path, ()))
                 if item is not None:

@@ -124,9 +124,7 @@ def draw(frame: Frame, screen: Screen, gutter: int) -> Iterator[Segment]:
         line = frame.source.line_text(number)
         marks = sorted((mark for mark in frame.marks if mark.line == number), key=attrgetter("start"))
         if not marks:
-            yield from row(
-                screen, gutter, number, screen.view(line, 0, 0, room(screen, gutter)).text.rstrip()
-            )
+            yield from row(screen, gutter, number, screen.view(line, 0, 0, room(screen, gutter)).text.rstrip())
         while marks:
             view, fitting = _fit(line, marks, screen, room(screen, gutter))
             yield from row(screen, gutter, number, view.text.rstrip())

@@ -33,8 +33,7 @@ def write(report: Report) -> str:
         "originalUriBaseIds": {"SRCROOT": {"uri": report.root.absolute().as_uri().rstrip("/") + "/"}},
         "columnKind": "unicodeCodePoints",
         "results": [
-            _result(report, diagnostic, indices[diagnostic.code], fingerprint)
-            for diagnostic, fingerprint in results
+            _result(report, diagnostic, indices[diagnostic.code], fingerprint) for diagnostic, fingerprint in results
         ],
     }
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"

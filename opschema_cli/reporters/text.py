@@ -147,9 +147,7 @@ def _diff(changes: Sequence[Hunk], path: str, screen: Screen, gutter: int) -> It
         yield from draw_hunk(hunk, screen, gutter)
     if shown < len(changes):
         more = lines[-1] - (lines[shown - 1] if shown else 0)
-        yield from _branch(
-            f"{count(more, 'changed line')} {'more ' if shown else ''}with --diff", screen, gutter
-        )
+        yield from _branch(f"{count(more, 'changed line')} {'more ' if shown else ''}with --diff", screen, gutter)
 
 
 def _prose(head: Segment, text: str, screen: Screen) -> Iterator[Segment]:
@@ -167,9 +165,7 @@ def _prose(head: Segment, text: str, screen: Screen) -> Iterator[Segment]:
 
 def _summary(report: Report, screen: Screen) -> Iterator[Segment]:
     found = headline(report)
-    worst = max(
-        (diagnostic.severity for diagnostic in report.diagnostics), key=attrgetter("rank"), default=None
-    )
+    worst = max((diagnostic.severity for diagnostic in report.diagnostics), key=attrgetter("rank"), default=None)
     style = SEVERITIES[worst] if worst else _GOOD
     text = "\n".join(wrap(found + details(report), min(screen.width, _PROSE_WIDTH), screen.encoding))
     yield Segment(text[: len(found)], style)

@@ -10,6 +10,7 @@ per round of a comprehension and per item that a function or an operator reads.
 from __future__ import annotations
 
 import ast
+import inspect
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -139,8 +140,10 @@ def _located(error: Exception, offset: int) -> EvaluateError:
         return BudgetExceeded("depth", offset)
     if isinstance(error, MemoryError):
         return BudgetExceeded("size", offset)
+    if isinstance(error, KeyError):  # whose text is the key, however large
+        return EvaluationError("there is no such key", offset)
     if not isinstance(error, EvaluateError):
-        return EvaluationError(str(error) or type(error).__name__, offset)
+        return EvaluationError(str(error)[:300], offset)
     if error.offset < 0:
         error.offset = offset
     return error
@@ -161,7 +164,7 @@ class Budget(NamedTuple):
 _CLOCK_STEPS = 512
 """Steps between two looks at the clock; the first look starts it, so that no short rule depends on time."""
 
-_MAX_SET = 4096
+_MAX_SET = 1024
 """Largest set: items can be chosen to share one hash, and then building it takes quadratic time."""
 
 _NUMBERS = frozenset({bool, int, float})
@@ -184,7 +187,7 @@ class Run:
         self.budget = budget
         self.slots: list[Any] = [None] * slots
         self.steps = budget.steps
-        self._checkpoint = max(budget.steps - _CLOCK_STEPS, 0)
+        self._checkpoint = budget.steps - _CLOCK_STEPS if budget.steps > _CLOCK_STEPS else 0
         self._deadline = 0.0
 
     def charge(self, steps: int) -> None:
@@ -420,6 +423,7 @@ class _Program(NamedTuple):
     code: _Code
     slots: int
     cost: int
+    start: int
 
 
 class _Compiler:
@@ -549,9 +553,7 @@ def _attribute(compiler: _Compiler, node: ast.Attribute) -> _Code:
 @_compiles(ast.Subscript)
 def _subscript(compiler: _Compiler, node: ast.Subscript) -> _Code:
     base = compiler.compile(node.value)
-    index = (
-        _slice(compiler, node.slice) if isinstance(node.slice, ast.Slice) else compiler.compile(node.slice)
-    )
+    index = _slice(compiler, node.slice) if isinstance(node.slice, ast.Slice) else compiler.compile(node.slice)
 
     def code(run: Run) -> Any:
         values, key = base(run), index(run)
@@ -666,16 +668,31 @@ def _call(compiler: _Compiler, node: ast.Call) -> _Code:
     call = function.call
     arguments = [compiler.compile(value, generator=not index) for index, value in enumerate(node.args)]
     named = _keywords(compiler, node.keywords)
+    misfit = _misfit(call, len(arguments), named)
 
     def code(run: Run) -> Any:
         if name in run.env:
             raise TypeError(f"`{name}` is a value here, not the function")
+        if misfit:
+            raise TypeError(f"`{name}()` does not take these arguments: {misfit}")
         values = [argument(run) for argument in arguments]
         if not named:
             return call(run, *values)
         return call(run, *values, **{key: value(run) for key, value in named.items()})
 
     return code
+
+
+def _misfit(call: Callable[..., Any], count: int, named: Mapping[str, _Code]) -> str:
+    """Why a function cannot take ``count`` arguments and the ``named`` ones; empty if it can."""
+    try:
+        _signature(call).bind(None, *[None] * count, **named)
+    except TypeError as error:
+        return str(error)
+    return ""
+
+
+_signature = lru_cache(maxsize=64)(inspect.signature)
 
 
 def _keywords(compiler: _Compiler, keywords: Sequence[ast.keyword]) -> dict[str, _Code]:
@@ -802,7 +819,8 @@ def _target(compiler: _Compiler, target: ast.expr) -> Callable[[Run, Any], None]
 @lru_cache(maxsize=4096)
 def _program(expression: Expression, functions: Functions) -> _Program:
     compiler = _Compiler(expression, functions)
-    return _Program(compiler.compile(expression.tree), compiler.slots, compiler.nodes)
+    code = compiler.compile(expression.tree)
+    return _Program(code, compiler.slots, compiler.nodes, compiler.offset(expression.tree))
 
 
 def evaluate(
@@ -829,5 +847,5 @@ def evaluate(
         run.charge(program.cost)
         value: Value = program.code(run)
     except _ERRORS as error:
-        raise _located(error, expression.span.start) from None
+        raise _located(error, program.start) from None
     return value

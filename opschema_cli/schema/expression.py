@@ -90,6 +90,10 @@ class Expression:
             found = self._parts[node] = Expression(self.text, node, self._columns)
         return found
 
+    def rewritten(self, tree: ast.expr) -> Expression:
+        """The same text with another tree, made from a copy of this one's nodes."""
+        return Expression(self.text, tree, self._columns)
+
     def names(self) -> tuple[Reference, ...]:
         """Names read from outside, in the order of the text: no comprehension targets, no callees."""
         return self._references[0]

@@ -153,6 +153,19 @@ def _plain(function: Callable[..., Any]) -> Function:
     return Function(call, function if isinstance(function, type) else None)
 
 
+def _iterating(function: Callable[..., Any]) -> Function:
+    """A function that goes through its arguments, ranges too; generators pay for themselves."""
+    plain = _plain(function).call
+
+    def call(run: Run, *arguments: Value, **named: Value) -> Any:
+        for argument in (*arguments, *named.values()):
+            if isinstance(argument, range):
+                run.charge(len(argument))
+        return plain(run, *arguments, **named)
+
+    return Function(call)
+
+
 def _len(run: Run, value: Value) -> int:
     return len(value)  # type: ignore[arg-type]
 
@@ -174,6 +187,8 @@ def _int(run: Run, *arguments: Any, **named: Any) -> int:
 def _str(run: Run, value: Value = "") -> str:
     _refuse_generator(value)
     run.weigh(value, _STR_COST)
+    if isinstance(value, int):
+        run.charge(value.bit_length() >> 6)
     return str(value)
 
 
@@ -249,14 +264,14 @@ _ALL = Functions(
         "all": Function(_all),
         "any": Function(_any),
         "bool": _plain(bool),
-        "broadcast_shapes": _plain(broadcast_shapes),
+        "broadcast_shapes": _iterating(broadcast_shapes),
         "ceil": _plain(math.ceil),
-        "dim_range_validity": _plain(dim_range_validity),
-        "dim_uniqueness": _plain(dim_uniqueness),
+        "dim_range_validity": _iterating(dim_range_validity),
+        "dim_uniqueness": _iterating(dim_uniqueness),
         "float": _plain(float),
         "floor": _plain(math.floor),
         "int": Function(_int, int),
-        "is_broadcastable_to": _plain(is_broadcastable_to),
+        "is_broadcastable_to": _iterating(is_broadcastable_to),
         "isinstance": _plain(isinstance),
         "len": Function(_len),
         "list": Function(_list, list),
@@ -266,8 +281,8 @@ _ALL = Functions(
         "prod": Function(_product),
         "product": Function(_product),
         "range": Function(_range, range),
-        "reduced_axes": _plain(reduced_axes),
-        "reduced_shape": _plain(reduced_shape),
+        "reduced_axes": _iterating(reduced_axes),
+        "reduced_shape": _iterating(reduced_shape),
         "set": Function(_set, set),
         "sorted": Function(_sorted),
         "sqrt": _plain(math.sqrt),

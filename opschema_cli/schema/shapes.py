@@ -10,7 +10,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 
 from opschema_cli.schema.expression import Expression, ExpressionSyntaxError, Reference, parse_expression
@@ -24,7 +25,8 @@ _NoSize: TypeAlias = Literal["ellipsis", "wildcard", "unreadable"]
 _ALIAS = re.compile(r"\s*same_as\s*\(\s*([^\W\d]\w*)\s*\)\s*")
 _WILDCARD = re.compile(r"[*?:]|_|\*{1,2}\s*[^\W\d]\w*")
 _OPEN, _CLOSE = "([{", ")]}"
-_ARITHMETIC = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp)
+_OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, ast.Pow)
+_ALTERNATIVES = "`|` declares alternatives; a shape is one"
 
 
 class ShapeProblem(NamedTuple):
@@ -51,7 +53,8 @@ class Dimension(NamedTuple):
                 yield Reference(name, Span(self.span.start + start, self.span.start + end))
 
 
-class ShapeDeclaration(NamedTuple):
+@dataclass(frozen=True)
+class ShapeDeclaration:
     """A declared shape: its dimensions, or ``alias``, the tensor whose shape it repeats (``same_as(x)``).
 
     ``dimensions`` is None for an alias and for text whose dimensions cannot be told apart.
@@ -71,6 +74,7 @@ class ShapeDeclaration(NamedTuple):
             return None
         return len(self.dimensions)
 
+    @cached_property
     def symbols(self) -> tuple[Reference, ...]:
         """Every use of a name as a size, in the order of the text."""
         return tuple(symbol for item in self.dimensions or () for symbol in item.symbols())
@@ -115,13 +119,22 @@ def _no_size(text: str, span: Span, kind: _NoSize, problem: ShapeProblemKind, me
 def _expression_problem(expression: Expression, start: int) -> ShapeProblem | None:
     """The first thing in it that is not arithmetic on names and integers."""
     for node in ast.walk(expression.tree):
-        odd_constant = isinstance(node, ast.Constant) and type(node.value) is not int
-        if isinstance(node, ast.expr) and (odd_constant or not isinstance(node, _ARITHMETIC)):
+        if isinstance(node, ast.expr) and not _is_arithmetic(node):
             found = expression.part(node)
             span = Span(start + found.span.start, start + found.span.end)
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+                return ShapeProblem("alternatives", span, _ALTERNATIVES)
             message = f"`{found.snippet}` is not a name, an integer or arithmetic on them"
             return ShapeProblem("expression", span, message)
     return None
+
+
+def _is_arithmetic(node: ast.expr) -> bool:
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, _OPERATORS)
+    if isinstance(node, ast.Constant):
+        return type(node.value) is int
+    return isinstance(node, (ast.Name, ast.UnaryOp))
 
 
 @lru_cache(maxsize=2048)
@@ -147,7 +160,7 @@ def parse_shape(text: str) -> ShapeDeclaration:
 def _after_bracket(text: str, start: int, end: int) -> ShapeProblem:
     bar = text.find("|", start)
     if bar >= 0:
-        return ShapeProblem("alternatives", Span(bar, bar + 1), "`|` declares alternatives; a shape is one")
+        return ShapeProblem("alternatives", Span(bar, bar + 1), _ALTERNATIVES)
     return ShapeProblem("syntax", Span(start, end), "text follows the closing bracket")
 
 

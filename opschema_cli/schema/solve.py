@@ -8,12 +8,13 @@ where no value could still save it.
 from __future__ import annotations
 
 import ast
+import copy
 import reprlib
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from types import MappingProxyType
+from types import MappingProxyType, NoneType
 from typing import Any, NamedTuple, TypeAlias
 
 from opschema_cli.schema.evaluate import (
@@ -59,8 +60,12 @@ class Violated(NamedTuple):
 class Unresolved(NamedTuple):
     """The rule depends on ``names`` (``N``, ``y.shape``), which have no value."""
 
-    reason: str
     names: tuple[str, ...]
+
+    @property
+    def reason(self) -> str:
+        """What is missing, in words."""
+        return f"{', '.join(f'`{name}`' for name in self.names)} cannot be found"
 
 
 class Failed(NamedTuple):
@@ -100,18 +105,58 @@ def solve(
     where the row gives none), None for an optional tensor that the row omits. A tensor that only ``shapes``
     names gets a Tensor without shape. ``unknown`` are declared names without a value; they matter where
     one is called like a function or type (``max``), which it hides.
+
+    Where a size of the declared shapes shares its name, ``S``, with a tensor or with a param that is None,
+    the size goes by ``S (size)``.
     """
     values = {**{tensor: Tensor(None, tensor) for tensor in shapes}, **known}
     present = {tensor: shape.as_rule(tensor) for tensor, shape in shapes.items() if values[tensor] is not None}
     checks = {tensor: rule for tensor, rule in present.items() if rule is not None}
+    sizes = {size.name for shape in shapes.values() for size in shape.symbols}
+    both = frozenset(name for name in sizes & values.keys() if isinstance(values[name], (Tensor, NoneType)))
     hidden = {name for name in unknown if name not in values and name in functions}
     solver = _Solver(values, hidden, functions)
-    outcomes = solver.settle_all([*checks.values(), *rules])
+    outcomes = solver.settle_all([_with_sizes(rule, both) for rule in (*checks.values(), *rules)])
     of_shapes = dict(zip(checks, outcomes, strict=False))
     of_shapes.update({tensor: Holds() for tensor in shapes if values[tensor] is None})
     ordered = {tensor: of_shapes[tensor] for tensor in shapes if tensor in of_shapes}
     return Solution(solver.values, tuple(outcomes[len(checks) :]), ordered, solver.found_by)
 
+
+@lru_cache(maxsize=1024)
+def _with_sizes(rule: Expression, names: frozenset[str]) -> Expression:
+    """``rule`` with sizes told from what else is called like them, by the place where each name stands."""
+    if names.isdisjoint(use.name for use in rule.names()):
+        return rule
+    tree: ast.expr = _SizeNames(names).visit(copy.deepcopy(rule.tree))
+    return rule.rewritten(tree)
+
+
+class _SizeNames(ast.NodeTransformer):
+    """Renames sizes: names but for those with a ``.shape``, a test for None, or a function of tensors."""
+
+    def __init__(self, names: frozenset[str]) -> None:
+        self.names = names
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        return node if isinstance(node.value, ast.Name) else self.generic_visit(node)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        return node if _is_presence_test(node) else self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        takes_tensor = isinstance(node.func, ast.Name) and node.func.id in _OF_TENSORS
+        first = 1 if takes_tensor else 0
+        node.args[first:] = [self.visit(argument) for argument in node.args[first:]]
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if node.id in self.names:
+            node.id = f"{node.id} (size)"
+        return node
+
+
+_OF_TENSORS = frozenset({"dim_range_validity", "dim_uniqueness", "reduced_axes"})
 
 _MAX_TRIES = 50
 """How often one rule is tried again because a name in it was found."""
@@ -128,7 +173,7 @@ class _Solver:
 
     def settle_all(self, rules: Sequence[Expression]) -> list[Outcome]:
         """Settle each rule, and again whenever a name that it waits for is found."""
-        outcomes: list[Outcome] = [Unresolved("", ())] * len(rules)
+        outcomes: list[Outcome] = [Unresolved(())] * len(rules)
         tries = [0] * len(rules)
         waiting: dict[str, list[int]] = {}
         queue = deque(range(len(rules)))
@@ -143,10 +188,10 @@ class _Solver:
                 waiting.setdefault(name, []).append(index)
             for name in list(self.found_by)[found:]:
                 queue.extend(waiting.pop(name, ()))
-        return [
-            self.judge(rule) if isinstance(outcome, Unresolved) else outcome
-            for rule, outcome in zip(rules, outcomes, strict=True)
-        ]
+        given_up = (index for index, count in enumerate(tries) if count > _MAX_TRIES)
+        for index in given_up:
+            outcomes[index] = self.judge(rules[index])
+        return outcomes
 
     def settle(self, part: Expression, *, binding: bool) -> Outcome:
         """Decide ``part``; with ``binding`` it must hold, and what follows from that becomes known."""
@@ -195,7 +240,7 @@ class _Solver:
             return Failed(error)
         if value is _OPEN:
             names = tuple(name for name, found in self.reads(part) if found is _OPEN)
-            return Unresolved(f"{', '.join(f'`{name}`' for name in names)} cannot be found", names)
+            return Unresolved(names)
         if isinstance(value, Tensor):
             return Failed(EvaluationError("a tensor is not a truth value", part.span.start))
         return Holds(value) if value else self.violated(part)
@@ -206,7 +251,11 @@ class _Solver:
         Raises:
             EvaluateError: it has none, whatever the open names are.
         """
+        if isinstance(part.tree, ast.Name) and part.tree.id not in self.functions:
+            return self.values.get(part.tree.id, _OPEN)
         if self.hidden and self.hidden & {use.name for use in (*part.names(), *part.calls())}:
+            return _OPEN
+        if _is_strict(part) and self.reads_open(part):
             return _OPEN
         try:
             return evaluate(part, self.values, functions=self.functions)
@@ -223,6 +272,16 @@ class _Solver:
             elif value is not _OPEN or name in self.hidden or name not in self.functions:
                 found[name] = value
         return list(found.items())
+
+    def reads_open(self, part: Expression) -> bool:
+        """Whether ``part``, which reads all its names, comes upon an open one before an error."""
+        for name, shape in _uses(part):
+            value = self.values.get(name, _OPEN)
+            if value is _OPEN:
+                return name not in self.functions
+            if shape and (not isinstance(value, Tensor) or value.shape is None):
+                return isinstance(value, Tensor)
+        return False
 
     def readings(self, part: Expression) -> dict[str, Value]:
         """The known values that ``part`` reads."""
@@ -272,22 +331,27 @@ class _Trial:
 
     def unify(self, left: Expression, right: Expression) -> None:
         """Make two expressions equal."""
-        left_value, right_value = self.solver.value(left), self.solver.value(right)
-        if right_value is not _OPEN:
-            self.match(left, left_value, right_value)
-        elif left_value is not _OPEN:
-            self.match(right, right_value, left_value)
+        value = self.solver.value(left)
+        if value is not _OPEN:
+            self.match(right, value)
+            return
+        value = self.solver.value(right)
+        if value is not _OPEN:
+            self.match(left, value)
         elif isinstance(left.tree, ast.Tuple) and isinstance(right.tree, ast.Tuple):
-            pairs = list(zip(left.tree.elts, right.tree.elts, strict=False))
             if len(left.tree.elts) != len(right.tree.elts):
                 self.conflict = f"`{left.snippet}` and `{right.snippet}` differ in length"
                 return
-            for mine, other in pairs:
+            for mine, other in zip(left.tree.elts, right.tree.elts, strict=True):
                 self.unify(left.part(mine), right.part(other))
 
-    def match(self, pattern: Expression, value: Any, wanted: Any) -> None:
-        """Make ``pattern``, whose own ``value`` may be open, equal to ``wanted``."""
+    def match(self, pattern: Expression, wanted: Any) -> None:
+        """Make ``pattern`` equal to ``wanted``."""
         node = pattern.tree
+        if isinstance(node, ast.Tuple):
+            self.match_all(pattern, node.elts, wanted)
+            return
+        value = self.solver.value(pattern)
         if value is not _OPEN:
             if not _same(value, wanted):
                 self.conflict = f"`{pattern.snippet}` is {describe(value)}, not {describe(wanted)}"
@@ -296,8 +360,6 @@ class _Trial:
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             if node.attr == "shape" and _shape(wanted) is not None:
                 self.bind(f"{node.value.id}.shape", wanted)
-        elif isinstance(node, ast.Tuple):
-            self.match_all(pattern, node.elts, wanted)
         elif type(wanted) is int:
             self.solve_for(pattern, wanted)
 
@@ -309,7 +371,7 @@ class _Trial:
             self.conflict = f"`{pattern.snippet}` has {len(elements)} entries, {describe(wanted)} has {len(wanted)}"
         else:
             for element, one in zip(map(pattern.part, elements), wanted, strict=True):
-                self.match(element, self.solver.value(element), one)
+                self.match(element, one)
 
     def bind(self, name: str, value: Value) -> None:
         """Take ``value`` for ``name``; a tensor is no value of a symbol."""
@@ -369,6 +431,8 @@ _EQUAL = parse_expression("left == right")
 
 
 def _same(left: Value, right: Value) -> bool:
+    if type(left) is int and type(right) is int:
+        return left == right
     return bool(evaluate(_EQUAL, {"left": left, "right": right}))
 
 
@@ -421,6 +485,17 @@ def _uses(part: Expression) -> tuple[tuple[str, bool], ...]:
     return tuple(dict.fromkeys((use.name, use.span.start in bases) for use in part.names()))
 
 
+@lru_cache(maxsize=4096)
+def _is_strict(part: Expression) -> bool:
+    """Whether ``part`` reads all of its names in every evaluation."""
+    return not any(
+        isinstance(node, _LAZY) or (isinstance(node, ast.Compare) and len(node.ops) > 1) for node in ast.walk(part.tree)
+    )
+
+
+_LAZY = (ast.BoolOp, ast.IfExp, ast.GeneratorExp, ast.ListComp, ast.SetComp)
+
+
 class _Describer(reprlib.Repr):
     def __init__(self) -> None:
         super().__init__()
@@ -434,7 +509,7 @@ class _Describer(reprlib.Repr):
     def repr_type(self, value: type, level: int) -> str:
         return value.__name__
 
-    def repr_Tensor(self, value: Tensor, level: int) -> str:  # noqa: N802
+    def repr_Tensor(self, value: Tensor, level: int) -> str:  # noqa: N802 - reprlib looks it up so
         return "a tensor" if value.shape is None else f"a tensor of shape {self.repr1(value.shape, level)}"
 
 

@@ -11,13 +11,24 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
+import msgspec
+
 from opschema_cli.source.python import Assign, Class, Constant, Expr, Function, Guard, Import, PythonFile, Scope
 
 MAX_HOPS = 40
 """Longest chain of re-exports that is followed."""
 
 HARMLESS_BASES = frozenset(
-    {"object", "ABC", "abc.ABC", "Generic", "typing.Generic", "Protocol", "typing.Protocol", "typing_extensions.Protocol"}
+    {
+        "object",
+        "ABC",
+        "abc.ABC",
+        "Generic",
+        "typing.Generic",
+        "Protocol",
+        "typing.Protocol",
+        "typing_extensions.Protocol",
+    }
 )
 """Bases outside the workspace that define no operator method."""
 
@@ -90,7 +101,7 @@ class FunctionRef:
 
 @dataclass(frozen=True, eq=False)
 class ValueRef:
-    """An assigned value and the file of the assignment; ``owner`` is the class whose body assigns it."""
+    """An assigned value and the file of the assignment; ``owner`` is the class whose attribute it is."""
 
     file: PythonFile
     assign: Assign
@@ -132,6 +143,7 @@ class Program:
         self.load = load
         self.package_files = sorted(set(package_files))
         self._mro: dict[ClassRef, list[ClassRef | External] | Unresolved] = {}
+        self._instance_writes: dict[ClassRef, frozenset[str]] = {}
         self._writes: dict[tuple[str, int, int], tuple[Write, ...]] = {}
         self._members: dict[tuple[ClassRef, str], Member] = {}
 
@@ -158,6 +170,16 @@ class Program:
             base = "/".join(filter(None, (folder, first, tail)))
             found += [path for path in (f"{base}.py", f"{base}/__init__.py") if path in self.files]
         return found[0] if len(found) == 1 else None
+
+    def may_exist(self, dotted: str) -> bool:
+        """Whether the workspace holds anything that a module of that name could be made from: a file of any kind or a
+        folder. Private modules may be generated.
+        """
+        first, _, rest = dotted.partition(".")
+        if any(part.startswith("_") for part in dotted.split(".")):
+            return True
+        stems = ["/".join(filter(None, (folder, first, *rest.split(".")))) for folder in self.roots.get(first, [])]
+        return any(path.startswith((f"{stem}/", f"{stem}.")) for stem in stems for path in self.all_files)
 
     def is_local(self, dotted: str) -> bool:
         """Whether a module's top package is a package of the workspace, not a lone script."""
@@ -192,6 +214,10 @@ class Program:
     def resolve(self, file: PythonFile, dotted: str, scopes: tuple[Scope, ...] = ()) -> Resolution:
         """What a dotted name means in a module (or first in ``scopes``, innermost first)."""
         return self._resolve(file, dotted, scopes, MAX_HOPS)
+
+    def module_member(self, path: str, name: str) -> Resolution:
+        """What ``name`` is in the module of that file."""
+        return self._module_attribute(ModuleRef(path), name, MAX_HOPS)
 
     def _resolve(self, file: PythonFile, dotted: str, scopes: tuple[Scope, ...], hops: int) -> Resolution:
         if hops <= 0:
@@ -301,7 +327,9 @@ class Program:
     def _is_folder_or_binary(self, package: str, name: str) -> bool:
         """Whether a package may hold a submodule that is not Python: a plain folder, an extension, a stub."""
         folder = package.rpartition("/")[0]
-        return name.startswith("_") or any(path.startswith((f"{folder}/{name}/", f"{folder}/{name}.")) for path in self.all_files)
+        return name.startswith("_") or any(
+            path.startswith((f"{folder}/{name}/", f"{folder}/{name}.")) for path in self.all_files
+        )
 
     # Classes
 
@@ -340,8 +368,32 @@ class Program:
         key = (ref, name)
         if key not in self._members:
             self._members[key] = Unresolved(f"`{ref.name}.{name}` refers to itself")
-            self._members[key] = self._member(ref, name)
+            self._members[key] = self._followed(self._member(ref, name))
         return self._members[key]
+
+    def attribute(self, ref: ClassRef, name: str) -> Member:
+        """The same, but an assigned name is not followed to what it stands for, so no further module is opened."""
+        return self._member(ref, name)
+
+    def own_member(self, owner: ClassRef, name: str) -> Member:
+        """What a class itself says ``name`` is, whatever hooks may make of it; None if nothing.
+
+        That is its body's word, or that of the one plain assignment (``Owner.name = value``) below it in its file.
+        """
+        return self._followed(self._own_member(owner, name))
+
+    def instance_writes(self, ref: ClassRef) -> frozenset[str]:
+        """Attributes that the methods of a class's body write on their first parameter."""
+        if ref not in self._instance_writes:
+            found = [
+                item.target.partition(".")[2]
+                for method in ref.cls.body.functions
+                for scope in method.body.walk()
+                for item in scope.assigns
+                if method.params and item.target.startswith(method.params[0].name + ".")
+            ]
+            self._instance_writes[ref] = frozenset(found)
+        return self._instance_writes[ref]
 
     def _member(self, ref: ClassRef, name: str) -> Member:
         order = self.mro(ref)
@@ -361,27 +413,25 @@ class Program:
         return self.patched(ref, name, passed)
 
     def _own_member(self, owner: ClassRef, name: str) -> Member:
-        functions = [item for item in owner.cls.body.functions if item.name == name]
+        replaced = self._replacement(owner, name)
+        if replaced is not None:
+            return ValueRef(owner.file, replaced, owner)
+        functions = _without_overloads([item for item in owner.cls.body.functions if item.name == name])
         assigns = [item for item in owner.cls.body.assigns if item.target == name and _binds(item)]
-        functions = _without_overloads(functions)
         if len(functions) + len(assigns) > 1:
             return Unresolved(f"`{owner.name}` defines `{name}` more than once")
         if functions:
             return FunctionRef(owner.file, functions[0], owner)
-        if not assigns:
-            return None
-        value = assigns[0].value
-        if value is not None and value.kind == "name":
-            target = self.resolve(owner.file, value.text, (owner.cls.body,))
-            if isinstance(target, FunctionRef):
-                return FunctionRef(target.file, target.function, owner)
-            if isinstance(target, Unresolved):
-                return target
-        return ValueRef(owner.file, assigns[0], owner)
+        return ValueRef(owner.file, assigns[0], owner) if assigns else None
 
-    def own_member(self, owner: ClassRef, name: str) -> Member:
-        """What a class's own body says ``name`` is, whatever hooks or other modules make of it; None if nothing."""
-        return self._own_member(owner, name)
+    def _followed(self, found: Member) -> Member:
+        """The function or the doubt behind an assigned name."""
+        if not isinstance(found, ValueRef) or found.assign.value is None or found.assign.value.kind != "name":
+            return found
+        target = self.resolve(found.file, found.assign.value.text, _scopes(found))
+        if isinstance(target, FunctionRef):
+            return FunctionRef(target.file, target.function, found.owner)
+        return target if isinstance(target, Unresolved) else found
 
     # Patches from outside the class body
 
@@ -400,7 +450,8 @@ class Program:
         return None
 
     def _patched_class(self, ref: ClassRef, name: str) -> Unresolved | None:
-        if self._outside_writes.get(ref.key, frozenset()) & {name, "*"}:
+        written = self._outside_writes.get(ref.key, {})
+        if (name in written or "*" in written) and self._replacement(ref, name) is None:
             return Unresolved(f"`{ref.name}.{name}` is assigned outside the class")
         for decorator in ref.cls.decorators:
             found = self.resolve(ref.file, decorator.callee or decorator.text)
@@ -469,23 +520,32 @@ class Program:
         folded = self.fold(ref.file, call.items[2], (ref.function.body,)) if len(call.items) > 2 else None
         return folded.value if isinstance(folded, Folded) and isinstance(folded.value, str) else "*"
 
+    def _replacement(self, ref: ClassRef, name: str) -> Assign | None:
+        """The one statement of a class's own file that assigns ``name`` to it, if nothing else writes it from outside."""
+        written = self._outside_writes.get(ref.key, {})
+        found = written.get(name, [])
+        if len(found) != 1 or "*" in written or not found[0].sure:
+            return None
+        return next((item for item in ref.file.body.assigns if item is found[0]), None)
+
     @cached_property
-    def _outside_writes(self) -> dict[tuple[str, int], set[str]]:
-        """Attributes written on classes by module-level code of the package, by the class's key."""
-        found: dict[tuple[str, int], set[str]] = {}
+    def _outside_writes(self) -> dict[tuple[str, int], dict[str, list[Assign]]]:
+        """What module-level code of the package writes on classes: by the class's key and attribute, each statement."""
+        found: dict[tuple[str, int], dict[str, list[Assign]]] = {}
         for path in self.package_files:
             file = self.load(path)
-            if file is not None:
-                for ref, names in self._module_writes(file):
-                    found.setdefault(ref.key, set()).update(names)
+            for ref, name, assign in self._module_writes(file) if file is not None else ():
+                found.setdefault(ref.key, {}).setdefault(name, []).append(assign)
         return found
 
-    def _module_writes(self, file: PythonFile) -> Iterator[tuple[ClassRef, frozenset[str]]]:
+    def _module_writes(self, file: PythonFile) -> Iterator[tuple[ClassRef, str, Assign]]:
         for assign in file.body.assigns:
             owner, _, name = assign.target.rpartition(".")
             if owner:
-                for ref in self._classes_named(file, owner, assign.start):
-                    yield ref, frozenset({name})
+                named = list(self._classes_named(file, owner, assign.start))
+                sure = assign.sure and len(named) == 1
+                for ref in named:
+                    yield ref, name, assign if sure else msgspec.structs.replace(assign, sure=False)
         for call in file.body.calls:
             if not call.callee:
                 continue
@@ -493,7 +553,8 @@ class Program:
                 if value.kind != "name":
                     continue
                 for ref in self._classes_named(file, value.text, call.start):
-                    yield ref, self._call_writes(file, call, index)
+                    for name in self._call_writes(file, call, index):
+                        yield ref, name, Assign(name, call.start, call.end, None, call.span, False)
 
     def _call_writes(self, file: PythonFile, call: Expr, index: int) -> frozenset[str]:
         if call.callee == "setattr":
@@ -526,7 +587,9 @@ class Program:
 
     # Constants
 
-    def fold(self, file: PythonFile, expr: Expr, scopes: tuple[Scope, ...] = (), depth: int = 12) -> Folded | Unresolved:
+    def fold(
+        self, file: PythonFile, expr: Expr, scopes: tuple[Scope, ...] = (), depth: int = 12
+    ) -> Folded | Unresolved:
         """The constant value of an expression: literals, arithmetic, names bound once, ``float("inf")``."""
         if depth <= 0:
             return Unresolved("the expression is too deep")
@@ -551,13 +614,15 @@ class Program:
         if isinstance(found, External):
             return Folded(symbol=found.name)
         if isinstance(found, ValueRef) and found.assign.sure and found.assign.value is not None:
-            inner: tuple[Scope, ...] = (found.owner.cls.body,) if found.owner is not None else ()
+            inner = _scopes(found)
             if found.file is file and not found.owner:
                 inner = scopes
             return self.fold(found.file, found.assign.value, inner, depth - 1)
         return found if isinstance(found, Unresolved) else Unresolved(f"`{dotted}` is not a constant")
 
-    def _fold_operator(self, file: PythonFile, expr: Expr, scopes: tuple[Scope, ...], depth: int) -> Folded | Unresolved:
+    def _fold_operator(
+        self, file: PythonFile, expr: Expr, scopes: tuple[Scope, ...], depth: int
+    ) -> Folded | Unresolved:
         parts = [self.fold(file, item, scopes, depth - 1) for item in expr.items]
         values = [part.value for part in parts if isinstance(part, Folded) and not part.symbol]
         if len(values) != len(parts):
@@ -580,6 +645,12 @@ def _bindings(file: PythonFile, scope: Scope, name: str) -> list[Class | Functio
     return found
 
 
+def _scopes(value: ValueRef) -> tuple[Scope, ...]:
+    """Where the names of an assigned value are looked up before its module: in the class body that assigns it."""
+    body = value.owner.cls.body if value.owner is not None else None
+    return (body,) if body is not None and any(item is value.assign for item in body.assigns) else ()
+
+
 def _binds(item: Assign) -> bool:
     """Whether an assignment gives its target a value: an annotation alone does not."""
     return item.value is not None or item.annotation is None
@@ -596,7 +667,9 @@ def _surely_bound(scope: Scope, name: str) -> bool | None:
     last = found[-1]
     if len(found) > 1 or name in scope.deleted or isinstance(last, Import) or not last.sure:
         return None
-    none = isinstance(last, Assign) and (last.value is None or (last.value.kind == "const" and last.value.value is None))
+    none = isinstance(last, Assign) and (
+        last.value is None or (last.value.kind == "const" and last.value.value is None)
+    )
     return None if none else True
 
 
@@ -610,8 +683,12 @@ def _argument(call: Expr, name: str) -> int | None:
 
 def _writes_globals(body: Scope, name: str) -> bool:
     """Whether a module may bind ``name`` by other means than a statement of its own."""
-    dynamic = ("globals", "vars", "exec", "setattr", "locals")
-    return any(name in scope.deleted or any(call.callee in dynamic for call in scope.calls) for scope in body.walk())
+    if any(call.callee in ("vars", "setattr", "locals") for call in body.calls):
+        return True
+    return any(
+        name in scope.deleted or any(call.callee in ("globals", "exec") for call in scope.calls)
+        for scope in body.walk()
+    )
 
 
 def _without_overloads(functions: list[Function]) -> list[Function]:

@@ -15,7 +15,7 @@ import msgspec
 
 from opschema_cli.source.text import Source, Span
 
-FACTS_VERSION = 2
+FACTS_VERSION = 3
 """Part of every cache key; raise it when the facts or their collection change."""
 
 Constant: TypeAlias = "None | bool | int | float | str"
@@ -220,7 +220,7 @@ class Scope(msgspec.Struct, array_like=True):
         return found
 
 
-class Guard(msgspec.Struct, array_like=True):
+class Guard(msgspec.Struct, array_like=True, frozen=True):
     """A stretch of a function that runs only if the class in ``variable`` has (``present``) or lacks an attribute,
     in its own body (``own``) or in that of any class it inherits from.
     """

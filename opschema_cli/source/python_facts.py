@@ -7,9 +7,11 @@ it anyway, notes where each node begins and ends. A test holds the places equal 
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import re
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from types import TracebackType
 from typing import Any
@@ -34,64 +36,107 @@ from opschema_cli.source.python import (
     Use,
 )
 from opschema_cli.source.python_guards import find_guards
-from opschema_cli.source.text import Span
+from opschema_cli.source.text import Source, Span
 
 MAX_EXPR_DEPTH = 12
 """Deeper parts of an expression are ``other``."""
 
 MAX_BRACKETS = 200
-"""Deepest bracket nesting that is parsed: the parser's own stack is not guarded."""
+"""Deepest bracket nesting that is parsed; CPython's own tokenizer refuses more."""
+
+MAX_CHARACTERS = 2_000_000
+"""Longest text that is parsed: the tree takes about 300 times its space."""
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w{0,63}\Z")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def collect(text: str) -> ModuleFacts:
-    """The facts of a module's text; a syntax error is a fact, never an exception."""
+    """The facts of a module's text; a syntax error is a fact, never an exception.
+
+    Some texts kill libcst's parser or keep it busy for hours; :mod:`opschema_cli.source.python_workers` survives that.
+    """
+    if len(text) > MAX_CHARACTERS:
+        return _failed(f"it has {len(text):,} characters; opschema parses up to {MAX_CHARACTERS:,}", 0)
     too_deep = _too_deep(text)
     if too_deep is not None:
-        return ModuleFacts(Scope(), None, f"it nests deeper than {MAX_BRACKETS} brackets", too_deep)
+        return _failed(f"it nests deeper than {MAX_BRACKETS} brackets", too_deep)
     try:
         module = cst.parse_module(text)
-    except cst.ParserSyntaxError as error:
-        return ModuleFacts(Scope(), None, _reason(error), _offset(text, error))
-    except (ValueError, RecursionError, MemoryError) as error:
-        return ModuleFacts(Scope(), None, str(error) or type(error).__name__, 0)
+    except (cst.ParserSyntaxError, SyntaxError, ValueError) as error:
+        return _syntax_error(text, error)
+    except (RecursionError, MemoryError):
+        return _failed("it nests too deeply", 0)
     try:
-        spans = _positions(module)
-        return _Collector(spans).module(module)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of invalid escapes, when literals are evaluated
+            return _Collector(_positions(module)).module(module)
     except RecursionError:
-        return ModuleFacts(Scope(), None, "it nests too deeply", 0)
+        return _failed("it nests too deeply", 0)
 
 
-def _reason(error: cst.ParserSyntaxError) -> str:
-    message = error.message
-    return message.removeprefix("Syntax Error @ ").splitlines()[0] if message else "it does not parse"
+def _failed(reason: str, offset: int) -> ModuleFacts:
+    return ModuleFacts(Scope(), None, reason, offset)
 
 
-def _offset(text: str, error: cst.ParserSyntaxError) -> int:
-    lines = text.splitlines(keepends=True)
-    line = max(1, min(error.raw_line, len(lines) or 1))
-    return min(sum(map(len, lines[: line - 1])) + max(0, error.raw_column), len(text))
+def _syntax_error(text: str, error: Exception) -> ModuleFacts:
+    """What CPython says of the text, since libcst's own message and place are vague; libcst's where CPython takes it."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(text)
+    except SyntaxError as found:
+        return _failed(found.msg, _offset(text, found.lineno or 1, (found.offset or 1) - 1))
+    except (ValueError, RecursionError, MemoryError):
+        pass
+    if isinstance(error, cst.ParserSyntaxError):
+        return _failed("it does not parse", _offset(text, error.raw_line, error.raw_column))
+    return _failed(str(error).partition("\n")[0] or "it does not parse", 0)
+
+
+def _offset(text: str, line: int, column: int) -> int:
+    source = Source("", text)
+    start, end = source.line_span(max(1, min(line, source.line_count)))
+    return max(start, min(start + column, end))
+
+
+_BRACKET = re.compile(r"[(\[{)\]}]")
+_BRACKET_OR_QUOTE = re.compile(r"#[^\r\n]*|\"{3}|'{3}|[\"'(\[{)\]}]")
+_STRING_REST = {
+    '"': re.compile(r'[^"\\\n]*(?:\\.[^"\\\n]*)*"?', re.DOTALL),
+    "'": re.compile(r"[^'\\\n]*(?:\\.[^'\\\n]*)*'?", re.DOTALL),
+    '"""': re.compile(r'[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*(?:""")?', re.DOTALL),
+    "'''": re.compile(r"[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*(?:''')?", re.DOTALL),
+}
 
 
 def _too_deep(text: str) -> int | None:
-    """Where brackets nest past :data:`MAX_BRACKETS`, strings and comments not told apart; None if nowhere."""
-    if text.count("(") + text.count("[") + text.count("{") <= MAX_BRACKETS:
-        return _operator_chain(text)
+    """Where brackets nest past :data:`MAX_BRACKETS`; None if nowhere."""
+    if sum(map(text.count, "([{")) <= MAX_BRACKETS:
+        return None
+    quick = _deepest((match.group(), match.start()) for match in _BRACKET.finditer(text))
+    return None if quick is None else _deepest(_brackets(text))
+
+
+def _deepest(brackets: Iterable[tuple[str, int]]) -> int | None:
     depth = 0
-    for match in re.finditer(r"[(\[{)\]}]", text):
-        depth = depth + 1 if match.group() in "([{" else max(0, depth - 1)
+    for bracket, offset in brackets:
+        depth = depth + 1 if bracket in "([{" else max(0, depth - 1)
         if depth > MAX_BRACKETS:
-            return match.start()
-    return _operator_chain(text)
+            return offset
+    return None
 
 
-_CHAIN = re.compile(r"(?:[-~+]|\bnot\b|\blambda\b|\bif\b)(?:[-~+\s]|not\b|lambda\b|:){400,}")
-
-
-def _operator_chain(text: str) -> int | None:
-    match = _CHAIN.search(text) if len(text) > 400 else None
-    return match.start() if match else None
+def _brackets(text: str) -> Iterator[tuple[str, int]]:
+    """The brackets outside strings and comments."""
+    at = 0
+    while (match := _BRACKET_OR_QUOTE.search(text, at)) is not None:
+        found, at = match.group(), match.end()
+        if found in _STRING_REST:
+            rest = _STRING_REST[found].match(text, at)
+            at = rest.end() if rest is not None else at
+        elif not found.startswith("#"):
+            yield found, match.start()
 
 
 class _PositionState(CodegenState):
@@ -142,7 +187,9 @@ class _Recorder:
     def __enter__(self) -> None:
         self.start = self.state.offset
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         spans = self.state.spans
         start = spans[id(self.start_node)][0] if self.start_node is not None else self.start
         end = spans[id(self.end_node)][1] if self.end_node is not None else self.state.offset
@@ -229,6 +276,7 @@ class _Collector:
         if node.returns is not None:
             self.visit(node.returns.annotation, scope)
         body = list(node.body.body)
+        inner = self.scope(body)
         scope.functions.append(
             Function(
                 node.name.value,
@@ -237,10 +285,10 @@ class _Collector:
                 params,
                 [self.expr(item.decorator) for item in node.decorators],
                 self.expr(node.returns.annotation) if node.returns is not None else None,
-                self.scope(body),
+                inner,
                 _is_stub(body),
                 not self.guard,
-                find_guards(body, self.span(node).end, self.span),
+                find_guards(body, self.span(node).end, self.span, (item.target for item in inner.assigns)),
             )
         )
 
@@ -620,7 +668,7 @@ def _string(node: cst.SimpleString) -> Constant:
         value = node.evaluated_value
     except (ValueError, SyntaxError):
         return _NOT_CONSTANT
-    return value if isinstance(value, str) else _NOT_CONSTANT
+    return value if isinstance(value, str) and not _SURROGATE.search(value) else _NOT_CONSTANT
 
 
 def _is_stub(body: Sequence[cst.CSTNode]) -> bool:

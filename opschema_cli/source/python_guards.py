@@ -6,7 +6,8 @@ Only the function's own statements are looked at, so what is found holds whateve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import libcst as cst
@@ -30,27 +31,26 @@ class _Fact:
         return replace(self, present=not self.present)
 
 
-def find_guards(body: Sequence[cst.CSTNode], end: int, span: SpanOf) -> list[Guard]:
-    """The guarded stretches of a function whose statements are ``body`` and which ends at ``end``."""
+def find_guards(body: Sequence[cst.CSTNode], end: int, span: SpanOf, written: Iterable[str]) -> list[Guard]:
+    """The guarded stretches of a function whose statements are ``body``, which ends at ``end`` and writes ``written``."""
     found: list[Guard] = []
     names: dict[str, _Fact] = {}
+    once = Counter(written)
     for statement in body:
         if isinstance(statement, cst.SimpleStatementLine):
-            _note_names(statement, names)
+            _note_names(statement, names, once)
         elif isinstance(statement, cst.If):
             found += _guards_of(statement, end, names, span)
     return found
 
 
-def _note_names(statement: cst.SimpleStatementLine, names: dict[str, _Fact]) -> None:
+def _note_names(statement: cst.SimpleStatementLine, names: dict[str, _Fact], written: Counter[str]) -> None:
+    """Keep what a name holds that is written nowhere else."""
     for part in statement.body:
-        if isinstance(part, cst.Assign):
-            for target in part.targets:
-                if isinstance(target.target, cst.Name):
-                    looked_up = _lookup(part.value)
-                    names.pop(target.target.value, None)
-                    if looked_up is not None:
-                        names[target.target.value] = looked_up
+        looked_up = _lookup(part.value) if isinstance(part, cst.Assign) and len(part.targets) == 1 else None
+        target = part.targets[0].target if isinstance(part, cst.Assign) else None
+        if looked_up is not None and isinstance(target, cst.Name) and written[target.value] == 1:
+            names[target.value] = looked_up
 
 
 def _guards_of(node: cst.If, end: int, names: dict[str, _Fact], span: SpanOf) -> Iterator[Guard]:

@@ -134,7 +134,7 @@ def decode(data: bytes, *, python: bool = False) -> tuple[str, str]:
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
-    """``text`` with all edits applied, last to first; identical edits count once.
+    """``text`` with all edits applied; identical edits count once.
 
     Raises:
         EditConflictError: two edits overlap, or two insertions share one place.
@@ -143,6 +143,8 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
     for before, after in zip(ordered, ordered[1:], strict=False):
         if after.span.start < before.span.end or after.span.start == before.span.start:
             raise EditConflictError(f"edits of {before.span} and {after.span} overlap")
-    for span, replacement in reversed(ordered):
-        text = text[: span.start] + replacement + text[span.end :]
-    return text
+    pieces, at = [], 0
+    for span, replacement in ordered:
+        pieces += text[at : span.start], replacement
+        at = span.end
+    return "".join([*pieces, text[at:]])

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from opschema_cli.source.yaml import TIMESTAMP, Data, Node, plain_value, scalar_value
+from opschema_cli.source.yaml_places import values
 
 Context: TypeAlias = Literal["block", "flow"]
 Scalar: TypeAlias = "bool | int | float | str | None"
@@ -148,9 +149,7 @@ def flow_entries(value: dict[Data, Data] | list[Data], models: Sequence[Node] = 
         yield f"{key_text(key, 'flow', models)}: {flow_text(child, _children(models, 'mapping', key))}"
 
 
-def block_lines(
-    value: dict[Data, Data] | list[Data], layout: Layout, models: Sequence[Node] = ()
-) -> Iterator[str]:
+def block_lines(value: dict[Data, Data] | list[Data], layout: Layout, models: Sequence[Node] = ()) -> Iterator[str]:
     """The lines of a block collection, without its base indentation.
 
     Raises:
@@ -202,7 +201,7 @@ def _children(models: Sequence[Node], kind: str, key: Data = None) -> list[Node]
     """The nodes below ``models`` that show how a child is written: those of the same key, else all."""
     like = [node for node in models if node.kind == kind]
     named = [pair[1] for node in like if isinstance(key, str) and (pair := node.pair(key))]
-    return named or [child for node in like for child in node.items[node.is_mapping :: 1 + node.is_mapping]]
+    return named or [child for node in like for child in values(node)]
 
 
 def _quote(models: Iterable[Node]) -> str:

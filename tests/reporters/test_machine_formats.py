@@ -110,9 +110,7 @@ is not known: use `implemented`
 
 
 def test_github_escapes_properties(make_report: Make) -> None:
-    odd = Diagnostic(
-        "100% done\nnext", Place("a,b:c%.py", Span(0, 1)), code="A1", name="n", severity=Severity.INFO
-    )
+    odd = Diagnostic("100% done\nnext", Place("a,b:c%.py", Span(0, 1)), code="A1", name="n", severity=Severity.INFO)
     assert load_writer("github")(make_report(odd, files={"a,b:c%.py": "x"})) == (
         "::notice file=a%2Cb%3Ac%25.py,line=1,col=1,endLine=1,endColumn=2,title=A1 n::100%25 done\\nnext\n"
     )

@@ -39,8 +39,7 @@ def test_result(make_report: Make, differs: Diagnostic, status: Diagnostic) -> N
         "ruleIndex": 1,
         "level": "error",
         "message": {
-            "text": "`eps` defaults to `1e-5` in the manifest and to `1e-6` in `__init__()`. "
-            "Give both the same default"
+            "text": "`eps` defaults to `1e-5` in the manifest and to `1e-6` in `__init__()`. Give both the same default"
         },
         "locations": [
             {
@@ -154,16 +153,12 @@ def test_fingerprints_survive_moved_lines(make_report: Make, differs: Diagnostic
     text = before.sources(path)
     assert text is not None
     moved = msgspec.structs.replace(differs, place=Place(path, Span(start + 4, end + 4)), fix=None)
-    after = replace(
-        before, diagnostics=[moved, moved], sources={path: Source(path, "\n" * 4 + text.text)}.get
-    )
+    after = replace(before, diagnostics=[moved, moved], sources={path: Source(path, "\n" * 4 + text.text)}.get)
     assert fingerprints(before) == fingerprints(after)
     assert len(set(fingerprints(before))) == 2
 
 
 def test_related_places_keep_their_numbers(make_report: Make, differs: Diagnostic) -> None:
-    twice = msgspec.structs.replace(
-        differs, related=(Related(differs.place, "a"), Related(differs.place, "b"))
-    )
+    twice = msgspec.structs.replace(differs, related=(Related(differs.place, "a"), Related(differs.place, "b")))
     related = run_of(make_report(twice))["results"][0]["relatedLocations"]
     assert [(place["id"], place["message"]["text"]) for place in related] == [(1, "a"), (2, "b")]

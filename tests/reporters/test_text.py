@@ -266,9 +266,7 @@ def test_a_message_that_does_not_fit_beside_its_underline_stands_below(make_repo
             "    1 │ def f(\n      │ ^^^^^… to line 3\n    2 │     x,\n",
             id="several lines",
         ),
-        pytest.param(
-            "def f():\n\n", "f():\n\n", "    1 │ def f():\n      │     ^^^^\n", id="a line end inside"
-        ),
+        pytest.param("def f():\n\n", "f():\n\n", "    1 │ def f():\n      │     ^^^^\n", id="a line end inside"),
     ],
 )
 def test_underlines(text: str, part: str, shown: str, make_report: Make) -> None:

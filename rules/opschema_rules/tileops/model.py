@@ -6,16 +6,18 @@ are the business of the structure rule alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from opschema_cli.lint.diagnostic import Place, Related, Severity
 from opschema_cli.project import Project
+from opschema_cli.schema.align import Slot
 from opschema_cli.source.program import ClassRef, FunctionRef, Missing, Program, Unresolved, ValueRef
 from opschema_cli.source.python import Param, PythonFile
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Data, Node, YamlFile, YamlSyntaxError, scalar_value
+from opschema_rules.tileops.definitions import Definitions
 from opschema_rules.tileops.spec import Spec
 
 SOURCE_PATH_KEYS = ("kernel", "op", "test", "bench")
@@ -153,6 +155,17 @@ class Manifest:
             found.setdefault(entry.name, []).append(entry)
         return found
 
+    @cached_property
+    def implementations(self) -> list[OpImplementation]:
+        """Every entry whose class is found, with that class."""
+        found = ((entry, entry.op_class) for entry in self.entries)
+        return [OpImplementation(entry, ref) for entry, ref in found if isinstance(ref, ClassRef)]
+
+    @cached_property
+    def definitions(self) -> Definitions:
+        """What the workspace's files define, by their text."""
+        return Definitions(self.project, self.base)
+
     def locate(self, path: str) -> str | None:
         """The workspace path of a path that an entry names: as written from the base, or below its ``src``."""
         for folder in (self.base, f"{self.base}/src" if self.base != "." else "src"):
@@ -180,6 +193,15 @@ class ManifestFile:
         return Place(self.file.path, Span(0, 0))
 
 
+def entries_node(file: YamlFile) -> Node | None:
+    """The mapping of op names to entries: the root, or in the first layout what stands below a top-level ``ops``."""
+    root = file.root
+    if root is None or not root.is_mapping:
+        return None
+    old = root.get("ops")
+    return old if old is not None and old.is_mapping and old.get("signature") is None else root
+
+
 @dataclass(eq=False)
 class OpEntry:
     """One operator's declaration. ``node`` is the entry's value, ``key`` its key."""
@@ -189,6 +211,7 @@ class OpEntry:
     name: str
     key: Node
     node: Node
+    _nodes: dict[Sequence[str | int], Node | None] = field(default_factory=dict, repr=False)
 
     @property
     def place(self) -> Place:
@@ -214,6 +237,11 @@ class OpEntry:
 
     def get(self, *path: str | int) -> Node | None:
         """The node at a path below the entry; aliases are followed."""
+        if path not in self._nodes:
+            self._nodes[path] = self._find(path)
+        return self._nodes[path]
+
+    def _find(self, path: Sequence[str | int]) -> Node | None:
         node: Node | None = self.node
         for step in path:
             node = self.file.document.follow(node).get(step) if node is not None else None
@@ -227,7 +255,10 @@ class OpEntry:
 
     def data_at(self, *path: str | int) -> Data:
         """Plain data at a path; None when absent or when aliases run wild."""
-        node = self.get(*path)
+        return self.data_of(self.get(*path))
+
+    def data_of(self, node: Node | None) -> Data:
+        """Plain data of a node; None when it is absent or when aliases run wild."""
         try:
             return self.file.document.data(node) if node is not None else None
         except YamlSyntaxError:
@@ -251,7 +282,7 @@ class OpEntry:
     @property
     def severity(self) -> Severity:
         """How much drift from the code counts: an entry that is spec-only may run ahead of it."""
-        return Severity.ERROR if self.implemented else Severity.WARNING
+        return Severity.WARNING if self.status == "spec-only" else Severity.ERROR
 
     @cached_property
     def inputs(self) -> list[Tensor]:
@@ -284,8 +315,38 @@ class OpEntry:
             value = self.file.document.follow(value)
             if key.kind == "scalar" and isinstance(scalar_value(key), str) and value.is_mapping:
                 default = value.get("default")
-                data = self.file.document.data(default) if default is not None else None
+                data = self.data_of(default)
                 found.append(ParamDecl(key.value, key, value, data, default is not None and data != "REQUIRED"))
+        return found
+
+    @cached_property
+    def input_slots(self) -> list[Slot] | None:
+        """The inputs as slots, merged ones included; None when their section is missing or malformed."""
+        return self._slots("inputs", lambda found: Slot("", "normal", found.get("optional") is not True))
+
+    @cached_property
+    def output_slots(self) -> list[Slot] | None:
+        """The outputs as slots, merged ones included; None when their section is missing or malformed."""
+        return self._slots("outputs", lambda found: Slot(""))
+
+    @cached_property
+    def param_slots(self) -> list[Slot] | None:
+        """The parameters as slots, none when the section is absent; None when it is malformed."""
+        if self.get("signature") is not None and self.data_at("signature", "params") is None:
+            return []
+        return self._slots("params", _param_slot)
+
+    def _slots(self, section: str, read: Callable[[Mapping[Data, Data]], Slot]) -> list[Slot] | None:
+        data, owner = self.data_at("signature", section), self.get("signature", section)
+        if not isinstance(data, dict) or owner is None:
+            return None
+        keys = {key.value: key.span for key, _ in owner.pairs() if key.kind == "scalar"}
+        found: list[Slot] = []
+        for name, attributes in data.items():
+            if not isinstance(name, str):
+                return None
+            slot = read(attributes if isinstance(attributes, dict) else {})
+            found.append(replace(slot, name=name, span=keys.get(name, owner.span)))
         return found
 
     @cached_property
@@ -308,7 +369,7 @@ class OpEntry:
         found: list[Row] = []
         for index, item in enumerate(items):
             item = self.file.document.follow(item)
-            data = self.file.document.data(item) if item.is_mapping else None
+            data = self.data_of(item) if item.is_mapping else None
             if isinstance(data, dict):
                 found.append(Row(index, item, {key: value for key, value in data.items() if isinstance(key, str)}))
         return found
@@ -340,9 +401,31 @@ class OpEntry:
         if self.op_file is None:
             return None
         found = self.manifest.program.resolve(self.op_file, self.name)
-        if isinstance(found, ClassRef | Missing | Unresolved):
+        if isinstance(found, Missing):
+            return _class_by_convention(self.op_file, self.name) or found
+        if isinstance(found, ClassRef | Unresolved):
             return found
         return Unresolved(f"`{self.name}` is not a class of {self.op_file.path}")
+
+
+def _param_slot(attributes: Mapping[Data, Data]) -> Slot:
+    required = attributes.get("default", "REQUIRED") == "REQUIRED"
+    return Slot("", "kwonly" if attributes.get("kw_only") is True else "normal", required)
+
+
+def _class_by_convention(file: PythonFile, key: str) -> ClassRef | None:
+    """The class that a key of the first layout (``softmax_fwd``) stands for: the file's only op class, or the only one
+    that the key spells, its direction aside. None when the key is a class name, or fits none or several.
+    """
+    if key != key.lower():
+        return None
+    ops = [cls for name, (cls, *more) in file.classes.items() if name.endswith("Op") and name[0] != "_" and not more]
+    stem = key.removesuffix("_fwd").removesuffix("_bwd")
+    spellings = [{key.replace("_", "")}, {stem.replace("_", "")}]
+    choices = [ops if len(ops) == 1 else []]
+    choices += [[cls for cls in ops if cls.name.lower().removesuffix("op") in words] for words in spellings]
+    choices += [[cls for cls in ops if cls.name.lower().endswith(f"{key.rpartition('_')[2]}op")] if stem != key else []]
+    return next((ClassRef(file, found[0]) for found in choices if len(found) == 1), None)
 
 
 @dataclass(eq=False)
@@ -375,7 +458,7 @@ class OpImplementation:
     def written_method(self, name: str) -> FunctionRef | None:
         """A method as some class body of the lineage writes it, even where a hook may replace it at run time."""
         for owner in self.program.lineage(self.ref):
-            found = self.program._own_member(owner, name)
+            found = self.program.own_member(owner, name)
             if found is not None:
                 return found if isinstance(found, FunctionRef) else None
         return None
@@ -399,7 +482,17 @@ class OpImplementation:
 
 
 SIGNATURE_KEEPING = frozenset(
-    {"no_grad", "inference_mode", "wraps", "abstractmethod", "override", "torch_compile", "disable", "final", "jit_ignore"}
+    {
+        "no_grad",
+        "inference_mode",
+        "wraps",
+        "abstractmethod",
+        "override",
+        "torch_compile",
+        "disable",
+        "final",
+        "jit_ignore",
+    }
 )
 """Last names of decorators that keep a method's signature."""
 

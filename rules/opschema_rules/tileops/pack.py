@@ -15,11 +15,20 @@ from opschema_cli.source.yaml import Node, YamlFile
 from opschema_cli.workspace import ReadError
 from opschema_rules.tileops import rules
 from opschema_rules.tileops.examples import example_files
-from opschema_rules.tileops.model import Manifest, ManifestFile, OpEntry, OpImplementation, Validator
+from opschema_rules.tileops.model import (
+    Manifest,
+    ManifestFile,
+    OpEntry,
+    OpImplementation,
+    Validator,
+    entries_node,
+)
 from opschema_rules.tileops.show import show
 from opschema_rules.tileops.spec import find_spec
 
-_MARKS = tuple(re.compile(rb"(?m)^\s*['\"]?" + word + rb"['\"]?\s*:") for word in (b"signature", b"roofline", b"workloads"))
+_MARKS = tuple(
+    re.compile(rb"(?m)^\s*['\"]?" + word + rb"['\"]?\s*:") for word in (b"signature", b"roofline", b"workloads")
+)
 
 
 class TileopsOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
@@ -101,14 +110,9 @@ def _load_manifest(
 
 
 def _entries(manifest: Manifest, file: YamlFile) -> Iterable[OpEntry]:
-    root = file.root
-    if root is not None and root.is_mapping:
-        old = root.get("ops")
-        # The first layout: one file with every entry below a top-level `ops:`.
-        if old is not None and old.is_mapping and old.get("signature") is None:
-            root = old
-        for key, value in root.pairs():
-            yield OpEntry(manifest, file, key.value, key, file.document.follow(value))
+    owner = entries_node(file)
+    for key, value in owner.pairs() if owner is not None else ():
+        yield OpEntry(manifest, file, key.value, key, file.document.follow(value))
 
 
 def _op_paths(file: YamlFile) -> list[str]:

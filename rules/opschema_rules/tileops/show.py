@@ -26,7 +26,9 @@ def show(project: Project, options: TileopsOptions, name: str) -> Shown | Sequen
     implementation = next(
         (item for item in loaded.subjects if isinstance(item, OpImplementation) and item.entry is entry), None
     )
-    return Shown(f"{name} ({entry.status or 'no status'})", _places(entry, implementation), list(_rows(entry, implementation)))
+    return Shown(
+        f"{name} ({entry.status or 'no status'})", _places(entry, implementation), list(_rows(entry, implementation))
+    )
 
 
 def _entries(loaded: Loaded) -> list[OpEntry]:
@@ -42,7 +44,12 @@ def _places(entry: OpEntry, implementation: OpImplementation | None) -> list[tup
     for method in ("__init__", "forward"):
         ref = implementation.program.member(implementation.ref, method)
         place = implementation.method(method)
-        found.append((method, _at(place.file, place.function.start) if place else f"unresolved: {getattr(ref, 'reason', 'absent')}"))
+        found.append(
+            (
+                method,
+                _at(place.file, place.function.start) if place else f"unresolved: {getattr(ref, 'reason', 'absent')}",
+            )
+        )
     return found
 
 
@@ -62,13 +69,19 @@ def _rows(entry: OpEntry, implementation: OpImplementation | None) -> Iterator[S
     for index, tensor in enumerate(entry.inputs):
         code = next((item for item in forward or [] if item.name == tensor.name), None)
         order = [item.name for item in forward or []]
-        note = "" if code is None or order.index(tensor.name) == index else f"argument {order.index(tensor.name) + 1} in the code"
+        note = (
+            ""
+            if code is None or order.index(tensor.name) == index
+            else f"argument {order.index(tensor.name) + 1} in the code"
+        )
         flags = "".join(f" {flag}" for flag in ("optional", "mutated") if tensor.flag(flag))
         declared = f"input {tensor.dtype or '?'} {tensor.shape or ''}{flags}".strip()
         yield ShowRow(tensor.name, declared, _code(code, file, "forward", forward), note)
         seen.add(tensor.name)
     for param in entry.params:
-        owner, params = ("forward", forward) if any(item.name == param.name for item in forward or []) else ("__init__", init)
+        owner, params = (
+            ("forward", forward) if any(item.name == param.name for item in forward or []) else ("__init__", init)
+        )
         code = next((item for item in params or [] if item.name == param.name), None)
         declared = f"param {param.type or '?'}" + (f" = {param.default!r}" if param.has_default else "")
         declared += " kw_only" if param.kw_only else ""

@@ -22,7 +22,7 @@ FEATURES: dict[str, str] = {
     "unknown-keys": r"(?<!flag )unknown (?:entry|signature) keys",
     "no-init-dims": r"`signature\.init_dims` is deprecated|(?<!flag )unknown signature keys",
     "no-opt-out": r"'parity_opt_out' is no longer|removed fields like parity_opt_out",
-    "status": r"\bspec-only\b",
+    "status": r"`status`\s*\|\s*yes|`status` is required|_REQUIRED_TOP = \{[^}]*\"status\"",
     "ref-api": r"\bref_api\b",
     "named-tensors": r"signature\.\{direction\} must be a dict|[Tt]ensor name (?:→|to) |[Oo]rdered dicts?\b",
     "roofline-modes": r"[Mm]ode exclusivity|modes are exclusive",
@@ -42,14 +42,21 @@ FEATURES: dict[str, str] = {
     "roofline-strings": r"must be a non-empty string|non-empty strings",
     "kernel-map": r"kernel_map is missing|Required when `status: implemented`",
     "bench-declared": r"bench_manifest_driven must be declared|Required `true` when `status: implemented`",
+    "bench-workloads": r"\bload_workloads\b",
     "kernel-map-argument": r"Slot S12|\bS12\b",
     "dispatch-call": r"Slot S13|\bS13\b",
     "infer-shapes": r"_infer_output_shapes",
+    "validate-dtypes": r"_validate_dtypes",
     "empty-inputs": r"inputs: ?\{\}|at least one input tensor or one param|or one param",
     "combos": r"dtype_combos",
     "optional-none": r"admits? None but|None is admitted|whether\W+`None` is admitted",
     "kw-only": r"kw_only",
+    "ctor-default": r"has manifest default|omits `default` MUST|default mismatch",
     "static-dims": r"static_dims",
+    "rule-helpers": r"calls unknown",
+    "no-ellipsis": r"[Nn]o ellipsis",
+    "no-shape-alias": r"No shape aliasing",
+    "roofline-names": r"Codegen knows how to bind the following names",
 }
 """Each gated demand and the words by which a tree states it."""
 
@@ -76,16 +83,11 @@ class Spec:
         return re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", self.text) is not None
 
 
-LATEST = Spec(frozenset(FEATURES))
-
-
 def find_spec(project: Project, base: str, folder: str, asked: Iterable[str]) -> Spec:
     """The specification of the tree at ``base`` whose manifest lies in ``folder``.
 
     ``asked`` are features that config demands; ``latest`` asks for all.
     """
-    if "latest" in asked:
-        return LATEST
     texts: list[str] = []
     paths: list[str] = []
     for path in _candidates(project, base, folder):
@@ -94,8 +96,8 @@ def find_spec(project: Project, base: str, folder: str, asked: Iterable[str]) ->
             paths.append(path)
             texts.append(source.text)
     text = "\n".join(texts)
-    known = {name for name, pattern in FEATURES.items() if re.search(pattern, text)}
-    return Spec(frozenset({*known, *asked}), tuple(paths), text)
+    found = FEATURES if "latest" in asked else [name for name, words in FEATURES.items() if re.search(words, text)]
+    return Spec(frozenset({*found, *asked}), tuple(paths), text)
 
 
 def _candidates(project: Project, base: str, folder: str) -> list[str]:

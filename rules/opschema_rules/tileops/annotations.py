@@ -1,0 +1,129 @@
+"""Whether a type admits ``None``: of an annotation in the code, with its aliases resolved, or of a manifest's type text."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable
+
+from opschema_cli.source.program import ClassRef, External, Program, ValueRef
+from opschema_cli.source.python import Expr, PythonFile
+
+MAX_TYPE_TEXT = 500
+"""Longer type texts are not read."""
+
+_TYPING = ("typing.", "typing_extensions.", "collections.abc.", "numbers.", "types.")
+_BUILTIN_TYPES = frozenset(
+    {
+        "int",
+        "float",
+        "bool",
+        "str",
+        "bytes",
+        "complex",
+        "list",
+        "tuple",
+        "dict",
+        "set",
+        "frozenset",
+        "type",
+        "slice",
+        "range",
+    }
+)
+_LIBRARY_TYPES = frozenset(
+    {"torch.dtype", "torch.Tensor", "torch.device", "torch.Size", "torch.Generator", "torch.nn.Module"}
+)
+_UNKNOWN_TYPING = frozenset(
+    {"Any", "Optional", "Union", "Unpack", "Self", "TypeVar", "ParamSpec", "Annotated", "Literal"}
+)
+
+Lookup = Callable[[str], "bool | None"]
+
+
+def annotation_admits_none(program: Program, file: PythonFile, annotation: Expr, depth: int = 8) -> bool | None:
+    """Whether an annotation admits ``None``; None where that cannot be known."""
+
+    def lookup(name: str) -> bool | None:
+        found = program.resolve(file, name)
+        if isinstance(found, ClassRef):
+            return False
+        if isinstance(found, External):
+            return _external(found.name)
+        if isinstance(found, ValueRef) and found.assign.sure and found.assign.value is not None and depth > 0:
+            return annotation_admits_none(program, found.file, found.assign.value, depth - 1)
+        return None
+
+    return _admits_none(annotation, lookup)
+
+
+def text_admits_none(text: str) -> bool | None:
+    """Whether a manifest's type expression admits ``None``; None where it is none, or says ``Any``."""
+    expr = _parsed(text)
+    return _admits_none(expr, _named) if expr is not None else None
+
+
+def _named(name: str) -> bool | None:
+    return None if name.rpartition(".")[2] in {"Any", "object", "Optional", "Union"} else False
+
+
+def _external(name: str) -> bool | None:
+    last = name.rpartition(".")[2]
+    if name.startswith(_TYPING):
+        return None if last in _UNKNOWN_TYPING else False
+    return False if name in _BUILTIN_TYPES or name in _LIBRARY_TYPES else None
+
+
+def _admits_none(expr: Expr, lookup: Lookup) -> bool | None:
+    if expr.kind == "const":
+        inner = _parsed(expr.value) if isinstance(expr.value, str) else None
+        return expr.value is None or (_admits_none(inner, lookup) if inner is not None else None)
+    if expr.kind == "name":
+        return lookup(expr.text)
+    if expr.kind == "binary" and expr.text == "|":
+        return _either(_admits_none(item, lookup) for item in expr.items)
+    if expr.kind == "subscript" and expr.items[0].kind == "name":
+        return _generic(expr.items[0].text, expr.items[1:], lookup)
+    return None
+
+
+def _generic(name: str, arguments: list[Expr], lookup: Lookup) -> bool | None:
+    last = name.rpartition(".")[2]
+    if last == "Optional":
+        return True
+    if last == "Union":
+        return _either(_admits_none(item, lookup) for item in arguments)
+    if last in ("Annotated", "ClassVar", "Final"):
+        return _admits_none(arguments[0], lookup) if arguments else None
+    if last == "Literal":
+        return any(item.kind == "const" and item.value is None for item in arguments)
+    return lookup(name)
+
+
+def _either(parts: Iterable[bool | None]) -> bool | None:
+    found = list(parts)
+    return True if True in found else None if None in found else False
+
+
+def _parsed(text: str) -> Expr | None:
+    if len(text) > MAX_TYPE_TEXT:
+        return None
+    try:
+        return _expr(ast.parse(text.strip(), mode="eval").body)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _expr(node: ast.expr) -> Expr:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float | bool | None):
+        return Expr("const", 0, 0, "", node.value)
+    if isinstance(node, ast.Name):
+        return Expr("name", 0, 0, node.id)
+    if isinstance(node, ast.Attribute):
+        owner = _expr(node.value)
+        return Expr("name", 0, 0, f"{owner.text}.{node.attr}") if owner.kind == "name" else Expr("other", 0, 0)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return Expr("binary", 0, 0, "|", None, [_expr(node.left), _expr(node.right)])
+    if isinstance(node, ast.Subscript):
+        inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        return Expr("subscript", 0, 0, "", None, [_expr(node.value), *map(_expr, inner)])
+    return Expr("other", 0, 0)

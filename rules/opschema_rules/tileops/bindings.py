@@ -1,0 +1,283 @@
+"""What a workload row gives to the names in its entry's rules, and what follows from it.
+
+A row passes ``{tensor}_shape`` for a tensor, a param by its name, and a dimension of a declared shape by its name;
+aggregate keys such as ``kv_shape`` bind nothing. What a row leaves open stays open.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Literal
+from weakref import WeakKeyDictionary
+
+from opschema_cli.schema.evaluate import Tensor, Value
+from opschema_cli.schema.expression import Expression, ExpressionSyntaxError, parse_expression
+from opschema_cli.schema.shapes import ShapeDeclaration, parse_shape
+from opschema_cli.schema.solve import Outcome, Solution, solve
+from opschema_cli.source.yaml import Data, Node
+from opschema_rules.tileops.model import OpEntry, ParamDecl, Row
+
+RESERVED_KEYS = frozenset({"dtypes", "label"})
+"""Row keys that are neither shapes nor params."""
+
+STATIC_DIM = re.compile(r"([A-Za-z_]\w*)\.shape\[(-?\d+|[A-Za-z_]\w*)\]", re.ASCII)
+"""The single-axis reference that a ``static_dims`` value is."""
+
+_DIMENSION = "\u00b7"
+"""Marks a dimension called like a tensor of its entry (``B`` in ``B: "[B, S, N]"``) in the expressions that are solved."""
+
+
+@dataclass(frozen=True, eq=False)
+class Equation:
+    """Something that holds on every call, as written at ``node``: a shape rule, a declared shape, a static dimension."""
+
+    kind: Literal["rule", "shape", "static-dim"]
+    expression: Expression
+    node: Node
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What a signature says about shapes: ``rules`` in order, ``shapes`` by tensor; ``symbols`` are their dimensions."""
+
+    rules: tuple[Equation, ...]
+    shapes: Mapping[str, Equation]
+    declarations: Mapping[str, ShapeDeclaration]
+    symbols: frozenset[str]
+
+
+@dataclass(frozen=True)
+class BoundRow:
+    """A row, the nodes of the values that it gives (``x.shape``, ``C``), and what follows from them."""
+
+    row: Row
+    sources: Mapping[str, Node]
+    solution: Solution
+    statement: Statement = field(repr=False)
+
+    def outcomes(self) -> Iterator[tuple[Equation, Outcome]]:
+        """Each equation with what becomes of it."""
+        for name, outcome in self.solution.shapes.items():
+            yield self.statement.shapes[name], outcome
+        yield from zip(self.statement.rules, self.solution.rules, strict=True)
+
+
+def parsed(text: str) -> Expression | None:
+    """The expression; None where it does not parse."""
+    try:
+        return parse_expression(text)
+    except ExpressionSyntaxError:
+        return None
+
+
+def written(text: str) -> str:
+    """A solved expression, or a name in one, as its author writes it."""
+    return text.replace(_DIMENSION, "")
+
+
+def is_dimension(stated: Statement, name: str) -> bool:
+    """Whether a tensor's name is that of a dimension too."""
+    return name + _DIMENSION in stated.symbols
+
+
+def tensor_names(entry: OpEntry) -> dict[str, None]:
+    """The names of the entry's inputs and outputs, in order."""
+    return dict.fromkeys(tensor.name for tensor in entry.tensors)
+
+
+def static_dims(entry: OpEntry) -> Iterator[tuple[Node, Node, str]]:
+    """Key, value and text of each static dimension that is a string."""
+    owner = entry.get("signature", "static_dims")
+    for key, value in owner.pairs() if owner is not None else ():
+        value = entry.file.document.follow(value)
+        text = entry.data_of(value) if value.kind == "scalar" else None
+        if key.kind == "scalar" and isinstance(text, str):
+            yield key, value, text
+
+
+def is_complete(entry: OpEntry) -> bool:
+    """Whether every name that the signature declares is known: no part of it is malformed or merged in."""
+    sections = (entry.get("signature", name) for name in ("inputs", "outputs", "params", "static_dims"))
+    for node in sections:
+        if node is not None and not _is_readable(entry, node):
+            return False
+    shapes = (tensor.shape for tensor in entry.tensors if tensor.attribute("shape") is not None)
+    if any(text is None or parse_shape(text).problems for text in shapes):
+        return False
+    return all(parsed(item.text) is not None for item in entry.shape_rules)
+
+
+def _is_readable(entry: OpEntry, section: Node) -> bool:
+    values = [entry.file.document.follow(value) for _, value in section.pairs()]
+    merged = any(key.value == "<<" for key, _ in section.pairs())
+    empty = section.kind == "scalar" and entry.data_of(section) is None
+    return empty or (section.is_mapping and not merged and not any(value.is_sequence for value in values))
+
+
+def bound_names(expression: Expression) -> Iterator[str]:
+    """Names that an equation in ``expression`` can give a value: a side of it, an entry of a tuple, or sums of them."""
+    for node in ast.walk(expression.tree):
+        if isinstance(node, ast.Compare):
+            for sign, left, right in zip(node.ops, [node.left, *node.comparators], node.comparators, strict=False):
+                if isinstance(sign, ast.Eq):
+                    yield from _solvable(left)
+                    yield from _solvable(right)
+
+
+def _solvable(node: ast.expr) -> Iterator[str]:
+    if isinstance(node, ast.Name):
+        yield node.id
+    elif isinstance(node, ast.Tuple | ast.List):
+        for element in node.elts:
+            yield from _solvable(element)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub | ast.Mult):
+        yield from _solvable(node.left)
+        yield from _solvable(node.right)
+    elif isinstance(node, ast.UnaryOp):
+        yield from _solvable(node.operand)
+    elif isinstance(node, ast.IfExp):
+        yield from _solvable(node.body)
+        yield from _solvable(node.orelse)
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("tuple", "list"):
+        for argument in node.args:
+            yield from _solvable(argument)
+
+
+_STATEMENTS: WeakKeyDictionary[OpEntry, Statement] = WeakKeyDictionary()
+_ROWS: WeakKeyDictionary[OpEntry, tuple[BoundRow, ...]] = WeakKeyDictionary()
+
+
+def statement(entry: OpEntry) -> Statement:
+    """What the entry says about shapes, read once for all its rules."""
+    found = _STATEMENTS.get(entry)
+    if found is None:
+        found = _STATEMENTS[entry] = _statement(entry)
+    return found
+
+
+def _statement(entry: OpEntry) -> Statement:
+    declared = dict(_declared_shapes(entry))
+    rules = (*_static_equations(entry), *_rules(entry))
+    equations = [*(equation for equation, _ in declared.values()), *rules]
+    names = {use.name for equation in equations for use in equation.expression.names()}
+    own = {*tensor_names(entry), *(param.name for param in entry.params)}
+    return Statement(
+        rules,
+        {name: equation for name, (equation, _) in declared.items()},
+        {name: declaration for name, (_, declaration) in declared.items()},
+        frozenset(names - own),
+    )
+
+
+def _declared_shapes(entry: OpEntry) -> Iterator[tuple[str, tuple[Equation, ShapeDeclaration]]]:
+    names = frozenset(tensor_names(entry))
+    for tensor in entry.tensors:
+        text, node = tensor.shape, tensor.attribute("shape")
+        if text is not None and node is not None:
+            declaration = _apart(text, names)
+            rule = declaration.as_rule(tensor.name)
+            if rule is not None:
+                yield tensor.name, (Equation("shape", rule, entry.file.document.follow(node), tensor.name), declaration)
+
+
+@lru_cache(maxsize=2048)
+def _apart(text: str, tensors: frozenset[str]) -> ShapeDeclaration:
+    """A declared shape; a dimension in it called like a tensor is marked, for the two have nothing in common."""
+    declaration = parse_shape(text)
+    clashes = [symbol.span.end for symbol in declaration.symbols if symbol.name in tensors]
+    for end in reversed(clashes):
+        text = text[:end] + _DIMENSION + text[end:]
+    return parse_shape(text) if clashes else declaration
+
+
+def _static_equations(entry: OpEntry) -> Iterator[Equation]:
+    for key, node, text in static_dims(entry):
+        rule = parsed(f"{key.value} == {text}") if STATIC_DIM.fullmatch(text) and key.value.isidentifier() else None
+        if rule is not None:
+            yield Equation("static-dim", rule, node, key.value)
+
+
+def _rules(entry: OpEntry) -> Iterator[Equation]:
+    for item in entry.shape_rules:
+        rule = parsed(item.text)
+        if rule is not None:
+            yield Equation("rule", rule, item.node)
+
+
+def bound_rows(entry: OpEntry) -> tuple[BoundRow, ...]:
+    """Every workload row that is a mapping, bound and solved."""
+    found = _ROWS.get(entry)
+    if found is None:
+        found = _ROWS[entry] = tuple(_bind(entry, row) for row in entry.rows)
+    return found
+
+
+def _bind(entry: OpEntry, row: Row) -> BoundRow:
+    stated = statement(entry)
+    known: dict[str, Value] = {}
+    sources: dict[str, Node] = {}
+    for name, value, node in _values(entry, row, stated.symbols):
+        known[name] = value
+        if node is not None:
+            sources[f"{name}.shape" if isinstance(value, Tensor) else name] = node
+    rules = [equation.expression for equation in stated.rules]
+    params = [param.name for param in entry.params]
+    return BoundRow(row, sources, solve(rules, known, shapes=stated.declarations, unknown=params), stated)
+
+
+def _values(entry: OpEntry, row: Row, symbols: frozenset[str]) -> Iterator[tuple[str, Value, Node | None]]:
+    """Names, their values, and the nodes of the row that give them."""
+    tensors = tensor_names(entry)
+    params = {param.name: param for param in entry.params if param.name not in tensors}
+    omittable = {tensor.name for tensor in entry.inputs if tensor.optional and entry.manifest.spec.knows("optional")}
+    for name in tensors:
+        key = f"{name}_shape"
+        shape = _sizes(row.data.get(key)) if key not in params else None
+        if key not in row.data and name in omittable:
+            yield name, None, None
+        else:
+            yield name, Tensor(shape, name), row.value(key) if shape is not None else None
+    for name, param in params.items():
+        given = name in row.data
+        if given or param.has_default:
+            for value in _param_values(param, row.data[name] if given else param.default):
+                yield name, value, row.value(name) if given else None
+    for name, data in row.data.items():
+        if name in symbols and name not in RESERVED_KEYS and type(data) is int:
+            yield name, data, row.value(name)
+
+
+def _sizes(data: Data) -> tuple[int, ...] | None:
+    """A shape as a row writes it; None for anything else."""
+    if not isinstance(data, list):
+        return None
+    sizes = tuple(item for item in data if type(item) is int and item >= 0)
+    return sizes if len(sizes) == len(data) else None
+
+
+def _param_values(param: ParamDecl, data: Data) -> Iterator[Value]:
+    """The value that a call passes for ``data``; nothing where the declared type leaves that open."""
+    kinds = _words(param.type or "")
+    if data is None:
+        if kinds & {"None", "Optional"}:
+            yield None
+    elif isinstance(data, bool | int | float):
+        if kinds & {"bool", "int", "float", "Number", "Scalar"}:
+            yield data
+    elif isinstance(data, str):
+        if kinds & {"str", "Literal"}:
+            yield data
+    elif isinstance(data, list):
+        items = [item for item in data if isinstance(item, bool | int | float)]
+        if len(items) == len(data) and kinds & {"list", "tuple"}:
+            yield items if "list" in kinds else tuple(items)
+
+
+@lru_cache(maxsize=1024)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", text))

@@ -1,0 +1,246 @@
+"""The bodies of a package's Python code, each with what encloses it, and what a name means inside one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from opschema_cli.lint.diagnostic import Place
+from opschema_cli.source.program import ClassRef, External, FunctionRef, Program, Resolution
+from opschema_cli.source.python import Class, Expr, Function, Param, PythonFile, Scope
+from opschema_cli.source.text import Span
+
+MAX_HOPS = 4
+"""Longest chain of helpers that is followed."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Body:
+    """The body of a module, of a class (``cls``) or of a function (``function``), and the one around it."""
+
+    file: PythonFile
+    scope: Scope
+    function: Function | None = None
+    cls: Class | None = None
+    parent: Body | None = None
+
+    def outward(self) -> Iterator[Body]:
+        """The body and all around it."""
+        yield self
+        if self.parent is not None:
+            yield from self.parent.outward()
+
+    @cached_property
+    def scopes(self) -> tuple[Scope, ...]:
+        """The scopes in which a function looks a name up before the module's; a class's is none of them."""
+        return tuple(body.scope for body in self.outward() if body.function is not None)
+
+    @cached_property
+    def method(self) -> Body | None:
+        """The method that this is, or that is written around it."""
+        return next(
+            (body for body in self.outward() if body.function and body.parent is not None and body.parent.cls), None
+        )
+
+    @cached_property
+    def owner(self) -> ClassRef | None:
+        """The class whose body or method this is, or is written in."""
+        found = next((body.cls for body in self.outward() if body.cls is not None), None)
+        return ClassRef(self.file, found) if found is not None else None
+
+    @cached_property
+    def this(self) -> str:
+        """The method's name for its instance or class; empty outside methods."""
+        function = self.method.function if self.method is not None else None
+        if function is None or not function.params or "staticmethod" in function.decorator_names:
+            return ""
+        return function.params[0].name
+
+    @property
+    def params(self) -> list[Param]:
+        """A function's parameters."""
+        return self.function.params if self.function is not None else []
+
+    def at(self, target: Expr | Span) -> Place:
+        """A place in the body's file."""
+        return Place(self.file.path, target.span if isinstance(target, Expr) else target)
+
+    def binds(self, name: str) -> bool:
+        """Whether the body itself gives ``name`` a meaning."""
+        names = {item.name for item in self.params} | {item.name for item in self.scope.functions}
+        names |= {item.name for item in self.scope.imports}
+        return name in names or any(item.target == name for item in self.scope.assigns)
+
+    def binder(self, name: str) -> Body | None:
+        """The innermost function body that gives ``name`` its meaning; None when it is the module's."""
+        return next((body for body in self.outward() if body.function is not None and body.binds(name)), None)
+
+    def values(self, name: str) -> list[Expr] | None:
+        """What the body assigns to ``name``; None when a parameter or a write says nothing of the value."""
+        if any(item.name == name for item in self.params) or name in self.scope.deleted:
+            return None
+        found = [item.value for item in self.scope.assigns if item.target == name]
+        known = [value for value in found if value is not None]
+        return known if len(known) == len(found) else None
+
+    def attribute_of(self, target: str) -> str:
+        """The attribute of the class or its instance that an assignment to ``target`` writes; empty for other targets."""
+        holder, _, name = target.rpartition(".")
+        if self.function is None:
+            return name if self.cls is not None and not holder else ""
+        return name if holder and holder == self.this else ""
+
+
+class Bodies:
+    """All bodies of a program's package, found through the words in them."""
+
+    def __init__(self, program: Program, paths: Iterable[str]) -> None:
+        self.program = program
+        self.paths = list(paths)
+        self._bodies: dict[str, list[Body]] = {}
+        self._called: dict[str, dict[str, list[tuple[Body, Expr]]]] = {}
+        self._families: dict[ClassRef, frozenset[ClassRef]] = {}
+
+    @cached_property
+    def files(self) -> list[PythonFile]:
+        """The package's files that parse."""
+        return [file for file in map(self.program.load, self.paths) if file is not None]
+
+    def of(self, file: PythonFile) -> list[Body]:
+        """Every body of a file, outermost first."""
+        if file.path not in self._bodies:
+            self._bodies[file.path] = list(_bodies(Body(file, file.body)))
+        return self._bodies[file.path]
+
+    def module(self, file: PythonFile) -> Body:
+        """The body of a file's module."""
+        return self.of(file)[0]
+
+    def within(self, body: Body) -> list[Body]:
+        """The bodies written directly in a body."""
+        return [item for item in self.of(body.file) if item.parent is body]
+
+    def functions_within(self, body: Body, name: str) -> list[Body]:
+        """The functions of one name that are written directly in a body."""
+        return [item for item in self.within(body) if item.function is not None and item.function.name == name]
+
+    def holding(self, *words: str) -> Iterator[Body]:
+        """Every body of the files whose text holds one of the words."""
+        for file in self.files:
+            if any(word in file.source.text for word in words):
+                yield from self.of(file)
+
+    def function(self, ref: FunctionRef) -> Body | None:
+        """The body of a function."""
+        return next((body for body in self.of(ref.file) if body.function is ref.function), None)
+
+    # Names
+
+    def resolve(self, body: Body, dotted: str) -> Resolution:
+        """What a dotted name means inside a body."""
+        return self.program.resolve(body.file, dotted, body.scopes)
+
+    def external(self, body: Body, dotted: str) -> str:
+        """The full name of what lies outside the workspace; empty for anything else."""
+        found = self.resolve(body, dotted) if dotted else None
+        return found.name if isinstance(found, External) else ""
+
+    def called(self, body: Body, callee: str) -> Body | None:
+        """The body of the function or method of the package that ``callee`` names; None when not known."""
+        first, _, rest = callee.partition(".")
+        if rest and "." not in rest and first == body.this and body.owner is not None:
+            member = self.program.member(body.owner, rest)
+            return self.function(member) if isinstance(member, FunctionRef) else None
+        found = self.resolve(body, callee) if callee else None
+        return self.function(found) if isinstance(found, FunctionRef) else None
+
+    def calls_of(self, target: Body) -> Iterator[tuple[Body, Expr]]:
+        """Every call that names the function ``target``, and the body it stands in."""
+        name = target.function.name if target.function is not None else ""
+        for file in self.files if name else ():
+            if name in file.source.text:
+                for body, call in self._calls(file).get(name, ()):
+                    if self.called(body, call.callee) is target:
+                        yield body, call
+
+    def _calls(self, file: PythonFile) -> dict[str, list[tuple[Body, Expr]]]:
+        """A file's calls by the last word of what they call."""
+        if file.path not in self._called:
+            found: dict[str, list[tuple[Body, Expr]]] = {}
+            for body in self.of(file):
+                for call in body.scope.calls:
+                    found.setdefault(call.callee.rpartition(".")[2], []).append((body, call))
+            self._called[file.path] = found
+        return self._called[file.path]
+
+    # Classes
+
+    @cached_property
+    def classes(self) -> list[ClassRef]:
+        """Every top-level class."""
+        return [ClassRef(file, cls) for file in self.files for cls in file.body.classes]
+
+    def family(self, ref: ClassRef) -> frozenset[ClassRef]:
+        """A class, its ancestors and its descendants: whose methods an instance may run."""
+        if ref not in self._families:
+            below = [item for item in self.classes if ref in self.program.lineage(item)]
+            self._families[ref] = frozenset([ref, *self.program.lineage(ref), *below])
+        return self._families[ref]
+
+    def classes_named(self, body: Body, name: str, at: int, hops: int = MAX_HOPS) -> Iterator[ClassRef]:
+        """The classes that ``name`` may stand for in a body: itself, what a loop runs over, what callers pass."""
+        binder = body.binder(name)
+        if binder is None:
+            yield from self.program._classes_named(body.file, name, at)
+        elif any(item.name == name for item in binder.params):
+            if binder is binder.method and name == binder.this and binder.owner is not None:
+                yield binder.owner
+            elif hops > 0:
+                yield from self._passed(binder, name, hops - 1)
+        elif hops > 0:
+            for loop in binder.scope.loops:
+                elements = self.program._elements(body.file, loop.iterable) if name in loop.targets else []
+                for item in (part for element in elements for part in element.walk() if part.kind == "name"):
+                    yield from self.classes_named(binder, item.text, at, hops - 1)
+
+    def _passed(self, target: Body, name: str, hops: int) -> Iterator[ClassRef]:
+        """The classes that the callers of a function pass as its parameter ``name``, and those it decorates."""
+        for body, call in self.calls_of(target):
+            value = argument_for(call, target.params, name)
+            if value is not None and value.kind == "name":
+                yield from self.classes_named(body, value.text, call.start, hops)
+        if target.params[0].name == name:
+            for ref in self.classes:
+                named = (self.program.resolve(ref.file, item.text) for item in ref.cls.decorators if item.text)
+                if any(isinstance(item, FunctionRef) and item.function is target.function for item in named):
+                    yield ref
+
+
+def _bodies(body: Body) -> Iterator[Body]:
+    yield body
+    for function in body.scope.functions:
+        yield from _bodies(Body(body.file, function.body, function, None, body))
+    for cls in body.scope.classes:
+        yield from _bodies(Body(body.file, cls.body, None, cls, body))
+
+
+def param_for(call: Expr, index: int, params: list[Param]) -> Param | None:
+    """The parameter that takes the argument ``call.items[index]``; None when unpacking hides it."""
+    keyword, before = call.keywords[index - 1], call.keywords[: index - 1]
+    if keyword in ("*", "**") or "*" in before:
+        return None
+    if keyword:
+        return next((item for item in params if item.name == keyword and item.kind in ("normal", "kwonly")), None)
+    plain = [item for item in params if item.kind in ("posonly", "normal")]
+    place = sum(not word for word in before)
+    return plain[place] if place < len(plain) else None
+
+
+def argument_for(call: Expr, params: list[Param], name: str) -> Expr | None:
+    """The argument that a call passes as the parameter ``name``; None when it passes none or hides it."""
+    for index in range(1, len(call.items)):
+        param = param_for(call, index, params)
+        if param is not None and param.name == name:
+            return call.items[index]
+    return None

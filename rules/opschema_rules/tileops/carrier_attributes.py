@@ -1,0 +1,296 @@
+"""Carriers in op classes: 0-dim tensors that are made only to be handed to custom ops that never use their values.
+
+Each such tensor is followed from where it is made to every place it reaches. Where one of them is anything
+else, or is not known, there is no carrier.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from opschema_cli.lint.diagnostic import Place
+from opschema_cli.source.program import ClassRef
+from opschema_cli.source.python import Assign, Expr, Param
+from opschema_cli.source.text import Span
+from opschema_rules.tileops.bodies import MAX_HOPS, Bodies, Body, param_for
+from opschema_rules.tileops.custom_ops import CustomOp
+from opschema_rules.tileops.op_calls import OpCalls
+
+
+@dataclass(frozen=True, eq=False)
+class Handing:
+    """A call that hands a carrier to custom ops: the argument, and of each op the parameter that takes it.
+
+    ``held`` is the class and the attribute that the carrier came from, None when it was made on the spot.
+    """
+
+    body: Body
+    call: Expr
+    argument: Expr
+    takers: tuple[tuple[CustomOp, Param], ...]
+    held: tuple[ClassRef, str] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class CarrierAttribute:
+    """A carrier of an op class: an attribute or property ``name``, empty when the tensor is made for each call.
+
+    ``writes`` are the places that make it: an assignment's target, a property's name or the expression.
+    """
+
+    owner: ClassRef
+    name: str
+    writes: tuple[Place, ...]
+    handings: tuple[Handing, ...]
+
+
+_CREATION = re.compile(r"\(\s*(?:size\s*=\s*)?(?:\(\s*\)|\[\s*\])|tensor\(|Size\(")
+_SIZED = frozenset({"empty", "zeros", "ones", "full", "rand", "randn"})
+_VALUED = frozenset({"tensor", "scalar_tensor"})
+_NEW = frozenset({"new_empty", "new_zeros", "new_ones", "new_full"})
+_KEPT = frozenset({"to", "cuda", "cpu", "contiguous", "detach", "clone", "half", "float", "bfloat16"})
+
+Reached = list[Handing]
+
+
+def _may_create(text: str) -> bool:
+    """Whether a file's text may make a 0-dim tensor; the words are there to be fast."""
+    words = ("empty(", "zeros(", "ones(", "full(", "rand(", "randn(", "tensor(")
+    return any(word in text for word in words) and _CREATION.search(text) is not None
+
+
+class Tracker:
+    """Follows 0-dim tensors. ``elsewhere`` tells whether the library uses an attribute outside the package of ops."""
+
+    def __init__(self, bodies: Bodies, calls: OpCalls, elsewhere: Callable[[str], bool]) -> None:
+        self.bodies = bodies
+        self.calls = calls
+        self.elsewhere = elsewhere
+        self.known: dict[tuple[ClassRef, str], CarrierAttribute | None] = {}
+        self.open: set[tuple[ClassRef, str]] = set()
+
+    def attributes(self) -> list[CarrierAttribute]:
+        """Every carrier of the package, by place."""
+        loose = [
+            item
+            for file in self.bodies.files
+            if _may_create(file.source.text)
+            for body in self.bodies.of(file)
+            for call in body.scope.calls
+            for item in self._followed_call(body, call)
+        ]
+        kept = [item for item in self.known.values() if item is not None]
+        return sorted([*kept, *loose], key=lambda item: _order(item.writes[0]))
+
+    def _followed_call(self, body: Body, call: Expr) -> Iterator[CarrierAttribute]:
+        """Follow what a call makes; yields the carrier that it is when nothing keeps it."""
+        if self._creates(body, call):
+            reached = self._reached(body, call.span, body.owner, MAX_HOPS) or []
+            direct = tuple(item for item in reached if item.held is None)
+            owner = direct[0].body.owner if direct else None
+            if owner is not None:
+                yield CarrierAttribute(owner, "", (body.at(call),), direct)
+
+    # Making
+
+    def _creates(self, body: Body, call: Expr) -> bool:
+        """Whether a call makes a 0-dim tensor that takes no part in autograd."""
+        callee, grad = call.items[0], call.keyword("requires_grad")
+        if grad is not None and grad.value is not False:
+            return False
+        if callee.kind == "attribute" and callee.text in _KEPT:
+            return callee.items[0].kind == "call" and self._creates(body, callee.items[0])
+        last = call.callee.rpartition(".")[2]
+        if last in _NEW:
+            return "." in call.callee and _is_empty_size(call)
+        if last not in _SIZED and last not in _VALUED:
+            return False
+        right = _is_empty_size(call) if last in _SIZED else _is_number(call)
+        return right and self.bodies.external(body, call.callee) == f"torch.{last}"
+
+    def _makes(self, body: Body, expr: Expr, hops: int) -> bool:
+        """Whether an expression is None or such a tensor, made here or by a helper, or kept on the instance."""
+        if expr.kind == "const":
+            return expr.value is None
+        if hops <= 0:
+            return False
+        if expr.kind == "name":
+            holder, _, name = expr.text.rpartition(".")
+            if holder:
+                return holder == body.this and self._carries(body.owner, name)
+            values = body.values(name)
+            return bool(values) and all(self._makes(body, value, hops - 1) for value in values or ())
+        if expr.kind != "call":
+            return False
+        return self._creates(body, expr) or self._helps(self.bodies.called(body, expr.callee), hops - 1)
+
+    def _helps(self, helper: Body | None, hops: int) -> bool:
+        """Whether a function returns nothing but such tensors."""
+        returns = helper.scope.returns if helper is not None else []
+        return helper is not None and bool(returns) and all(self._makes(helper, item, hops) for item in returns)
+
+    def _carries(self, owner: ClassRef | None, name: str) -> bool:
+        """Whether an attribute is a carrier, or is just being looked into."""
+        key = (self._writer(owner, name), name) if owner is not None else None
+        return key is not None and (key in self.open or self._attribute(*key) is not None)
+
+    # Reaching
+
+    def _reached(self, body: Body, span: Span, owner: ClassRef | None, hops: int) -> Reached | None:
+        """The calls that the value written at ``span`` is handed to; None when it may go anywhere else."""
+        if hops <= 0:
+            return None
+        parts: list[Reached | None] = []
+        for call in body.scope.calls:
+            at = (index for index, item in enumerate(call.items) if item.span == span)
+            parts += (self._handed(body, call, index, owner) for index in at)
+        for assign in body.scope.assigns:
+            if assign.value is not None and assign.value.span == span:
+                parts.append(self._stored(body, assign, hops - 1))
+        if any(value.span == span for value in body.scope.returns):
+            parts.append(self._returned(body, hops - 1))
+        parts += ([] for condition in body.scope.conditions if _is_none_test(condition.expr, span))
+        return _all(parts) if parts else None
+
+    def _handed(self, body: Body, call: Expr, index: int, owner: ClassRef | None) -> Reached | None:
+        ops = self.calls.called(body, call.items[0], owner) if index and owner is not None else ()
+        takers = [(op, param_for(call, index, op.body.params)) for op in ops]
+        known = tuple((op, param) for op, param in takers if param is not None and op.leaves(param))
+        return [Handing(body, call, call.items[index], known)] if known and len(known) == len(ops) else None
+
+    def _stored(self, body: Body, assign: Assign, hops: int) -> Reached | None:
+        name = body.attribute_of(assign.target)
+        if name and body.owner is not None:
+            found = self._attribute(self._writer(body.owner, name), name)
+            return list(found.handings) if found is not None else None
+        return self._local(body, assign.target, hops) if body.function and "." not in assign.target else None
+
+    def _local(self, body: Body, name: str, hops: int) -> Reached | None:
+        values = body.values(name)
+        if not values or not all(self._makes(body, value, hops) for value in values):
+            return None
+        inner = [item for item in self.bodies.of(body.file) if body in item.outward()]
+        uses = ((item, use) for item in inner for use in item.scope.uses if use.name.partition(".")[0] == name)
+        return _all(self._reached(item, use.span, item.owner, hops) if use.name == name else None for item, use in uses)
+
+    def _returned(self, body: Body, hops: int) -> Reached | None:
+        function = body.function
+        if function is None or not self._helps(body, MAX_HOPS):
+            return None
+        if function.is_property and body is body.method and body.owner is not None:
+            found = self._attribute(self._writer(body.owner, function.name), function.name)
+            return list(found.handings) if found is not None else None
+        calls = list(self.bodies.calls_of(body))
+        named = (use.name.rpartition(".")[2] for item in self.bodies.holding(function.name) for use in item.scope.uses)
+        if sum(name == function.name for name in named) != len(calls):
+            return None
+        return _all(self._reached(item, call.span, item.owner, hops) for item, call in calls)
+
+    # Attributes
+
+    def _writer(self, owner: ClassRef, name: str) -> ClassRef:
+        """The first class of a lineage that writes an attribute: a subclass that writes it again means the same one."""
+        lineage = self.bodies.program.lineage(owner)
+        writers = {body.owner for body in self.bodies.holding(name) if _defines(body, name)}
+        return next((ref for ref in reversed(lineage) if ref in writers), owner)
+
+    def _attribute(self, owner: ClassRef, name: str) -> CarrierAttribute | None:
+        key = (owner, name)
+        if key not in self.known:
+            before = set(self.known)
+            self.known[key] = None
+            self.open.add(key)
+            found = self._followed(owner, name)
+            self.open.discard(key)
+            if found is None:
+                # What was taken for a carrier on the way may have leaned on this one.
+                self.known = {other: item for other, item in self.known.items() if other in before}
+            self.known[key] = found
+        return self.known[key]
+
+    def _followed(self, owner: ClassRef, name: str) -> CarrierAttribute | None:
+        """An attribute as a carrier; None when something else may be in it, or when anything else uses it."""
+        family = self.bodies.family(owner)
+        writes: list[Place] = []
+        parts: list[Reached | None] = []
+        for body in self.bodies.holding(name):
+            inside = body.owner in family if body.owner is not None else False
+            made = self._written(body, name, inside)
+            if made is None:
+                return None
+            writes += made
+            for use in body.scope.uses:
+                first, *rest = use.name.split(".")
+                if name in rest and (inside or first != body.this):
+                    parts.append(self._reached(body, use.span, owner, MAX_HOPS) if rest[-1] == name else None)
+        reached = _all(parts)
+        if not reached or not writes or self.elsewhere(name):
+            return None
+        held = tuple(replace(item, held=(owner, name)) for item in reached)
+        return CarrierAttribute(owner, name, tuple(sorted(writes, key=_order)), held)
+
+    def _written(self, body: Body, name: str, inside: bool) -> list[Place] | None:
+        """Where a body makes the attribute; None when it may put something else in it, or names it in a string."""
+        if any(item.value == name for call in body.scope.calls for item in call.items[1:]):
+            return None
+        found: list[Place] = []
+        for inner in self.bodies.functions_within(body, name) if body.cls is not None and inside else ():
+            if inner.function is None or not inner.function.is_property or not self._helps(inner, MAX_HOPS):
+                return None
+            found.append(inner.at(inner.function.span))
+        for assign in body.scope.assigns:
+            own = body.attribute_of(assign.target) == name
+            if assign.target.rpartition(".")[2] != name or not ("." in assign.target or own) or (own and not inside):
+                continue
+            declared = assign.value is None and assign.annotation is not None
+            if not own or not (declared or (assign.value is not None and self._makes(body, assign.value, MAX_HOPS))):
+                return None
+            if assign.value is not None and assign.value.kind != "const":
+                found.append(body.at(assign.span))
+        return found
+
+
+def _order(place: Place) -> tuple[str, int]:
+    return place.path, place.span.start
+
+
+def _defines(body: Body, name: str) -> bool:
+    """Whether a body writes the attribute of its own class: by assignment, or as a property."""
+    functions = body.scope.functions if body.cls is not None else []
+    return any(body.attribute_of(item.target) == name for item in body.scope.assigns if item.value is not None) or any(
+        item.name == name for item in functions
+    )
+
+
+def _all(parts: Iterable[Reached | None]) -> Reached | None:
+    found: Reached = []
+    for part in parts:
+        if part is None:
+            return None
+        found += part
+    return found
+
+
+def _is_empty_size(call: Expr) -> bool:
+    size = call.keyword("size") or next(iter(call.positional()), None)
+    if size is not None and size.kind == "call" and size.callee.rpartition(".")[2] in ("Size", "tuple", "list"):
+        size = size.items[1] if len(size.items) > 1 else Expr("tuple", *size.span)
+    return size is not None and size.kind in ("tuple", "list") and not size.items
+
+
+def _is_number(call: Expr) -> bool:
+    value = call.keyword("data") or next(iter(call.positional()), None)
+    while value is not None and value.kind == "unary":
+        value = value.items[0]
+    return value is not None and value.kind == "const" and isinstance(value.value, bool | int | float)
+
+
+def _is_none_test(expr: Expr, span: Span) -> bool:
+    """Whether a condition asks if the value at ``span`` is None."""
+    return any(
+        item.kind == "compare" and item.text in ("is", "is-not") and item.items[0].span == span
+        for item in expr.walk()
+        if item.kind == "compare" and item.items[-1].kind == "const" and item.items[-1].value is None
+    )

@@ -1,0 +1,323 @@
+"""What validators and tests do for the sake of carriers: exceptions for ops that take no tensor, demands for an input.
+
+A carve-out is told by what it tests: that ``ref_api`` is ``"none"`` and that ``forward()`` has no arguments. It counts
+only where a check is skipped for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from opschema_cli.source.program import Program
+from opschema_cli.source.python import Condition, Expr, Param, PythonFile
+from opschema_cli.source.text import Span
+from opschema_rules.tileops.bodies import MAX_HOPS, Bodies, Body, argument_for
+
+
+@dataclass(frozen=True, eq=False)
+class CarveOut:
+    """An exception for ops without tensor inputs.
+
+    ``test`` is the expression that tells such an op, ``flag`` the name bound to it (empty if none), ``params`` the
+    parameters that pass it on, ``guards`` the conditions that skip a check by it.
+    """
+
+    body: Body
+    test: Expr
+    flag: str
+    params: tuple[tuple[Body, Param], ...]
+    guards: tuple[tuple[Body, Condition], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Demand:
+    """A check or an assertion that an op declares at least one input."""
+
+    body: Body
+    test: Expr
+
+
+@dataclass(frozen=True)
+class _Sense:
+    """What a condition tells of an op: of its ``ref_api``, of its arguments, or of both; and whether it holds then.
+
+    ``origins`` are the places of the expressions that tell both, ``params`` those that carried it here.
+    """
+
+    kind: str
+    holds: bool
+    origins: frozenset[Span] = frozenset()
+    params: frozenset[Span] = frozenset()
+
+    def negated(self) -> _Sense:
+        return replace(self, holds=not self.holds)
+
+
+class Validation:
+    """One script or test module, read for what it does about ops without tensor inputs."""
+
+    def __init__(self, program: Program, file: PythonFile) -> None:
+        self.bodies = Bodies(program, [file.path])
+        self.file = file
+        self.known: dict[tuple[int, str], _Sense | None] = {}
+
+    # Carve-outs
+
+    def carve_outs(self) -> list[CarveOut]:
+        """Every exception for ops without tensor inputs, by place."""
+        if "ref_api" not in self.file.source.text or not _COMPARED.search(self.file.source.text):
+            return []
+        if not any(_reference_test(test) for _, test, _ in self._tests()):
+            return []
+        guards: dict[Span, list[tuple[Body, Condition]]] = {}
+        passed: dict[Span, set[Span]] = {}
+        for body, condition, sense in self._guards():
+            for origin in sense.origins:
+                guards.setdefault(origin, []).append((body, condition))
+                passed.setdefault(origin, set()).update(sense.params)
+        params = {item.span: (body, item) for body in self.bodies.of(self.file) for item in body.params}
+        found = []
+        for body, test, flag in self._tests():
+            if test.span in guards:
+                carried = tuple(params[span] for span in sorted(passed[test.span]))
+                found.append(CarveOut(body, test, flag, carried, tuple(guards[test.span])))
+        return sorted(found, key=lambda item: item.test.start)
+
+    def _guards(self) -> Iterator[tuple[Body, Condition, _Sense]]:
+        """Conditions that skip a check for an op without tensor inputs, or run one for the others only."""
+        for body in self.bodies.of(self.file):
+            conditions = [item for item in body.scope.conditions if item.kind == "if"]
+            senses = [(item, self._sense(body, item.expr, MAX_HOPS)) for item in conditions]
+            for condition, sense in senses:
+                whole = sense if sense is not None and sense.kind == "both" else None
+                if sense is not None and sense.kind in ("ref", "args") and sense.holds:
+                    around = (other for item, other in senses if _inside(condition.expr.span, item.body) and other)
+                    if any({sense.kind, other.kind} == {"ref", "args"} and other.holds for other in around):
+                        whole = _Sense("both", True, frozenset({condition.expr.span}), sense.params)
+                if whole is not None and (not whole.holds or _skips(body, condition)):
+                    yield body, condition, whole
+
+    def _tests(self) -> Iterator[tuple[Body, Expr, str]]:
+        """Every expression that may tell such an op, with the name it is bound to."""
+        for body in self.bodies.of(self.file):
+            for assign in body.scope.assigns:
+                if assign.value is not None:
+                    yield from ((body, item, assign.target) for item in assign.value.walk())
+            for expr in (*(item.expr for item in body.scope.conditions), *body.scope.returns):
+                yield from ((body, item, "") for item in expr.walk())
+
+    def _sense(self, body: Body, expr: Expr, hops: int) -> _Sense | None:
+        if expr.kind == "boolop":
+            return self._joined(body, expr, hops)
+        if expr.kind == "unary" and expr.text == "not":
+            inner = self._sense(body, expr.items[0], hops)
+            return inner.negated() if inner is not None else None
+        if expr.kind == "name" and "." not in expr.text:
+            return self._named(body, expr.text, hops - 1) if hops > 0 else None
+        of = _reference_test(expr)
+        if of is not None and self._reads_reference(body, of[0], hops):
+            return _Sense("ref", of[1])
+        helper = self.bodies.called(body, expr.callee) if expr.kind == "call" and hops > 0 else None
+        known = [self._sense(helper, item, hops - 1) for item in helper.scope.returns] if helper is not None else []
+        whole = next((item for item in known if item is not None and item.kind == "both"), None)
+        measured = _emptiness(expr)
+        if whole is not None or measured is None or not self._is_arguments(body, measured[0], MAX_HOPS):
+            return whole
+        sized = measured[0] is not expr or self._is_collection(body, expr, hops)
+        return _Sense("args", measured[1]) if sized else None
+
+    def _joined(self, body: Body, expr: Expr, hops: int) -> _Sense | None:
+        """``and`` tells both where one operand tells of each; ``or`` the same of the opposites."""
+        senses = [item for item in (self._sense(body, part, hops) for part in expr.items) if item is not None]
+        whole = next((item for item in senses if item.kind == "both"), None)
+        holds = expr.text == "and"
+        if whole is None and {"ref", "args"} <= {item.kind for item in senses if item.holds is holds}:
+            params = frozenset[Span]().union(*(item.params for item in senses))
+            return _Sense("both", holds, frozenset({expr.span}), params)
+        if whole is None and len(senses) == 1 and sum(map(_is_nothing, expr.items)) == len(expr.items) - 1:
+            return senses[0] if not holds else None  # `names or []`
+        return whole
+
+    def _named(self, body: Body, name: str, hops: int) -> _Sense | None:
+        """What a local name or a parameter tells."""
+        binder = body.binder(name)
+        if binder is None:
+            return None
+        key = (id(binder), name)
+        if key not in self.known:
+            self.known[key] = None
+            self.known[key] = self._bound(binder, name, hops)
+        return self.known[key]
+
+    def _bound(self, binder: Body, name: str, hops: int) -> _Sense | None:
+        param = next((item for item in binder.params if item.name == name), None)
+        known = [self._sense(at, value, hops) for at, value in self._values(binder, name)]
+        sense = next((item for item in known if item is not None), None)
+        return replace(sense, params=sense.params | {param.span}) if sense is not None and param is not None else sense
+
+    def _values(self, binder: Body, name: str) -> Iterable[tuple[Body, Expr]]:
+        """What a name may stand for: what is assigned to it, or what the callers pass."""
+        if any(item.name == name for item in binder.params):
+            calls = [(body, argument_for(call, binder.params, name)) for body, call in self.bodies.calls_of(binder)]
+            return [(body, value) for body, value in calls if value is not None]
+        return [(binder, value) for value in binder.values(name) or ()]
+
+    def _reads_reference(self, body: Body, expr: Expr, hops: int) -> bool:
+        """Whether an expression reads an entry's ``ref_api``."""
+        if any(item.value == "ref_api" or item.text.rpartition(".")[2] == "ref_api" for item in expr.walk()):
+            return True
+        binder = body.binder(expr.text) if expr.kind == "name" and hops > 0 else None
+        values = self._values(binder, expr.text) if binder is not None else ()
+        return any(self._reads_reference(at, value, hops - 1) for at, value in values)
+
+    def _is_arguments(self, body: Body, expr: Expr, hops: int) -> bool:
+        """Whether an expression is made of the arguments of some ``forward``."""
+        if expr.value == "forward" or expr.text.endswith(".forward"):
+            return True
+        if hops <= 0 or expr.kind in ("const", "compare", "unary"):
+            return False
+        if expr.kind == "name":
+            first = expr.text.partition(".")[0]
+            binder = body.binder(first)
+            values = self._values(binder, first) if binder is not None else ()
+            return any(self._is_arguments(at, value, hops - 1) for at, value in values)
+        helper = self.bodies.called(body, expr.callee) if expr.callee else None
+        if helper is not None:
+            return any(self._is_arguments(helper, value, hops - 1) for value in helper.scope.returns)
+        parts = expr.items
+        if expr.kind == "other":  # a comprehension, among others: all names in it
+            uses = (use for use in body.scope.uses if _inside(use.span, expr.span))
+            parts = [Expr("name", use.start, use.end, use.name) for use in uses]
+        return any(self._is_arguments(body, part, hops) for part in parts)
+
+    def _is_collection(self, body: Body, expr: Expr, hops: int) -> bool:
+        """Whether an expression is something that may be empty, and no yes or no."""
+        if expr.kind in ("list", "tuple", "set", "dict", "subscript", "attribute", "other"):
+            return True
+        if expr.kind == "const":
+            return expr.value is None
+        if expr.kind == "boolop":
+            return all(self._is_collection(body, item, hops) for item in expr.items)
+        if expr.kind != "call":
+            return False
+        if expr.callee.rpartition(".")[2] in _COLLECTORS:
+            return True
+        helper = self.bodies.called(body, expr.callee) if hops > 0 else None
+        returned = helper.scope.returns if helper is not None else []
+        return helper is not None and all(self._is_collection(helper, item, hops - 1) for item in returned)
+
+    # Demands
+
+    def demands(self) -> list[Demand]:
+        """Every check that an op declares an input, params or not, by place."""
+        if "inputs" not in self.file.source.text:
+            return []
+        found = []
+        for body in self.bodies.of(self.file):
+            for condition in body.scope.conditions:
+                for test in _required(condition):
+                    measured = _emptiness(test)
+                    wanted = condition.kind == "if"
+                    if (
+                        measured is None
+                        or measured[1] is not wanted
+                        or not self._is_inputs(body, measured[0], MAX_HOPS)
+                    ):
+                        continue
+                    if not wanted or not _skips(body, condition):
+                        found.append(Demand(body, test))
+        return found
+
+    def _is_inputs(self, body: Body, expr: Expr, hops: int) -> bool:
+        """Whether an expression is what any entry, of a loop or a parameter, declares as ``inputs``."""
+        if expr.kind == "name" and "." not in expr.text and hops > 0:
+            binder = body.binder(expr.text)
+            values = binder.values(expr.text) if binder is not None else None
+            return bool(values) and all(self._is_inputs(body, value, hops - 1) for value in values or ())
+        reads = expr.kind == "subscript" or (expr.kind == "call" and expr.callee.endswith(".get"))
+        if not reads or len(expr.items) < 2 or expr.items[1].value != "inputs":
+            return False
+        return self._is_any_entry(body, expr, hops)
+
+    def _is_any_entry(self, body: Body, expr: Expr, hops: int) -> bool:
+        while expr.kind in ("subscript", "call", "attribute") and expr.items:
+            expr = expr.items[0]
+        name = expr.text.partition(".")[0] if expr.kind == "name" else ""
+        binder = body.binder(name) if name and hops > 0 else None
+        if binder is None:
+            return False
+        if any(item.name == name for item in binder.params) or any(name in loop.targets for loop in binder.scope.loops):
+            return True
+        return any(self._is_any_entry(binder, value, hops - 1) for value in binder.values(name) or ())
+
+
+def _inside(span: Span, outer: Span) -> bool:
+    return outer.start <= span.start and span.end <= outer.end
+
+
+_COMPARED = re.compile(r"""(?:[=!]=|\bin|\bis|\bnot)\s*[(\[{]?\s*["']none["']|["']none["']\s*(?:[=!]=|,|[)\]}])""")
+
+
+def _is_nothing(expr: Expr) -> bool:
+    """Whether an expression is always false, as a default behind ``or`` is."""
+    return not expr.items and (expr.kind in ("list", "tuple", "dict") or (expr.kind == "const" and not expr.value))
+
+
+_FIRST = re.compile(r"(?:\s|#[^\n]*\n)*(return|continue|pass|break)\b")
+
+
+def _skips(body: Body, condition: Condition) -> bool:
+    """Whether what a condition guards does nothing but leave, with no finding of its own in hand."""
+    if not _FIRST.match(body.file.text(condition.body).lstrip(":")):
+        return False
+    returned = [value for value in body.scope.returns if _inside(value.span, condition.body)]
+    return all(value.kind in ("name", "const") or (value.kind != "call" and not value.items) for value in returned)
+
+
+def _required(condition: Condition) -> list[Expr]:
+    """The parts of a condition that each decide alone."""
+    whole = condition.expr
+    deciding = "and" if condition.kind == "assert" else "or"
+    return whole.items if whole.kind == "boolop" and whole.text == deciding else [whole]
+
+
+def _reference_test(expr: Expr) -> tuple[Expr, bool] | None:
+    """What is compared with ``"none"``, and whether the comparison holds when it is that."""
+    if expr.kind != "compare" or len(expr.items) != 2 or expr.text not in ("==", "!=", "is", "is-not", "in", "not-in"):
+        return None
+    left, right = expr.items
+    if left.value == "none" and not expr.text.endswith("in"):
+        left, right = right, left
+    if right.value == "none" or any(item.value == "none" for item in right.items):
+        return left, expr.text in ("==", "is", "in")
+    return None
+
+
+_COLLECTORS = frozenset({"list", "tuple", "set", "frozenset", "dict", "sorted", "keys", "values", "items"})
+_EMPTY = {("==", 0), ("<", 1), ("<=", 0)}
+_FILLED = {("!=", 0), (">=", 1), (">", 0)}
+_MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
+
+
+def _emptiness(expr: Expr) -> tuple[Expr, bool] | None:
+    """Of what collection an expression tells the length, and whether it holds when that is empty."""
+    if expr.kind == "unary" and expr.text == "not":
+        inner = _emptiness(expr.items[0])
+        return (inner[0], not inner[1]) if inner is not None else None
+    if expr.kind == "call" and expr.callee in ("len", "bool") and len(expr.items) == 2:
+        return expr.items[1], False
+    if expr.kind in ("name", "subscript", "attribute", "call", "other"):
+        return expr, False
+    if expr.kind != "compare" or len(expr.items) != 2:
+        return None
+    left, right, operator = *expr.items, expr.text
+    if left.kind == "const":
+        left, right, operator = right, left, _MIRRORED.get(operator, operator)
+    if right.kind in ("list", "tuple", "dict") and not right.items and operator in ("==", "!="):
+        return left, operator == "=="
+    if left.kind != "call" or left.callee != "len" or len(left.items) != 2 or not isinstance(right.value, int):
+        return None
+    pair = (operator, right.value)
+    return (left.items[1], pair in _EMPTY) if pair in _EMPTY | _FILLED else None

@@ -1,0 +1,76 @@
+"""Where names are defined, told from the text of modules alone: parsing them all would cost more than the whole run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cached_property
+
+from opschema_cli.project import Project
+
+_TOP_LEVEL = re.compile(
+    r"^(?:class|def|async[ \t]+def)[ \t]+(\w+)"
+    r"|^(\w+)[ \t]*(?::[^=\n]*)?=(?!=)"
+    r"|^(?:from[ \t]+\S+[ \t]+)?import[ \t]+(\([^)]*\)|(?:[^\n\\]|\\\n)+)",
+    re.MULTILINE,
+)
+_CLASS = re.compile(r"^class[ \t]+(\w+)", re.MULTILINE)
+_COMMENT = re.compile(r"#[^\n]*")
+
+
+def top_level_names(text: str) -> set[str]:
+    """Names that the module of this text binds by an unconditional statement of its own; there may be more."""
+    found: set[str] = set()
+    for definition, target, imported in _TOP_LEVEL.findall(text):
+        found.update(filter(None, (definition, target)))
+        found.update(_imported_names(imported))
+    return found
+
+
+def _imported_names(listed: str) -> Iterable[str]:
+    for item in _COMMENT.sub("", listed).strip("() \t\r\n").split(","):
+        words = item.replace("\\\n", " ").split()
+        if words:
+            yield words[-1].partition(".")[0]
+
+
+class Definitions:
+    """The files of a workspace and what they define, found when it is first asked for."""
+
+    def __init__(self, project: Project, below: str) -> None:
+        self.project = project
+        self.files = project.workspace.under(below)
+        self._names: dict[str, set[str]] = {}
+
+    @cached_property
+    def _classes(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for path in self.files:
+            source = self.project.source(path) if path.endswith(".py") else None
+            for name in _CLASS.findall(source.text) if source is not None else ():
+                found.setdefault(name, []).append(path)
+        return found
+
+    @cached_property
+    def _basenames(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for path in self.files:
+            found.setdefault(path.rpartition("/")[2], []).append(path)
+        return found
+
+    def of_class(self, name: str) -> str | None:
+        """The only file that defines a class at its top level; None when none or several do."""
+        found = self._classes.get(name, [])
+        return found[0] if len(found) == 1 else None
+
+    def of_basename(self, path: str) -> str | None:
+        """The only file of the same name; None when there is none, or several."""
+        found = self._basenames.get(path.rpartition("/")[2], [])
+        return found[0] if len(found) == 1 else None
+
+    def binds(self, path: str, name: str) -> bool:
+        """Whether a module surely binds a name; False leaves it open."""
+        if path not in self._names:
+            source = self.project.source(path)
+            self._names[path] = top_level_names(source.text) if source is not None else set()
+        return name in self._names[path]

@@ -1,0 +1,163 @@
+"""Drift between entries and code that several ops may share: each disagreement said once, at the side to change.
+
+The manifest promises callers what the code grants. Where the code grants less than it, the code is the side to change,
+and ops that inherit one method are one finding there; unless other ops inherit that method rightly, for then the
+entry is the odd one out. Where the code grants more, the manifest has to catch up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related, Severity
+from opschema_cli.schema.align import Slot, slots
+from opschema_cli.source.program import Folded, FunctionRef
+from opschema_cli.source.python import Expr, Param
+from opschema_cli.source.text import Edit, Span
+from opschema_cli.source.yaml import Node
+from opschema_cli.source.yaml_edit import YamlEditError
+from opschema_rules.tileops.model import Manifest, OpEntry, OpImplementation, call_params
+
+
+@dataclass(frozen=True)
+class Drift:
+    """One disagreement of an entry with a method.
+
+    ``message`` names no op. ``declared`` and ``observed`` say what stands in the manifest (at ``target``) and in the code
+    (at ``span``), for the note on the side that the finding does not stand on; ``in_manifest`` means that the manifest is
+    the side to change.
+    """
+
+    method: Method
+    message: str
+    span: Span
+    target: Node | Span
+    declared: str = "declared here"
+    observed: str = "defined here"
+    fix: Fix | None = None
+    in_manifest: bool = False
+    severity: Severity = Severity.ERROR
+
+    @property
+    def code(self) -> Place:
+        """Where it stands in the code."""
+        return Place(self.method.ref.file.path, self.span)
+
+    @property
+    def entry(self) -> Place:
+        """Where it stands in the manifest."""
+        return self.method.op.entry.at(self.target)
+
+    @property
+    def counts(self) -> Severity:
+        """How much it counts for its entry."""
+        return min(self.severity, self.method.op.entry.severity, key=lambda level: level.rank)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method of an op as its callers see it: ``params`` without ``self``."""
+
+    op: OpImplementation
+    name: str
+    ref: FunctionRef
+    params: list[Param]
+
+    @classmethod
+    def of(cls, op: OpImplementation, name: str) -> Method | None:
+        """The method of that name; None when it is absent, generated or decorated beyond knowing."""
+        ref = op.method(name)
+        params = call_params(ref) if ref is not None else None
+        return cls(op, name, ref, params) if ref is not None and params is not None else None
+
+    @property
+    def slots(self) -> list[Slot]:
+        """The parameters as slots."""
+        return slots(self.params)
+
+    @property
+    def span(self) -> Span:
+        """Where its name is written."""
+        return self.ref.function.span
+
+    def param(self, name: str) -> Param | None:
+        """The parameter of that name that a caller can pass."""
+        return next((item for item in self.params if item.name == name and item.by_name), None)
+
+    def fold(self, expr: Expr) -> Folded | None:
+        """The constant value of an expression of the method's signature or body; None when it is computed."""
+        owner = self.ref.owner
+        found = self.op.program.fold(self.ref.file, expr, (owner.cls.body,) if owner is not None else ())
+        return found if isinstance(found, Folded) else None
+
+    @property
+    def open(self) -> bool:
+        """Whether it takes arguments that it does not name."""
+        return any(item.kind == "kwarg" for item in self.params)
+
+
+def settle(manifest: Manifest, check: Callable[[OpImplementation], Iterable[Drift]]) -> Iterator[Diagnostic]:
+    """What a check finds in every implementation, each shared cause once."""
+    shared: dict[tuple[Place, str], list[Drift]] = {}
+    for op in manifest.implementations:
+        for drift in check(op):
+            if drift.in_manifest:
+                yield _at_entry(drift)
+            else:
+                shared.setdefault((drift.code, drift.message), []).append(drift)
+    for drifts in shared.values():
+        if _users(manifest, drifts[0].method) <= {drift.method.op.name for drift in drifts}:
+            yield _at_code(drifts)
+        else:
+            yield from map(_at_entry, drifts)
+
+
+def _users(manifest: Manifest, method: Method) -> set[str]:
+    """The ops that have the same method; its file and place say which it is."""
+    key = (method.ref.file.path, method.ref.function.start)
+    found = ((op.name, op.written_method(method.name)) for op in manifest.implementations)
+    return {name for name, ref in found if ref is not None and (ref.file.path, ref.function.start) == key}
+
+
+def _at_entry(drift: Drift) -> Diagnostic:
+    related = (Related(drift.code, drift.observed),)
+    ops = (drift.method.op.name,)
+    return Diagnostic(drift.message, drift.entry, related, drift.fix, ops, severity=drift.counts)
+
+
+def _at_code(drifts: Sequence[Drift]) -> Diagnostic:
+    first = drifts[0]
+    return Diagnostic(
+        first.message,
+        first.code,
+        tuple(dict.fromkeys(Related(drift.entry, drift.declared) for drift in drifts)),
+        _joined([drift.fix for drift in drifts]),
+        tuple(dict.fromkeys(drift.method.op.name for drift in drifts)),
+        severity=max((drift.counts for drift in drifts), key=lambda level: level.rank),
+    )
+
+
+def _joined(fixes: Sequence[Fix | None]) -> Fix | None:
+    """The fixes of all entries as one; None where one entry has none."""
+    present = [fix for fix in fixes if fix is not None]
+    if len(present) < len(fixes) or not present:
+        return None
+    edits = tuple(dict.fromkeys(edit for fix in present for edit in fix.edits))
+    unsafe = next((fix for fix in present if fix.safety == "unsafe"), present[0])
+    return Fix(unsafe.title, edits, unsafe.safety, unsafe.why_unsafe)
+
+
+def yaml_fix(entry: OpEntry, title: str, edit: Callable[[], list[Edit]], why_unsafe: str = "") -> Fix | None:
+    """A fix of an entry's file; None where the editor cannot make the change without touching more."""
+    try:
+        edits = edit()
+    except YamlEditError:
+        return None
+    path = entry.file.path
+    return Fix(title, tuple(FileEdit(path, item) for item in edits), "unsafe" if why_unsafe else "safe", why_unsafe)
+
+
+def names(slots: Iterable[Slot | str]) -> str:
+    """Names for a message: each in backticks, with commas."""
+    return ", ".join(f"`{slot if isinstance(slot, str) else slot.name}`" for slot in slots)

@@ -1,0 +1,198 @@
+"""The manifest's JSON Schema, cut down to what one tree's specification demands, and the errors it finds.
+
+``manifest.schema.json`` states the newest form for editors. Here ``$ref`` is inlined, parts that the tree does not know
+(``x-spec``) or that a rule of their own reports (``x-rule``) are taken out, and the rest is compiled once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from importlib import resources
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from opschema_cli.source.yaml import Data
+
+if TYPE_CHECKING:
+    from jsonschema_rs import Draft202012Validator, ValidationError
+
+Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Path: TypeAlias = "tuple[str | int, ...]"
+
+
+class SchemaError(NamedTuple):
+    """One violation: where in the entry, the keyword that is violated, its schema, and the keys it is about.
+
+    ``keys`` are the missing key of ``required``, or the unknown ones of ``additionalProperties``.
+    """
+
+    path: Path
+    keyword: str
+    schema: Mapping[str, Json]
+    keys: tuple[str, ...] = ()
+
+    def text(self, name: str) -> str:
+        """A text annotation of the schema; empty when absent."""
+        found = self.schema.get(name)
+        return found if isinstance(found, str) else ""
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """The keys that may stand here."""
+        found = self.schema.get("properties")
+        parts = found.items() if isinstance(found, dict) else ()
+        return tuple(name for name, part in parts if not (isinstance(part, dict) and "not" in part))
+
+    def title_of(self, key: str) -> str:
+        """What a key of this mapping must be."""
+        properties = self.schema.get("properties")
+        found = properties.get(key) if isinstance(properties, dict) else None
+        title = found.get("title") if isinstance(found, dict) else None
+        return title if isinstance(title, str) else ""
+
+
+class EntrySchema:
+    """The schema of one entry, compiled."""
+
+    def __init__(self, schema: dict[str, Json], validator: Draft202012Validator) -> None:
+        self._schema = schema
+        self._validator = validator
+
+    def accepts(self, data: Data) -> bool:
+        """Whether an entry is sound, all its keys strings included."""
+        try:
+            return self._validator.is_valid(data)
+        except ValueError:  # a key that is no string, or text that is no Unicode
+            return False
+
+    def errors(self, data: Data) -> list[SchemaError]:
+        """All violations, in the order of the schema. Keys that are not strings are left out."""
+        return [self._error(error) for error in self._validator.iter_errors(as_json(data))]
+
+    def _error(self, error: ValidationError) -> SchemaError:
+        from jsonschema_rs import ValidationErrorKind as Kind
+
+        *steps, keyword = error.schema_path
+        kind, path = error.kind, tuple(error.instance_path)
+        keys: Iterable[object] = ()
+        if isinstance(kind, Kind.PropertyNames):
+            *steps, keyword = steps
+            keys = (kind.error.instance,)
+        elif isinstance(kind, Kind.Required):
+            keys = (kind.property,)
+        elif isinstance(kind, Kind.AdditionalProperties):
+            keys = kind.unexpected
+        return SchemaError(path, str(keyword), _walk(self._schema, steps), tuple(map(str, keys)))
+
+
+def _walk(schema: Json, steps: Sequence[str | int]) -> Mapping[str, Json]:
+    node: Json = schema
+    for step in steps:
+        if isinstance(node, dict) and isinstance(step, str):
+            node = node.get(step)
+        elif isinstance(node, list) and isinstance(step, int):
+            node = node[step]
+    return node if isinstance(node, dict) else {}
+
+
+@lru_cache(maxsize=8)
+def entry_schema(known: frozenset[str]) -> EntrySchema:
+    """The schema of one entry in a tree whose specification knows the demands ``known``."""
+    from jsonschema_rs import Draft202012Validator
+
+    whole = _document()
+    definitions = whole["$defs"]
+    assert isinstance(definitions, dict)
+    cut = _cut(definitions["entry"], definitions, known)
+    assert isinstance(cut, dict)
+    return EntrySchema(cut, Draft202012Validator(cut))
+
+
+@lru_cache(maxsize=1)
+def _document() -> dict[str, Json]:
+    text = resources.files("opschema_rules.tileops").joinpath("manifest.schema.json").read_text("utf-8")
+    document: dict[str, Json] = json.loads(text)
+    return document
+
+
+def _cut(node: Json, definitions: Mapping[str, Json], known: frozenset[str]) -> Json:
+    """``node`` with references inlined, without the parts that do not hold; typos in open mappings become errors."""
+    if isinstance(node, list):
+        return [_cut(item, definitions, known) for item in node if _holds(item, known) and not _elsewhere(item)]
+    if not isinstance(node, dict):
+        return node
+    node = _inlined(node, definitions)
+    found: dict[str, Json] = {}
+    for key, value in node.items():
+        if key == "properties" and isinstance(value, dict):
+            kept = {name: part for name, part in value.items() if _holds(part, known)}
+            found[key] = {
+                name: {} if _elsewhere(part) else _cut(part, definitions, known) for name, part in kept.items()
+            }
+        elif key in ("additionalProperties", "items") and _elsewhere(value):
+            continue
+        else:
+            found[key] = _cut(value, definitions, known)
+    if not found.get("allOf", True):  # an empty list is no schema
+        del found["allOf"]
+    if node.get("x-typos"):
+        found["additionalProperties"] = False
+    return found
+
+
+def _inlined(node: dict[str, Json], definitions: Mapping[str, Json]) -> dict[str, Json]:
+    reference = node.get("$ref")
+    if not isinstance(reference, str):
+        return node
+    target = definitions[reference.rpartition("/")[2]]
+    assert isinstance(target, dict)
+    target = _inlined(target, definitions)
+    own = {key: value for key, value in node.items() if key != "$ref"}
+    theirs, ours = target.get("properties"), own.get("properties")
+    if isinstance(theirs, dict) and isinstance(ours, dict):
+        own["properties"] = {**theirs, **ours}
+    return {**target, **own}
+
+
+def _holds(node: Json, known: frozenset[str]) -> bool:
+    feature = node.get("x-spec") if isinstance(node, dict) else None
+    return feature is None or feature in known
+
+
+def _elsewhere(node: Json) -> bool:
+    return isinstance(node, dict) and "x-rule" in node
+
+
+def as_json(data: Data) -> Json:
+    """Plain data as JSON: without keys that are not strings, which :func:`other_keys` finds, and within its numbers."""
+    if isinstance(data, dict):
+        return {_text(key): as_json(value) for key, value in data.items() if isinstance(key, str)}
+    if isinstance(data, list):
+        return [as_json(item) for item in data]
+    if isinstance(data, str):
+        return _text(data)
+    if isinstance(data, float) and not -1e308 < data < 1e308:
+        return 0.5
+    if isinstance(data, int) and not isinstance(data, bool):
+        return max(-(2**62), min(data, 2**62))
+    return data
+
+
+def _text(text: str) -> str:
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def other_keys(data: Data, path: Path = ()) -> Iterator[tuple[Path, Data]]:
+    """Keys that are not strings, with the path of their mapping; those inside of a param's value are its own affair."""
+    if (path[:1] == ("workloads",) and len(path) > 2) or (path[1:2] == ("params",) and path[3:4] == ("default",)):
+        return
+    if isinstance(data, dict):
+        for key, value in data.items():
+            if isinstance(key, str):
+                yield from other_keys(value, (*path, key))
+            else:
+                yield path, key
+    elif isinstance(data, list):
+        for index, value in enumerate(data):
+            yield from other_keys(value, (*path, index))

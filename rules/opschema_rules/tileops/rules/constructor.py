@@ -1,0 +1,118 @@
+"""What the manifest says a caller can pass, against the parameters that the code has."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import Diagnostic, Related
+from opschema_cli.lint.rule import rule
+from opschema_rules.tileops.drift import Method, names
+from opschema_rules.tileops.model import OpImplementation
+
+INFRASTRUCTURE = frozenset({"kernel_map", "tune", "target"})
+"""Constructor parameters that an op has and no manifest declares."""
+
+
+@rule("SIG201", "param-not-in-code")
+def param_not_in_code(op: OpImplementation) -> Iterator[Diagnostic]:
+    """A parameter of the manifest is one of neither `__init__()` nor `forward()`.
+
+    A caller who reads the manifest passes it, and gets a `TypeError`. Where one of both methods cannot be known, or
+    takes `**kwargs`, nothing is reported. Entries that are `spec-only` count as warnings.
+
+    Bad:
+
+    ```yaml
+    signature:
+      params:
+        epsilon: {type: float, default: 0.5}
+    ```
+
+    Good, one parameter for each method:
+
+    ```yaml
+    signature:
+      params:
+        eps: {type: float, default: 0.5}
+        scale: {type: float, default: 1.0}
+    ```
+
+    ```python
+    class ExampleFwdOp(Op):
+        def __init__(self, eps: float = 0.5, *, kernel_map=None):
+            self.dispatch_kernel(kernel_map)
+
+        def forward(self, x: torch.Tensor, scale: float = 1.0) -> torch.Tensor:
+            return self.kernel_map["example"](x, scale)
+    ```
+    """
+    methods = [Method.of(op, name) for name in ("__init__", "forward") if _defined(op, name)]
+    declared = op.entry.param_slots
+    if declared is None or None in methods or any(method.open for method in methods if method is not None):
+        return
+    known = [method for method in methods if method is not None]
+    taken = {param.name for method in known for param in method.params}
+    spare = sorted(taken - {slot.name for slot in (*declared, *(op.entry.input_slots or ()))} - INFRASTRUCTURE)
+    related = tuple(Related(op.code_place(method.ref), _takes(method)) for method in known)
+    for slot in declared:
+        if slot.name not in taken:
+            text = f"neither `__init__()` nor `forward()` takes the parameter `{slot.name}`{_hint(slot.name, spare)}"
+            yield Diagnostic(text, op.entry.at(slot.span), related, ops=(op.name,), severity=op.entry.severity)
+
+
+def _defined(op: OpImplementation, name: str) -> bool:
+    return op.program.member(op.ref, name) is not None
+
+
+def _takes(method: Method) -> str:
+    return f"takes {names(method.slots) or 'nothing'}"
+
+
+def _hint(name: str, choices: list[str]) -> str:
+    close = difflib.get_close_matches(name, choices, 1, 0.5)
+    return f"; did you mean `{close[0]}`?" if close else ""
+
+
+@rule("SIG202", "static-dim-not-in-constructor")
+def static_dim_not_in_constructor(op: OpImplementation) -> Iterator[Diagnostic]:
+    """A name of `static_dims` is no parameter of `__init__()`.
+
+    `static_dims` names what the caller commits to when the op is constructed, so each name must be a parameter of the
+    constructor. It holds where the tree's specification knows `static_dims`.
+
+    Bad:
+
+    ```yaml
+    signature:
+      static_dims:
+        N: "x.shape[-1]"
+    ```
+
+    Good:
+
+    ```yaml
+    signature:
+      static_dims:
+        N: "x.shape[-1]"
+    ```
+
+    ```python
+    class ExampleFwdOp(Op):
+        def __init__(self, N: int, eps: float = 0.5, *, kernel_map=None):
+            self.dispatch_kernel(kernel_map)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.kernel_map["example"](x, self.eps)
+    ```
+    """
+    method, dims = Method.of(op, "__init__"), op.entry.data_at("signature", "static_dims")
+    if method is None or method.open or not isinstance(dims, dict) or not op.entry.manifest.spec.knows("static-dims"):
+        return
+    taken = sorted(param.name for param in method.params)
+    for name in dims:
+        key = op.entry.key_of("signature", "static_dims", name) if isinstance(name, str) else None
+        if key is not None and key.value not in taken:
+            text = f"`__init__()` does not take `{key.value}` of `static_dims`{_hint(key.value, taken)}"
+            related = (Related(op.code_place(method.ref), _takes(method)),)
+            yield Diagnostic(text, op.entry.at(key), related, ops=(op.name,), severity=op.entry.severity)

@@ -1,0 +1,229 @@
+"""The methods that an op's contract derives from its manifest entry, where somebody wrote them by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import Diagnostic
+from opschema_cli.lint.rule import rule
+from opschema_cli.schema.align import Slot, align
+from opschema_cli.source.python import Expr
+from opschema_cli.source.text import Span
+from opschema_rules.tileops.drift import Drift, Method, names, settle
+from opschema_rules.tileops.model import Manifest, OpEntry, OpImplementation
+
+
+@rule("SIG301", "infer-shapes-signature")
+def infer_shapes_signature(manifest: Manifest) -> Iterator[Diagnostic]:
+    """`_infer_output_shapes()` does not take the inputs' shapes.
+
+    It is called with one argument for each declared input, named `<input>_shape`, an optional one included. A parameter of
+    another name, a missing one, or a further one without a default makes that call a `TypeError`, and with it the fake
+    implementation under `torch.compile`. A method that takes `*args` or `**kwargs` is not looked at. It holds where the
+    tree's specification knows `_infer_output_shapes`.
+
+    Bad:
+
+    ```python
+    class ExampleFwdOp(Op):
+        def __init__(self, eps: float = 0.5, *, kernel_map=None):
+            self.dispatch_kernel(kernel_map)
+
+        def _infer_output_shapes(self, input_shape):
+            return {"y": input_shape}
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.kernel_map["example"](x)
+    ```
+
+    Good:
+
+    ```python
+    class ExampleFwdOp(Op):
+        def __init__(self, eps: float = 0.5, *, kernel_map=None):
+            self.dispatch_kernel(kernel_map)
+
+        def _infer_output_shapes(self, x_shape, strict=False):
+            return {"y": x_shape}
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.kernel_map["example"](x)
+    ```
+    """
+    if manifest.spec.knows("infer-shapes"):
+        yield from settle(manifest, _infer_signature)
+
+
+def _infer_signature(op: OpImplementation) -> Iterator[Drift]:
+    inputs = op.entry.input_slots
+    if inputs is not None:
+        wanted = [Slot(f"{slot.name}_shape", "normal", True, slot.span) for slot in inputs]
+        yield from _named_arguments(op, "_infer_output_shapes", wanted)
+
+
+def _named_arguments(op: OpImplementation, name: str, wanted: list[Slot]) -> Iterator[Drift]:
+    """How a method fails to take ``wanted`` arguments by name; one that is not required may be left out."""
+    method = Method.of(op, name)
+    if method is None or "abstractmethod" in " ".join(method.ref.function.decorator_names):
+        return
+    found = align(wanted, method.slots)
+    for slot, use in found.renamed:
+        text = f"`{name}()` takes `{use.name}` where the manifest makes it `{slot.name}`"
+        yield Drift(method, text, use.span, slot.span, observed=f"named `{use.name}` here")
+    if found.missing:
+        text = f"`{name}()` does not take {names(found.missing)}"
+        yield Drift(
+            method, text, method.span, found.missing[0].span, observed=f"takes {names(method.slots) or 'nothing'}"
+        )
+    for use in found.extra:
+        if use.required:
+            text = f"`{name}()` requires `{use.name}`, which no declared input gives it"
+            yield Drift(method, text, use.span, _inputs_key(op.entry), "the inputs", "required here")
+    for slot, use in found.matched:
+        if use.kind == "posonly":
+            text = f"`{name}()` takes `{use.name}` by position only; it is passed by name"
+            yield Drift(method, text, use.span, slot.span, observed="position-only here")
+        elif use.required and not slot.required:
+            text = f"`{name}()` requires the optional input `{slot.name}`; give it the default `None`"
+            yield Drift(method, text, use.span, slot.span, "optional here", "no default here")
+
+
+def _inputs_key(entry: OpEntry) -> Span:
+    key = entry.key_of("signature", "inputs")
+    return key.span if key is not None else entry.key.span
+
+
+@rule("SIG302", "infer-shapes-outputs")
+def infer_shapes_outputs(manifest: Manifest) -> Iterator[Diagnostic]:
+    """`_infer_output_shapes()` returns the shapes of other outputs than the manifest declares.
+
+    Callers look each declared output up in the dictionary that it returns. Where it returns literal ones only, the keys of
+    at least one must be the names under `signature.outputs`; a method that several ops share may return others for the
+    rest. A dictionary that is computed is not looked at. It holds where the tree's specification knows
+    `_infer_output_shapes`.
+
+    Bad:
+
+    ```python
+    class ExampleFwdOp(Op):
+        def __init__(self, eps: float = 0.5, *, kernel_map=None):
+            self.dispatch_kernel(kernel_map)
+
+        def _infer_output_shapes(self, x_shape):
+            return {"output": x_shape}
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.kernel_map["example"](x)
+    ```
+
+    Good:
+
+    ```python
+    OUTPUT = "y"
+
+
+    class ExampleFwdOp(Op):
+        def __init__(self, eps: float = 0.5, *, kernel_map=None):
+            self.dispatch_kernel(kernel_map)
+
+        def _infer_output_shapes(self, x_shape):
+            if not x_shape:
+                return dict(y=())
+            return {OUTPUT: x_shape}
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.kernel_map["example"](x)
+    ```
+    """
+    if manifest.spec.knows("infer-shapes"):
+        yield from settle(manifest, _infer_outputs)
+
+
+def _infer_outputs(op: OpImplementation) -> Iterator[Drift]:
+    method, outputs = Method.of(op, "_infer_output_shapes"), op.entry.output_slots
+    if method is None or not outputs:
+        return
+    declared = {slot.name: slot.span for slot in outputs}
+    values = method.ref.function.body.returns
+    found = [(value, keys) for value in values if (keys := _literal_keys(method, value)) is not None]
+    # A return of other keys may belong to another class that shares the method.
+    if len(found) < len(values) or any(keys.keys() == declared.keys() for _, keys in found):
+        return
+    for value, keys in found:
+        returned = f"returns {names(keys) or 'no output'}"
+        text = f"`{method.name}()` {returned}; the manifest declares {names(declared)}"
+        wrong = next((span for name, span in keys.items() if name not in declared), value.span)
+        missing = next((span for name, span in declared.items() if name not in keys), outputs[0].span)
+        yield Drift(method, text, wrong, missing, observed=returned)
+
+
+def _literal_keys(method: Method, value: Expr) -> dict[str, Span] | None:
+    """The keys of a dictionary display, or of ``dict(name=...)``, with their places; None where one is not constant."""
+    if value.callee == "dict" and len(value.items) > 1:
+        named = value.args
+        return {name: item.span for name, item in named} if all(name.isidentifier() for name, _ in named) else None
+    if value.kind != "dict":
+        return None
+    found: dict[str, Span] = {}
+    for key in value.items[::2]:
+        folded = method.fold(key)
+        if key.text == "**" or folded is None or not isinstance(folded.value, str):
+            return None
+        found[folded.value] = key.span
+    return found
+
+
+@rule("SIG303", "validate-dtypes-signature")
+def validate_dtypes_signature(manifest: Manifest) -> Iterator[Diagnostic]:
+    """A hand-written `_validate_dtypes()` does not take the declared inputs.
+
+    It is called with the inputs by name, without the optional ones that a call leaves out. One that is generated from the
+    manifest is right by itself; one that a class writes, or takes over from a function, must keep up with the manifest. A
+    method that takes `*args` or `**kwargs` is not looked at. It holds where the tree's specification knows
+    `_validate_dtypes`.
+
+    Bad:
+
+    ```python
+    def _validate_two(self, x, weight):
+        pass
+
+
+    class ExampleFwdOp(Op):
+        _validate_dtypes = _validate_two
+
+        def __init__(self, eps: float = 0.5, *, kernel_map=None):
+            self.dispatch_kernel(kernel_map)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.kernel_map["example"](x)
+    ```
+
+    Good:
+
+    ```yaml
+    signature:
+      inputs:
+        x: {dtype: "float16 | float32"}
+        bias: {dtype: "same_as(x)", optional: true}
+    ```
+
+    ```python
+    class ExampleFwdOp(Op):
+        def __init__(self, eps: float = 0.5, *, kernel_map=None):
+            self.dispatch_kernel(kernel_map)
+
+        def _validate_dtypes(self, x, bias=None):
+            pass
+
+        def forward(self, x: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+            return self.kernel_map["example"](x, bias)
+    ```
+    """
+    if manifest.spec.knows("validate-dtypes"):
+        yield from settle(manifest, _validate_signature)
+
+
+def _validate_signature(op: OpImplementation) -> Iterator[Drift]:
+    if op.entry.input_slots is not None:
+        yield from _named_arguments(op, "_validate_dtypes", op.entry.input_slots)

@@ -1,0 +1,265 @@
+"""How an op's constructor must hand its kernels on, and which methods its class must write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.program import HARMLESS_BASES, ClassRef, External, FunctionRef, Unresolved
+from opschema_cli.source.python import Expr, Function
+from opschema_rules.tileops.drift import Drift, Method, settle
+from opschema_rules.tileops.model import Manifest, OpImplementation
+
+
+@rule("SIG206", "kernel-map-argument")
+def kernel_map_argument(manifest: Manifest) -> Iterator[Diagnostic]:
+    """`__init__()` does not take `kernel_map`.
+
+    `kernel_map` lets a caller replace kernels. A constructor that does not take it (or `**kwargs`) puts the replacement
+    out of reach. It holds where the tree's specification knows slot S12.
+
+    Bad:
+
+    ```python
+    class ExampleFwdOp(Op):
+        def __init__(self, eps: float = 0.5):
+            self.dispatch_kernel()
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.kernel_map["example"](x)
+    ```
+
+    Good:
+
+    ```python
+    class ExampleFwdOp(Op):
+        def __init__(self, eps: float = 0.5, **kwargs):
+            self.dispatch_kernel(kwargs.pop("kernel_map", None))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.kernel_map["example"](x)
+    ```
+    """
+    if manifest.spec.knows("kernel-map-argument"):
+        yield from settle(manifest, _kernel_map_argument)
+
+
+def _kernel_map_argument(op: OpImplementation) -> Iterator[Drift]:
+    method = Method.of(op, "__init__")
+    if method is not None and not _takes_kernel_map(method):
+        text = "`__init__()` does not take `kernel_map`, so no caller can replace a kernel"
+        yield Drift(method, text, method.span, op.entry.key, "declares this op")
+
+
+def _takes_kernel_map(method: Method) -> bool:
+    return method.open or method.param("kernel_map") is not None
+
+
+@rule("SIG207", "dispatch-call")
+def dispatch_call(manifest: Manifest) -> Iterator[Diagnostic]:
+    """`__init__()` never calls `self.dispatch_kernel()`.
+
+    `dispatch_kernel` resolves and installs the kernels, and registers the instance for `torch.compile`. A constructor
+    that takes `kernel_map` and never gets there, neither itself nor through `super().__init__()` nor through a method of
+    its own, drops the caller's kernels silently. Where a call cannot be followed, nothing is reported. It holds where the
+    tree's specification knows slot S13.
+
+    Bad:
+
+    ```python
+    class ExampleFwdOp(Op):
+        def __init__(self, eps: float = 0.5, *, kernel_map=None):
+            self.kernel_map = kernel_map
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.kernel_map["example"](x)
+    ```
+
+    Bad, the base does not either:
+
+    ```python
+    class ExampleFwdOp(Op):
+        def __init__(self, eps: float = 0.5, *, kernel_map=None):
+            super().__init__()
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.kernel_map["example"](x)
+    ```
+
+    Good:
+
+    ```python
+    class ExampleFwdOp(Op):
+        def __init__(self, eps: float = 0.5, *, kernel_map=None):
+            self._set_up(kernel_map)
+
+        def _set_up(self, kernel_map):
+            self.dispatch_kernel(kernel_map)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.kernel_map["example"](x)
+    ```
+    """
+    if manifest.spec.knows("dispatch-call"):
+        yield from settle(manifest, _dispatch_call)
+
+
+def _dispatch_call(op: OpImplementation) -> Iterator[Drift]:
+    method = Method.of(op, "__init__")
+    if method is not None and _takes_kernel_map(method) and _Search(op).dispatches(method.ref) is False:
+        text = "`__init__()` never calls `self.dispatch_kernel()`, so `kernel_map` is dropped"
+        yield Drift(method, text, method.span, op.entry.key, "declares this op")
+
+
+class _Search:
+    """Follows a constructor's calls to ``self.dispatch_kernel()``; every answer is None where that cannot be known."""
+
+    def __init__(self, op: OpImplementation) -> None:
+        self.op = op
+        self.seen: list[Function] = []
+
+    def dispatches(self, ref: FunctionRef) -> bool | None:
+        """Whether a method gets there."""
+        if any(ref.function is item for item in self.seen):
+            return False
+        self.seen.append(ref.function)
+        me = ref.function.params[0].name if ref.function.params else ""
+        calls = [call for scope in ref.function.body.walk() for call in scope.calls]
+        return _any(self._call(ref, call, me) for call in calls)
+
+    def _call(self, ref: FunctionRef, call: Expr, me: str) -> bool | None:
+        if call.items[0].kind == "attribute" and call.items[0].items[0].callee == "super":
+            return self._inherited(ref, call.items[0].text)
+        owner, _, name = call.callee.rpartition(".")
+        if owner == me:
+            return True if name == "dispatch_kernel" else self._method(name)
+        if any(value.kind == "name" and value.text == me for value in call.items[1:]):
+            return self._function(ref, call)
+        return False
+
+    def _method(self, name: str) -> bool | None:
+        found = self.op.program.member(self.op.ref, name)
+        if isinstance(found, FunctionRef):
+            return self.dispatches(found)
+        return None
+
+    def _function(self, ref: FunctionRef, call: Expr) -> bool | None:
+        """A call that hands the instance on: ``Base.__init__(self, ...)`` or a helper."""
+        found = self.op.program.resolve(ref.file, call.callee, (ref.function.body,)) if call.callee else None
+        if isinstance(found, External) and found.name in _HARMLESS_CALLS:
+            return False
+        passes_first = call.items[1].kind == "name" if len(call.items) > 1 else False
+        return self.dispatches(found) if isinstance(found, FunctionRef) and passes_first else None
+
+    def _inherited(self, ref: FunctionRef, name: str) -> bool | None:
+        """What ``super()`` runs: the next definition behind the class that writes this method."""
+        order = self.op.program.mro(self.op.ref)
+        if isinstance(order, Unresolved) or ref.owner is None or ref.owner not in order:
+            return None
+        for item in order[order.index(ref.owner) + 1 :]:
+            if isinstance(item, External) and item.name not in HARMLESS_BASES:
+                return None
+            found = self.op.program.own_member(item, name) if isinstance(item, ClassRef) else None
+            if found is not None:
+                return self.dispatches(found) if isinstance(found, FunctionRef) else None
+        return False
+
+
+_HARMLESS_CALLS = frozenset({"isinstance", "type", "id", "repr", "str", "hasattr", "getattr", "super", "print", "vars"})
+
+
+def _any(answers: Iterable[bool | None]) -> bool | None:
+    found = list(answers)
+    return True if True in found else None if None in found else False
+
+
+@rule("SIG208", "contract-stub")
+def contract_stub(op: OpImplementation) -> Iterator[Diagnostic]:
+    """An op's class leaves a method of its contract abstract.
+
+    A base class says by `@abstractmethod` which methods every op must write. A class that inherits the abstract one cannot
+    even be constructed; one that inherits a body of `raise NotImplementedError` in its place can, and fails when it is
+    called. Methods that a hook such as `__init_subclass__` may generate are left alone.
+
+    Bad:
+
+    ```python
+    class ExampleFwdOp(Op):
+        def __init__(self, eps: float = 0.5, *, kernel_map=None):
+            self.dispatch_kernel(kernel_map)
+
+        @property
+        def default_kernel_map(self):
+            return {"example": ExampleKernel}
+
+        def _validate_dtypes(self, x):
+            pass
+
+        def eval_roofline(self):
+            return 1, 1
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.kernel_map["example"](x)
+    ```
+
+    Good, a base between both writes it:
+
+    ```python
+    class ExampleBase(Op):
+        @property
+        def default_kernel_map(self):
+            return {"example": ExampleKernel}
+
+        def _infer_output_shapes(self, x_shape):
+            return {"y": x_shape}
+
+        def _validate_dtypes(self, x):
+            pass
+
+        def eval_roofline(self):
+            return 1, 1
+
+
+    class ExampleFwdOp(ExampleBase):
+        def __init__(self, eps: float = 0.5, *, kernel_map=None):
+            self.dispatch_kernel(kernel_map)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.kernel_map["example"](x)
+    ```
+    """
+    for name, contract in _contract(op).items():
+        found = op.program.member(op.ref, name)
+        if isinstance(found, FunctionRef) and (_is_abstract(found.function) or _only_raises(found.function)):
+            what = "abstract" if _is_abstract(found.function) else "a stub that raises `NotImplementedError`"
+            text = f"the class leaves `{name}` {what}"
+            related = (
+                Related(op.code_place(found), f"`{name}` is {what} here"),
+                *(
+                    [Related(op.code_place(contract), "every op must write it")]
+                    if contract.function is not found.function
+                    else []
+                ),
+                Related(op.entry.place, "declares this op"),
+            )
+            place = Place(op.ref.file.path, op.ref.cls.span)
+            yield Diagnostic(text, place, related, ops=(op.name,), severity=op.entry.severity)
+
+
+def _contract(op: OpImplementation) -> dict[str, FunctionRef]:
+    """The methods that some base declares abstract, each where it does so first."""
+    return {
+        function.name: FunctionRef(base.file, function, base)
+        for base in op.program.lineage(op.ref)
+        for function in base.cls.body.functions
+        if _is_abstract(function)
+    }
+
+
+def _is_abstract(function: Function) -> bool:
+    return any(name.rpartition(".")[2].startswith("abstract") for name in function.decorator_names)
+
+
+def _only_raises(function: Function) -> bool:
+    return function.stub and any(use.name == "NotImplementedError" for use in function.body.uses)

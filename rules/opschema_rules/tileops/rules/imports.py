@@ -1,0 +1,171 @@
+"""Names that are taken from modules of the workspace and are not there."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.program import Folded, Missing, ModuleRef, Resolution, ValueRef
+from opschema_cli.source.python import Import, PythonFile, Scope
+from opschema_cli.source.text import Span
+from opschema_rules.tileops.model import Manifest, OpEntry
+
+
+@rule("SRC105", "import-undefined")
+def import_undefined(manifest: Manifest) -> Iterator[Diagnostic]:
+    """A module of the ops imports a name that its module does not define.
+
+    Such an import fails as soon as it runs, and all ops of the module with it. Looked at are the modules that implement ops
+    and those beside them, as far as they import from modules of the workspace. Imports in `try` or under a condition (as
+    `if TYPE_CHECKING`) are left alone, and so are modules that make their names at run time.
+
+    Bad:
+
+    ```python
+    from kit.kernels.example import ExampleBwdKernel
+
+
+    class ExampleFwdOp(Op):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return ExampleBwdKernel()(x)
+    ```
+
+    Good:
+
+    ```python
+    from kit.kernels import example
+    from somewhere_else import Unknown
+
+    try:
+        from kit.kernels.example import FastKernel
+    except ImportError:
+        FastKernel = example.ExampleKernel
+
+
+    class ExampleFwdOp(Op):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return FastKernel()(x)
+    ```
+    """
+    doubtful = list(_doubtful(manifest))
+    manifest.project.load_python(sorted({item.module for item in doubtful}))
+    for item in doubtful:
+        found = manifest.program.resolve(item.file, item.wanted.name, (item.scope,))
+        if isinstance(found, Missing) and found.module == item.module and found.name == item.wanted.attr:
+            yield _undefined(manifest, item)
+
+
+@dataclass(frozen=True)
+class _Doubt:
+    """An import of a name that the text of its module does not plainly define."""
+
+    file: PythonFile
+    scope: Scope
+    wanted: Import
+    module: str
+
+
+def _doubtful(manifest: Manifest) -> Iterator[_Doubt]:
+    program = manifest.program
+    parsed = {path: manifest.project.python(path) for path in program.package_files}
+    for file in parsed.values():
+        for scope in file.body.walk() if file is not None else ():
+            for item in scope.imports:
+                if file is None or item.guarded or item.attr in ("", "*"):
+                    continue
+                dotted = program.absolute_module(file, item)
+                module = program.module_path(dotted) if dotted else None
+                if module is None or _binds(manifest, parsed.get(module), module, item.attr):
+                    continue
+                if program.module_path(f"{dotted}.{item.attr}") is None:
+                    yield _Doubt(file, scope, item, module)
+
+
+def _binds(manifest: Manifest, file: PythonFile | None, path: str, name: str) -> bool:
+    """Whether a module surely binds a name: by its facts if it is parsed anyway, else by its text."""
+    if file is not None:
+        return name in file.classes or name in file.functions or name in file.imports or name in file.assigns
+    return manifest.definitions.binds(path, name)
+
+
+def _undefined(manifest: Manifest, item: _Doubt) -> Diagnostic:
+    owner = manifest.project.python(item.module)
+    defined = _public_names(owner) if owner is not None else []
+    close = difflib.get_close_matches(item.wanted.attr, defined, 1, 0.6)
+    hint = f"; did you mean `{close[0]}`?" if close else ""
+    text = f"`{item.module}` does not define `{item.wanted.attr}`{hint}"
+    related = (Related(Place(item.module, Span(0, 0)), "the module"),)
+    ops = tuple(entry.name for entry in manifest.entries if entry.op_file is item.file)
+    return Diagnostic(text, Place(item.file.path, item.wanted.span), related, ops=ops)
+
+
+def _public_names(file: PythonFile) -> list[str]:
+    return sorted({*file.classes, *file.functions, *file.imports, *(name for name in file.assigns if "." not in name)})
+
+
+@rule("SRC106", "roofline-func")
+def roofline_func(manifest: Manifest) -> Iterator[Diagnostic]:
+    """`roofline.func` names no function of the workspace.
+
+    The dotted path is imported to compute a roofline. Its module must exist, and define a function, or a class, of that name.
+    Functions of other packages are not looked at. An entry that is `spec-only` counts as a warning.
+
+    Bad:
+
+    ```yaml
+    roofline:
+      func: kit.perf.formulas.exmaple_roofline
+    ```
+
+    Bad:
+
+    ```yaml
+    roofline:
+      func: kit.perf.no_such_module.example_roofline
+    ```
+
+    Good:
+
+    ```yaml
+    roofline:
+      func: kit.perf.formulas.example_roofline
+    ```
+    """
+    for entry in manifest.entries:
+        dotted = entry.text_at("roofline", "func")
+        if dotted is not None and _is_dotted(dotted):
+            yield from _check_function(entry, dotted)
+
+
+def _is_dotted(text: str) -> bool:
+    return all(part.isidentifier() for part in text.split("."))
+
+
+def _check_function(entry: OpEntry, dotted: str) -> Iterator[Diagnostic]:
+    manifest, (module, _, name) = entry.manifest, dotted.rpartition(".")
+    program, node = manifest.program, entry.get("roofline", "func")
+    if node is None or not module or not program.is_local(module):
+        return
+    path = program.module_path(module)
+    if path is None:
+        if not program.may_exist(module):
+            place = entry.at(entry.inner(node, (0, len(module))))
+            text = f"`roofline.func` names the module `{module}`, which the workspace does not have"
+            yield Diagnostic(text, place, ops=(entry.name,), severity=entry.severity)
+    elif not manifest.definitions.binds(path, name) and _is_no_function(manifest, program.module_member(path, name)):
+        owner = manifest.project.python(path)
+        close = difflib.get_close_matches(name, _public_names(owner) if owner is not None else [], 1, 0.6)
+        hint = f"; did you mean `{close[0]}`?" if close else ""
+        place = entry.at(entry.inner(node, (len(module) + 1, len(dotted))))
+        related = (Related(Place(path, Span(0, 0)), "the module"),)
+        text = f"`{path}` defines no function `{name}`{hint}"
+        yield Diagnostic(text, place, related, ops=(entry.name,), severity=entry.severity)
+
+
+def _is_no_function(manifest: Manifest, found: Resolution) -> bool:
+    if isinstance(found, ValueRef) and found.assign.value is not None:
+        return isinstance(manifest.program.fold(found.file, found.assign.value), Folded)
+    return isinstance(found, Missing | ModuleRef)

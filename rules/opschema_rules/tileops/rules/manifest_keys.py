@@ -1,0 +1,297 @@
+"""The names in a manifest: ops, and what an entry calls its inputs, params and promises."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.program import ClassRef
+from opschema_cli.source.yaml import Node, scalar_value
+from opschema_cli.source.yaml_edit import remove_key
+from opschema_rules.tileops.drift import yaml_fix
+from opschema_rules.tileops.model import Manifest, OpEntry
+
+_VARIANT_BEHIND = re.compile(r"(.*)(Fwd|Bwd)Op(.+)", re.DOTALL)
+
+RESERVED_KEYS = ("dtypes", "label")
+"""Keys of a workload row that are no params."""
+
+
+@rule("MAN102", "duplicate-op")
+def duplicate_op(manifest: Manifest) -> Iterator[Diagnostic]:
+    """An op is declared twice.
+
+    The loader merges all files of the manifest by op name. A name that two files declare makes it raise, so nothing loads;
+    within one file YAML keeps the last entry, and the first one is lost without a word.
+
+    Bad:
+
+    ```yaml kit/manifest/other.yaml
+    ExampleFwdOp:
+      signature: {inputs: {x: {dtype: float16}}, outputs: {y: {dtype: float16}}}
+      workloads: []
+      roofline: {}
+    ```
+
+    Good:
+
+    ```yaml kit/manifest/other.yaml
+    ExampleBwdOp:
+      signature: {inputs: {x: {dtype: float16}}, outputs: {y: {dtype: float16}}}
+      workloads: []
+      roofline: {}
+    ```
+    """
+    for name, entries in manifest.by_name.items():
+        first, *others = (entry for entry in entries if _is_name(entry.key))
+        for entry in others:
+            effect = "YAML keeps only the last" if entry.file is first.file else "the loader refuses two"
+            message = f"`{name}` is declared a second time; {effect}, so remove or rename one"
+            yield Diagnostic(message, entry.place, (Related(first.place, "first declared here"),), ops=(name,))
+
+
+def _is_name(key: Node) -> bool:
+    return key.kind == "scalar" and isinstance(scalar_value(key), str) and (key.value != "<<" or bool(key.style))
+
+
+@rule("MAN103", "op-key-format")
+def op_key_format(entry: OpEntry) -> Iterator[Diagnostic]:
+    """An op's name puts its direction in the wrong place, or leaves it out.
+
+    A key is `{Name}[Fwd|Bwd]Op`: a word that tells variants apart belongs to the name and stands before the direction. The
+    direction may be left out only where the manifest does not carry both directions of the op. The key is the class's
+    name, so the class is renamed with it.
+
+    Holds where the tree's specification states the format.
+
+    Bad:
+
+    ```yaml kit/manifest/example.yaml
+    MaxPoolFwdOpIndices:
+      signature: {inputs: {x: {dtype: float16}}, outputs: {y: {dtype: float16}}}
+      workloads: []
+      roofline: {}
+    ```
+
+    Bad, its backward sibling makes the direction necessary:
+
+    ```yaml kit/manifest/example.yaml
+    MaxPoolOp:
+      signature: {inputs: {x: {dtype: float16}}, outputs: {y: {dtype: float16}}}
+      workloads: []
+      roofline: {}
+    MaxPoolBwdOp:
+      signature: {inputs: {x: {dtype: float16}}, outputs: {y: {dtype: float16}}}
+      workloads: []
+      roofline: {}
+    ```
+
+    Good:
+
+    ```yaml kit/manifest/example.yaml
+    MaxPoolIndicesFwdOp:
+      signature: {inputs: {x: {dtype: float16}}, outputs: {y: {dtype: float16}}}
+      workloads: []
+      roofline: {}
+    FwdOpsOp:
+      signature: {inputs: {x: {dtype: float16}}, outputs: {y: {dtype: float16}}}
+      workloads: []
+      roofline: {}
+    ```
+    """
+    if not entry.manifest.spec.knows("key-format") or not _is_name(entry.key):
+        return
+    name = entry.name
+    behind = _VARIANT_BEHIND.fullmatch(name)
+    related = tuple(_class(entry))
+    if behind is not None and not name.endswith("Op"):
+        stem, direction, variant = behind.groups()
+        message = (
+            f"`{variant}` stands behind `{direction}Op`; a variant word stands before: `{stem}{variant}{direction}Op`"
+        )
+        yield Diagnostic(message, entry.place, related, ops=(name,))
+    elif name.endswith("Op") and not name.endswith(("FwdOp", "BwdOp")):
+        for sibling in (f"{name[:-2]}FwdOp", f"{name[:-2]}BwdOp"):
+            if sibling in entry.manifest.by_name:
+                message = (
+                    f"`{name}` does not say its direction, but `{sibling}` exists; write `{name[:-2]}{_other(sibling)}`"
+                )
+                other = entry.manifest.by_name[sibling][0]
+                yield Diagnostic(message, entry.place, (Related(other.place, "its sibling"), *related), ops=(name,))
+                return
+
+
+def _other(sibling: str) -> str:
+    return "BwdOp" if sibling.endswith("FwdOp") else "FwdOp"
+
+
+def _class(entry: OpEntry) -> Iterator[Related]:
+    found = entry.op_class
+    if isinstance(found, ClassRef):
+        yield Related(Place(found.file.path, found.cls.span), "the class has the same name")
+
+
+@rule("MAN104", "name-collision")
+def name_collision(entry: OpEntry) -> Iterator[Diagnostic]:
+    """Two things of an entry have one name.
+
+    Inputs, params and `static_dims` share a namespace: shape rules and formulas read them by name, and the code takes them as
+    arguments. A param that is called `dtypes` or `label` cannot be given in a workload row, where these keys are reserved
+    (of an op with one input, `workload-keys` says so). An output may have the name of the input it overwrites.
+
+    Bad:
+
+    ```yaml
+    signature:
+      params:
+        x: {type: float, default: 0.5}
+    ```
+
+    Bad:
+
+    ```yaml
+    signature:
+      inputs:
+        x: {dtype: "float16 | float32"}
+        y: {dtype: "same_as(x)"}
+      params:
+        label: {type: str, default: "a"}
+    ```
+
+    Good:
+
+    ```yaml
+    signature:
+      inputs:
+        x: {dtype: "float16 | float32"}
+        y: {dtype: "same_as(x)"}
+      outputs:
+        y: {dtype: "same_as(x)"}
+    ```
+    """
+    seen: dict[str, tuple[str, Node]] = {tensor.name: ("input", tensor.key) for tensor in entry.inputs}
+    others = [("param", param.key) for param in entry.params]
+    others += [("static dim", key) for key in _static_dims(entry)]
+    for kind, key in others:
+        if key.value not in seen:
+            seen[key.value] = (kind, key)
+        elif seen[key.value][0] != kind:
+            first, other = seen[key.value]
+            message = f"the {kind} `{key.value}` has the name of {_a(first)}; rename one of them"
+            yield Diagnostic(message, entry.at(key), (entry.related(other, f"the {first}"),), ops=(entry.name,))
+    if len(entry.inputs) != 1 and entry.manifest.spec.knows("workload-keys"):
+        for param in entry.params:
+            if param.name in RESERVED_KEYS:
+                message = f"the param `{param.name}` cannot be given in a workload row, where `{param.name}` is reserved; rename it"
+                yield Diagnostic(message, entry.at(param.key), ops=(entry.name,))
+
+
+def _static_dims(entry: OpEntry) -> list[Node]:
+    owner = entry.get("signature", "static_dims")
+    return [key for key, _ in owner.pairs() if _is_name(key)] if owner is not None else []
+
+
+def _a(noun: str) -> str:
+    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
+
+
+@rule("MAN105", "status-promise", fixable="unsafe")
+def status_promise(entry: OpEntry) -> Iterator[Diagnostic]:
+    """An entry promises what its status cannot keep.
+
+    `torch_compile_fullgraph: true` promises that the implementation can be captured whole; a `spec-only` entry has no
+    implementation that could. Either the status is out of date, or the promise is premature.
+
+    Bad:
+
+    ```yaml
+    status: spec-only
+    torch_compile_fullgraph: true
+    ```
+
+    Good:
+
+    ```yaml
+    status: implemented
+    torch_compile_fullgraph: true
+    ```
+    """
+    if entry.status != "spec-only" or not entry.manifest.spec.knows("fullgraph"):
+        return
+    key, status = entry.key_of("torch_compile_fullgraph"), entry.get("status")
+    if key is not None and entry.data_at("torch_compile_fullgraph") is True:
+        yield Diagnostic(
+            "`torch_compile_fullgraph` promises something of the implementation, and the entry is `spec-only`; remove one of them",
+            entry.at(key),
+            (entry.related(status, "it claims no implementation"),) if status is not None else (),
+            yaml_fix(
+                entry,
+                "remove `torch_compile_fullgraph`",
+                lambda: remove_key(entry.file, entry.node, "torch_compile_fullgraph"),
+                "perhaps the op is implemented, and its status is what should change",
+            ),
+            ops=(entry.name,),
+        )
+
+
+@rule("MAN106", "variant-of")
+def variant_of(entry: OpEntry) -> Iterator[Diagnostic]:
+    """An entry names a primary that is not there, is a variant itself, or is implemented elsewhere.
+
+    `variant_of` links an entry to the primary form of the same op: one level deep, with the same `source.kernel` and
+    `source.op`.
+
+    Holds where the tree's specification describes `variant_of`; newer ones do without.
+
+    Bad:
+
+    ```yaml kit/manifest/example.yaml
+    ExampleOutFwdOp:
+      variant_of: ExampelFwdOp
+      signature: {inputs: {x: {dtype: float16}}, outputs: {y: {dtype: float16}}}
+      workloads: []
+      roofline: {}
+    ```
+
+    ```markdown docs/manifest.md
+    An entry has a status, a signature, workloads, shape_rules and a roofline. A variant names its primary in `variant_of`.
+    ```
+
+    ```yaml opschema.toml
+    [tileops]
+    ```
+
+    Good, a specification that does not describe it:
+
+    ```yaml
+    variant_of: ExampelFwdOp
+    ```
+    """
+    target = entry.get("variant_of")
+    if target is None or not entry.manifest.spec.mentions("variant_of"):
+        return
+    name = entry.text_at("variant_of")
+    primaries = entry.manifest.by_name.get(name or "", [])
+    if name is None:
+        message = "`variant_of` must be the name of an op"
+        yield Diagnostic(message, entry.at(target), ops=(entry.name,))
+    elif not primaries:
+        message = f"`variant_of` names `{name}`, which the manifest does not declare"
+        yield Diagnostic(message, entry.at(target), ops=(entry.name,))
+    else:
+        yield from _variant(entry, primaries[0], target)
+
+
+def _variant(entry: OpEntry, primary: OpEntry, target: Node) -> Iterator[Diagnostic]:
+    chained = primary.get("variant_of")
+    if chained is not None:
+        message = f"`variant_of` names `{primary.name}`, which is a variant itself; name its primary"
+        yield Diagnostic(message, entry.at(target), (primary.related(chained, "its own primary"),), ops=(entry.name,))
+    for key in ("kernel", "op"):
+        own, theirs = entry.get("source", key), primary.get("source", key)
+        if own is None or theirs is None or entry.data_of(own) == primary.data_of(theirs):
+            continue
+        message = f"`source.{key}` is not that of `{primary.name}`, of which this is a variant"
+        yield Diagnostic(message, entry.at(own), (primary.related(theirs, "the primary's"),), ops=(entry.name,))

@@ -1,0 +1,353 @@
+"""How parameters are declared and how the constructor has them: default, keyword-only, whether ``None`` is admitted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import Diagnostic, Fix
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.program import Folded
+from opschema_cli.source.python import Expr, Param
+from opschema_cli.source.text import Edit
+from opschema_cli.source.yaml import Data
+from opschema_cli.source.yaml_edit import insert_key, remove_key, set_value
+from opschema_cli.source.yaml_render import flow_text
+from opschema_rules.tileops.annotations import annotation_admits_none, text_admits_none
+from opschema_rules.tileops.drift import Drift, Method, settle, yaml_fix
+from opschema_rules.tileops.model import Manifest, OpImplementation, ParamDecl
+
+UNSAFE = "the manifest is the source of truth: perhaps the code is the side to change"
+
+
+@rule("SIG203", "ctor-default", fixable="unsafe")
+def ctor_default(manifest: Manifest) -> Iterator[Diagnostic]:
+    """A parameter's default differs between the manifest and `__init__()`.
+
+    A default that the manifest declares must be the constructor's, value for value, and a parameter without one must
+    have none: workloads, benchmarks and other backends leave out what the manifest lets them leave out. Constants such
+    as `DEFAULT_EPS`, arithmetic and `float("inf")` are followed; a `torch.dtype` may be spelled by its name, a tuple as a
+    list. A default that is computed is not compared.
+
+    Where the code defaults what the manifest does not, the fix adds `default:` and is safe. Where both sides disagree,
+    the finding stands at the constructor and the fix, which makes the manifest follow the code, is unsafe: the manifest
+    is the source of truth.
+
+    It holds where the tree's specification or validator compares defaults.
+
+    Bad:
+
+    ```python
+    class ExampleFwdOp(Op):
+        DEFAULT_EPS = 0.25
+
+        def __init__(self, eps: float = DEFAULT_EPS, *, kernel_map=None):
+            self.dispatch_kernel(kernel_map)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.kernel_map["example"](x, self.eps)
+    ```
+
+    Bad, required in the code:
+
+    ```python
+    class ExampleFwdOp(Op):
+        def __init__(self, eps: float, *, kernel_map=None):
+            self.dispatch_kernel(kernel_map)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.kernel_map["example"](x, self.eps)
+    ```
+
+    Bad, required in the manifest:
+
+    ```yaml
+    signature:
+      params:
+        eps: {type: float}
+    ```
+
+    Good:
+
+    ```yaml
+    signature:
+      params:
+        eps: {type: float, default: .inf}
+        out_dtype: {type: torch.dtype, default: float16}
+        dims: {type: "tuple[int, ...]", default: [0, 1]}
+    ```
+
+    ```python
+    class ExampleFwdOp(Op):
+        NOTHING = -float("-inf")
+
+        def __init__(
+            self,
+            eps: float = NOTHING,
+            out_dtype: torch.dtype = torch.float16,
+            dims: tuple = (0, 1),
+            *,
+            kernel_map=None,
+        ):
+            self.dispatch_kernel(kernel_map)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.kernel_map["example"](x, self.eps)
+    ```
+    """
+    if manifest.spec.knows("ctor-default"):
+        yield from settle(manifest, _defaults)
+
+
+def _defaults(op: OpImplementation) -> Iterator[Drift]:
+    for method, param, declared in _constructor_params(op):
+        if param.default is None:
+            if declared.has_default:
+                yield _missing_default(method, param, declared)
+        elif not declared.has_default:
+            yield _extra_default(method, param.default, declared)
+        else:
+            yield from _other_default(method, param.default, declared)
+
+
+def _constructor_params(op: OpImplementation) -> Iterator[tuple[Method, Param, ParamDecl]]:
+    method = Method.of(op, "__init__")
+    for declared in op.entry.params if method is not None else ():
+        param = method.param(declared.name) if method is not None else None
+        if method is not None and param is not None:
+            yield method, param, declared
+
+
+def _missing_default(method: Method, param: Param, declared: ParamDecl) -> Drift:
+    entry, node = method.op.entry, declared.node.get("default") or declared.key
+    value = entry.file.source.text[node.start : node.end]
+    text = f"`__init__()` gives `{param.name}` no default; the manifest declares `default: {value}`"
+    fix = yaml_fix(
+        entry, "remove the manifest's `default`", lambda: remove_key(entry.file, declared.node, "default"), UNSAFE
+    )
+    return Drift(method, text, param.span, node.span, f"`default: {value}`", "no default here", fix)
+
+
+def _extra_default(method: Method, default: Expr, declared: ParamDecl) -> Drift:
+    written = method.ref.file.text(default)
+    text = f"the manifest gives `{declared.name}` no default; `__init__()` defaults it to `{written}`"
+    fix = _state_default(method, default, declared, "")
+    return Drift(method, text, default.span, declared.key.span, observed="defaulted here", fix=fix, in_manifest=True)
+
+
+def _other_default(method: Method, default: Expr, declared: ParamDecl) -> Iterator[Drift]:
+    value, node = method.fold(default), declared.node.get("default")
+    if node is None or value is None or _same(value, declared.default):
+        return
+    entry, written = method.op.entry, method.ref.file.text(default)
+    stated = entry.file.source.text[node.start : node.end]
+    text = f"`__init__()` defaults `{declared.name}` to `{written}`; the manifest declares `default: {stated}`"
+    fix = _state_default(method, default, declared, UNSAFE)
+    yield Drift(method, text, default.span, node.span, f"`default: {stated}`", f"`{written}` here", fix)
+
+
+def _state_default(method: Method, default: Expr, declared: ParamDecl, why_unsafe: str) -> Fix | None:
+    """Make the manifest declare the code's default; None where that is not a value YAML can hold."""
+    entry, value, node = method.op.entry, method.fold(default), declared.node.get("default")
+    if value is None or (value.symbol and not value.symbol.startswith("torch.")):
+        return None
+    data = value.symbol.removeprefix("torch.") if value.symbol else _as_data(value.value)
+    title = f"declare `default: {flow_text(data)}`"
+    if node is not None:
+        return yaml_fix(entry, title, lambda: set_value(entry.file, node, data), why_unsafe)
+    after = "type" if declared.node.get("type") is not None else None
+    return yaml_fix(
+        entry, title, lambda: insert_key(entry.file, declared.node, "default", data, after=after), why_unsafe
+    )
+
+
+def _same(code: Folded, stated: Data) -> bool:
+    """Whether both sides mean one value. A dtype is spelled by its name, a tuple as a list, and a number that YAML
+    reads as text (``1e-5``) is another rule's business.
+    """
+    if code.symbol:
+        return not code.symbol.startswith("torch.") or stated in (code.symbol, code.symbol.removeprefix("torch."))
+    value = _as_data(code.value)
+    if isinstance(value, float) and isinstance(stated, str):
+        return _number(stated) == value
+    both_nan = isinstance(value, float) and isinstance(stated, float) and math.isnan(value) and math.isnan(stated)
+    return value == stated or both_nan
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _as_data(value: object) -> Data:
+    """A folded value as YAML has it: a tuple is a list."""
+    if isinstance(value, tuple | list):
+        return [_as_data(item) for item in value]
+    return value if isinstance(value, bool | int | float | str) else None
+
+
+@rule("SIG204", "ctor-kw-only", fixable="unsafe")
+def ctor_kw_only(manifest: Manifest) -> Iterator[Diagnostic]:
+    """A parameter is keyword-only on one side only.
+
+    Parameters are positional unless the manifest says `kw_only: true`. A constructor that puts one behind its `*` refuses
+    calls that the manifest promises; one that takes it by position too grants more than the manifest says.
+
+    In the first case the finding stands at the constructor, and the fix, which adds `kw_only: true`, is unsafe: the
+    manifest is the source of truth. In the second it stands in the manifest, and removing `kw_only` is safe. It holds
+    where the tree's specification knows `kw_only`.
+
+    Bad:
+
+    ```python
+    class ExampleFwdOp(Op):
+        def __init__(self, *, eps: float = 0.5, kernel_map=None):
+            self.dispatch_kernel(kernel_map)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.kernel_map["example"](x, self.eps)
+    ```
+
+    Bad:
+
+    ```yaml
+    signature:
+      params:
+        eps: {type: float, default: 0.5, kw_only: true}
+    ```
+
+    Good:
+
+    ```yaml
+    signature:
+      params:
+        eps: {type: float, default: 0.5, kw_only: true}
+    ```
+
+    ```python
+    class ExampleFwdOp(Op):
+        def __init__(self, *, eps: float = 0.5, kernel_map=None):
+            self.dispatch_kernel(kernel_map)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.kernel_map["example"](x, self.eps)
+    ```
+    """
+    if manifest.spec.knows("kw-only"):
+        yield from settle(manifest, _kw_only)
+
+
+def _kw_only(op: OpImplementation) -> Iterator[Drift]:
+    for method, param, declared in _constructor_params(op):
+        if param.kind == "kwonly" and not declared.kw_only:
+            yield _only_in_code(method, param, declared)
+        elif param.kind == "normal" and declared.kw_only:
+            yield _only_in_manifest(method, param, declared)
+
+
+def _only_in_code(method: Method, param: Param, declared: ParamDecl) -> Drift:
+    entry, node = method.op.entry, declared.node.get("kw_only")
+
+    def edit() -> list[Edit]:
+        if node is not None:
+            return set_value(entry.file, node, True)
+        return insert_key(entry.file, declared.node, "kw_only", True)
+
+    text = f"`__init__()` takes `{param.name}` by keyword only; the manifest lets callers pass it by position"
+    fix = yaml_fix(entry, "declare `kw_only: true`", edit, UNSAFE)
+    return Drift(method, text, param.span, declared.key.span, "not `kw_only` here", "behind the `*` here", fix)
+
+
+def _only_in_manifest(method: Method, param: Param, declared: ParamDecl) -> Drift:
+    entry, key = method.op.entry, declared.node.pair("kw_only")
+    text = f"the manifest declares `{param.name}` keyword-only; `__init__()` takes it by position too"
+    fix = yaml_fix(entry, "remove `kw_only`", lambda: remove_key(entry.file, declared.node, "kw_only"))
+    span = key[0].span if key is not None else declared.key.span
+    return Drift(method, text, param.span, span, observed="positional here", fix=fix, in_manifest=True)
+
+
+@rule("SIG205", "none-annotation", fixable="safe")
+def none_annotation(manifest: Manifest) -> Iterator[Diagnostic]:
+    """A parameter admits `None` on one side only.
+
+    Whether a type admits `None` decides whether a caller may withhold the value, so the manifest's `type` and the
+    annotation in the code must agree on it; how they spell the type is free. `Optional[X]`, `Union[X, None]`, `X | None`,
+    annotations in quotes and names of such types are followed. A type that cannot be followed is not compared.
+
+    Where only the code admits `None`, the finding stands in the manifest and the fix adds `| None` there. Where only the
+    manifest does, it stands at the annotation. It holds where the tree's specification compares it. A `default: null` that
+    the manifest's own type does not admit is the business of `null-default`.
+
+    Bad:
+
+    ```python
+    from typing import Optional
+
+    Target = Optional[float]
+
+
+    class ExampleFwdOp(Op):
+        def __init__(self, eps: Target = 0.5, *, kernel_map=None):
+            self.dispatch_kernel(kernel_map)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.kernel_map["example"](x, self.eps)
+    ```
+
+    Bad, the other way round:
+
+    ```yaml
+    signature:
+      params:
+        eps: {type: "float | None", default: 0.5}
+    ```
+
+    Good, a type that is not known here:
+
+    ```python
+    from numbers_of_somebody import Eps
+
+
+    class ExampleFwdOp(Op):
+        def __init__(self, eps: Eps = 0.5, *, kernel_map=None):
+            self.dispatch_kernel(kernel_map)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.kernel_map["example"](x, self.eps)
+    ```
+    """
+    if manifest.spec.knows("optional-none"):
+        yield from settle(manifest, _none_annotation)
+
+
+def _none_annotation(op: OpImplementation) -> Iterator[Drift]:
+    null_default = op.entry.manifest.spec.knows("null-default")
+    methods = [method for name in ("__init__", "forward") if (method := Method.of(op, name)) is not None]
+    for declared in op.entry.params:
+        if null_default and declared.has_default and declared.default is None:
+            continue
+        found = next(((item, param) for item in methods if (param := item.param(declared.name)) is not None), None)
+        if found is not None and found[1].annotation is not None and declared.type is not None:
+            yield from _compare_types(found[0], found[1].annotation, declared, declared.type)
+
+
+def _compare_types(method: Method, annotation: Expr, declared: ParamDecl, stated: str) -> Iterator[Drift]:
+    written = method.ref.file.text(annotation)
+    in_code = annotation_admits_none(method.op.program, method.ref.file, annotation)
+    in_manifest = text_admits_none(stated)
+    node = declared.node.get("type")
+    if in_code is None or in_manifest is None or in_code == in_manifest or node is None:
+        return
+    if in_manifest:
+        text = f"`{method.name}()` annotates `{declared.name}` as `{written}`; the manifest's `{stated}` admits `None`"
+        yield Drift(method, text, annotation.span, node.span, f"`{stated}`", f"`{written}` here")
+    else:
+        entry = method.op.entry
+        text = (
+            f"the manifest's type of `{declared.name}`, `{stated}`, does not admit `None`; "
+            f"`{method.name}()` annotates it as `{written}`"
+        )
+        fix = yaml_fix(entry, f"declare `{stated} | None`", lambda: set_value(entry.file, node, f"{stated} | None"))
+        yield Drift(method, text, annotation.span, node.span, observed=f"`{written}` here", fix=fix, in_manifest=True)

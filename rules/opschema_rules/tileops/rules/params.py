@@ -1,0 +1,198 @@
+"""What an entry declares of a param by itself: a type that is one, and a default of that type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.program import ClassRef
+from opschema_cli.source.yaml import Node
+from opschema_cli.source.yaml_edit import set_value
+from opschema_rules.tileops.annotations import annotation_admits_none, text_admits_none
+from opschema_rules.tileops.drift import Method, yaml_fix
+from opschema_rules.tileops.model import OpEntry, OpImplementation, ParamDecl
+from opschema_rules.tileops.param_types import admits, type_problem
+from opschema_rules.tileops.scalars import misreading
+
+
+@rule("MAN201", "param-type")
+def param_type(entry: OpEntry) -> Iterator[Diagnostic]:
+    """The type of a param is not a Python type expression.
+
+    Readers parse `type` to learn whether a caller may pass `None`: `int`, `float | None`, `"list[int] | tuple[int, ...]"`,
+    `torch.dtype`, `Optional[int]`. Prose, literals and calls say nothing they understand.
+
+    Holds where the tree's specification says that `type` is such an expression.
+
+    Bad:
+
+    ```yaml
+    signature:
+      params:
+        eps: {type: "float (positive)", default: 0.5}
+    ```
+
+    Bad:
+
+    ```yaml
+    signature:
+      params:
+        eps: {type: "float | 0", default: 0.5}
+    ```
+
+    Good:
+
+    ```yaml
+    signature:
+      params:
+        eps: {type: "float | Literal['auto', 0] | Callable[[int, ...], None]", default: 0.5}
+    ```
+    """
+    if not entry.manifest.spec.knows("param-type"):
+        return
+    for param in entry.params:
+        node = _type_node(param)
+        problem = type_problem(param.type) if param.type is not None else None
+        if node is not None and problem is not None:
+            reason, span = problem
+            place = entry.inner(node, span) if span.start < span.end else node
+            message = f"`{param.type}` is no type expression: {reason}"
+            yield Diagnostic(message, entry.at(place), ops=(entry.name,))
+
+
+@rule("MAN202", "null-default", fixable="safe")
+def null_default(entry: OpEntry) -> Iterator[Diagnostic]:
+    """A param defaults to null, and its type does not admit `None`.
+
+    The two together say that the op refuses the value that it supplies itself. The fix declares `| None`; it is safe where
+    the code admits `None` for the param, by its annotation or its default, and a guess where the code does not tell.
+
+    Holds where the tree's specification forbids it.
+
+    Bad:
+
+    ```yaml
+    signature:
+      params:
+        eps: {type: float, default: null}
+    ```
+
+    Good:
+
+    ```yaml
+    signature:
+      params:
+        eps: {type: "Optional[float]", default: null}
+    ```
+    """
+    if not entry.manifest.spec.knows("null-default"):
+        return
+    for param in entry.params:
+        node, default = _type_node(param), param.node.get("default")
+        stated = param.type
+        if node is None or default is None or stated is None or not param.has_default or param.default is not None:
+            continue
+        if type_problem(stated) is None and text_admits_none(stated) is False:
+            yield _null_default(entry, param, stated, node, default)
+
+
+def _null_default(entry: OpEntry, param: ParamDecl, stated: str, node: Node, default: Node) -> Diagnostic:
+    in_code = next(_none_in_code(entry, param.name), None)
+    unsure = "" if in_code is not None else "the default may be what is wrong, not the type"
+    wider = f"{stated} | None"
+    return Diagnostic(
+        f"`{param.name}` defaults to null, but its type `{stated}` does not admit `None`; declare `{wider}`",
+        entry.at(node),
+        tuple(filter(None, (entry.related(default if default.value else param.key, "null here"), in_code))),
+        yaml_fix(entry, f"declare `{wider}`", lambda: set_value(entry.file, node, wider), unsure),
+        ops=(entry.name,),
+    )
+
+
+def _none_in_code(entry: OpEntry, name: str) -> Iterator[Related]:
+    """Where the code admits ``None`` for a param."""
+    found = entry.op_class
+    if not isinstance(found, ClassRef):
+        return
+    op = OpImplementation(entry, found)
+    for method in (Method.of(op, "__init__"), Method.of(op, "forward")):
+        param = method.param(name) if method is not None else None
+        if method is None or param is None:
+            continue
+        default = method.fold(param.default) if param.default is not None else None
+        file = method.ref.file
+        optional = param.annotation is not None and annotation_admits_none(method.op.program, file, param.annotation)
+        if optional or (default is not None and default.value is None and not default.symbol):
+            yield Related(Place(file.path, param.span), "the code admits `None`")
+
+
+@rule("MAN203", "param-default-type")
+def param_default_type(entry: OpEntry) -> Iterator[Diagnostic]:
+    """The default of a param is not of its type.
+
+    Checked for the types whose values YAML can write: numbers, booleans, text, dtypes by name, lists (which stand for tuples
+    too, with their elements and length), mappings, `Literal`. As in Python an `int` is a `float`, and a `bool` an `int`. A type
+    with a part that is not known here is not judged. `null` is the business of `null-default`, and a number that YAML reads as
+    text that of `yaml11-scalar`.
+
+    Holds where the tree's specification says that `type` is a Python type expression.
+
+    Bad:
+
+    ```yaml
+    signature:
+      params:
+        eps: {type: int, default: "auto"}
+    ```
+
+    Bad:
+
+    ```yaml
+    signature:
+      params:
+        dim: {type: "tuple[int, int]", default: [0]}
+        dtype: {type: torch.dtype, default: float61}
+    ```
+
+    Good:
+
+    ```yaml
+    signature:
+      params:
+        eps: {type: float, default: 1}
+        dims: {type: "int | tuple[int, ...]", default: [0, 1]}
+        dtype: {type: torch.dtype, default: float16}
+        mode: {type: "Mode | int", default: fast}
+    ```
+    """
+    if not entry.manifest.spec.knows("param-type"):
+        return
+    for param in entry.params:
+        node = param.node.get("default")
+        if node is None or param.type is None or not param.has_default or param.default is None:
+            continue
+        if type_problem(param.type) is not None or _holds_misread(entry, node):
+            continue
+        if admits(param.type, param.default) is False:
+            shown = entry.file.source.text[node.start : node.end]
+            message = f"the default of `{param.name}` is `{shown}`, which its type `{param.type}` does not admit"
+            declared = _type_node(param)
+            related = (entry.related(declared, "the type"),) if declared is not None else ()
+            yield Diagnostic(message, entry.at(node), related, ops=(entry.name,))
+
+
+def _type_node(param: ParamDecl) -> Node | None:
+    found = param.node.get("type")
+    return found if found is not None and found.kind == "scalar" else None
+
+
+def _holds_misread(entry: OpEntry, node: Node) -> bool:
+    """Whether a value has a scalar in it that YAML 1.1 reads otherwise than it looks."""
+    waiting = [entry.file.document.follow(node)]
+    while waiting:
+        item = waiting.pop()
+        if misreading(item) is not None or item.tag or item.kind == "alias":
+            return True
+        waiting += item.items
+    return False

@@ -1,0 +1,345 @@
+"""Roofline formulas as text: do they parse, are their names known, do they keep to the form of their layer."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Container, Iterable, Iterator
+
+from opschema_cli.lint.diagnostic import Diagnostic
+from opschema_cli.lint.rule import rule
+from opschema_cli.schema.expression import Expression, ExpressionSyntaxError, Reference, parse_expression
+from opschema_cli.source.text import Span
+from opschema_rules.tileops.bindings import is_complete
+from opschema_rules.tileops.formulas import Formula, dimensions, formulas, runner
+from opschema_rules.tileops.model import OpEntry
+from opschema_rules.tileops.rules.shape_rules import closest, unguarded
+from opschema_rules.tileops.vocabulary import ARITHMETIC_HELPERS, VARS_HELPERS, states
+
+
+@rule("ROO101", "roofline-syntax")
+def roofline_syntax(entry: OpEntry) -> Iterator[Diagnostic]:
+    """A roofline formula is no Python expression.
+
+    The values of `vars`, `flops` and `bytes` are expressions; one that does not parse gives no figure to anybody.
+
+    Bad:
+
+    ```yaml
+    roofline:
+      flops: "2 * N *"
+      bytes: "4"
+    ```
+
+    Good:
+
+    ```yaml
+    roofline:
+      vars:
+        N: "product(x.shape)"
+      flops: "2 * N"
+      bytes: "4"
+    ```
+    """
+    for formula in formulas(entry):
+        try:
+            parse_expression(formula.text)
+        except ExpressionSyntaxError as error:
+            place = entry.at(entry.inner(formula.node, (error.offset, error.offset + 1)))
+            yield Diagnostic(f"`{formula.where}` is no Python expression: {error.reason}", place, ops=(entry.name,))
+
+
+@rule("ROO102", "roofline-unbound")
+def roofline_unbound(entry: OpEntry) -> Iterator[Diagnostic]:
+    """A roofline formula reads a name that it does not know.
+
+    A variable in `vars` may read inputs, params, dimensions of the inputs' shapes, `elem_bytes`, the helpers, and the variables
+    above it; `flops` and `bytes` read variables, params, dimensions and `elem_bytes`, and call only `ceil`, `floor` and `log2`.
+    Outputs are not known: they do not exist before the op runs. `eval_roofline()` is generated from the formulas, and is missing
+    where one of them reads anything else.
+
+    Where the op writes `eval_roofline()` by hand, the formula does not run and only misleads its readers: a warning. Holds where
+    the tree's documents state the names that a formula may read.
+
+    Bad, `y` is an output:
+
+    ```yaml
+    roofline:
+      vars:
+        N: "product(y.shape)"
+      flops: "2 * N"
+      bytes: "2 * N * elem_bytes"
+    ```
+
+    Bad, `M` is defined below its use:
+
+    ```yaml
+    roofline:
+      vars:
+        N: "M * x.shape[1]"
+        M: "x.shape[0]"
+      flops: "2 * N"
+      bytes: "2 * N * elem_bytes"
+    ```
+
+    Good:
+
+    ```yaml
+    signature:
+      inputs:
+        x: {dtype: "float16 | float32", shape: "[M, K]"}
+    roofline:
+      vars:
+        N: "sum(size for size in x.shape) + M"
+      flops: "2 * N * K * ceil(eps)"
+      bytes: "2 * N * elem_bytes"
+    ```
+    """
+    if not entry.manifest.spec.knows("roofline-names") or not is_complete(entry):
+        return
+    scope = _Scope(entry)
+    for formula in formulas(entry):
+        expression = formula.expression
+        for message, span in scope.unknown(formula, expression) if expression is not None else ():
+            who = runner(entry)
+            place = entry.at(entry.inner(formula.node, span))
+            yield Diagnostic(message, place, tuple(who.related()), ops=(entry.name,), severity=who.severity)
+        scope.define(formula.name)
+
+
+class _Scope:
+    """What the formulas of one entry know, from top to bottom."""
+
+    def __init__(self, entry: OpEntry) -> None:
+        self.manifest = entry.manifest
+        self.inputs = {tensor.name for tensor in entry.inputs}
+        self.outputs = {tensor.name for tensor in entry.outputs} - self.inputs
+        self.variables = [formula.name for formula in formulas(entry) if formula.layer == "vars"]
+        self.values = {"elem_bytes", *(param.name for param in entry.params), *dimensions(entry)}
+
+    def define(self, name: str) -> None:
+        """Let what follows read ``name``."""
+        self.values.add(name)
+
+    def unknown(self, formula: Formula, expression: Expression) -> Iterator[tuple[str, Span]]:
+        """Messages and places of the names that a formula does not know, each name once."""
+        first: dict[str, Span] = {}
+        for name, span in expression.names():
+            first.setdefault(name, span)
+        bases = _attribute_bases(expression, formula)
+        for name, span in first.items():
+            message = self.complaint(formula, name)
+            if message and span.start not in bases:
+                yield message, span
+        helpers = VARS_HELPERS if formula.layer == "vars" else ARITHMETIC_HELPERS
+        for name, span in expression.calls():
+            if name not in helpers and not states(self.manifest, name):
+                yield f"`{name}()` is not a function that `{formula.where}` may call{closest(name, helpers)}", span
+
+    def complaint(self, formula: Formula, name: str) -> str:
+        """Why a formula does not know ``name``; empty where it does."""
+        known = self.inputs | VARS_HELPERS if formula.layer == "vars" else set()
+        if name in known or name in self.values:
+            return ""
+        if name in self.outputs:
+            return f"`{formula.where}` reads the output `{name}`; a formula knows inputs, params and their dimensions only"
+        if name in self.inputs:
+            return f"`{formula.where}` reads the input `{name}`; put what it needs of it in `vars`"
+        if name in self.variables:
+            return f"`{formula.where}` reads the variable `{name}`, which is defined below it; define it above"
+        return f"nothing gives `{name}` in `{formula.where}` a value{closest(name, self.values | self.inputs)}"
+
+
+def _attribute_bases(expression: Expression, formula: Formula) -> set[int]:
+    """Where the names start of which ROO103 reports an attribute or a method."""
+    nodes = list(ast.walk(expression.tree))
+    attributes = [node for node in nodes if isinstance(node, ast.Attribute)]
+    if formula.layer == "vars":
+        attributes = [node.func for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
+    return {expression.start_of(node.value) for node in attributes if isinstance(node.value, ast.Name)}
+
+
+@rule("ROO103", "roofline-form")
+def roofline_form(entry: OpEntry) -> Iterator[Diagnostic]:
+    """A roofline formula uses a form that its layer does not have.
+
+    Variables are where shapes are read: `x.shape` and `x.ndim` of inputs, slices, comprehensions, helpers; not a tensor's data,
+    other attributes, methods or `lambda`. `flops` and `bytes` are arithmetic on variables, so that they can be read at a glance:
+    no attributes, subscripts or comprehensions. A variable is not called like something that a formula knows already.
+    `eval_roofline()` is generated from the formulas, and is missing where one of them has another form.
+
+    Where the op writes `eval_roofline()` by hand this is a warning. Holds where the tree's documents state the layers.
+
+    Bad:
+
+    ```yaml
+    roofline:
+      flops: "2 * x.shape[0]"
+      bytes: "4 * elem_bytes"
+    ```
+
+    Bad:
+
+    ```yaml
+    roofline:
+      vars:
+        N: "x.numel()"
+      flops: "2 * N"
+      bytes: "4 * N * elem_bytes"
+    ```
+
+    Good:
+
+    ```yaml
+    roofline:
+      vars:
+        N: "product(size for size in x.shape if size > 1)"
+        flat: "x.ndim == 1"
+      flops: "2 * N if flat and N > 1 else N"
+      bytes: "4 * N * elem_bytes"
+    ```
+    """
+    if not entry.manifest.spec.knows("roofline-names"):
+        return
+    taken = {tensor.name for tensor in entry.inputs} | {param.name for param in entry.params} | {"elem_bytes", *VARS_HELPERS}
+    for formula in formulas(entry):
+        found = list(_malformed(entry, formula))
+        if formula.layer == "vars":
+            found += _misnamed(formula, taken)
+            taken.add(formula.name)
+        for message, span in found:
+            who = runner(entry)
+            yield Diagnostic(message, entry.at(span), tuple(who.related()), ops=(entry.name,), severity=who.severity)
+
+
+def _misnamed(formula: Formula, taken: Iterable[str]) -> Iterator[tuple[str, Span]]:
+    if not formula.name.isidentifier():
+        yield f"the variable `{formula.name}` is no Python name", formula.key.span
+    elif formula.name in taken:
+        yield f"the variable `{formula.name}` hides what formulas know by that name; rename it", formula.key.span
+
+
+def _malformed(entry: OpEntry, formula: Formula) -> Iterator[tuple[str, Span]]:
+    expression = formula.expression
+    if expression is None:
+        return
+    nodes = _not_arithmetic(expression.tree) if formula.layer == "arithmetic" else _not_of_shapes(entry, expression)
+    for node in nodes:
+        span = expression.span_of(node)
+        text = expression.text[span.start : span.end]
+        if formula.layer == "arithmetic":
+            message = f"`{formula.where}` uses `{text}`; it is arithmetic on variables, so put that in `vars`"
+        else:
+            message = f"`{formula.where}` uses `{text}`; a variable reads `.shape` and `.ndim` of inputs, params and helpers"
+        yield message, entry.inner(formula.node, span)
+
+
+_ARITHMETIC = (ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.IfExp, ast.Compare, ast.Call, ast.Constant, ast.Name)
+_COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+
+
+def _not_arithmetic(node: ast.expr) -> Iterator[ast.expr]:
+    """The outermost parts of a formula that are no arithmetic."""
+    sound = isinstance(node, _ARITHMETIC)
+    if isinstance(node, ast.Compare):
+        sound = all(isinstance(sign, _COMPARISONS) for sign in node.ops)
+    elif isinstance(node, ast.Call):
+        sound = isinstance(node.func, ast.Name) and not node.keywords
+    elif isinstance(node, ast.BinOp):
+        sound = not isinstance(node.op, ast.MatMult)
+    if not sound:
+        yield node
+        return
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.expr) and not (isinstance(node, ast.Call) and child is node.func):
+            yield from _not_arithmetic(child)
+
+
+_NO_SHAPES = (ast.Lambda, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
+
+
+def _not_of_shapes(entry: OpEntry, expression: Expression) -> Iterator[ast.expr]:
+    """The parts of a variable that are more than shapes; names that are not known are ROO102's, optional inputs ROO105's."""
+    inputs = {tensor.name: tensor for tensor in entry.inputs}
+    free = {use.span.start for use in expression.names()}
+    nodes = [node for node in ast.walk(expression.tree) if isinstance(node, ast.expr)]
+    # `x.numel()` is one fault, not two; and only what stands alone reads the tensor itself.
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    read = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
+    for node in nodes:
+        if isinstance(node, ast.Name):
+            tensor = inputs.get(node.id) if id(node) not in read and expression.start_of(node) in free else None
+            if tensor is not None and not tensor.optional:
+                yield node
+        elif id(node) not in called and _is_no_shape(node, inputs):
+            yield node
+
+
+def _is_no_shape(node: ast.expr, inputs: Container[str]) -> bool:
+    if isinstance(node, ast.Call):
+        return not isinstance(node.func, ast.Name)
+    if isinstance(node, ast.Attribute):
+        if not isinstance(node.value, ast.Name):
+            return True
+        return node.value.id in inputs and node.attr not in ("shape", "ndim")
+    return isinstance(node, _NO_SHAPES)
+
+
+@rule("ROO105", "optional-in-roofline")
+def optional_in_roofline(entry: OpEntry) -> Iterator[Diagnostic]:
+    """A roofline formula uses an optional input otherwise than to ask whether it is passed.
+
+    On a call that leaves the input out, its name is `None` and has no shape. `vars` may test it, `bias is not None`, and `flops`
+    and `bytes` read that variable; a formula that needs the tensor's own shape is a function (`roofline.func`).
+
+    Holds where the tree's specification knows optional inputs.
+
+    Bad:
+
+    ```yaml
+    signature:
+      inputs:
+        x: {dtype: "float16 | float32"}
+        bias: {dtype: "same_as(x)", optional: true}
+    roofline:
+      vars:
+        N: "product(x.shape)"
+        C: "0 if bias is None else bias.shape[0]"
+      flops: "2 * N + C"
+      bytes: "2 * N * elem_bytes"
+    ```
+
+    Good:
+
+    ```yaml
+    signature:
+      inputs:
+        x: {dtype: "float16 | float32"}
+        bias: {dtype: "same_as(x)", optional: true}
+    roofline:
+      vars:
+        N: "product(x.shape)"
+        has_bias: "bias is not None"
+      flops: "2 * N + (N if has_bias else 0)"
+      bytes: "2 * N * elem_bytes"
+    ```
+    """
+    optional = {tensor.name: tensor for tensor in entry.inputs if tensor.optional}
+    if not optional or not entry.manifest.spec.knows("optional"):
+        return
+    for formula in formulas(entry):
+        expression = formula.expression
+        first: dict[str, Reference] = {}
+        for use in _optional_uses(formula, expression, optional) if expression is not None else ():
+            first.setdefault(use.name, use)
+        for name, use in first.items():
+            what = "only tests whether it is passed" if formula.layer == "vars" else "reads no tensor; test it in `vars`"
+            message = f"`{formula.where}` uses the optional input `{name}`; a formula there {what}"
+            related = (entry.related(optional[name].key, f"`{name}` is optional"),)
+            yield Diagnostic(message, entry.at(entry.inner(formula.node, use.span)), related, ops=(entry.name,))
+
+
+def _optional_uses(formula: Formula, expression: Expression, optional: Iterable[str]) -> Iterator[Reference]:
+    if formula.layer == "vars":
+        yield from unguarded(expression, optional, guards=False)
+    else:
+        yield from (use for use in expression.names() if use.name in optional)

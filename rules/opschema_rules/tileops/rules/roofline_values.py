@@ -1,0 +1,165 @@
+"""Roofline formulas evaluated on every workload row."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from opschema_cli.lint.diagnostic import Diagnostic
+from opschema_cli.lint.rule import rule
+from opschema_cli.schema.dtypes import itemsize
+from opschema_cli.schema.evaluate import (
+    ROOFLINE_VARS_FUNCTIONS,
+    BudgetExceeded,
+    EvaluateError,
+    EvaluationError,
+    Tensor,
+    Value,
+    evaluate,
+)
+from opschema_cli.schema.solve import Violated, describe
+from opschema_rules.tileops.bindings import BoundRow, bound_rows
+from opschema_rules.tileops.formulas import Formula, formulas, runner
+from opschema_rules.tileops.model import OpEntry
+
+
+class Result(NamedTuple):
+    """What a formula came to on a row: a value, or why it has none; ``env`` holds what it could read."""
+
+    formula: Formula
+    bound: BoundRow
+    env: Mapping[str, Value]
+    value: Value | EvaluateError
+
+
+@rule("ROO104", "roofline-value")
+def roofline_value(entry: OpEntry) -> Iterator[Diagnostic]:
+    """A roofline formula gives no count on a workload row.
+
+    `flops` and `bytes` are counts: finite numbers, never negative, and an op that moves no byte does nothing. They are
+    evaluated on each row, with the shapes, params and dimensions that the row gives, the variables in their order, and the
+    size of the row's first dtype as `elem_bytes`. A formula that reads a name without a value is not looked at, nor is a
+    row that breaks a shape rule. An op may compute nothing (`flops: "0"`); a formula that is 0 on every row is wrong.
+
+    Where the op writes `eval_roofline()` by hand, the formula does not run and a finding is a warning.
+
+    Bad, for a row with one column it is 0, for a wider one negative:
+
+    ```yaml
+    roofline:
+      vars:
+        N: "x.shape[1]"
+      flops: "2 * N"
+      bytes: "(1 - N) * elem_bytes"
+    ```
+
+    Bad, `x` has two axes:
+
+    ```yaml
+    roofline:
+      vars:
+        N: "x.shape[2]"
+      flops: "2 * N"
+      bytes: "N * elem_bytes"
+    ```
+
+    Good:
+
+    ```yaml
+    roofline:
+      vars:
+        N: "product(x.shape)"
+      flops: "0"
+      bytes: "N * elem_bytes + ceil(log2(N))"
+    ```
+    """
+    all_formulas = [formula for formula in formulas(entry) if formula.expression is not None]
+    if not any(formula.layer == "arithmetic" for formula in all_formulas):
+        return
+    results: dict[Formula, list[Result]] = {}
+    for bound in bound_rows(entry):
+        if not any(isinstance(outcome, Violated) for _, outcome in bound.outcomes()):
+            for result in _evaluate(bound, all_formulas):
+                results.setdefault(result.formula, []).append(result)
+    for found in results.values():
+        yield from _judge(entry, found)
+
+
+def _evaluate(bound: BoundRow, all_formulas: Sequence[Formula]) -> Iterator[Result]:
+    """The formulas that have a value on a row, or an error of their own."""
+    env = dict(bound.solution.values)
+    size = itemsize(bound.row.dtypes[0]) if bound.row.dtypes else None
+    if size is not None:
+        env["elem_bytes"] = size
+    for formula in all_formulas:
+        expression = formula.expression
+        if expression is None:
+            continue
+        try:
+            value = evaluate(expression, env, functions=ROOFLINE_VARS_FUNCTIONS)
+        except (EvaluationError, BudgetExceeded) as error:
+            env.pop(formula.name, None)
+            yield Result(formula, bound, env, error)
+        except EvaluateError:  # a name without a value, or a form that is ROO103's
+            env.pop(formula.name, None)
+        else:
+            yield Result(formula, bound, env, value)
+            if formula.layer == "vars":
+                env[formula.name] = value
+
+
+def _judge(entry: OpEntry, found: Sequence[Result]) -> Iterator[Diagnostic]:
+    """One finding for a formula, on the first row that shows it."""
+    faulty = [(result, fault) for result in found if (fault := _fault(result))]
+    if faulty:
+        result, fault = faulty[0]
+    elif _always_nothing(found):
+        result, fault = found[0], "is 0 on every workload row, though it is no literal `0`"
+    else:
+        return
+    readings = _readings(result)
+    message = f"`{result.formula.where}` {fault}" + (f": {readings}" if readings else "")
+    who = runner(entry)
+    related = (entry.related(result.bound.row.node, "the row"), *who.related())
+    yield Diagnostic(message, entry.at(result.formula.node), related, ops=(entry.name,), severity=who.severity)
+
+
+def _fault(result: Result) -> str:
+    """What is wrong with a value; empty for a sound one."""
+    value, formula = result.value, result.formula
+    if isinstance(value, EvaluateError):
+        return f"cannot be evaluated on a workload row, {value.reason}"
+    if formula.layer == "vars":
+        return ""
+    if not isinstance(value, int | float):
+        return f"is {describe(value)} on a workload row, and no number"
+    if not math.isfinite(value) or value < 0:
+        return f"is {describe(value)} on a workload row, and no count"
+    return "is 0 on a workload row, but an op moves bytes" if formula.name == "bytes" and not value and _has_data(result) else ""
+
+
+def _has_data(result: Result) -> bool:
+    """Whether no tensor of the row is empty."""
+    shapes = [value.shape for value in result.bound.solution.values.values() if isinstance(value, Tensor)]
+    return not any(shape is not None and 0 in shape for shape in shapes)
+
+
+def _always_nothing(found: Sequence[Result]) -> bool:
+    formula, expression = found[0].formula, found[0].formula.expression
+    if formula.layer == "vars" or expression is None or not expression.names():
+        return False
+    return all(isinstance(result.value, int | float) and not result.value and _has_data(result) for result in found)
+
+
+def _readings(result: Result) -> str:
+    """The values that a formula reads, in words."""
+    expression = result.formula.expression
+    words = []
+    for name in dict.fromkeys(use.name for use in expression.names()) if expression is not None else ():
+        value = result.env.get(name)
+        if isinstance(value, Tensor):
+            words.append(f"`{name}.shape` is {describe(value.shape)}")
+        elif name in result.env:
+            words.append(f"`{name}` is {describe(value)}")
+    return ", ".join(words)

@@ -1,0 +1,329 @@
+"""Workload rows against what the signature says of every call: shape rules, declared shapes and constraints, evaluated."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from opschema_cli.lint.diagnostic import Diagnostic, Place, Related, Severity
+from opschema_cli.lint.rule import rule
+from opschema_cli.schema.evaluate import SHAPE_FUNCTIONS, EvaluateError, Tensor, Value, evaluate
+from opschema_cli.schema.expression import Expression
+from opschema_cli.schema.solve import Failed, Holds, Violated, describe
+from opschema_cli.source.yaml import Node
+from opschema_rules.tileops.bindings import BoundRow, Equation, bound_rows, is_dimension, parsed, statement, written
+from opschema_rules.tileops.model import OpEntry
+
+SHOWN_ROWS = 3
+"""Most rows that a finding about all of them points at."""
+
+
+class Breach(NamedTuple):
+    """An equation that a row breaks."""
+
+    equation: Equation
+    bound: BoundRow
+    outcome: Violated
+
+
+@rule("WKL201", "row-breaks-rule")
+def row_breaks_rule(entry: OpEntry) -> Iterator[Diagnostic]:
+    """A workload row is a call that the signature does not allow.
+
+    Shape rules, declared shapes and static dimensions hold on every call, so also on the calls that the rows describe. They are
+    evaluated on each row without running the op: `{tensor}_shape` is the shape of a tensor, a param has the row's value or its
+    default, an optional input without a shape is `None`, a dimension may be given by its name, and what follows from
+    the rules themselves (`q.shape == (B, S, H, D)` gives four dimensions) counts as known. A row breaks a rule only where no
+    value of what is still open could satisfy it; aggregate keys such as `kv_shape` say nothing.
+
+    A rule that no row satisfies is one finding at the rule.
+
+    Bad, `weight` has the length of the wrong axis:
+
+    ```yaml
+    signature:
+      inputs:
+        x: {dtype: "float16 | float32"}
+        weight: {dtype: "same_as(x)"}
+      shape_rules:
+        - "weight.shape == (x.shape[1],)"
+        - "y.shape == x.shape"
+    workloads:
+      - {x_shape: [4, 8], weight_shape: [4], dtypes: [float16], label: "small"}
+      - {x_shape: [16, 32], weight_shape: [32], dtypes: [float16], label: "large"}
+    ```
+
+    Bad, a declared shape:
+
+    ```yaml
+    signature:
+      inputs:
+        x: {dtype: "float16 | float32", shape: "[M, N]"}
+    workloads:
+      - {x_shape: [4, 8, 2], dtypes: [float16], label: "small"}
+      - {x_shape: [4, 8], dtypes: [float16], label: "flat"}
+    ```
+
+    Good, `kv_shape` may stand for anything, and `H_kv` stays open:
+
+    ```yaml
+    signature:
+      inputs:
+        q: {dtype: "float16 | float32"}
+        k: {dtype: "same_as(q)"}
+      shape_rules:
+        - "q.shape == (B, H, D)"
+        - "k.shape == (B, N_kv, H_kv, D)"
+        - "H % H_kv == 0"
+        - "y.shape == q.shape"
+    workloads:
+      - {q_shape: [2, 32, 128], kv_shape: [2, 512, 5, 128], dtypes: [float16], label: "decode"}
+      - {q_shape: [2, 32, 128], N_kv: 512, k_shape: [2, 512, 4, 128], dtypes: [float16], label: "known"}
+    ```
+    """
+    breaches: dict[Equation, list[Breach]] = {}
+    decided: dict[Equation, int] = {}
+    for bound in bound_rows(entry):
+        for equation, outcome in bound.outcomes():
+            if isinstance(outcome, Violated):
+                breaches.setdefault(equation, []).append(Breach(equation, bound, outcome))
+            if isinstance(outcome, Violated | Holds):
+                decided[equation] = decided.get(equation, 0) + 1
+    for equation, found in breaches.items():
+        if len(found) == decided[equation] > 1:
+            yield _of_all_rows(entry, found)
+        else:
+            yield from (_of_row(entry, breach) for breach in found)
+
+
+def _of_row(entry: OpEntry, breach: Breach) -> Diagnostic:
+    equation, bound = breach.equation, breach.bound
+    message = f"the row breaks {_stated(equation)}: {_readings(entry, breach)}"
+    related = (entry.related(equation.node, "what every call satisfies"), *_defaults(entry, breach))
+    return Diagnostic(message, _blamed(entry, bound, equation), related, ops=(entry.name,))
+
+
+def _of_all_rows(entry: OpEntry, found: Sequence[Breach]) -> Diagnostic:
+    equation = found[0].equation
+    message = f"none of the {len(found)} workload rows satisfies {_stated(equation)}: in the first, {_readings(entry, found[0])}"
+    rows = tuple(entry.related(breach.bound.row.node, "it breaks it") for breach in found[:SHOWN_ROWS])
+    return Diagnostic(message, entry.at(equation.node), (*rows, *_defaults(entry, found[0])), ops=(entry.name,))
+
+
+def _stated(equation: Equation) -> str:
+    """An equation as its author wrote it."""
+    if equation.kind == "rule":
+        return f"the shape rule `{equation.expression.text}`"
+    right = written(equation.expression.text.partition(" == ")[2])
+    if equation.kind == "static-dim":
+        return f"the static dimension `{equation.name}`, which is `{right}`"
+    return f"the declared shape of `{equation.name}`, `{_as_declared(right)}`"
+
+
+def _as_declared(shape: str) -> str:
+    inner = re.fullmatch(r"\((.*?),?\)", shape)
+    return shape if inner is None else f"[{inner[1]}]"
+
+
+def _readings(entry: OpEntry, breach: Breach) -> str:
+    """The known values that an equation reads, in words."""
+    known = dict(_known(breach.bound, breach.equation))
+    words = [_reading(entry, breach.bound, name, value) for name, value in known.items()]
+    conflict = written(breach.outcome.conflict)
+    return ", ".join([*words, conflict] if conflict and not words else words) or conflict or "it is false"
+
+
+def _known(bound: BoundRow, equation: Equation) -> Iterator[tuple[str, Value]]:
+    for use in equation.expression.names():
+        value = bound.solution.values.get(use.name)
+        known = use.name in bound.solution.values and not (isinstance(value, Tensor) and value.shape is None)
+        if known and use.name not in SHAPE_FUNCTIONS:
+            yield use.name, value
+
+
+def _reading(entry: OpEntry, bound: BoundRow, name: str, value: Value) -> str:
+    if isinstance(value, Tensor):
+        return f"`{name}.shape` is {describe(value.shape)}"
+    if value is None and name in {tensor.name for tensor in entry.inputs}:
+        return f"`{name}` is not passed"
+    default = " by default" if _by_default(entry, bound, name) else ""
+    return f"`{written(name)}` is {describe(value)}{default}"
+
+
+def _by_default(entry: OpEntry, bound: BoundRow, name: str) -> bool:
+    return entry.param(name) is not None and name not in bound.row.data
+
+
+def _defaults(entry: OpEntry, breach: Breach) -> Iterator[Related]:
+    """The params whose defaults an equation reads."""
+    for name in dict.fromkeys(use.name for use in breach.equation.expression.names()):
+        param = entry.param(name)
+        if param is not None and name in breach.bound.solution.values and name not in breach.bound.row.data:
+            yield entry.related(param.node, f"the default of `{name}`")
+
+
+def _blamed(entry: OpEntry, bound: BoundRow, equation: Equation) -> Place:
+    """The one value of the row that an equation depends on; the row where there are more."""
+    names = {use.name for use in equation.expression.names()}
+    open_ = list(names)
+    while open_:
+        origin = bound.solution.found_by.get(open_.pop())
+        new = {use.name for use in origin.names()} - names if origin is not None else set()
+        names |= new
+        open_ += new
+    nodes = [node for name, node in bound.sources.items() if name.partition(".")[0] in names]
+    return entry.at(nodes[0] if len(nodes) == 1 else bound.row.node)
+
+
+@rule("WKL202", "rule-fails", severity="warning")
+def rule_fails(entry: OpEntry) -> Iterator[Diagnostic]:
+    """A shape rule cannot be evaluated on the workload rows.
+
+    An index past the last axis, a number where a shape is needed, an attribute that tensors do not have in a rule: such a rule
+    checks nothing, and the validators that could use it pass over it. Names that have no value yet are no failure, and a row
+    that breaks another rule is not looked at.
+
+    Bad, `x` has two axes:
+
+    ```yaml
+    signature:
+      shape_rules:
+        - "x.shape[2] % 8 == 0"
+        - "y.shape == x.shape"
+    ```
+
+    Bad, `S` is the input here and not the dimension:
+
+    ```yaml
+    signature:
+      inputs:
+        x: {dtype: "float16 | float32", shape: "[S, D]"}
+        S: {dtype: "float32", shape: "[D, D]"}
+      shape_rules:
+        - "S % 4 == 0"
+        - "y.shape == x.shape"
+    ```
+
+    Good:
+
+    ```yaml
+    signature:
+      shape_rules:
+        - "x.ndim < 3 or x.shape[2] % 8 == 0"
+        - "y.shape == x.shape"
+        - "len(Q) == 2"
+    ```
+    """
+    reported: set[Equation] = set()
+    for bound in bound_rows(entry):
+        outcomes = list(bound.outcomes())
+        if any(isinstance(outcome, Violated) for _, outcome in outcomes):
+            continue
+        for equation, outcome in outcomes:
+            if isinstance(outcome, Failed) and equation not in reported and _calls_known(equation):
+                reported.add(equation)
+                message = f"{_stated(equation)} cannot be evaluated: {_cause(entry, bound, equation, outcome.error)}"
+                related = (entry.related(bound.row.node, "the row that it is evaluated on"),)
+                place = entry.at(equation.node)
+                yield Diagnostic(message, place, related, ops=(entry.name,), severity=Severity.WARNING)
+
+
+def _calls_known(equation: Equation) -> bool:
+    return all(call.name in SHAPE_FUNCTIONS for call in equation.expression.calls())
+
+
+def _cause(entry: OpEntry, bound: BoundRow, equation: Equation, error: EvaluateError) -> str:
+    for use in equation.expression.names():
+        if isinstance(bound.solution.values.get(use.name), Tensor) and is_dimension(statement(entry), use.name):
+            return f"`{use.name}` is a tensor as well as a dimension, and in a rule it is the tensor; rename one of them"
+    return written(error.reason)
+
+
+@rule("WKL203", "row-breaks-constraint")
+def row_breaks_constraint(entry: OpEntry) -> Iterator[Diagnostic]:
+    """A workload row has a dimension of a size that its constraint excludes.
+
+    `constraints` restricts the dimensions of a tensor's `shape` on every call: to sizes, or by `power_of_2`, `even`,
+    `positive`, `divisible_by(k)`. The rows must obey; a dimension whose size a row leaves open is not looked at.
+
+    Bad:
+
+    ```yaml
+    signature:
+      inputs:
+        x: {dtype: "float16 | float32", shape: "[M, N]", constraints: {N: "power_of_2"}}
+    workloads:
+      - {x_shape: [4, 12], dtypes: [float16], label: "small"}
+      - {x_shape: [4, 16], dtypes: [float16], label: "large"}
+    ```
+
+    Good:
+
+    ```yaml
+    signature:
+      inputs:
+        x: {dtype: "float16 | float32", shape: "[M, N]", constraints: {N: "8 | 16", M: "divisible_by(2)"}}
+    workloads:
+      - {x_shape: [4, 8], dtypes: [float16], label: "small"}
+      - {x_shape: [6, 16], dtypes: [float16], label: "large"}
+    ```
+    """
+    for tensor in entry.tensors:
+        owner = tensor.attribute("constraints")
+        for key, node in entry.file.document.follow(owner).pairs() if owner is not None else ():
+            allowed = entry.data_of(node)
+            for bound in bound_rows(entry) if isinstance(allowed, str | int) else ():
+                size = _size(bound, tensor.name, key.value)
+                if size is not None and not _allows(str(allowed), size, bound):
+                    yield _excluded(entry, bound, tensor.name, key.value, size, node)
+
+
+def _excluded(entry: OpEntry, bound: BoundRow, tensor: str, dimension: str, size: int, constraint: Node) -> Diagnostic:
+    message = f"the row gives `{dimension}` of `{tensor}` the size {size}, which its constraint excludes"
+    source = bound.sources.get(f"{tensor}.shape") or bound.sources.get(dimension) or bound.row.node
+    related = (entry.related(constraint, "the constraint"),)
+    return Diagnostic(message, entry.at(source), related, ops=(entry.name,))
+
+
+def _size(bound: BoundRow, tensor: str, dimension: str) -> int | None:
+    """The size of a dimension in a row; None where it is open or the tensor is left out."""
+    declaration = bound.statement.declarations.get(tensor)
+    dimensions = (declaration.dimensions if declaration is not None else None) or ()
+    value = bound.solution.values.get(tensor)
+    for index, item in enumerate(dimensions):
+        if written(item.text) == dimension and isinstance(value, Tensor):
+            if value.shape is None:
+                return _number(item.expression, bound) if item.expression is not None else None
+            return value.shape[index] if len(value.shape) == len(dimensions) else None
+    return None
+
+
+def _number(expression: Expression, bound: BoundRow) -> int | None:
+    try:
+        value = evaluate(expression, bound.solution.values)
+    except EvaluateError:
+        return None
+    return value if type(value) is int else None
+
+
+_PREDICATES: Mapping[str, Callable[[int], bool]] = {
+    "power_of_2": lambda size: size > 0 and size & (size - 1) == 0,
+    "even": lambda size: size % 2 == 0,
+    "positive": lambda size: size > 0,
+}
+_DIVISIBLE = re.compile(r"divisible_by\(\s*(\w+)\s*\)")
+_SIZES = re.compile(r"\d{1,18}(\s*\|\s*\d{1,18})*", re.ASCII)
+
+
+def _allows(constraint: str, size: int, bound: BoundRow) -> bool:
+    """Whether a constraint admits a size; one that is not understood or reads an open name admits all."""
+    text = constraint.strip()
+    if text in _PREDICATES:
+        return _PREDICATES[text](size)
+    if _SIZES.fullmatch(text):
+        return size in map(int, text.split("|"))
+    divisible = _DIVISIBLE.fullmatch(text)
+    expression = parsed(divisible[1]) if divisible is not None else None
+    divisor = _number(expression, bound) if expression is not None else None
+    return not divisor or size % divisor == 0

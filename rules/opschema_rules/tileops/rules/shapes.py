@@ -1,0 +1,273 @@
+"""Declared shapes: of tensors, of the dimensions that a constructor commits to, and what restricts them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import Diagnostic, Severity
+from opschema_cli.lint.rule import rule
+from opschema_cli.schema.shapes import ShapeProblem, parse_shape
+from opschema_cli.source.text import Span
+from opschema_cli.source.yaml import Node
+from opschema_rules.tileops.bindings import STATIC_DIM, is_complete, static_dims
+from opschema_rules.tileops.model import OpEntry
+from opschema_rules.tileops.rules.shape_rules import closest, expressions
+from opschema_rules.tileops.vocabulary import states
+
+
+@rule("SHP103", "static-dim-form")
+def static_dim_form(entry: OpEntry) -> Iterator[Diagnostic]:
+    """A static dimension is not one axis of an input.
+
+    What the constructor commits to is compared, on every call, with one axis of one input: `N: "x.shape[-1]"`. The axis is an
+    integer or a declared param. Products, slices and outputs cannot be committed to.
+
+    Bad:
+
+    ```yaml
+    signature:
+      static_dims:
+        N: "x.shape[0] * x.shape[1]"
+    ```
+
+    Bad, `y` is an output:
+
+    ```yaml
+    signature:
+      static_dims:
+        N: "y.shape[-1]"
+    ```
+
+    Bad, `dim` is no param:
+
+    ```yaml
+    signature:
+      static_dims:
+        N: "x.shape[dim]"
+    ```
+
+    Good:
+
+    ```yaml
+    signature:
+      params:
+        dim: {type: int, default: -1}
+      static_dims:
+        N: "x.shape[dim]"
+        M: "x.shape[-2]"
+    ```
+    """
+    inputs = [tensor.name for tensor in entry.inputs]
+    params = [param.name for param in entry.params]
+    for key, node, text in static_dims(entry):
+        match = STATIC_DIM.fullmatch(text)
+        if match is None:
+            message = f"the static dimension `{key.value}` is `{text}`; it must be one axis of an input, `x.shape[-1]`"
+            yield Diagnostic(message, entry.at(node), ops=(entry.name,))
+            continue
+        tensor, axis = match.groups()
+        if tensor not in inputs and _is_whole(entry, "inputs"):
+            message = f"the static dimension `{key.value}` reads `{tensor}`, which is no input{closest(tensor, inputs)}"
+            yield Diagnostic(message, entry.at(entry.inner(node, match.span(1))), ops=(entry.name,))
+        if not re.fullmatch(r"-?\d+", axis, re.ASCII) and axis not in params and _is_whole(entry, "params"):
+            message = f"the axis `{axis}` of the static dimension `{key.value}` is neither an integer nor a param"
+            place = entry.at(entry.inner(node, match.span(2)))
+            yield Diagnostic(message + closest(axis, params), place, ops=(entry.name,))
+
+
+def _is_whole(entry: OpEntry, section: str) -> bool:
+    """Whether a section of the signature holds nothing that cannot be read."""
+    node = entry.get("signature", section)
+    found = entry.inputs if section == "inputs" else entry.params
+    return node is None or (node.is_mapping and len(list(node.pairs())) == len(found))
+
+
+@rule("SHP104", "shape-declaration")
+def shape_declaration(entry: OpEntry) -> Iterator[Diagnostic]:
+    """A declared shape is not a list of dimensions.
+
+    `shape` is one shape in brackets; its dimensions are names, integers, or sums and products of them. Readers take the rank
+    and the dimension names from it, so a bracket that is not closed, a missing dimension or other text leaves them nothing.
+
+    Alternatives (`[M, K] | [K, M]`) are errors where the tree's specification says that a shape is one declaration. What
+    leaves the rank or a size open (`...`, `*`), and `same_as(x)` for the shape of another tensor, are warnings where it says
+    so: a tensor of any rank has no `shape`, and rules relate it to others.
+
+    Bad:
+
+    ```yaml
+    signature:
+      inputs:
+        x: {dtype: "float16 | float32", shape: "[M, K"}
+    ```
+
+    Bad, one declaration is one shape:
+
+    ```yaml
+    signature:
+      inputs:
+        x: {dtype: "float16 | float32", shape: "[M, K] | [B, M, K]"}
+    ```
+
+    Bad, it leaves the rank open:
+
+    ```yaml
+    signature:
+      inputs:
+        x: {dtype: "float16 | float32", shape: "[..., K]"}
+    ```
+
+    Good, a scalar, arithmetic and the list form:
+
+    ```yaml
+    signature:
+      inputs:
+        x: {dtype: "float16 | float32", shape: "[M, NC + 1, 2 * K]"}
+        scale: {dtype: "float32", shape: "[]"}
+        bias: {dtype: "float32", shape: [M, 4]}
+    ```
+    """
+    spec = entry.manifest.spec
+    for tensor in entry.tensors:
+        node, text = tensor.attribute("shape"), tensor.shape
+        if node is None or text is None:
+            continue
+        node = entry.file.document.follow(node)
+        declaration = parse_shape(text)
+        where = f"{tensor.direction}.{tensor.name}.shape"
+        for problem in declaration.problems:
+            severity = _severity(entry, problem)
+            if severity is not None:
+                message = f"`{where}` is not a list of dimensions: {problem.message}"
+                yield Diagnostic(message, entry.at(_span(entry, node, problem.span)), ops=(entry.name,), severity=severity)
+        if declaration.alias is not None and spec.knows("no-shape-alias"):
+            other = declaration.alias.name
+            message = f"`{where}` repeats the shape of `{other}`; declare the dimensions, or a rule `{tensor.name}.shape == …`"
+            yield Diagnostic(message, entry.at(node), ops=(entry.name,), severity=Severity.WARNING)
+
+
+def _severity(entry: OpEntry, problem: ShapeProblem) -> Severity | None:
+    """How much a problem counts; None where the tree's specification allows it or leaves it open."""
+    spec = entry.manifest.spec
+    if problem.kind == "alternatives":
+        return Severity.ERROR if spec.knows("shape-alternatives") else None
+    if problem.kind in ("ellipsis", "wildcard"):
+        return Severity.WARNING if spec.knows("no-ellipsis") else None
+    return Severity.WARNING if problem.kind == "expression" else Severity.ERROR
+
+
+def _span(entry: OpEntry, node: Node, span: Span) -> Span:
+    return entry.inner(node, span) if node.kind == "scalar" else node.span
+
+
+PREDICATES = ("power_of_2", "divisible_by(k)", "even", "positive")
+"""Restrictions that the specification knows, beside an enumeration of sizes."""
+
+_PREDICATE = re.compile(r"power_of_2|even|positive|divisible_by\(\s*\w+\s*\)")
+_SIZES = re.compile(r"\s*\d+\s*(\|\s*\d+\s*)*")
+
+
+@rule("SHP105", "constraint-dim")
+def constraint_dim(entry: OpEntry) -> Iterator[Diagnostic]:
+    """A constraint restricts a dimension that the shape does not have, or says nothing that is understood.
+
+    `constraints` maps a dimension of the tensor's own `shape` to the sizes it may have, `"64 | 128 | 256"`, or to a
+    predicate: `power_of_2`, `divisible_by(k)`, `even`, `positive`. A key that is no dimension restricts nothing.
+
+    Bad:
+
+    ```yaml
+    signature:
+      inputs:
+        x: {dtype: "float16 | float32", shape: "[M, K]", constraints: {N: "even"}}
+    ```
+
+    Bad, an unknown predicate:
+
+    ```yaml
+    signature:
+      inputs:
+        x: {dtype: "float16 | float32", shape: "[M, K]", constraints: {K: "power_of_two"}}
+    ```
+
+    Good:
+
+    ```yaml
+    signature:
+      inputs:
+        x: {dtype: "float16 | float32", shape: "[M, K, 2 * L]", constraints: {K: "64 | 128", M: "divisible_by(8)"}}
+    ```
+    """
+    for tensor in entry.tensors:
+        owner = tensor.attribute("constraints")
+        text = tensor.shape
+        if owner is None or text is None:
+            continue
+        declaration = parse_shape(text)
+        dims = None if declaration.problems else [item.text for item in declaration.dimensions or ()]
+        for key, value in entry.file.document.follow(owner).pairs():
+            if key.kind == "scalar" and dims is not None and key.value not in dims and key.value != "<<":
+                message = f"`{key.value}` is no dimension of `{tensor.name}`, whose shape is `{text}`"
+                related = (entry.related(tensor.node.get("shape") or tensor.node, "the shape"),)
+                yield Diagnostic(message + closest(key.value, dims), entry.at(key), related, ops=(entry.name,))
+            yield from _predicate(entry, entry.file.document.follow(value))
+
+
+def _predicate(entry: OpEntry, node: Node) -> Iterator[Diagnostic]:
+    text = node.value
+    if node.kind != "scalar" or not isinstance(entry.data_of(node), str):
+        return  # MAN101 reports other kinds; a single size may be written as an integer
+    if _SIZES.fullmatch(text) or _PREDICATE.fullmatch(text.strip()) or _is_stated(entry, text):
+        return
+    known = ", ".join(f"`{name}`" for name in PREDICATES)
+    message = f"the constraint `{text}` is neither sizes such as `64 | 128` nor one of {known}"
+    yield Diagnostic(message, entry.at(node), ops=(entry.name,))
+
+
+def _is_stated(entry: OpEntry, text: str) -> bool:
+    name = re.match(r"\s*(\w+)", text)
+    return name is not None and not name[1].isdigit() and states(entry.manifest, name[1])
+
+
+@rule("SHP109", "output-shape", severity="warning")
+def output_shape(entry: OpEntry) -> Iterator[Diagnostic]:
+    """Nothing says what shape an output has.
+
+    An output has a `shape`, or a shape rule that reads it. One that has neither cannot be allocated, faked or checked from
+    the manifest. A signature without any shape rule is MAN101's.
+
+    Holds where the tree's specification demands that the shape of every output is specified.
+
+    Bad:
+
+    ```yaml
+    signature:
+      outputs:
+        y: {dtype: "same_as(x)"}
+        count: {dtype: "int32"}
+      shape_rules:
+        - "y.shape == x.shape"
+    ```
+
+    Good:
+
+    ```yaml
+    signature:
+      outputs:
+        y: {dtype: "same_as(x)"}
+        rest: {dtype: "same_as(x)"}
+        count: {dtype: "int32", shape: "[]"}
+      shape_rules:
+        - "y.shape == x.shape"
+        - "rest.ndim == 1"
+    ```
+    """
+    rules = list(expressions(entry))
+    if not rules or not is_complete(entry) or not entry.manifest.spec.knows("output-shape"):
+        return
+    mentioned = {use.name for _, expression in rules for use in expression.names()}
+    for tensor in entry.outputs:
+        if tensor.attribute("shape") is None and tensor.name not in mentioned:
+            message = f"nothing says what shape `{tensor.name}` has; declare its `shape`, or a rule `{tensor.name}.shape == …`"
+            yield Diagnostic(message, entry.at(tensor.key), ops=(entry.name,), severity=Severity.WARNING)

@@ -1,0 +1,222 @@
+"""The files and classes that an entry's ``source`` names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from opschema_cli.lint.diagnostic import Diagnostic, Fix, Place, Related, Severity
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.program import ClassRef, Missing
+from opschema_cli.source.python import PythonFile
+from opschema_cli.source.text import Span
+from opschema_cli.source.yaml import Node
+from opschema_cli.source.yaml_edit import set_value
+from opschema_rules.tileops.drift import names, yaml_fix
+from opschema_rules.tileops.model import SOURCE_PATH_KEYS, Manifest, OpEntry
+
+SAME_NAME = "the file was found by its name alone"
+
+
+@rule("SRC101", "source-path", fixable="safe")
+def source_path(manifest: Manifest) -> Iterator[Diagnostic]:
+    """A path under `source` leads to no file.
+
+    Readers, benchmarks and generators open these files. `op` and `kernel` may be written as they lie below `src/`. Where the
+    op's class, or a kernel class that `kernel_map` names, is defined in one other file, the fix writes that file; where only a
+    file of the same name is found, the fix is unsafe.
+
+    The paths of an entry that is `spec-only` are placeholders until it is implemented. There a missing file is reported,
+    as a warning, only if the op's class exists already or the file is found elsewhere.
+
+    Bad, moved:
+
+    ```yaml
+    source:
+      op: kit/ops/old_place.py
+    ```
+
+    Bad:
+
+    ```yaml
+    source:
+      kernel: [kit/kernels/example.py, kit/kernels/other.py]
+    ```
+
+    Good, not implemented yet:
+
+    ```yaml
+    status: spec-only
+    source:
+      op: kit/ops/planned.py
+      test: tests/test_planned.py
+    ```
+
+    ```python kit/ops/example.py
+    ```
+    """
+    for entry in manifest.entries:
+        for key in SOURCE_PATH_KEYS:
+            for node, path in entry.source_paths(key):
+                if path and manifest.locate(path) is None:
+                    yield from _missing_file(entry, key, node, path)
+
+
+def _missing_file(entry: OpEntry, key: str, node: Node, path: str) -> Iterator[Diagnostic]:
+    found = entry.manifest.definitions
+    by_class = next((file for name in _classes_of(entry, key) if (file := found.of_class(name))), None)
+    target = by_class or found.of_basename(path)
+    if target is None and entry.status == "spec-only" and not isinstance(entry.op_class, ClassRef):
+        return
+    text = f"`source.{key}` names `{path}`, which is no file"
+    fix = None
+    if target is not None:
+        new = _as_written(entry.manifest, key, path, target)
+        text += f"; `{new}` {'defines its class' if by_class else 'has that name'}"
+        fix = _new_path(entry, node, new, "" if by_class else SAME_NAME)
+    yield Diagnostic(text, entry.at(node), (), fix, (entry.name,), severity=entry.severity)
+
+
+def _classes_of(entry: OpEntry, key: str) -> Iterable[str]:
+    """The classes by which a file of that kind is known."""
+    if key == "op":
+        return [entry.name]
+    kernels = entry.data_at("source", "kernel_map") if key == "kernel" else None
+    # With several kernels it is not known which of them the missing file held.
+    values = list(kernels.values()) if isinstance(kernels, dict) else []
+    return [value for value in values if isinstance(value, str)] if len(values) == 1 else []
+
+
+def _as_written(manifest: Manifest, key: str, old: str, path: str) -> str:
+    """A workspace path the way the manifest writes paths of that kind."""
+    below = path if manifest.base == "." else path.removeprefix(manifest.base + "/")
+    keeps_src = key not in ("op", "kernel") or old.startswith("src/")
+    return below if keeps_src else below.removeprefix("src/")
+
+
+def _new_path(entry: OpEntry, node: Node, path: str, why_unsafe: str) -> Fix | None:
+    return yaml_fix(entry, f"write `{path}`", lambda: set_value(entry.file, node, path), why_unsafe)
+
+
+@rule("SRC102", "op-class", fixable="safe")
+def op_class(manifest: Manifest) -> Iterator[Diagnostic]:
+    """`source.op` names a file that does not define the op's class.
+
+    The class of an op has the name of its entry and is defined in the file that `source.op` names; that is how every tool
+    finds it. Where exactly one other file defines a class of that name, the fix writes that file. An entry that is
+    `spec-only` may have no class yet; it is reported, as a warning, only if another file defines it.
+
+    Bad:
+
+    ```python
+    class ExampleOp(Op):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x
+    ```
+
+    Bad, in another file:
+
+    ```yaml
+    source:
+      op: kit/ops/other.py
+    ```
+
+    ```python kit/ops/other.py
+    from kit.ops.example import ExampleFwdOp
+    ```
+
+    Good, not implemented yet:
+
+    ```yaml
+    status: spec-only
+    ```
+
+    ```python
+    class ExampleOp(Op):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x
+    ```
+    """
+    for entry in manifest.entries:
+        ref = entry.op_class
+        if entry.op_file is None or not isinstance(ref, Missing | ClassRef):
+            continue
+        if isinstance(ref, ClassRef) and ref.file.path == entry.op_file.path:
+            continue
+        elsewhere = ref.file.path if isinstance(ref, ClassRef) else _class_file(manifest, entry.name)
+        if elsewhere is not None or (entry.status != "spec-only" and _is_class_name(entry.name)):
+            yield _no_class(entry, entry.op_file, elsewhere)
+
+
+def _class_file(manifest: Manifest, name: str) -> str | None:
+    """The only module of the ops that defines a class."""
+    files = map(manifest.project.python, manifest.program.package_files)
+    found = [file.path for file in files if file is not None and name in file.classes]
+    return found[0] if len(found) == 1 else None
+
+
+def _is_class_name(key: str) -> bool:
+    """Whether a key is spelled as a class: keys of the first layout (``softmax_fwd``) are not."""
+    return key != key.lower()
+
+
+def _no_class(entry: OpEntry, file: PythonFile, elsewhere: str | None) -> Diagnostic:
+    node = next(node for node, path in entry.source_paths("op") if entry.manifest.locate(path) == file.path)
+    public = [name for name in file.classes if not name.startswith("_")]
+    text = f"`{node.value}` defines no class `{entry.name}`"
+    fix, related = None, Related(Place(file.path, Span(0, 0)), f"defines {names(public) or 'no class'}")
+    if elsewhere is not None:
+        new = _as_written(entry.manifest, "op", node.value, elsewhere)
+        text += f"; `{new}` does"
+        fix = _new_path(entry, node, new, "")
+    return Diagnostic(text, entry.at(node), (related,), fix, (entry.name,), severity=entry.severity)
+
+
+@rule("SRC104", "test-names-op", severity="warning")
+def test_names_op(entry: OpEntry) -> Iterator[Diagnostic]:
+    """The file that `source.test` names never mentions the op.
+
+    It is the text of the file that is looked at, so a mention in a comment counts, and so does one in a list that helpers
+    read. An op without any is tested elsewhere, or not at all. Ops that have no class yet are left alone.
+
+    Bad:
+
+    ```python tests/test_example.py
+    def test_another_op():
+        assert True
+    ```
+
+    Good:
+
+    ```python tests/test_example.py
+    import pytest
+
+    from kit.ops import example
+
+
+    @pytest.mark.parametrize("name", ["ExampleFwdOp"])
+    def test_ops(name):
+        assert hasattr(example, name)
+    ```
+    """
+    ref = entry.op_class
+    if not isinstance(ref, ClassRef):
+        return
+    words = sorted({entry.name, ref.name})
+    for node, path in entry.source_paths("test"):
+        found = entry.manifest.locate(path)
+        source = entry.manifest.project.source(found) if found is not None else None
+        if source is not None and not any(_mentions(source.text, word) for word in words):
+            text = f"`{path}` never mentions {names(words)}"
+            related = (Related(Place(ref.file.path, ref.cls.span), "the class"),)
+            yield Diagnostic(text, entry.at(node), related, ops=(entry.name,), severity=Severity.WARNING)
+
+
+def _mentions(text: str, word: str) -> bool:
+    """Whether a text has a word: many times faster than a pattern for each."""
+    at = text.find(word)
+    while at >= 0:
+        around = text[max(0, at - 1) : at] + text[at + len(word) : at + len(word) + 1]
+        if not any(char.isalnum() or char == "_" for char in around):
+            return True
+        at = text.find(word, at + 1)
+    return False

@@ -1,0 +1,317 @@
+"""What a YAML file says without meaning to: keys written twice, scalars that the reader takes for something else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related, Severity
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.text import Edit, Span
+from opschema_cli.source.yaml import Node, YamlFile, scalar_value
+from opschema_cli.source.yaml_edit import YamlEditError, quote_scalar
+from opschema_rules.tileops.model import ManifestFile, OpEntry, entries_node
+from opschema_rules.tileops.scalars import Misreading, misreading
+
+Role = Literal["text", "number", "flag", "any"]
+Path = tuple[str | int, ...]
+
+_TEXT_ATTRIBUTES = ("dtype", "shape", "layout", "constraints", "type")
+_NUMERIC = {"int", "float", "complex", "Number", "numbers"}
+_CONTAINERS = {"list", "tuple", "List", "Tuple", "Sequence", "Optional", "Union", "None", "typing"}
+
+
+@rule("YML101", "duplicate-key", fixable="safe")
+def duplicate_key(subject: ManifestFile) -> Iterator[Diagnostic]:
+    """A mapping gives the same key twice, and the reader silently keeps only the last value.
+
+    PyYAML does not complain: the first value is lost, and whoever reads the file sees both. Keys are compared as the
+    reader takes them, so `yes` repeats `true`. A merge key (`<<`) may be repeated and overridden. An op that is declared
+    twice is `MAN102`.
+
+    Bad:
+
+    ```yaml
+    signature:
+      params:
+        eps: {type: float, default: 0.5, default: 0.25}
+    ```
+
+    Good:
+
+    ```yaml
+    signature:
+      params:
+        eps: {type: float, default: 0.5}
+    ```
+
+    Good, a merge that is overridden:
+
+    ```yaml
+    workloads:
+      - &small {x_shape: [4, 8], dtypes: [float16], label: "small"}
+      - {<<: *small, x_shape: [8, 8], label: "square"}
+    ```
+    """
+    ops = entries_node(subject.file)
+    for mapping in _mappings(subject.file.root):
+        if mapping is not ops:
+            yield from _repeated(subject, mapping)
+
+
+def _mappings(root: Node | None) -> Iterator[Node]:
+    waiting = [root] if root is not None else []
+    while waiting:
+        node = waiting.pop()
+        if node.items:
+            if node.kind == "mapping":
+                yield node
+            waiting += [item for item in node.items if item.items]
+
+
+def _repeated(subject: ManifestFile, mapping: Node) -> Iterator[Diagnostic]:
+    keys = mapping.items[::2]
+    if len({key.value for key in keys}) == len(keys) and all(key.value[:1].isalpha() for key in keys):
+        return
+    first: dict[object, tuple[Node, Node]] = {}
+    for key, value in mapping.pairs():
+        if key.kind != "scalar" or (key.value == "<<" and not key.style):
+            continue
+        read = scalar_value(key)
+        identity = (type(read) is str, read)
+        if identity not in first:
+            first[identity] = (key, value)
+        else:
+            yield _duplicate(subject, mapping, first[identity], (key, value))
+
+
+def _duplicate(subject: ManifestFile, mapping: Node, first: tuple[Node, Node], later: tuple[Node, Node]) -> Diagnostic:
+    file = subject.file
+    text = file.source.text
+    same = text[first[1].start : first[1].end] == text[later[1].start : later[1].end]
+    again = "with the same value" if same else "and the reader drops the first value without a word"
+    return Diagnostic(
+        f"the key `{later[0].value}` is given twice, {again}; keep one",
+        Place(file.path, later[0].span),
+        (Related(Place(file.path, first[0].span), "it is first given here"),),
+        _removal(file, mapping, later) if same else None,
+        ops=_op_at(subject, later[0]),
+    )
+
+
+def _removal(file: YamlFile, mapping: Node, pair: tuple[Node, Node]) -> Fix | None:
+    """Take out a pair that is not the first of its mapping, if nothing else stands on its lines."""
+    text = file.source.text
+    key, value = pair
+    start, end = key.start, max(value.end, key.end)
+    if mapping.style == "flow":
+        before = mapping.items[2 * next(i for i, item in enumerate(mapping.items[::2]) if item is key) - 1]
+        start = max(before.end, before.start)
+    else:
+        start = text.rfind("\n", 0, start) + 1
+        newline = text.find("\n", end)
+        if text[start : key.start].strip() or text[end : newline if newline >= 0 else len(text)].strip():
+            return None
+        end = newline + 1 if newline >= 0 else len(text)
+    if "#" in text[start:end] or "&" in text[start:end]:
+        return None
+    return Fix(f"remove the second `{key.value}`", (FileEdit(file.path, Edit(Span(start, end), "")),))
+
+
+@rule("YML102", "yaml11-scalar", fixable="safe")
+def misread_scalar(subject: ManifestFile) -> Iterator[Diagnostic]:
+    """A plain scalar is read otherwise than it looks.
+
+    The manifest is read as YAML 1.1: `no`, `yes`, `on` and `off` are booleans, as keys too; `010` is octal and `12:30` a number
+    to the base of 60; `2026-01-31` is a date; `1e-6`, `1.0e5` and `-.5` are text, since a float needs a digit, a point and a
+    sign in its exponent. Where text is required (names, dtypes, labels, paths, formulas) the cure is quotes; where a
+    number is required it is the spelling that the reader knows. A value whose kind the manifest does not fix, such as an
+    extra key of a workload row, is a warning.
+
+    Bad:
+
+    ```yaml
+    signature:
+      params:
+        eps: {type: float, default: 1e-6}
+    ```
+
+    Bad:
+
+    ```yaml
+    workloads:
+      - {x_shape: [4, 8], dtypes: [float16], label: no}
+      - {x_shape: [8, 8], dtypes: [float16], label: 2026-01-31}
+    ```
+
+    Good:
+
+    ```yaml
+    signature:
+      params:
+        eps: {type: float, default: 1.0e-6}
+        inplace: {type: bool, default: no, kw_only: yes}
+    ```
+
+    Good, text that is meant as text:
+
+    ```yaml
+    workloads:
+      - {x_shape: [4, 8], dtypes: [float16], label: 1e5}
+      - {x_shape: [8, 8], dtypes: [float16], label: "010"}
+    ```
+    """
+    for node, is_key in _misread(subject.file.root):
+        found = misreading(node)
+        if found is None:
+            continue
+        path = _path_to(subject.file.root, node)
+        entry = _entry_at(subject, node)
+        if is_key:
+            yield from _misread_key(subject, node, found)
+        elif entry is not None:
+            yield from _misread_value(subject, entry, node, found, path)
+
+
+def _misread(root: Node | None) -> Iterator[tuple[Node, bool]]:
+    """Scalars that are read otherwise than they look, in the order of the text, and whether each is a key."""
+    waiting = [(root, False)] if root is not None else []
+    while waiting:
+        node, is_key = waiting.pop()
+        if node.kind == "scalar":
+            if misreading(node) is not None:
+                yield node, is_key
+        elif node.kind == "mapping":
+            waiting += [(item, index % 2 == 0) for index, item in enumerate(node.items)][::-1]
+        else:
+            waiting += [(item, False) for item in node.items[::-1]]
+
+
+def _path_to(root: Node | None, target: Node) -> Path:
+    """Keys and indexes from the root down to a node."""
+    path: list[str | int] = []
+    node = root
+    while node is not None and node is not target:
+        inside = next((i for i, item in enumerate(node.items) if item.start <= target.start < max(item.end, 1)), None)
+        if inside is None:
+            break
+        if node.kind == "mapping":
+            path.append(node.items[inside - inside % 2].value)
+        else:
+            path.append(inside)
+        node = node.items[inside]
+    return tuple(path)
+
+
+def _entry_at(subject: ManifestFile, node: Node) -> OpEntry | None:
+    """The entry of this file that a node is written in."""
+    for entry in subject.manifest.entries:
+        if entry.file is subject.file and entry.key.start <= node.start <= max(entry.node.end, entry.key.end):
+            return entry
+    return None
+
+
+def _op_at(subject: ManifestFile, node: Node) -> tuple[str, ...]:
+    entry = _entry_at(subject, node)
+    return (entry.name,) if entry is not None else ()
+
+
+def _misread_key(subject: ManifestFile, key: Node, found: Misreading) -> Iterator[Diagnostic]:
+    if found.read == "text":
+        return
+    yield Diagnostic(
+        f"the key `{key.value}` is {found.read} to a YAML 1.1 reader; quote it",
+        Place(subject.file.path, key.span),
+        fix=_quoting(subject.file, key),
+        ops=_op_at(subject, key),
+    )
+
+
+def _misread_value(
+    subject: ManifestFile, entry: OpEntry, node: Node, found: Misreading, path: Path
+) -> Iterator[Diagnostic]:
+    role, where = _role(entry, path)
+    if role == "flag" or (role == "text" and found.read == "text"):
+        return
+    fix: Fix | None = None
+    if role == "text":
+        advice, fix = "quote it", _quoting(subject.file, node)
+    elif found.read == "text" and found.number is not None:
+        advice = f"write `{found.number}`"
+        fix = _respelling(subject.file, node, found.number, sure=role == "number")
+    elif found.looks == "number":
+        advice = f"write `{found.number}`, or `{scalar_value(node)}` if that is meant"
+    elif role == "number":
+        advice = "write a number"
+    else:
+        advice = f"write `{found.read.split('`')[1]}`, or quote it" if found.looks == "word" else "quote it"
+        fix = _quoting(subject.file, node, sure=False)
+    yield Diagnostic(
+        f"`{where}` is `{node.value}`, {found.read} to a YAML 1.1 reader; {advice}",
+        Place(subject.file.path, node.span),
+        fix=fix,
+        ops=(entry.name,),
+        severity=Severity.WARNING if role == "any" else Severity.ERROR,
+    )
+
+
+def _quoting(file: YamlFile, node: Node, *, sure: bool = True) -> Fix | None:
+    try:
+        edits = tuple(FileEdit(file.path, edit) for edit in quote_scalar(file, node))
+    except YamlEditError:
+        return None
+    title = f"quote `{node.value}`"
+    return Fix(title, edits) if sure else Fix(title, edits, "unsafe", f"the value becomes text, and was {_kind(node)}")
+
+
+def _respelling(file: YamlFile, node: Node, number: str, *, sure: bool) -> Fix:
+    edits = (FileEdit(file.path, Edit(node.span, number)),)
+    title = f"write `{number}`"
+    return Fix(title, edits) if sure else Fix(title, edits, "unsafe", "the value becomes a number, and was text")
+
+
+def _kind(node: Node) -> str:
+    found = misreading(node)
+    return found.read if found is not None else "text"
+
+
+def _role(entry: OpEntry, path: Path) -> tuple[Role, str]:
+    """What the manifest requires at a path from the file's root, and the path as messages write it."""
+    steps = path[path.index(entry.key.value) + 1 :] if entry.key.value in path else path
+    where = re.sub(r"\.\[", "[", ".".join(f"[{step}]" if isinstance(step, int) else step for step in steps))
+    return _role_below(entry, steps), where or entry.name
+
+
+def _role_below(entry: OpEntry, steps: Path) -> Role:
+    if not steps or steps[-1] in ("optional", "mutated", "kw_only", "bench_manifest_driven", "torch_compile_fullgraph"):
+        return "flag"
+    if steps[0] == "workloads":
+        return _row_role(entry, steps)
+    if steps[0] != "signature":
+        return "text"
+    if steps[1:2] == ("params",) and len(steps) > 3:
+        return "text" if steps[3] == "type" else _type_role(entry, steps[2]) if steps[3] == "default" else "any"
+    if steps[1:2] in (("inputs",), ("outputs",)):
+        return "text" if len(steps) > 3 and steps[3] in _TEXT_ATTRIBUTES else "any"
+    return "text"
+
+
+def _row_role(entry: OpEntry, steps: Path) -> Role:
+    key = steps[2] if len(steps) > 2 else ""
+    if key in ("label", "dtypes"):
+        return "text"
+    if isinstance(key, str) and key.removesuffix("_shape") in {tensor.name for tensor in entry.inputs}:
+        return "number"
+    return _type_role(entry, key)
+
+
+def _type_role(entry: OpEntry, param: str | int) -> Role:
+    """What the declared type of a param requires of each scalar in its value."""
+    declared = entry.param(param) if isinstance(param, str) else None
+    words = set(re.findall(r"\w+", declared.type or "")) - _CONTAINERS if declared is not None else set()
+    if "bool" in words:
+        return "flag"
+    if words and words <= _NUMERIC:
+        return "number"
+    return "text" if words and words <= {"str", "torch", "dtype"} else "any"
