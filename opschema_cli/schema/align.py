@@ -53,11 +53,6 @@ class Alignment:
     extra: tuple[Slot, ...] = ()
     reordered: tuple[tuple[Slot, Slot], ...] = ()
 
-    @property
-    def exact(self) -> bool:
-        """Whether every slot has its match, in order."""
-        return not (self.renamed or self.swallowed or self.missing or self.extra or self.reordered)
-
 
 def slots(params: Iterable[Param]) -> list[Slot]:
     """The parameters of a function as slots."""

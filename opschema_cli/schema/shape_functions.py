@@ -12,7 +12,8 @@ from types import GeneratorType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from opschema_cli.schema.evaluate import Run, Tensor, Value
+    from opschema_cli.schema.budget import Run
+    from opschema_cli.schema.values import Tensor, Value
 
 _MAX_DIGITS = 1024
 """Longest text that ``int()`` reads; 1024 hexadecimal digits are 4096 bits."""

@@ -6,6 +6,7 @@ What cannot be known statically is :class:`Unresolved` and says why; it is never
 from __future__ import annotations
 
 import builtins
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -268,6 +269,10 @@ class Program:
         module = self.absolute_module(file, item)
         if module is None:
             return Unresolved(f"the import of `{item.name}` leaves its package")
+        if item.attr and self.module_path(module) == file.path:  # a package names its own submodule
+            inner = self.module_path(f"{module}.{item.attr}")
+            if inner is not None:
+                return ModuleRef(inner)
         if not item.attr:
             return self._module(module if item.name == module else self._as_name(item, module))
         return self._from(module, item.attr, hops)
@@ -309,7 +314,7 @@ class Program:
         if file is None:
             return Unresolved(f"{owner.path} does not parse")
         found = self._resolve(file, name, (), hops - 1)
-        if isinstance(found, Missing) or (isinstance(found, External) and found.name == name):
+        if isinstance(found, Missing) or (found == External(name) and name in _BUILTINS):
             module = self.module_name(owner.path)
             if owner.path.endswith("__init__.py"):
                 sub = self.module_path(f"{module}.{name}")
@@ -459,11 +464,13 @@ class Program:
                 continue
             if not isinstance(found, External) or found.name not in HARMLESS_CLASS_DECORATORS:
                 return Unresolved(f"`{ref.name}` is decorated")
-        if ref.cls.metaclass is not None:
-            found = self.resolve(ref.file, ref.cls.metaclass.text)
-            if not isinstance(found, External) or found.name not in HARMLESS_METACLASSES:
-                return Unresolved(f"`{ref.name}` has a metaclass")
-        return None
+        return None if self._has_plain_metaclass(ref) else Unresolved(f"`{ref.name}` has a metaclass")
+
+    def _has_plain_metaclass(self, ref: ClassRef) -> bool:
+        if ref.cls.metaclass is None:
+            return True
+        found = self.resolve(ref.file, ref.cls.metaclass.text)
+        return isinstance(found, External) and found.name in HARMLESS_METACLASSES
 
     def _reached(self, base: ClassRef, ref: ClassRef, write: Write) -> bool:
         """Whether the hook of ``base`` may carry out a write when ``ref`` is made."""
@@ -612,13 +619,23 @@ class Program:
     def _fold_name(self, file: PythonFile, dotted: str, scopes: tuple[Scope, ...], depth: int) -> Folded | Unresolved:
         found = self.resolve(file, dotted, scopes)
         if isinstance(found, External):
-            return Folded(symbol=found.name)
+            return Folded(_NUMBERS[found.name]) if found.name in _NUMBERS else Folded(symbol=found.name)
+        if isinstance(found, ValueRef) and found.owner is not None and not self._is_plain(found.owner):
+            return Unresolved(f"`{dotted}` may be a member of an enumeration")
         if isinstance(found, ValueRef) and found.assign.sure and found.assign.value is not None:
             inner = _scopes(found)
             if found.file is file and not found.owner:
                 inner = scopes
             return self.fold(found.file, found.assign.value, inner, depth - 1)
         return found if isinstance(found, Unresolved) else Unresolved(f"`{dotted}` is not a constant")
+
+    def _is_plain(self, ref: ClassRef) -> bool:
+        """Whether a class's attributes are what its body assigns: no base or metaclass makes something else of them."""
+        order = self.mro(ref)
+        return not isinstance(order, Unresolved) and all(
+            self._has_plain_metaclass(item) if isinstance(item, ClassRef) else item.name in HARMLESS_BASES
+            for item in order
+        )
 
     def _fold_operator(
         self, file: PythonFile, expr: Expr, scopes: tuple[Scope, ...], depth: int
@@ -739,3 +756,11 @@ def _compute(operator: str, values: list[object]) -> Folded | Unresolved:
 
 
 _BUILTINS = frozenset(dir(builtins))
+
+_NUMBERS = {
+    **{f"{module}.inf": math.inf for module in ("math", "torch", "numpy")},
+    **{f"{module}.nan": math.nan for module in ("math", "torch", "numpy")},
+    **{f"{module}.pi": math.pi for module in ("math", "torch", "numpy")},
+    "math.e": math.e, "math.tau": math.tau, "torch.e": math.e, "numpy.e": math.e,
+}  # fmt: skip
+"""Numbers of other packages that everybody knows."""

@@ -86,14 +86,20 @@ def _insert_flow(file: YamlFile, node: Node, number: int, text: str) -> list[Edi
             return [_insertion(beside.start, text + ", ")]
         at = lead(file, beside.start, node.start) + len(indent)
         return [_insertion(at, text + "," + file.source.newline + indent)]
+    comma = _after_empty(file, beside.end) + ","
     if not own or not (own.group(1) or number == count(node)):
-        return [_insertion(beside.end, ", " + text)]
+        return [_insertion(beside.end, f"{comma} {text}")]
     end, below = line_end(file, beside.end), file.source.newline + indent + text
     if own.group(1):
         return [_insertion(end, below + ",")]
     if end == beside.end:
-        return [_insertion(end, "," + below)]
-    return [_insertion(beside.end, ","), _insertion(end, below)]
+        return [_insertion(end, comma + below)]
+    return [_insertion(beside.end, comma), _insertion(end, below)]
+
+
+def _after_empty(file: YamlFile, end: int) -> str:
+    """What keeps the colon of an empty value in flow a colon: libyaml reads ``{a:, b: 1}`` as an error."""
+    return " " if file.source.text[end - 1] == ":" else ""
 
 
 def _insertion(at: int, text: str) -> Edit:
@@ -175,7 +181,7 @@ def _remove_flow(file: YamlFile, node: Node, number: int) -> list[Edit]:
         return [lines] if own.group(1) else [lines, _remove_comma(file, floor)]
     before = text[floor : span.start]
     if number and "#" not in before and (is_last or line_of(file, floor) == line_of(file, span.start)):
-        return [Edit(Span(floor, span.end), "")]
+        return [Edit(Span(floor, span.end), _after_empty(file, floor))]
     if is_last:
         return [Edit(span, ""), _remove_comma(file, floor)]
     behind = entry(file, node, number + 1).start

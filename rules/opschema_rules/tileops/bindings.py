@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 from weakref import WeakKeyDictionary
@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 from opschema_cli.schema.evaluate import Tensor, Value
 from opschema_cli.schema.expression import Expression, ExpressionSyntaxError, parse_expression
 from opschema_cli.schema.shapes import ShapeDeclaration, parse_shape
-from opschema_cli.schema.solve import Outcome, Solution, solve
+from opschema_cli.schema.solve import Outcome, Solution, Violated, solve
 from opschema_cli.source.yaml import Data, Node
 from opschema_rules.tileops.model import OpEntry, ParamDecl, Row
 
@@ -43,28 +43,52 @@ class Equation:
 
 @dataclass(frozen=True)
 class Statement:
-    """What a signature says about shapes: ``rules`` in order, ``shapes`` by tensor; ``symbols`` are their dimensions."""
+    """What a signature says about every call.
 
-    rules: tuple[Equation, ...]
-    shapes: Mapping[str, Equation]
+    ``equations`` are declared shapes, static dimensions and shape rules, in this order; ``symbols`` the names in them that
+    are neither tensors nor params. ``omittable`` are the inputs that are ``None`` where a row does not pass them, and
+    ``defaults`` the values of params that a row does not give.
+    """
+
+    equations: tuple[Equation, ...]
     declarations: Mapping[str, ShapeDeclaration]
     symbols: frozenset[str]
+    tensors: tuple[str, ...]
+    omittable: frozenset[str]
+    params: Mapping[str, ParamDecl]
+    defaults: Mapping[str, Value]
 
 
 @dataclass(frozen=True)
 class BoundRow:
-    """A row, the nodes of the values that it gives (``x.shape``, ``C``), and what follows from them."""
+    """A row, the names of the values that it gives, and what follows from them: an outcome for each equation.
+
+    The declared shape of an input that the row leaves out is no equation of it.
+    """
 
     row: Row
-    sources: Mapping[str, Node]
+    given: frozenset[str]
+    equations: tuple[Equation, ...]
     solution: Solution
-    statement: Statement = field(repr=False)
+
+    @property
+    def values(self) -> Mapping[str, Value]:
+        """All values that are known in the end."""
+        return self.solution.values
 
     def outcomes(self) -> Iterator[tuple[Equation, Outcome]]:
         """Each equation with what becomes of it."""
-        for name, outcome in self.solution.shapes.items():
-            yield self.statement.shapes[name], outcome
-        yield from zip(self.statement.rules, self.solution.rules, strict=True)
+        return zip(self.equations, self.solution.rules, strict=True)
+
+    @property
+    def broken(self) -> bool:
+        """Whether the row is a call that the signature does not allow."""
+        return any(isinstance(outcome, Violated) for outcome in self.solution.rules)
+
+    def source(self, name: str) -> Node | None:
+        """The row's node that gives a name its value."""
+        is_tensor = isinstance(self.values.get(name), Tensor)
+        return self.row.value(f"{name}_shape" if is_tensor else name) if name in self.given else None
 
 
 def parsed(text: str) -> Expression | None:
@@ -161,28 +185,37 @@ def statement(entry: OpEntry) -> Statement:
 
 
 def _statement(entry: OpEntry) -> Statement:
-    declared = dict(_declared_shapes(entry))
-    rules = (*_static_equations(entry), *_rules(entry))
-    equations = [*(equation for equation, _ in declared.values()), *rules]
+    tensors = tensor_names(entry)
+    declarations = dict(_declarations(entry))
+    equations = (*_shape_equations(entry, declarations), *_static_equations(entry), *_rules(entry))
     names = {use.name for equation in equations for use in equation.expression.names()}
-    own = {*tensor_names(entry), *(param.name for param in entry.params)}
+    params = {param.name: param for param in entry.params if param.name not in tensors}
+    optional = entry.inputs if entry.manifest.spec.knows("optional") else []
     return Statement(
-        rules,
-        {name: equation for name, (equation, _) in declared.items()},
-        {name: declaration for name, (_, declaration) in declared.items()},
-        frozenset(names - own),
+        equations,
+        declarations,
+        frozenset(names.difference(tensors, params)),
+        tuple(tensors),
+        frozenset(tensor.name for tensor in optional if tensor.optional),
+        params,
+        {name: value for name, param in params.items() for value in _values(param, param.default) if param.has_default},
     )
 
 
-def _declared_shapes(entry: OpEntry) -> Iterator[tuple[str, tuple[Equation, ShapeDeclaration]]]:
+def _declarations(entry: OpEntry) -> Iterator[tuple[str, ShapeDeclaration]]:
     names = frozenset(tensor_names(entry))
     for tensor in entry.tensors:
-        text, node = tensor.shape, tensor.attribute("shape")
-        if text is not None and node is not None:
-            declaration = _apart(text, names)
-            rule = declaration.as_rule(tensor.name)
-            if rule is not None:
-                yield tensor.name, (Equation("shape", rule, entry.file.document.follow(node), tensor.name), declaration)
+        text = tensor.shape
+        if text is not None:
+            yield tensor.name, _apart(text, names)
+
+
+def _shape_equations(entry: OpEntry, declarations: Mapping[str, ShapeDeclaration]) -> Iterator[Equation]:
+    for tensor in entry.tensors:
+        node = tensor.attribute("shape")
+        rule = declarations[tensor.name].as_rule(tensor.name) if tensor.name in declarations else None
+        if node is not None and rule is not None:
+            yield Equation("shape", rule, entry.file.document.follow(node), tensor.name)
 
 
 @lru_cache(maxsize=2048)
@@ -219,37 +252,27 @@ def bound_rows(entry: OpEntry) -> tuple[BoundRow, ...]:
 
 def _bind(entry: OpEntry, row: Row) -> BoundRow:
     stated = statement(entry)
-    known: dict[str, Value] = {}
-    sources: dict[str, Node] = {}
-    for name, value, node in _values(entry, row, stated.symbols):
-        known[name] = value
-        if node is not None:
-            sources[f"{name}.shape" if isinstance(value, Tensor) else name] = node
-    rules = [equation.expression for equation in stated.rules]
-    params = [param.name for param in entry.params]
-    return BoundRow(row, sources, solve(rules, known, shapes=stated.declarations, unknown=params), stated)
+    given = dict(_given(row, stated))
+    known: dict[str, Value] = {
+        name: None if name in stated.omittable else Tensor(None, name) for name in stated.tensors
+    }
+    known.update((name, value) for name, value in stated.defaults.items() if name not in row.data)
+    known.update(given)
+    equations = tuple(item for item in stated.equations if item.kind != "shape" or known[item.name] is not None)
+    solution = solve([item.expression for item in equations], known, unknown=stated.params)
+    return BoundRow(row, frozenset(given), equations, solution)
 
 
-def _values(entry: OpEntry, row: Row, symbols: frozenset[str]) -> Iterator[tuple[str, Value, Node | None]]:
-    """Names, their values, and the nodes of the row that give them."""
-    tensors = tensor_names(entry)
-    params = {param.name: param for param in entry.params if param.name not in tensors}
-    omittable = {tensor.name for tensor in entry.inputs if tensor.optional and entry.manifest.spec.knows("optional")}
-    for name in tensors:
-        key = f"{name}_shape"
-        shape = _sizes(row.data.get(key)) if key not in params else None
-        if key not in row.data and name in omittable:
-            yield name, None, None
-        else:
-            yield name, Tensor(shape, name), row.value(key) if shape is not None else None
-    for name, param in params.items():
-        given = name in row.data
-        if given or param.has_default:
-            for value in _param_values(param, row.data[name] if given else param.default):
-                yield name, value, row.value(name) if given else None
-    for name, data in row.data.items():
-        if name in symbols and name not in RESERVED_KEYS and type(data) is int:
-            yield name, data, row.value(name)
+def _given(row: Row, stated: Statement) -> Iterator[tuple[str, Value]]:
+    """Names and values that a row gives."""
+    for key, data in row.data.items():
+        tensor = key.removesuffix("_shape")
+        if key in stated.params:
+            yield from ((key, value) for value in _values(stated.params[key], data))
+        elif tensor != key and tensor in stated.tensors:
+            yield tensor, Tensor(_sizes(data), tensor)
+        elif key in stated.symbols and key not in RESERVED_KEYS and type(data) is int:
+            yield key, data
 
 
 def _sizes(data: Data) -> tuple[int, ...] | None:
@@ -260,7 +283,7 @@ def _sizes(data: Data) -> tuple[int, ...] | None:
     return sizes if len(sizes) == len(data) else None
 
 
-def _param_values(param: ParamDecl, data: Data) -> Iterator[Value]:
+def _values(param: ParamDecl, data: Data) -> Iterator[Value]:
     """The value that a call passes for ``data``; nothing where the declared type leaves that open."""
     kinds = _words(param.type or "")
     if data is None:

@@ -99,8 +99,10 @@ class Bodies:
         self.program = program
         self.paths = list(paths)
         self._bodies: dict[str, list[Body]] = {}
+        self._within: dict[Body, list[Body]] = {}
+        self._functions: dict[int, Body] = {}
         self._called: dict[str, dict[str, list[tuple[Body, Expr]]]] = {}
-        self._families: dict[ClassRef, frozenset[ClassRef]] = {}
+        self._calls: dict[Body, list[tuple[Body, Expr]]] = {}
 
     @cached_property
     def files(self) -> list[PythonFile]:
@@ -110,7 +112,13 @@ class Bodies:
     def of(self, file: PythonFile) -> list[Body]:
         """Every body of a file, outermost first."""
         if file.path not in self._bodies:
-            self._bodies[file.path] = list(_bodies(Body(file, file.body)))
+            found = list(_bodies(Body(file, file.body)))
+            self._bodies[file.path] = found
+            for body in found:
+                if body.parent is not None:
+                    self._within.setdefault(body.parent, []).append(body)
+                if body.function is not None:
+                    self._functions[id(body.function)] = body
         return self._bodies[file.path]
 
     def module(self, file: PythonFile) -> Body:
@@ -119,7 +127,7 @@ class Bodies:
 
     def within(self, body: Body) -> list[Body]:
         """The bodies written directly in a body."""
-        return [item for item in self.of(body.file) if item.parent is body]
+        return self._within.get(body, [])
 
     def functions_within(self, body: Body, name: str) -> list[Body]:
         """The functions of one name that are written directly in a body."""
@@ -133,7 +141,8 @@ class Bodies:
 
     def function(self, ref: FunctionRef) -> Body | None:
         """The body of a function."""
-        return next((body for body in self.of(ref.file) if body.function is ref.function), None)
+        self.of(ref.file)
+        return self._functions.get(id(ref.function))
 
     # Names
 
@@ -155,16 +164,16 @@ class Bodies:
         found = self.resolve(body, callee) if callee else None
         return self.function(found) if isinstance(found, FunctionRef) else None
 
-    def calls_of(self, target: Body) -> Iterator[tuple[Body, Expr]]:
+    def calls_of(self, target: Body) -> list[tuple[Body, Expr]]:
         """Every call that names the function ``target``, and the body it stands in."""
-        name = target.function.name if target.function is not None else ""
-        for file in self.files if name else ():
-            if name in file.source.text:
-                for body, call in self._calls(file).get(name, ()):
-                    if self.called(body, call.callee) is target:
-                        yield body, call
+        if target not in self._calls:
+            name = target.function.name if target.function is not None else ""
+            files = [file for file in self.files if name and name in file.source.text]
+            calls = (pair for file in files for pair in self._calls_in(file).get(name, ()))
+            self._calls[target] = [(body, call) for body, call in calls if self.called(body, call.callee) is target]
+        return self._calls[target]
 
-    def _calls(self, file: PythonFile) -> dict[str, list[tuple[Body, Expr]]]:
+    def _calls_in(self, file: PythonFile) -> dict[str, list[tuple[Body, Expr]]]:
         """A file's calls by the last word of what they call."""
         if file.path not in self._called:
             found: dict[str, list[tuple[Body, Expr]]] = {}
@@ -181,12 +190,17 @@ class Bodies:
         """Every top-level class."""
         return [ClassRef(file, cls) for file in self.files for cls in file.body.classes]
 
-    def family(self, ref: ClassRef) -> frozenset[ClassRef]:
+    @cached_property
+    def _below(self) -> dict[ClassRef, list[ClassRef]]:
+        found: dict[ClassRef, list[ClassRef]] = {}
+        for ref in self.classes:
+            for ancestor in self.program.lineage(ref):
+                found.setdefault(ancestor, []).append(ref)
+        return found
+
+    def family(self, ref: ClassRef) -> list[ClassRef]:
         """A class, its ancestors and its descendants: whose methods an instance may run."""
-        if ref not in self._families:
-            below = [item for item in self.classes if ref in self.program.lineage(item)]
-            self._families[ref] = frozenset([ref, *self.program.lineage(ref), *below])
-        return self._families[ref]
+        return list(dict.fromkeys([ref, *self.program.lineage(ref), *self._below.get(ref, ())]))
 
     def classes_named(self, body: Body, name: str, at: int, hops: int = MAX_HOPS) -> Iterator[ClassRef]:
         """The classes that ``name`` may stand for in a body: itself, what a loop runs over, what callers pass."""

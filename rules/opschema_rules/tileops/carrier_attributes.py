@@ -16,6 +16,7 @@ from opschema_cli.source.python import Assign, Expr, Param
 from opschema_cli.source.text import Span
 from opschema_rules.tileops.bodies import MAX_HOPS, Bodies, Body, param_for
 from opschema_rules.tileops.custom_ops import CustomOp
+from opschema_rules.tileops.mentions import MentionIndex
 from opschema_rules.tileops.op_calls import OpCalls
 
 
@@ -64,9 +65,12 @@ def _may_create(text: str) -> bool:
 class Tracker:
     """Follows 0-dim tensors. ``elsewhere`` tells whether the library uses an attribute outside the package of ops."""
 
-    def __init__(self, bodies: Bodies, calls: OpCalls, elsewhere: Callable[[str], bool]) -> None:
+    def __init__(
+        self, bodies: Bodies, calls: OpCalls, mentions: MentionIndex, elsewhere: Callable[[str], bool]
+    ) -> None:
         self.bodies = bodies
         self.calls = calls
+        self.mentions = mentions
         self.elsewhere = elsewhere
         self.known: dict[tuple[ClassRef, str], CarrierAttribute | None] = {}
         self.open: set[tuple[ClassRef, str]] = set()
@@ -192,9 +196,12 @@ class Tracker:
 
     def _writer(self, owner: ClassRef, name: str) -> ClassRef:
         """The first class of a lineage that writes an attribute: a subclass that writes it again means the same one."""
-        lineage = self.bodies.program.lineage(owner)
-        writers = {body.owner for body in self.bodies.holding(name) if _defines(body, name)}
-        return next((ref for ref in reversed(lineage) if ref in writers), owner)
+        mentions = self.mentions.of(name)
+        for ref in reversed(self.bodies.program.lineage(owner)):
+            writes = mentions.writes.get(ref, ())
+            if ref in mentions.functions or any(assign.value is not None for _, assign in writes):
+                return ref
+        return owner
 
     def _attribute(self, owner: ClassRef, name: str) -> CarrierAttribute | None:
         key = (owner, name)
@@ -212,56 +219,43 @@ class Tracker:
 
     def _followed(self, owner: ClassRef, name: str) -> CarrierAttribute | None:
         """An attribute as a carrier; None when something else may be in it, or when anything else uses it."""
-        family = self.bodies.family(owner)
-        writes: list[Place] = []
+        mentions, family = self.mentions.of(name), self.bodies.family(owner)
+        writes = self._writes(name, family)
+        if not writes or mentions.quoted:
+            return None
         parts: list[Reached | None] = []
-        for body in self.bodies.holding(name):
-            inside = body.owner in family if body.owner is not None else False
-            made = self._written(body, name, inside)
-            if made is None:
-                return None
-            writes += made
-            for use in body.scope.uses:
-                first, *rest = use.name.split(".")
-                if name in rest and (inside or first != body.this):
-                    parts.append(self._reached(body, use.span, owner, MAX_HOPS) if rest[-1] == name else None)
+        for ref in (*family, None):
+            for body, use in mentions.uses.get(ref, ()):
+                whole = use.name.endswith("." + name)
+                parts.append(self._reached(body, use.span, owner, MAX_HOPS) if whole else None)
         reached = _all(parts)
-        if not reached or not writes or self.elsewhere(name):
+        if not reached or self.elsewhere(name):
             return None
         held = tuple(replace(item, held=(owner, name)) for item in reached)
         return CarrierAttribute(owner, name, tuple(sorted(writes, key=_order)), held)
 
-    def _written(self, body: Body, name: str, inside: bool) -> list[Place] | None:
-        """Where a body makes the attribute; None when it may put something else in it, or names it in a string."""
-        if any(item.value == name for call in body.scope.calls for item in call.items[1:]):
-            return None
-        found: list[Place] = []
-        for inner in self.bodies.functions_within(body, name) if body.cls is not None and inside else ():
-            if inner.function is None or not inner.function.is_property or not self._helps(inner, MAX_HOPS):
-                return None
-            found.append(inner.at(inner.function.span))
-        for assign in body.scope.assigns:
-            own = body.attribute_of(assign.target) == name
-            if assign.target.rpartition(".")[2] != name or not ("." in assign.target or own) or (own and not inside):
-                continue
-            declared = assign.value is None and assign.annotation is not None
-            if not own or not (declared or (assign.value is not None and self._makes(body, assign.value, MAX_HOPS))):
-                return None
-            if assign.value is not None and assign.value.kind != "const":
-                found.append(body.at(assign.span))
+    def _writes(self, name: str, family: Iterable[ClassRef]) -> list[Place]:
+        """Where a family of classes makes an attribute; nothing when anybody may put something else in it."""
+        mentions, found = self.mentions.of(name), list[Place]()
+        if None in mentions.writes:
+            return []
+        for ref in family:
+            for body in mentions.functions.get(ref, ()):
+                if body.function is None or not body.function.is_property or not self._helps(body, MAX_HOPS):
+                    return []
+                found.append(body.at(body.function.span))
+            for body, assign in mentions.writes.get(ref, ()):
+                if assign.value is None and assign.annotation is not None:
+                    continue
+                if assign.value is None or not self._makes(body, assign.value, MAX_HOPS):
+                    return []
+                if assign.value.kind != "const":
+                    found.append(body.at(assign.span))
         return found
 
 
 def _order(place: Place) -> tuple[str, int]:
     return place.path, place.span.start
-
-
-def _defines(body: Body, name: str) -> bool:
-    """Whether a body writes the attribute of its own class: by assignment, or as a property."""
-    functions = body.scope.functions if body.cls is not None else []
-    return any(body.attribute_of(item.target) == name for item in body.scope.assigns if item.value is not None) or any(
-        item.name == name for item in functions
-    )
 
 
 def _all(parts: Iterable[Reached | None]) -> Reached | None:

@@ -20,6 +20,7 @@ from opschema_cli.source.yaml import Node
 from opschema_rules.tileops.bodies import Bodies
 from opschema_rules.tileops.carrier_attributes import CarrierAttribute, Handing, Tracker
 from opschema_rules.tileops.custom_ops import CustomOp, Registrations
+from opschema_rules.tileops.mentions import MentionIndex
 from opschema_rules.tileops.model import Manifest, OpEntry, OpImplementation, Row, Tensor
 from opschema_rules.tileops.op_calls import OpCalls
 
@@ -63,15 +64,22 @@ class Carriers:
         self.program = manifest.program
         self.bodies = Bodies(manifest.program, manifest.program.package_files)
         self.registrations = Registrations(self.bodies)
+        self._elsewhere: dict[str, bool] = {}
 
     @cached_property
     def attributes(self) -> list[CarrierAttribute]:
         """0-dim tensors that op classes make only to hand them to custom ops that never read them."""
-        calls = OpCalls(self.bodies, self.registrations)
-        return Tracker(self.bodies, calls, self._used_elsewhere).attributes()
+        mentions = MentionIndex(self.bodies)
+        calls = OpCalls(self.bodies, self.registrations, mentions)
+        return Tracker(self.bodies, calls, mentions, self._used_elsewhere).attributes()
 
     def _used_elsewhere(self, name: str) -> bool:
         """Whether the library, outside the package of ops, uses an attribute of another object by this name."""
+        if name not in self._elsewhere:
+            self._elsewhere[name] = self._search(name)
+        return self._elsewhere[name]
+
+    def _search(self, name: str) -> bool:
         word = re.compile(rf"(?<!self)\.{re.escape(name)}\b")
         sources = (self.manifest.project.source(path) for path in self._library)
         texts = (source.text for source in sources if source is not None and f".{name}" in source.text)
@@ -108,9 +116,9 @@ class Carriers:
 
     def _all_hand(self, op: CustomOp, attributes: Iterable[CarrierAttribute], handings: Iterable[Handing]) -> bool:
         """Whether no class that holds an op, and no call that names it, hands it anything but a carrier."""
-        for ref in self.registrations.holders(op):
-            if not any(ref in self.bodies.family(attribute.owner) for attribute in attributes):
-                return False
+        carrying = {ref for attribute in attributes for ref in self.bodies.family(attribute.owner)}
+        if not self.registrations.holders(op) <= carrying:
+            return False
         known = {id(handing.call) for handing in handings}
         calls = [call for _, call in self.bodies.calls_of(op.body)]
         for name in op.names or ():
@@ -122,7 +130,14 @@ class Carriers:
     def of_class(self, ref: ClassRef) -> list[CarrierAttribute]:
         """The carriers that instances of a class have."""
         lineage = self.program.lineage(ref) if self.attributes else []
-        return [item for item in self.attributes if item.owner in lineage]
+        return [item for owner in lineage for item in self._by_owner.get(owner, ())]
+
+    @cached_property
+    def _by_owner(self) -> dict[ClassRef, list[CarrierAttribute]]:
+        found: dict[ClassRef, list[CarrierAttribute]] = {}
+        for item in self.attributes:
+            found.setdefault(item.owner, []).append(item)
+        return found
 
     @cached_property
     def entries_by_class(self) -> dict[ClassRef, list[str]]:

@@ -91,6 +91,11 @@ class Method:
         found = self.op.program.fold(self.ref.file, expr, (owner.cls.body,) if owner is not None else ())
         return found if isinstance(found, Folded) else None
 
+    def text(self, expr: Expr) -> str:
+        """How an expression is written, on one line and with the brackets of a tuple, which lie outside its span."""
+        written = " ".join(self.ref.file.text(expr).split())
+        return f"({written})" if expr.kind == "tuple" and not written.startswith("(") else written
+
     @property
     def open(self) -> bool:
         """Whether it takes arguments that it does not name."""

@@ -65,7 +65,8 @@ def dimensions(entry: OpEntry) -> set[str]:
     inputs = [stated.declarations.get(tensor.name) for tensor in entry.inputs]
     found = {symbol.name for declaration in inputs if declaration is not None for symbol in declaration.symbols}
     found.update(key.value for key, _, _ in static_dims(entry))
-    found.update(name for rule in stated.rules for name in bound_names(rule.expression))
+    rules = (equation.expression for equation in stated.equations if equation.kind == "rule")
+    found.update(name for rule in rules for name in bound_names(rule))
     return found
 
 

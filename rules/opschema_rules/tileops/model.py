@@ -13,6 +13,7 @@ from functools import cached_property
 from opschema_cli.lint.diagnostic import Place, Related, Severity
 from opschema_cli.project import Project
 from opschema_cli.schema.align import Slot
+from opschema_cli.schema.dtypes import DtypeResolution, parse_dtypes, resolve_dtypes
 from opschema_cli.source.program import ClassRef, FunctionRef, Missing, Program, Unresolved, ValueRef
 from opschema_cli.source.python import Param, PythonFile
 from opschema_cli.source.text import Span
@@ -298,6 +299,20 @@ class OpEntry:
     def tensors(self) -> list[Tensor]:
         """Inputs, then outputs."""
         return [*self.inputs, *self.outputs]
+
+    @cached_property
+    def dtype_keys(self) -> dict[str, Tensor]:
+        """The tensors that have a dtype expression, by name; an output that repeats an input's name has a prime behind it."""
+        found: dict[str, Tensor] = {}
+        for tensor in self.tensors:
+            if tensor.dtype is not None:
+                found[tensor.name + "'" if tensor.name in found else tensor.name] = tensor
+        return found
+
+    @cached_property
+    def dtypes(self) -> DtypeResolution:
+        """What each tensor of :attr:`dtype_keys` may be, and what is wrong with the expressions."""
+        return resolve_dtypes({key: parse_dtypes(tensor.dtype or "") for key, tensor in self.dtype_keys.items()})
 
     def _tensors(self, direction: str) -> Iterator[Tensor]:
         owner = self.get("signature", direction)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from opschema_cli.source.program import ClassRef, External, FunctionRef, ValueRef
 from opschema_cli.source.python import Expr
 from opschema_rules.tileops.bodies import MAX_HOPS, Bodies, Body
 from opschema_rules.tileops.custom_ops import CustomOp, Registrations
+from opschema_rules.tileops.mentions import MentionIndex
 
 Ops = tuple[CustomOp, ...]
 
@@ -15,9 +16,11 @@ Ops = tuple[CustomOp, ...]
 class OpCalls:
     """Resolves callees to custom ops. Each answer is all ops that it may be, or None when one is not known."""
 
-    def __init__(self, bodies: Bodies, registrations: Registrations) -> None:
+    def __init__(self, bodies: Bodies, registrations: Registrations, mentions: MentionIndex) -> None:
         self.bodies = bodies
         self.registrations = registrations
+        self.mentions = mentions
+        self._puts: dict[str, dict[ClassRef, list[tuple[Body, Expr]]]] = {}
 
     def called(self, body: Body, callee: Expr, owner: ClassRef) -> Ops:
         """Every op that ``callee`` may be for an instance of ``owner``; empty when one of them is not known."""
@@ -95,29 +98,33 @@ class OpCalls:
             for body, value in self._written(owner, name)
         )
 
-    def _written(self, owner: ClassRef, name: str) -> Iterator[tuple[Body, Expr | Body]]:
+    def _written(self, owner: ClassRef, name: str) -> list[tuple[Body, Expr | Body]]:
         """What the attribute ``name`` of an instance of ``owner`` may be, wherever the package writes it."""
-        family = self.bodies.family(owner)
-        for body in self.bodies.holding(name):
-            inside = body.owner in family if body.owner is not None else False
-            if body.cls is not None and inside:
-                yield from ((body, inner) for inner in self.bodies.functions_within(body, name))
-            for target, value in _writes(body):
-                holder, _, last = target.rpartition(".")
-                if last == name and value.text != target:
-                    own = inside and body.attribute_of(target) == name
-                    refs = self.bodies.classes_named(body, holder, value.start) if holder and not own else ()
-                    if own or any(ref in family for ref in refs):
-                        yield body, value
+        mentions, puts = self.mentions.of(name), self._put(name)
+        found: list[tuple[Body, Expr | Body]] = []
+        for ref in self.bodies.family(owner):
+            found += ((body, body) for body in mentions.functions.get(ref, ()))
+            own = mentions.writes.get(ref, ())
+            found += ((body, assign.value) for body, assign in own if assign.value is not None)
+            found += puts.get(ref, ())
+        return found
 
-
-def _writes(body: Body) -> Iterator[tuple[str, Expr]]:
-    """Every dotted target and value of a body's assignments and ``setattr`` calls."""
-    yield from ((item.target, item.value) for item in body.scope.assigns if item.value is not None)
-    for call in body.scope.calls:
-        plain = call.positional() if call.callee == "setattr" else []
-        if len(plain) == 3 and plain[0].kind == "name":
-            yield f"{plain[0].text}.{plain[1].value}", plain[2]
+    def _put(self, name: str) -> dict[ClassRef, list[tuple[Body, Expr]]]:
+        """What code outside a class writes to its attribute ``name``, by class."""
+        if name not in self._puts:
+            mentions = self.mentions.of(name)
+            outside = mentions.writes.get(None, ())
+            pairs = [(body, item.target.rpartition(".")[0], item.value) for body, item in outside if item.value]
+            for body, call in mentions.sets:
+                plain = call.positional()
+                if len(plain) == 3 and plain[0].kind == "name" and plain[1].value == name:
+                    pairs.append((body, plain[0].text, plain[2]))
+            found: dict[ClassRef, list[tuple[Body, Expr]]] = {}
+            for body, holder, value in pairs:
+                for ref in dict.fromkeys(self.bodies.classes_named(body, holder, value.start)):
+                    found.setdefault(ref, []).append((body, value))
+            self._puts[name] = found
+        return self._puts[name]
 
 
 def is_own_type(body: Body, expr: Expr) -> bool:

@@ -20,7 +20,7 @@ from opschema_rules.tileops.model import Manifest, OpImplementation, ParamDecl
 UNSAFE = "the manifest is the source of truth: perhaps the code is the side to change"
 
 
-@rule("SIG203", "ctor-default", fixable="unsafe")
+@rule("SIG203", "ctor-default", fixable="safe")
 def ctor_default(manifest: Manifest) -> Iterator[Diagnostic]:
     """A parameter's default differs between the manifest and `__init__()`.
 
@@ -129,7 +129,7 @@ def _missing_default(method: Method, param: Param, declared: ParamDecl) -> Drift
 
 
 def _extra_default(method: Method, default: Expr, declared: ParamDecl) -> Drift:
-    written = method.ref.file.text(default)
+    written = method.text(default)
     text = f"the manifest gives `{declared.name}` no default; `__init__()` defaults it to `{written}`"
     fix = _state_default(method, default, declared, "")
     return Drift(method, text, default.span, declared.key.span, observed="defaulted here", fix=fix, in_manifest=True)
@@ -139,7 +139,7 @@ def _other_default(method: Method, default: Expr, declared: ParamDecl) -> Iterat
     value, node = method.fold(default), declared.node.get("default")
     if node is None or value is None or _same(value, declared.default):
         return
-    entry, written = method.op.entry, method.ref.file.text(default)
+    entry, written = method.op.entry, method.text(default)
     stated = entry.file.source.text[node.start : node.end]
     text = f"`__init__()` defaults `{declared.name}` to `{written}`; the manifest declares `default: {stated}`"
     fix = _state_default(method, default, declared, UNSAFE)
@@ -188,7 +188,7 @@ def _as_data(value: object) -> Data:
     return value if isinstance(value, bool | int | float | str) else None
 
 
-@rule("SIG204", "ctor-kw-only", fixable="unsafe")
+@rule("SIG204", "ctor-kw-only", fixable="safe")
 def ctor_kw_only(manifest: Manifest) -> Iterator[Diagnostic]:
     """A parameter is keyword-only on one side only.
 
@@ -334,7 +334,7 @@ def _none_annotation(op: OpImplementation) -> Iterator[Drift]:
 
 
 def _compare_types(method: Method, annotation: Expr, declared: ParamDecl, stated: str) -> Iterator[Drift]:
-    written = method.ref.file.text(annotation)
+    written = method.text(annotation)
     in_code = annotation_admits_none(method.op.program, method.ref.file, annotation)
     in_manifest = text_admits_none(stated)
     node = declared.node.get("type")

@@ -18,7 +18,7 @@ from opschema_cli.schema.evaluate import (
     Value,
     evaluate,
 )
-from opschema_cli.schema.solve import Violated, describe
+from opschema_cli.schema.solve import describe
 from opschema_rules.tileops.bindings import BoundRow, bound_rows
 from opschema_rules.tileops.formulas import Formula, formulas, runner
 from opschema_rules.tileops.model import OpEntry
@@ -79,7 +79,7 @@ def roofline_value(entry: OpEntry) -> Iterator[Diagnostic]:
         return
     results: dict[Formula, list[Result]] = {}
     for bound in bound_rows(entry):
-        if not any(isinstance(outcome, Violated) for _, outcome in bound.outcomes()):
+        if not bound.broken:
             for result in _evaluate(bound, all_formulas):
                 results.setdefault(result.formula, []).append(result)
     for found in results.values():
@@ -88,7 +88,7 @@ def roofline_value(entry: OpEntry) -> Iterator[Diagnostic]:
 
 def _evaluate(bound: BoundRow, all_formulas: Sequence[Formula]) -> Iterator[Result]:
     """The formulas that have a value on a row, or an error of their own."""
-    env = dict(bound.solution.values)
+    env = dict(bound.values)
     size = itemsize(bound.row.dtypes[0]) if bound.row.dtypes else None
     if size is not None:
         env["elem_bytes"] = size
@@ -141,7 +141,7 @@ def _fault(result: Result) -> str:
 
 def _has_data(result: Result) -> bool:
     """Whether no tensor of the row is empty."""
-    shapes = [value.shape for value in result.bound.solution.values.values() if isinstance(value, Tensor)]
+    shapes = [value.shape for value in result.bound.values.values() if isinstance(value, Tensor)]
     return not any(shape is not None and 0 in shape for shape in shapes)
 
 

@@ -136,8 +136,8 @@ def _readings(entry: OpEntry, breach: Breach) -> str:
 
 def _known(bound: BoundRow, equation: Equation) -> Iterator[tuple[str, Value]]:
     for use in equation.expression.names():
-        value = bound.solution.values.get(use.name)
-        known = use.name in bound.solution.values and not (isinstance(value, Tensor) and value.shape is None)
+        value = bound.values.get(use.name)
+        known = use.name in bound.values and not (isinstance(value, Tensor) and value.shape is None)
         if known and use.name not in SHAPE_FUNCTIONS:
             yield use.name, value
 
@@ -159,7 +159,7 @@ def _defaults(entry: OpEntry, breach: Breach) -> Iterator[Related]:
     """The params whose defaults an equation reads."""
     for name in dict.fromkeys(use.name for use in breach.equation.expression.names()):
         param = entry.param(name)
-        if param is not None and name in breach.bound.solution.values and name not in breach.bound.row.data:
+        if param is not None and name in breach.bound.values and name not in breach.bound.row.data:
             yield entry.related(param.node, f"the default of `{name}`")
 
 
@@ -172,7 +172,7 @@ def _blamed(entry: OpEntry, bound: BoundRow, equation: Equation) -> Place:
         new = {use.name for use in origin.names()} - names if origin is not None else set()
         names |= new
         open_ += new
-    nodes = [node for name, node in bound.sources.items() if name.partition(".")[0] in names]
+    nodes = [node for name in sorted(names) if (node := bound.source(name)) is not None]
     return entry.at(nodes[0] if len(nodes) == 1 else bound.row.node)
 
 
@@ -217,10 +217,7 @@ def rule_fails(entry: OpEntry) -> Iterator[Diagnostic]:
     """
     reported: set[Equation] = set()
     for bound in bound_rows(entry):
-        outcomes = list(bound.outcomes())
-        if any(isinstance(outcome, Violated) for _, outcome in outcomes):
-            continue
-        for equation, outcome in outcomes:
+        for equation, outcome in bound.outcomes() if not bound.broken else ():
             if isinstance(outcome, Failed) and equation not in reported and _calls_known(equation):
                 reported.add(equation)
                 message = f"{_stated(equation)} cannot be evaluated: {_cause(entry, bound, equation, outcome.error)}"
@@ -235,7 +232,7 @@ def _calls_known(equation: Equation) -> bool:
 
 def _cause(entry: OpEntry, bound: BoundRow, equation: Equation, error: EvaluateError) -> str:
     for use in equation.expression.names():
-        if isinstance(bound.solution.values.get(use.name), Tensor) and is_dimension(statement(entry), use.name):
+        if isinstance(bound.values.get(use.name), Tensor) and is_dimension(statement(entry), use.name):
             return f"`{use.name}` is a tensor as well as a dimension, and in a rule it is the tensor; rename one of them"
     return written(error.reason)
 
@@ -274,23 +271,23 @@ def row_breaks_constraint(entry: OpEntry) -> Iterator[Diagnostic]:
         for key, node in entry.file.document.follow(owner).pairs() if owner is not None else ():
             allowed = entry.data_of(node)
             for bound in bound_rows(entry) if isinstance(allowed, str | int) else ():
-                size = _size(bound, tensor.name, key.value)
+                size = _size(entry, bound, tensor.name, key.value)
                 if size is not None and not _allows(str(allowed), size, bound):
                     yield _excluded(entry, bound, tensor.name, key.value, size, node)
 
 
 def _excluded(entry: OpEntry, bound: BoundRow, tensor: str, dimension: str, size: int, constraint: Node) -> Diagnostic:
     message = f"the row gives `{dimension}` of `{tensor}` the size {size}, which its constraint excludes"
-    source = bound.sources.get(f"{tensor}.shape") or bound.sources.get(dimension) or bound.row.node
+    source = bound.source(tensor) or bound.source(dimension) or bound.row.node
     related = (entry.related(constraint, "the constraint"),)
     return Diagnostic(message, entry.at(source), related, ops=(entry.name,))
 
 
-def _size(bound: BoundRow, tensor: str, dimension: str) -> int | None:
+def _size(entry: OpEntry, bound: BoundRow, tensor: str, dimension: str) -> int | None:
     """The size of a dimension in a row; None where it is open or the tensor is left out."""
-    declaration = bound.statement.declarations.get(tensor)
+    declaration = statement(entry).declarations.get(tensor)
     dimensions = (declaration.dimensions if declaration is not None else None) or ()
-    value = bound.solution.values.get(tensor)
+    value = bound.values.get(tensor)
     for index, item in enumerate(dimensions):
         if written(item.text) == dimension and isinstance(value, Tensor):
             if value.shape is None:
@@ -301,7 +298,7 @@ def _size(bound: BoundRow, tensor: str, dimension: str) -> int | None:
 
 def _number(expression: Expression, bound: BoundRow) -> int | None:
     try:
-        value = evaluate(expression, bound.solution.values)
+        value = evaluate(expression, bound.values)
     except EvaluateError:
         return None
     return value if type(value) is int else None

@@ -1,0 +1,59 @@
+"""Where a package mentions an attribute by name: who writes it, who reads it, through what. Read once for each name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from opschema_cli.source.program import ClassRef
+from opschema_cli.source.python import Assign, Expr, Use
+from opschema_rules.tileops.bodies import Bodies, Body
+
+
+@dataclass
+class Mentions:
+    """All mentions of one attribute.
+
+    ``uses``, ``writes`` and ``functions`` are kept by the class whose own code they stand in, and through whose
+    instance or body they go; what goes through anything else is under None. ``sets`` are ``setattr`` calls, and
+    ``quoted`` tells whether any call is given the name as a string.
+    """
+
+    uses: dict[ClassRef | None, list[tuple[Body, Use]]] = field(default_factory=dict)
+    writes: dict[ClassRef | None, list[tuple[Body, Assign]]] = field(default_factory=dict)
+    functions: dict[ClassRef, list[Body]] = field(default_factory=dict)
+    sets: list[tuple[Body, Expr]] = field(default_factory=list)
+    quoted: bool = False
+
+
+class MentionIndex:
+    """The mentions of each attribute that is asked for."""
+
+    def __init__(self, bodies: Bodies) -> None:
+        self.bodies = bodies
+        self._known: dict[str, Mentions] = {}
+
+    def of(self, name: str) -> Mentions:
+        """Every mention of an attribute in the package."""
+        if name not in self._known:
+            found = Mentions()
+            for body in self.bodies.holding(name):
+                _collect(body, name, found)
+            self._known[name] = found
+        return self._known[name]
+
+
+def _collect(body: Body, name: str, found: Mentions) -> None:
+    method = body.function is not None and body.parent is not None and body.parent.cls is not None
+    if method and body.owner is not None and body.function is not None and body.function.name == name:
+        found.functions.setdefault(body.owner, []).append(body)
+    for assign in body.scope.assigns:
+        own = bool(body.attribute_of(assign.target))
+        if assign.target.rpartition(".")[2] == name and (own or "." in assign.target):
+            found.writes.setdefault(body.owner if own else None, []).append((body, assign))
+    for use in body.scope.uses:
+        first, *rest = use.name.split(".")
+        if name in rest:
+            found.uses.setdefault(body.owner if first == body.this else None, []).append((body, use))
+    quoting = [call for call in body.scope.calls if any(item.value == name for item in call.items[1:])]
+    found.quoted = found.quoted or bool(quoting)
+    found.sets += ((body, call) for call in quoting if call.callee == "setattr")

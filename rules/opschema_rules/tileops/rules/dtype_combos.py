@@ -1,0 +1,276 @@
+"""Dtypes against each other: the rows of `dtype_combos`, and the dtypes that workload rows run."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from opschema_cli.lint.diagnostic import Diagnostic
+from opschema_cli.lint.rule import rule
+from opschema_cli.schema.dtypes import canonical, is_dtype, parse_dtypes, suggest_dtype
+from opschema_cli.source.text import Span
+from opschema_cli.source.yaml import Node, scalar_value
+from opschema_rules.tileops.dtypes import dtype_node, expression, knows_all_tensors, row_dtypes
+from opschema_rules.tileops.model import OpEntry, Tensor
+from opschema_rules.tileops.scalars import misreading
+
+
+@dataclass(frozen=True)
+class Combo:
+    """One row of ``dtype_combos``: its columns by tensor, and the dtype of each where it has one."""
+
+    node: Node
+    columns: dict[str, tuple[Node, Node]]
+    dtypes: dict[str, str]
+    merged: bool
+
+
+@rule("DTY105", "dtype-combos")
+def dtype_combos(entry: OpEntry) -> Iterator[Diagnostic]:
+    """A row of `dtype_combos` is not one dtype for each input.
+
+    Every row pins one combination: a column for every required input, outputs as far as they do not follow, and in each
+    column one dtype or `same_as(x)` for a column of the same row. A tensor that the signature declares `same_as(x)` has the
+    dtype of `x` in every row. Columns of optional inputs are the business of `optional-reference`.
+
+    Bad, `w` has no column and `z` is no tensor:
+
+    ```yaml
+    signature:
+      inputs:
+        x: {dtype: "float16 | float32"}
+        w: {dtype: "float16 | int8"}
+      dtype_combos:
+        - {x: float16, z: int8}
+    ```
+
+    Bad, the columns pin nothing:
+
+    ```yaml
+    signature:
+      inputs:
+        x: {dtype: "float16 | float32"}
+        w: {dtype: "same_as(x)"}
+      dtype_combos:
+        - {x: "float16 | float32", w: 16}
+        - {x: float16, w: float32}
+        - {x: float61, w: same_as(z)}
+    ```
+
+    Good:
+
+    ```yaml
+    signature:
+      inputs:
+        x: {dtype: "float16 | float32"}
+        w: {dtype: "same_as(x)"}
+        scale: {dtype: "float16 | float32"}
+      outputs:
+        y: {dtype: "same_as(x)"}
+      dtype_combos:
+        - {x: float16, w: same_as(x), scale: float32}
+        - {x: float32, w: float32, scale: float32, y: float32}
+    ```
+    """
+    complete = knows_all_tensors(entry)
+    optional = {tensor.name for tensor in entry.inputs if tensor.optional}
+    for combo in _combos(entry):
+        for name, (key, value) in combo.columns.items():
+            if complete and all(tensor.name != name for tensor in entry.tensors):
+                yield _unknown_column(entry, key)
+            elif name not in optional:
+                yield from _value(entry, combo, name, value)
+        missing = [tensor.name for tensor in entry.inputs if tensor.name not in combo.columns and not tensor.optional]
+        if missing and complete and not combo.merged:
+            message = f"the row has no column for {', '.join(f'`{name}`' for name in missing)}; every input has one"
+            yield Diagnostic(message, entry.at(_head(entry, combo.node)), ops=(entry.name,))
+        yield from _identities(entry, combo, optional)
+
+
+def _combos(entry: OpEntry) -> Iterator[Combo]:
+    owner = entry.get("signature", "dtype_combos")
+    follow = entry.file.document.follow
+    for row in owner.items if owner is not None and owner.is_sequence else ():
+        row = follow(row)
+        pairs = [(key, follow(value)) for key, value in row.pairs() if key.kind == "scalar"]
+        columns = {key.value: (key, value) for key, value in pairs if key.value != "<<" and misreading(key) is None}
+        if row.is_mapping:
+            texts = {name: value.value for name, (_, value) in columns.items() if _is_text(value)}
+            dtypes = {name: found for name in texts if (found := _pinned(name, texts)) is not None}
+            yield Combo(row, columns, dtypes, len(columns) < len(row.items) // 2)
+
+
+def _is_text(node: Node) -> bool:
+    return node.kind == "scalar" and isinstance(scalar_value(node), str)
+
+
+def _pinned(name: str, texts: dict[str, str]) -> str | None:
+    """The dtype of a column, through ``same_as`` within the row; None where it has none."""
+    for _ in range(len(texts)):
+        tokens = parse_dtypes(texts.get(name, "")).tokens
+        if len(tokens) != 1 or tokens[0].kind not in ("dtype", "same_as"):
+            return None
+        if tokens[0].kind == "dtype":
+            return canonical(tokens[0].name) if is_dtype(tokens[0].name) else None
+        name = tokens[0].name
+    return None
+
+
+def _unknown_column(entry: OpEntry, key: Node) -> Diagnostic:
+    names = [tensor.name for tensor in entry.tensors]
+    best = next(iter(difflib.get_close_matches(key.value[:100], names, 1)), None)
+    message = f"`{key.value}` is no tensor of the signature" + (f"; did you mean `{best}`?" if best else "")
+    return Diagnostic(message, entry.at(key), ops=(entry.name,))
+
+
+def _value(entry: OpEntry, combo: Combo, name: str, value: Node) -> Iterator[Diagnostic]:
+    if name in combo.dtypes or misreading(value) is not None:
+        return
+    text = value.value if _is_text(value) else ""
+    tokens = parse_dtypes(text).tokens
+    if not text.strip():
+        shown = entry.file.source.text[value.start : value.end]
+        reason = f"`{shown}` is not the name of a dtype" if shown.strip() else "the column is empty"
+    elif len(tokens) > 1:
+        reason = f"`{text}` is more than one dtype; write a row for each"
+    elif tokens[0].kind == "promote_int_to_float":
+        reason = f"`{text}` may be more than one dtype; write a row for each"
+    elif tokens[0].kind == "same_as":
+        ref = tokens[0].name
+        reason = f"`{text}` leads to no dtype, because " + (
+            "it leads back to itself" if ref in combo.columns else f"the row has no `{ref}`"
+        )
+        if ref in combo.columns and not _leads_back(name, combo):
+            return  # the fault is in the column it refers to
+    else:
+        best = suggest_dtype(text)
+        reason = f"`{text}` is not a dtype of torch" + (f"; did you mean `{best}`?" if best else "")
+    yield Diagnostic(f"`{name}` has no dtype in this row: {reason}", entry.at(_head(entry, value)), ops=(entry.name,))
+
+
+def _leads_back(name: str, combo: Combo) -> bool:
+    seen: set[str] = set()
+    while name not in seen:
+        seen.add(name)
+        value = combo.columns.get(name)
+        tokens = parse_dtypes(value[1].value).tokens if value is not None else ()
+        if len(tokens) != 1 or tokens[0].kind != "same_as":
+            return False
+        name = tokens[0].name
+    return True
+
+
+def _identities(entry: OpEntry, combo: Combo, optional: set[str]) -> Iterator[Diagnostic]:
+    for tensor in entry.tensors:
+        ref = _same_as(tensor)
+        column, other = combo.columns.get(tensor.name), combo.columns.get(ref or "")
+        if ref is None or column is None or ref in optional or tensor.name in optional or ref == tensor.name:
+            continue
+        declared = entry.related(dtype_node(entry, tensor), f"`{tensor.name}` is `same_as({ref})`")
+        if other is None:
+            if not combo.merged and any(item.name == ref and item.direction == "outputs" for item in entry.tensors):
+                message = f"`{tensor.name}` is `same_as({ref})`, and the row has no column for `{ref}`"
+                yield Diagnostic(message, entry.at(column[0]), (declared,), ops=(entry.name,))
+            continue
+        here, there = combo.dtypes.get(tensor.name), combo.dtypes.get(ref)
+        if here and there and here != there:
+            message = f"`{tensor.name}` is `{here}` and `{ref}` is `{there}`, but `{tensor.name}` is declared `same_as({ref})`"
+            yield Diagnostic(
+                message, entry.at(column[1]), (declared, entry.related(other[1], f"`{ref}` here")), ops=(entry.name,)
+            )
+
+
+def _same_as(tensor: Tensor) -> str | None:
+    tokens = expression(tensor).tokens
+    return tokens[0].name if len(tokens) == 1 and tokens[0].kind == "same_as" else None
+
+
+def _head(entry: OpEntry, node: Node) -> Span:
+    newline = entry.file.source.text.find("\n", node.start, node.end)
+    return Span(node.start, newline if newline >= 0 else node.end)
+
+
+@rule("DTY106", "combo-outside-union")
+def combo_outside_union(entry: OpEntry) -> Iterator[Diagnostic]:
+    """A row of `dtype_combos` assigns a dtype that the tensor's own `dtype` does not list.
+
+    The combinations are a subset of the product of the declared unions; what a tensor cannot be, no row can make it.
+
+    Bad:
+
+    ```yaml
+    signature:
+      inputs:
+        x: {dtype: "float16 | float32"}
+      dtype_combos:
+        - {x: bfloat16, y: bfloat16}
+    ```
+
+    Good:
+
+    ```yaml
+    signature:
+      inputs:
+        x: {dtype: "int32 | float16"}
+      outputs:
+        y: {dtype: "promote_int_to_float(x)"}
+      dtype_combos:
+        - {x: int32, y: float32}
+        - {x: float16, y: float16}
+    ```
+    """
+    for combo in _combos(entry):
+        for tensor in entry.tensors:
+            dtype, allowed = combo.dtypes.get(tensor.name), entry.dtypes.dtypes.get(tensor.name)
+            if dtype is None or allowed is None or dtype in allowed or _same_as(tensor) in combo.columns:
+                continue
+            message = f"`{tensor.name}` cannot be `{dtype}`: its dtype is `{tensor.dtype}`"
+            related = (entry.related(dtype_node(entry, tensor), "the declared dtypes"),)
+            yield Diagnostic(message, entry.at(combo.columns[tensor.name][1]), related, ops=(entry.name,))
+
+
+@rule("DTY107", "workload-dtype")
+def workload_dtype(entry: OpEntry) -> Iterator[Diagnostic]:
+    """A workload row runs a dtype that no tensor of the op can have.
+
+    A row's `dtypes` drive the op's main dtype, be it of the first input, of another one or of the output. So a dtype is wrong
+    only if no tensor's `dtype` allows it, or if `dtype_combos` lists the supported combinations and none of them has it.
+    Entries with a dtype that cannot be resolved, and entries with a param that is a dtype itself, are not judged.
+
+    Bad:
+
+    ```yaml
+    workloads:
+      - {x_shape: [4, 8], dtypes: [bfloat16], label: "small"}
+      - {x_shape: [8, 8], dtypes: [float16], label: "large"}
+    ```
+
+    Good:
+
+    ```yaml
+    signature:
+      inputs:
+        x: {dtype: "bool"}
+        scale: {dtype: "float16 | float32"}
+    ```
+    """
+    known = entry.dtypes.dtypes
+    if not known or len(known) < len(entry.tensors) or not knows_all_tensors(entry):
+        return
+    if any("dtype" in (param.type or "dtype") for param in entry.params):
+        return
+    combos = list(_combos(entry))
+    if combos and all(combo.columns.keys() == combo.dtypes.keys() and not combo.merged for combo in combos):
+        free = [name for name in known if any(name not in combo.columns for combo in combos)]
+        allowed = {dtype for combo in combos for dtype in combo.dtypes.values()}
+        allowed |= {dtype for name in free if _same_as(entry.dtype_keys[name]) is None for dtype in known[name]}
+        reason, at = "no row of `dtype_combos` has it", entry.key_of("signature", "dtype_combos")
+    else:
+        allowed = {dtype for dtypes in known.values() for dtype in dtypes}
+        first = next(iter(entry.tensors))
+        reason, at = "no tensor of the op can have it", dtype_node(entry, first)
+    for item in row_dtypes(entry):
+        if is_dtype(item.value) and canonical(item.value) not in allowed:
+            related = (entry.related(at, "what it can have"),) if at is not None else ()
+            yield Diagnostic(f"the row runs `{item.value}`, but {reason}", entry.at(item), related, ops=(entry.name,))

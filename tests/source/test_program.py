@@ -1,0 +1,478 @@
+"""Modules joined: imports, lineages, patched and generated members, constants. Everything from texts, nothing runs."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+
+import pytest
+
+from opschema_cli.source.program import (
+    ClassRef,
+    External,
+    Folded,
+    FunctionRef,
+    Missing,
+    ModuleRef,
+    Program,
+    Resolution,
+    Unresolved,
+    ValueRef,
+)
+from opschema_cli.source.python import PythonFile
+from opschema_cli.source.python_facts import collect
+from opschema_cli.source.text import Source
+
+
+class Tree:
+    """A program made of texts."""
+
+    def __init__(self, others: Iterable[str] = (), **texts: str) -> None:
+        self.files = {
+            f"{name.replace('__', '/')}.py".replace("/init.py", "/__init__.py"): self.parsed(name, text)
+            for name, text in texts.items()
+        }
+        self.opened: list[str] = []
+        self.program = Program([*self.files, *others], self.load, list(self.files))
+
+    @staticmethod
+    def parsed(name: str, text: str) -> PythonFile:
+        path = f"{name.replace('__', '/')}.py".replace("/init.py", "/__init__.py")
+        source = Source(path, textwrap.dedent(text))
+        return PythonFile(source, collect(source.text))
+
+    def load(self, path: str) -> PythonFile | None:
+        self.opened.append(path)
+        return self.files.get(path)
+
+    def resolve(self, path: str, name: str) -> Resolution:
+        return self.program.resolve(self.files[path], name)
+
+    def cls(self, path: str, name: str) -> ClassRef:
+        found = self.resolve(path, name)
+        assert isinstance(found, ClassRef), found
+        return found
+
+    def member(self, cls: str, name: str, path: str = "m.py") -> str:
+        """A member in words: the class and file that define it, a value's text, or why it is not known."""
+        return described(self.program.member(self.cls(path, cls), name))
+
+    def fold(self, text: str, path: str = "m.py") -> object:
+        """The value of the module's variable ``X``; a reason where it has none."""
+        found = self.program.fold(self.files[path], self.files[path].assigns["X"][0].value or pytest.fail(text))
+        return (found.symbol or found.value) if isinstance(found, Folded) else found.reason
+
+
+def described(found: object) -> str:
+    if isinstance(found, FunctionRef):
+        return f"{found.owner.name + '.' if found.owner else ''}{found.function.name}"
+    if isinstance(found, ClassRef):
+        return f"{found.file.path}:{found.name}"
+    if isinstance(found, ValueRef):
+        return f"={found.file.text(found.assign.value)}" if found.assign.value is not None else "=?"
+    if isinstance(found, Unresolved):
+        return f"unresolved: {found.reason}"
+    if isinstance(found, Missing):
+        return f"missing: {found.module}.{found.name}"
+    if isinstance(found, External):
+        return f"external: {found.name}"
+    return f"module: {found.path}" if isinstance(found, ModuleRef) else str(found)
+
+
+# Names
+
+PACKAGE = {
+    "kit__init": "from .ops import *\nfrom .ops.norm import RmsOp as Rms\n",
+    "kit__ops__init": "from kit.ops.norm import RmsOp\nfrom . import pool\nfrom .base import Op\n",
+    "kit__ops__base": "import torch\n\nclass Op: ...\n",
+    "kit__ops__norm": "from ..kernels import kernel as k\nfrom .base import Op\n\nclass RmsOp(Op): ...\n",
+    "kit__ops__pool": "EPS = 1e-5\n",
+    "kit__kernels__init": "",
+    "kit__kernels__kernel": "def run(): ...\n",
+    "main": """
+        import kit
+        import kit.ops.pool as pool
+        import torch.nn as nn
+        from kit import RmsOp, Rms
+        from torch import float16
+    """,
+}
+
+NAMES = [
+    ("main.py", "RmsOp", "kit/ops/norm.py:RmsOp"),
+    ("main.py", "Rms", "kit/ops/norm.py:RmsOp"),
+    ("main.py", "kit.ops.norm.RmsOp", "kit/ops/norm.py:RmsOp"),
+    ("main.py", "pool.EPS", "=1e-5"),
+    ("main.py", "kit.ops.pool.EPS", "=1e-5"),
+    ("main.py", "kit.Op", "kit/ops/base.py:Op"),
+    ("main.py", "nn.Module", "external: torch.nn.Module"),
+    ("main.py", "float16", "external: torch.float16"),
+    ("main.py", "kit.ops.base.torch.Tensor", "external: torch.Tensor"),
+    ("main.py", "nothing", "missing: main.py.nothing"),
+    ("main.py", "pool.nothing", "missing: kit/ops/pool.py.nothing"),
+    ("main.py", "kit.kernels", "module: kit/kernels/__init__.py"),
+    ("main.py", "int", "external: int"),
+    ("kit/ops/norm.py", "k.run", "run"),
+]
+
+
+@pytest.mark.parametrize(("path", "name", "expected"), NAMES)
+def test_names_are_followed_through_imports(path: str, name: str, expected: str) -> None:
+    assert described(Tree(**PACKAGE).resolve(path, name)) == expected
+
+
+def test_modules_that_import_each_other_in_a_circle_are_no_endless_loop() -> None:
+    tree = Tree(a="from b import Thing\n", b="from a import Thing\n", c="from d import *\n", d="from c import *\n")
+    assert isinstance(tree.resolve("a.py", "Thing"), Unresolved | Missing)
+    assert isinstance(tree.resolve("c.py", "Thing"), Unresolved | Missing)
+
+
+DOUBTS = [
+    ("bound twice", "if fast:\n    def f(): ...\nelse:\n    def f(x): ...\n", "bound 2 times"),
+    ("deleted", "f = 1\ndel f\n", "deleted or global"),
+    ("made at run time", "globals()['f'] = 1\n", "at run time"),
+    ("made by a function", "def make():\n    globals()['f'] = 1\nmake()\n", "at run time"),
+    ("set by a function", "def make():\n    global f\n    f = 1\nmake()\n", "at run time"),
+    ("answered by the module", "def __getattr__(name): ...\n", "at run time"),
+    ("taken from outside", "from elsewhere import *\n", "elsewhere.f"),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), [case[1:] for case in DOUBTS], ids=[case[0] for case in DOUBTS])
+def test_a_name_that_may_be_there_is_never_missing(text: str, expected: str) -> None:
+    found = Tree(m="from other import f\n", other=text).resolve("m.py", "f")
+    assert isinstance(found, Unresolved | External)
+    assert expected in described(found)
+
+
+BINDINGS = [
+    "f, g = make()",
+    "for f in (1, 2): ...",
+    "with open('x') as f: ...",
+    "(f := 1)",
+    "f: int = 1",
+    "f = 1\nf += 1",
+]
+
+
+@pytest.mark.parametrize("text", BINDINGS)
+def test_every_kind_of_binding_defines_a_name(text: str) -> None:
+    assert not isinstance(Tree(m="from other import f\n", other=text + "\n").resolve("m.py", "f"), Missing)
+
+
+def test_an_annotation_alone_defines_nothing() -> None:
+    tree = Tree(m="from other import f\n", other="f: int\n")
+    assert described(tree.resolve("m.py", "f")) == "missing: other.py.f"
+
+
+@pytest.mark.parametrize("other", ["kit/fast/native.cpp", "kit/fast.pyi", "kit/fast.so"])
+def test_a_submodule_that_is_not_python_is_not_missing(other: str) -> None:
+    tree = Tree([other], main="from kit import fast\n", kit__init="")
+    assert isinstance(tree.resolve("main.py", "fast"), Unresolved)
+
+
+def test_a_folder_without_init_is_a_package_too() -> None:
+    tree = Tree(main="from kit.plain.deep import f\n", kit__init="", kit__plain__deep="def f(): ...\n")
+    assert described(tree.resolve("main.py", "f")) == "f"
+
+
+def test_a_module_that_two_folders_hold_is_not_chosen() -> None:
+    tree = Tree(a__tool="f = 1\n", b__tool="g = 1\n", main="from tool import f\n")
+    assert not isinstance(tree.resolve("main.py", "f"), ValueRef | Missing)
+
+
+# Classes
+
+DIAMOND = """
+    class Base:
+        def forward(self): ...
+        def only_base(self): ...
+    class Left(Base):
+        def forward(self): ...
+    class Right(Base):
+        def forward(self): ...
+        def only_right(self): ...
+    class Bottom(Left, Right): ...
+"""
+
+
+def test_the_lineage_of_a_diamond_is_pythons() -> None:
+    tree = Tree(m=DIAMOND)
+    assert [item.name for item in tree.program.lineage(tree.cls("m.py", "Bottom"))] == [
+        "Bottom",
+        "Left",
+        "Right",
+        "Base",
+    ]
+    found = [tree.member("Bottom", name) for name in ("forward", "only_right", "only_base", "absent")]
+    assert found == ["Left.forward", "Right.only_right", "Base.only_base", "None"]
+
+
+def test_bases_without_an_order_and_bases_in_a_circle_are_unresolved() -> None:
+    tree = Tree(m="class A: ...\nclass B(A): ...\nclass C(A, B): ...\nclass D(D): ...\n")
+    assert tree.member("C", "f") == "unresolved: the bases of `C` have no order"
+    assert tree.member("D", "f").startswith("unresolved: ")
+
+
+def test_a_base_outside_the_workspace_may_define_anything() -> None:
+    tree = Tree(m="import torch\nfrom abc import ABC\nclass A(torch.nn.Module): ...\nclass B(ABC): ...\n")
+    assert "inherits from `torch.nn.Module`" in tree.member("A", "forward")
+    assert tree.member("B", "forward") == "None"
+
+
+def test_generic_bases_and_overloads_are_looked_through() -> None:
+    tree = Tree(
+        m="""
+        from typing import Generic, TypeVar, overload
+        T = TypeVar("T")
+        class Base(Generic[T]):
+            @overload
+            def forward(self, x: int): ...
+            def forward(self, x): ...
+        class Op(Base[int]): ...
+        """
+    )
+    assert tree.member("Op", "forward") == "Base.forward"
+
+
+MEMBERS = [
+    ("alias", "def _check(self, x): ...\nclass Op:\n    _validate = _check\n", "_validate", "Op._check"),
+    ("value", "class Op:\n    names = ['a']\n", "names", "=['a']"),
+    ("twice", "class Op:\n    def f(self): ...\n    f = wrap(f)\n", "f", "unresolved: `Op` defines `f` more than once"),
+    ("assigned below", "def run(self): ...\nclass Op:\n    def f(self): ...\nOp.f = run\n", "f", "Op.run"),
+    (
+        "under a condition",
+        "class Op: ...\nif fast:\n    Op.f = run\n",
+        "f",
+        "unresolved: `Op.f` is assigned outside the class",
+    ),
+    ("assigned twice", "class Op: ...\nOp.f = 1\nOp.f = 2\n", "f", "unresolved: `Op.f` is assigned outside the class"),
+    ("by setattr", "class Op: ...\nsetattr(Op, 'f', 1)\n", "f", "unresolved: `Op.f` is assigned outside the class"),
+    (
+        "by setattr, any",
+        "class Op: ...\nsetattr(Op, name, 1)\n",
+        "f",
+        "unresolved: `Op.f` is assigned outside the class",
+    ),
+    ("decorated", "@register\nclass Op:\n    def f(self): ...\n", "f", "unresolved: `Op` is decorated"),
+    ("decorated, harmless", "def keep(cls):\n    return cls\n@keep\nclass Op:\n    def f(self): ...\n", "f", "Op.f"),
+    ("metaclass", "class Op(metaclass=Registry):\n    def f(self): ...\n", "f", "unresolved: `Op` has a metaclass"),
+    ("ABCMeta", "from abc import ABCMeta\nclass Op(metaclass=ABCMeta):\n    def f(self): ...\n", "f", "Op.f"),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "expected"), [case[1:] for case in MEMBERS], ids=[case[0] for case in MEMBERS]
+)
+def test_members_that_are_assigned(text: str, name: str, expected: str) -> None:
+    assert Tree(m=text).member("Op", name) == expected
+
+
+LOOP = """
+    class Relu:
+        def forward(self): ...
+    class Gelu:
+        def forward(self): ...
+    class Tanh:
+        def forward(self): ...
+
+    def _register(cls, name):
+        _wrap(cls)
+        cls.op_name = name
+
+    def _wrap(target):
+        def call(self): ...
+        target.forward = call
+
+    NAMES = {}
+    for _cls, _name in [(Relu, "relu"), (Gelu, "gelu")]:
+        _register(_cls, _name)
+"""
+
+
+def test_a_loop_that_hands_classes_to_a_helper_patches_them() -> None:
+    tree = Tree(m=LOOP)
+    assert tree.member("Relu", "forward") == "unresolved: `Relu.forward` is assigned outside the class"
+    assert tree.member("Gelu", "op_name") == "unresolved: `Gelu.op_name` is assigned outside the class"
+    assert tree.member("Tanh", "forward") == "Tanh.forward"
+
+
+def test_a_patch_may_stand_in_another_module() -> None:
+    tree = Tree(m="class Op:\n    def f(self): ...\n", n="from m import Op\nOp.f = other\n")
+    assert tree.member("Op", "f") == "unresolved: `Op.f` is assigned outside the class"
+
+
+def hooked(body: str, op: str, base: str = "") -> str:
+    """How ``Op.forward`` resolves below a base whose hook has this body."""
+    text = "class Base:\n    def __init_subclass__(cls, **kwargs):\n" + textwrap.indent(textwrap.dedent(body), " " * 8)
+    text += "\n    def forward(self): ...\n" + textwrap.indent(textwrap.dedent(base), "    ")
+    return Tree(m=text + "\nclass Op(Base):\n" + textwrap.indent(textwrap.dedent(op), "    ")).member("Op", "forward")
+
+
+MADE = "unresolved: `Base.__init_subclass__` makes `forward`"
+BY_DICT = (
+    'other = cls.__dict__.get("_other")\nif other is None or other == "y":\n    return\ncls.forward = make(other)\n'
+)
+BY_VARS = 'if "_other" not in vars(cls):\n    return\nsetattr(cls, "forward", make())\n'
+BY_GETATTR = 'if getattr(cls, "_other", None):\n    cls.forward = make()\n'
+IF_ABSENT = 'if "forward" in cls.__dict__:\n    return\ncls.forward = make()\n'
+IN_ELSE = 'if hasattr(cls, "_done"):\n    pass\nelse:\n    cls.forward = make()\n'
+
+HOOKS = [
+    ("no condition", "cls.forward = make()", "pass", "", MADE),
+    ("writes something else", "cls.name = cls.__name__", "pass", "", "Base.forward"),
+    ("own attribute, absent", BY_DICT, "pass", "", "Base.forward"),
+    ("own attribute, present", BY_DICT, "_other = 'z'", "", MADE),
+    ("own attribute, only inherited", BY_DICT, "pass", "_other = 'z'", "Base.forward"),
+    ("own attribute, only annotated", BY_DICT, "_other: str", "", "Base.forward"),
+    ("own attribute, perhaps", BY_DICT, "if fast:\n    _other = 'z'", "", MADE),
+    ("vars, absent", BY_VARS, "pass", "", "Base.forward"),
+    ("vars, present", BY_VARS, "_other = 'z'", "", MADE),
+    ("getattr, absent", BY_GETATTR, "pass", "", "Base.forward"),
+    ("getattr, inherited", BY_GETATTR, "pass", "_other = 'z'", MADE),
+    ("written if absent, absent", IF_ABSENT, "pass", "", MADE),
+    ("written if absent, present", IF_ABSENT, "def forward(self, x): ...", "", "Op.forward"),
+    ("in else, present", IN_ELSE, "_done = True", "", "Base.forward"),
+    ("in else, absent", IN_ELSE, "pass", "", MADE),
+    (
+        "rebound before the test",
+        "x = cls.__dict__.get('_other')\nx = 1\nif x is None:\n    return\ncls.forward = 1",
+        "pass",
+        "",
+        MADE,
+    ),
+    ("test of another class", "if '_other' not in Base.__dict__:\n    return\ncls.forward = 1", "pass", "", MADE),
+    ("test that may go on", "if '_other' not in cls.__dict__:\n    note()\ncls.forward = 1", "pass", "", MADE),
+    ("and", "if '_other' not in cls.__dict__ and fast:\n    return\ncls.forward = 1", "pass", "", MADE),
+]
+
+
+@pytest.mark.parametrize(
+    ("body", "op", "base", "expected"), [case[1:] for case in HOOKS], ids=[case[0] for case in HOOKS]
+)
+def test_hooks_that_look_into_the_class_first(body: str, op: str, base: str, expected: str) -> None:
+    assert hooked(body, op, base) == expected
+
+
+def test_a_hook_of_the_base_reaches_the_class_between() -> None:
+    text = """
+        class Base:
+            def __init_subclass__(cls):
+                if "_other" not in cls.__dict__:
+                    return
+                cls.forward = make()
+            def forward(self): ...
+        class Middle(Base):
+            _other = "y"
+        class Op(Middle): ...
+    """
+    assert Tree(m=text).member("Op", "forward") == MADE
+
+
+def test_guards_hold_through_the_functions_that_a_hook_calls() -> None:
+    text = """
+        def install(op):
+            if "check" in op.__dict__:
+                return
+            op.check = make()
+        class Base:
+            def __init_subclass__(cls):
+                install(cls)
+        class Own(Base):
+            def check(self): ...
+        class Bare(Base): ...
+    """
+    tree = Tree(m=text)
+    assert tree.member("Own", "check") == "Own.check"
+    assert tree.member("Bare", "check") == "unresolved: `Base.__init_subclass__` makes `check`"
+
+
+def test_functions_that_call_each_other_in_a_circle_are_followed_once() -> None:
+    text = """
+        def ping(cls): pong(cls)
+        def pong(cls):
+            ping(cls)
+            cls.forward = 1
+        class Op:
+            def forward(self): ...
+        ping(Op)
+    """
+    assert Tree(m=text).member("Op", "forward") == "unresolved: `Op.forward` is assigned outside the class"
+
+
+def test_an_attribute_is_told_without_opening_the_module_of_its_value() -> None:
+    tree = Tree(m="from far import Kernel\nclass Op:\n    kernel_cls = Kernel\n", far="class Kernel: ...\n")
+    op = tree.cls("m.py", "Op")
+    tree.program.member(op, "other")
+    tree.opened.clear()
+    assert described(tree.program.attribute(op, "kernel_cls")) == "=Kernel"
+    assert tree.opened == []
+
+
+def test_what_methods_write_on_the_instance() -> None:
+    tree = Tree(
+        m="class Op:\n    def __init__(this, x):\n        this.x = x\n        if x:\n            this.y.z = 1\n"
+    )
+    assert tree.program.instance_writes(tree.cls("m.py", "Op")) == {"x", "y.z"}
+
+
+# Constants
+
+CONSTANTS = [
+    ("1e-5", 1e-5),
+    ("-2 ** 3 + 1", -7),
+    ("EPS * 10", 5.0),
+    ("other.EPS", 0.25),
+    ('float("inf")', float("inf")),
+    ("-float('inf')", float("-inf")),
+    ("math.inf", float("inf")),
+    ("-inf", float("-inf")),
+    ("(1, EPS)", (1, 0.5)),
+    ("[1, 'a', None]", [1, "a", None]),
+    ("torch.float16", "torch.float16"),
+    ("half", "torch.float16"),
+    ("Op.DEFAULT", 7),
+    ("Mode.FAST", "`Mode.FAST` may be a member of an enumeration"),
+    ("compute()", "it is computed at run time"),
+    ("1 / 0", "`/` is not folded"),
+    ("10 ** 10 ** 10", "a large power"),
+    ("TWICE", "`TWICE` is bound 2 times in m.py"),
+    ("PERHAPS", "`PERHAPS` is not a constant"),
+    ("CIRCLE", "`CIRCLE` is re-exported in a circle"),
+]
+
+PRELUDE = """
+import enum
+import math
+import torch
+import other
+from math import inf
+from torch import float16 as half
+EPS = 0.5
+TWICE = 1
+TWICE = 2
+CIRCLE = ROUND
+ROUND = CIRCLE
+if EPS:
+    PERHAPS = 1
+class Op:
+    DEFAULT = 7
+class Mode(enum.Enum):
+    FAST = "fast"
+"""
+
+
+@pytest.mark.parametrize(("text", "expected"), CONSTANTS)
+def test_constants_are_folded(text: str, expected: object) -> None:
+    tree = Tree(m=PRELUDE + f"X = {text}\n", other="EPS = 0.25\n")
+    assert tree.fold(text) == expected
+
+
+def test_a_default_sees_the_class_body_first() -> None:
+    tree = Tree(m="EPS = 1\nclass Op:\n    EPS = 2\n    def __init__(self, eps=EPS): ...\n")
+    op = tree.cls("m.py", "Op")
+    init = op.cls.body.functions[0]
+    default = init.params[1].default
+    assert default is not None
+    assert tree.program.fold(op.file, default, (op.cls.body,)) == Folded(2)
+    assert tree.program.fold(op.file, default) == Folded(1)
