@@ -12,13 +12,16 @@ import os
 import sqlite3
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 MAX_AGE_DAYS = 30
 """Entries not read or written for this long are dropped."""
 
-_SCHEMA = "CREATE TABLE IF NOT EXISTS entries (kind TEXT, key TEXT, used INTEGER, value BLOB, PRIMARY KEY (kind, key)) WITHOUT ROWID"
+_SCHEMA = """\
+CREATE TABLE IF NOT EXISTS entries (kind TEXT, key TEXT, used INTEGER, value BLOB, PRIMARY KEY (kind, key))
+WITHOUT ROWID
+"""
 
 
 def cache_folder() -> Path:
@@ -38,68 +41,78 @@ class Cache:
 
     def __init__(self, path: Path | None) -> None:
         self._db: sqlite3.Connection | None = None
+        self._path = path
         if path is not None:
-            self._open(path)
+            with self._survive():
+                path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                self._db = _connect(path)
 
     @classmethod
     def for_workspace(cls, root: Path) -> Cache:
         """The cache of the workspace at ``root``; one that keeps nothing where no folder can be written."""
         name = hashlib.blake2b(os.fsencode(root), digest_size=10).hexdigest()
-        return cls(cache_folder() / f"{name}.sqlite")
-
-    def _open(self, path: Path) -> None:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._db = self._connect(path)
-        except sqlite3.DatabaseError:
-            with contextlib.suppress(OSError, sqlite3.Error):
-                path.unlink()
-                self._db = self._connect(path)
-        except (OSError, sqlite3.Error):
-            self._db = None
+            return cls(cache_folder() / f"{name}.sqlite")
+        except RuntimeError:  # the user has no home
+            return cls(None)
 
-    def _connect(self, path: Path) -> sqlite3.Connection:
-        db = sqlite3.connect(path, timeout=2, isolation_level=None)
-        db.execute("PRAGMA journal_mode=WAL")
-        db.execute("PRAGMA synchronous=OFF")
-        db.execute(_SCHEMA)
-        return db
+    @contextlib.contextmanager
+    def _survive(self) -> Iterator[None]:
+        """Go on without the cache when it fails; when its file is damaged, the next run begins a new one."""
+        try:
+            yield
+        except (OSError, sqlite3.OperationalError):  # locked, full, read-only: it may well be sound
+            with contextlib.suppress(sqlite3.Error):
+                if self._db is not None and self._db.in_transaction:
+                    self._db.rollback()
+        except sqlite3.Error:
+            self.close()
+            for tail in ("", "-wal", "-shm"):
+                with contextlib.suppress(OSError):
+                    Path(f"{self._path}{tail}").unlink()
 
     def get(self, kind: str, keys: Iterable[str]) -> dict[str, bytes]:
         """The stored values among ``keys``."""
+        db = self._db
+        if db is None:
+            return {}
         wanted = list(dict.fromkeys(keys))
         found: dict[str, bytes] = {}
-        if self._db is None:
-            return found
-        with contextlib.suppress(sqlite3.Error):
+        aging: list[str] = []
+        today = _today()
+        with self._survive():
             for start in range(0, len(wanted), 500):
                 part = wanted[start : start + 500]
                 marks = ",".join("?" * len(part))
-                query = f"SELECT key, value FROM entries WHERE kind = ? AND key IN ({marks})"
-                found.update(self._db.execute(query, (kind, *part)))
+                query = f"SELECT key, value, used FROM entries WHERE kind = ? AND key IN ({marks})"
+                for key, value, used in db.execute(query, (kind, *part)):
+                    found[key] = value
+                    if used < today:
+                        aging.append(key)
+        if aging:
+            self._touch(kind, aging, today)
         return found
 
     def put(self, kind: str, values: Mapping[str, bytes]) -> None:
         """Store values; replaces what is there."""
-        if self._db is None or not values:
-            return
-        today = int(time.time() // 86400)
-        with contextlib.suppress(sqlite3.Error):
-            self._db.execute("BEGIN IMMEDIATE")
-            rows = ((kind, key, today, value) for key, value in values.items())
-            self._db.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?)", rows)
-            self._db.execute("COMMIT")
+        today = _today()
+        rows = [(kind, key, today, value) for key, value in values.items()]
+        if rows:
+            self._write([("INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?)", rows)])
 
-    def touch(self, kind: str, keys: Iterable[str]) -> None:
+    def _touch(self, kind: str, keys: Iterable[str], today: int) -> None:
         """Mark entries as used, at most once a day each, and drop those that nothing used for long."""
+        rows = [(today, kind, key) for key in keys]
+        mark = ("UPDATE entries SET used = ? WHERE kind = ? AND key = ?", rows)
+        self._write([mark, ("DELETE FROM entries WHERE used < ?", [(today - MAX_AGE_DAYS,)])])
+
+    def _write(self, statements: Iterable[tuple[str, Sequence[tuple[object, ...]]]]) -> None:
         if self._db is None:
             return
-        today = int(time.time() // 86400)
-        with contextlib.suppress(sqlite3.Error):
+        with self._survive():
             self._db.execute("BEGIN IMMEDIATE")
-            rows = ((today, kind, key, today) for key in keys)
-            self._db.executemany("UPDATE entries SET used = ? WHERE kind = ? AND key = ? AND used < ?", rows)
-            self._db.execute("DELETE FROM entries WHERE used < ?", (today - MAX_AGE_DAYS,))
+            for statement, rows in statements:
+                self._db.executemany(statement, rows)
             self._db.execute("COMMIT")
 
     def close(self) -> None:
@@ -107,3 +120,15 @@ class Cache:
         if self._db is not None:
             self._db.close()
             self._db = None
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    db = sqlite3.connect(path, timeout=2, isolation_level=None)
+    db.execute("PRAGMA journal_mode=WAL")
+    db.execute("PRAGMA synchronous=OFF")
+    db.execute(_SCHEMA)
+    return db
+
+
+def _today() -> int:
+    return int(time.time() // 86400)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import msgspec
 
 from opschema_cli.errors import OpschemaError
+from opschema_cli.workspace import read_regular
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -42,10 +43,14 @@ class Config(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=
     pack_options: dict[str, dict[str, Any]] = {}
 
 
-def load_config(root: Path, pack_names: Iterable[str] = ()) -> tuple[Config, Path | None]:
+KEYS = frozenset(field.encode_name for field in msgspec.structs.fields(Config)) - {"pack-options"}
+"""The keys that are not a pack's."""
+
+
+def load_config(root: Path) -> tuple[Config, Path | None]:
     """The configuration of the workspace at ``root`` and the file it comes from.
 
-    A table named after a pack (``[tool.opschema.tileops]``) holds that pack's options.
+    Tables with other names (``[tool.opschema.tileops]``) are taken for the options of packs.
 
     Raises:
         OpschemaError: the file cannot be read, or a key or value is wrong; the message names it.
@@ -53,27 +58,29 @@ def load_config(root: Path, pack_names: Iterable[str] = ()) -> tuple[Config, Pat
     for path, table in ((root / "opschema.toml", None), (root / "pyproject.toml", "opschema")):
         if path.is_file():
             data = _read(path)
-            found = data if table is None else data.get("tool", {}).get(table)
+            tool = data.get("tool")
+            found = data if table is None else tool.get(table) if isinstance(tool, dict) else None
             if found is not None:
-                return _convert(found, path, set(pack_names)), path
+                return _convert(found, path), path
     return Config(), None
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-        return data
+        data: dict[str, Any] = tomllib.loads(read_regular(path).decode("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise OpschemaError(f"{path}: {error}") from None
+    except RecursionError:
+        raise OpschemaError(f"{path}: it nests too deeply") from None
+    return data
 
 
-def _convert(data: object, path: Path, packs: set[str]) -> Config:
+def _convert(data: object, path: Path) -> Config:
     if not isinstance(data, dict):
         raise OpschemaError(f"{path}: `tool.opschema` must be a table")
-    known = {field.encode_name for field in msgspec.structs.fields(Config)} - {"pack-options"}
-    options = {key: value for key, value in data.items() if isinstance(value, dict) and key not in known}
+    options = {key: value for key, value in data.items() if isinstance(value, dict) and key not in KEYS}
     plain = {key: value for key, value in data.items() if key not in options}
-    check_keys(data, known | packs, f"{path}: ")
+    check_keys(plain, KEYS, f"{path}: ")
     return convert({**plain, "pack-options": options}, Config, f"{path}: ")
 
 
@@ -103,4 +110,20 @@ def convert(data: object, kind: type[T], where: str) -> T:
     try:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
-        raise OpschemaError(f"{where}{error}") from None
+        reason, _, place = str(error).partition(" - at `$.")
+        key = place.rstrip("`")
+        choices = ", ".join(f"`{choice}`" for choice in _choices(kind, key.partition("[")[0]))
+        hint = f"; choose {choices}" if choices else ""
+        raise OpschemaError(f"{where}{f'`{key}`: ' if key else ''}{reason}{hint}") from None
+
+
+def _choices(kind: type, key: str) -> Sequence[object]:
+    """The words that a key, or each entry of its table or list, may be; empty if it is not such a key."""
+    import msgspec.inspect
+
+    field = next((field for field in msgspec.structs.fields(kind) if field.encode_name == key), None)
+    if field is None:
+        return ()
+    found = msgspec.inspect.type_info(field.type)
+    inner = getattr(found, "value_type", None) or getattr(found, "item_type", found)
+    return inner.values if isinstance(inner, msgspec.inspect.LiteralType) else ()

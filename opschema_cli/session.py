@@ -61,10 +61,8 @@ def open_session(
     if not start.exists():
         raise OpschemaError(f"{start}: no such file or folder")
     root = find_root(start)
-    registry = load_registry(root)
-    config, config_path = load_config(root, [pack.name for pack in registry.packs])
-    if config.plugins or config.packs:
-        registry = load_registry(root, config.plugins, config.packs)
+    config, config_path = load_config(root)
+    registry = load_registry(root, config.plugins, config.packs)
     workspace = Workspace(root, exclude=config.exclude)
     texts = {workspace.relative(path): text for path, text in (overlay or {}).items()}
     if texts:

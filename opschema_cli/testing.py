@@ -80,7 +80,7 @@ def _prepare(packs: Iterable[Pack], files: Mapping[str, str], select: Iterable[s
         root = Path(folder)
         if "opschema.toml" in files:
             (root / "opschema.toml").write_text(files["opschema.toml"], encoding="utf-8")
-        config, _ = load_config(root, [pack.name for pack in registry.packs])
+        config, _ = load_config(root)
         settings = resolve_settings(config, registry, select=select)
         workspace = Workspace(root, files)
         _ = workspace.files

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+import stat
 import subprocess
+import warnings
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.source.text import DecodeError, Source, decode
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 MAX_FILE_BYTES = 16 * 2**20
 """Larger files are reported, not read; native_functions.yaml has 0.6 MiB."""
@@ -28,22 +35,47 @@ class ReadError(Exception):
         self.offset = offset
 
 
+def read_regular(path: Path, limit: int = MAX_FILE_BYTES) -> bytes:
+    """The bytes of a regular file; never waits for what a pipe or a device may send.
+
+    Raises:
+        OSError: it cannot be read, is no regular file, or is larger than ``limit``.
+    """
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError("it is not a regular file")
+        if status.st_size > limit:
+            raise OSError(f"it has {status.st_size:,} bytes; opschema reads up to {limit:,}")
+        with os.fdopen(descriptor, "rb", closefd=False) as stream:
+            return stream.read()
+    finally:
+        os.close(descriptor)
+
+
 def content_digest(data: bytes) -> str:
     """The key under which what is derived from these bytes is cached."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
 class Workspace:
-    """A folder and the files below it that are not ignored.
+    r"""A folder and the files below it that are not ignored.
 
-    Paths are relative to ``root``, with ``/``. ``overlay`` holds texts that replace or add files without
-    touching the disk (stdin, drafts of fixes). Links that leave the root are not followed.
+    Paths are relative to ``root``, with ``/``; bytes in them that are not UTF-8 read ``\xff``. ``overlay`` holds
+    texts that replace or add files without touching the disk (stdin, drafts of fixes). Links that leave the
+    root are not followed.
+
+    Raises:
+        OpschemaError: ``exclude`` holds a malformed pattern.
     """
 
     def __init__(self, root: Path, overlay: Mapping[str, str] | None = None, exclude: Iterable[str] = ()) -> None:
         self.root = root.resolve()
         self.overlay = dict(overlay or {})
         self.exclude = tuple(exclude)
+        self._excluded = glob_spec(self.exclude, "exclude") if self.exclude else None
+        self._names: dict[str, str] = {}
         self.probes: dict[str, bool] = {}
         self._sources: dict[str, Source] = {}
         self._data: dict[str, bytes | ReadError] = {}
@@ -59,6 +91,7 @@ class Workspace:
         other.__dict__["files"] = tuple(sorted({*self.files, *overlay}))
         other._sources = {path: source for path, source in self._sources.items() if path not in overlay}
         other._data = {path: data for path, data in self._data.items() if path not in overlay}
+        other._names = self._names
         return other
 
     @cached_property
@@ -67,7 +100,8 @@ class Workspace:
         listed = _git_files(self.root)
         if listed is None:
             listed = _walked_files(self.root)
-        kept = listed if not self.exclude else _without(listed, self.exclude)
+        self._names = {_shown(name): name for name in listed}
+        kept = (path for path in self._names if self._excluded is None or not self._excluded.match_file(path))
         return tuple(sorted({*kept, *self.overlay}))
 
     @cached_property
@@ -92,12 +126,12 @@ class Workspace:
             return True
         if path not in self.probes:
             target = self._inside(path)
-            self.probes[path] = target is not None and target.is_file()
+            self.probes[path] = target is not None and os.path.isfile(target)
         return self.probes[path]
 
     def _inside(self, path: str) -> Path | None:
         try:
-            target = (self.root / path).resolve()
+            target = (self.root / self._names.get(path, path)).resolve()
         except (OSError, ValueError, RuntimeError):
             return None
         return target if target == self.root or self.root in target.parents else None
@@ -130,12 +164,9 @@ class Workspace:
         if target is None:
             raise ReadError(path, "it leads out of the workspace")
         try:
-            if not target.is_file():
-                raise ReadError(path, "it is not a regular file" if target.exists() else "it does not exist")
-            size = target.stat().st_size
-            if size > MAX_FILE_BYTES:
-                raise ReadError(path, f"it has {size:,} bytes; opschema reads up to {MAX_FILE_BYTES:,}")
-            return target.read_bytes()
+            return read_regular(target)
+        except FileNotFoundError:
+            raise ReadError(path, "it does not exist") from None
         except OSError as error:
             raise ReadError(path, error.strerror or str(error)) from None
 
@@ -163,67 +194,124 @@ class Workspace:
         absolute = Path(os.path.abspath(path))
         for candidate in (absolute, absolute.resolve()):
             if candidate == self.root or self.root in candidate.parents:
-                return candidate.relative_to(self.root).as_posix()
+                return _shown(candidate.relative_to(self.root).as_posix())
         raise OpschemaError(f"{path} is outside the workspace {self.root}")
 
 
+def _shown(name: str) -> str:
+    """A file's name as text that any report can hold."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return os.fsencode(name).decode("utf-8", "backslashreplace")
+    return name
+
+
 def _git_files(root: Path) -> list[str] | None:
-    """Tracked and untracked files that git does not ignore; None without git."""
+    """Tracked and untracked files that git does not ignore; None without git, or where it ignores the whole root."""
     if not _in_git(root):
         return None
     command = ["git", "-c", "core.fsmonitor=false", "-C", str(root), "ls-files", "-z", "--cached", "--others"]
+    command += ["--exclude-standard", "--", "."]
     try:
-        run = subprocess.run([*command, "--exclude-standard", "--", "."], capture_output=True, timeout=60, check=False)
+        run = subprocess.run(command, capture_output=True, timeout=60, check=False, env=_git_environment())
     except (OSError, subprocess.TimeoutExpired):
         return None
-    if run.returncode:
-        return None
     names = {os.fsdecode(name) for name in run.stdout.split(b"\0") if name}
+    if run.returncode or not names:
+        return None
     return [name for name in names if os.path.isfile(root / name)]
 
 
+def _git_environment() -> dict[str, str]:
+    """An environment in which git lists the folder it is given and runs no command that the repository chose.
+
+    Such commands are ``core.fsmonitor``, and those that fetch the objects which a partial clone lacks. Inside a hook the
+    environment names the hook's own repository.
+    """
+    hook = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX")
+    kept = {name: value for name, value in os.environ.items() if name not in hook}
+    return {**kept, "GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none", "GIT_OPTIONAL_LOCKS": "0"}
+
+
 def _in_git(folder: Path) -> bool:
-    return any((parent / ".git").exists() for parent in (folder, *folder.parents))
+    return any(os.path.exists(parent / ".git") for parent in (folder, *folder.parents))
 
 
 def _walked_files(root: Path) -> list[str]:
     """All files below ``root`` that its ``.gitignore`` files leave in."""
-    import pathspec
-
     found: list[str] = []
-    specs: dict[str, pathspec.GitIgnoreSpec] = {}
+    specs: dict[str, GitIgnoreSpec] = {}
     for folder, folders, names in os.walk(root):
         here = Path(folder).relative_to(root).as_posix()
-        folders[:] = sorted(name for name in folders if name not in _SKIPPED_FOLDERS)
+        inside = "" if here == "." else here + "/"
         if ".gitignore" in names:
-            text = Path(folder, ".gitignore").read_text(errors="replace")
-            specs[here] = pathspec.GitIgnoreSpec.from_lines(text.splitlines())
-        for name in names:
-            path = name if here == "." else f"{here}/{name}"
-            if not _ignored(path, specs):
-                found.append(path)
+            specs[inside] = _gitignore(Path(folder, ".gitignore"))
+        folders[:] = [
+            name for name in folders if name not in _SKIPPED_FOLDERS and not _ignored(f"{inside}{name}/", specs)
+        ]
+        found += [
+            inside + name for name in names if not _ignored(inside + name, specs) and os.path.isfile(Path(folder, name))
+        ]
     return found
 
 
-def _ignored(path: str, specs: Mapping[str, object]) -> bool:
-    for folder, spec in specs.items():
-        inside = folder == "." or path.startswith(folder + "/")
-        tail = path if folder == "." else path[len(folder) + 1 :]
-        if inside and spec.match_file(tail):  # type: ignore[attr-defined]
-            return True
+def _gitignore(path: Path) -> GitIgnoreSpec:
+    """The patterns of one file; those that cannot be read leave nothing out."""
+    try:
+        lines = read_regular(path).decode("utf-8", "replace").splitlines()
+    except OSError:
+        lines = []
+    return glob_spec(line for line in lines if _sound(line))
+
+
+def _sound(pattern: str) -> bool:
+    try:
+        glob_spec([pattern])
+    except OpschemaError:
+        return False
+    return True
+
+
+def _ignored(path: str, specs: Mapping[str, GitIgnoreSpec]) -> bool:
+    """Whether the nearest ``.gitignore`` that speaks of ``path`` leaves it out; a folder ends with a slash."""
+    folder = path.rstrip("/")
+    while folder:
+        folder = folder.rpartition("/")[0]
+        prefix = folder + "/" if folder else ""
+        verdict = specs[prefix].check_file(path[len(prefix) :]).include if prefix in specs else None
+        if verdict is not None:
+            return verdict
     return False
 
 
-def _without(paths: Iterable[str], patterns: Iterable[str]) -> list[str]:
-    import pathspec
+# Each star of a path's part multiplies the time of a match that fails.
+_TOO_MANY_STARS = re.compile(r"(?:\*[^*/]+){5}")
 
-    spec = pathspec.GitIgnoreSpec.from_lines(patterns)
-    return [path for path in paths if not spec.match_file(path)]
+
+def glob_spec(patterns: Iterable[str], where: str = "pattern") -> GitIgnoreSpec:
+    """Patterns as git reads them in a ``.gitignore``.
+
+    Raises:
+        OpschemaError: one is malformed, or would take for ever to match; the message begins with ``where``.
+    """
+    from pathspec import GitIgnoreSpec
+
+    patterns = list(patterns)
+    for pattern in patterns:
+        if _TOO_MANY_STARS.search(pattern):
+            raise OpschemaError(f"{where}: `{pattern}` has more than four `*` in one part of the path")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return GitIgnoreSpec.from_lines(patterns)
+    except (ValueError, re.error) as error:
+        raise OpschemaError(f"{where}: {error}") from None
 
 
 def find_root(start: Path) -> Path:
-    """The workspace that ``start`` lies in: the nearest folder with opschema's configuration, else the git root,
-    else the nearest folder with a pyproject.toml, else ``start`` itself.
+    """The workspace that ``start`` lies in: the nearest folder with opschema's configuration or a ``.git``,
+    else the nearest one with a pyproject.toml, else ``start`` itself.
     """
     folder = start if start.is_dir() else start.parent
     folder = folder.resolve()
@@ -238,7 +326,7 @@ def find_root(start: Path) -> Path:
 
 def _configured(pyproject: Path) -> bool:
     try:
-        return b"[tool.opschema" in pyproject.read_bytes()
+        return re.search(rb"(?m)^[ \t]*\[tool\.opschema[\].]", read_regular(pyproject)) is not None
     except OSError:
         return False
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pathspec
-
-from opschema_cli.config import Config, convert
+from opschema_cli.config import KEYS, Config, check_keys, convert
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.diagnostic import Severity
 from opschema_cli.lint.registry import Registry
+from opschema_cli.workspace import glob_spec
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 
 @dataclass(frozen=True)
@@ -21,19 +22,15 @@ class Settings:
 
     enabled: frozenset[str]
     severity: Mapping[str, Severity]
-    per_file: Sequence[tuple[str, frozenset[str]]]
+    per_file: Sequence[tuple[GitIgnoreSpec, frozenset[str]]]
     fail_on: Severity
     pack_options: Mapping[str, object]
     rule_options: Mapping[str, object]
     overrides: Mapping[str, Severity] = field(default_factory=dict)
 
-    @cached_property
-    def _specs(self) -> list[tuple[pathspec.GitIgnoreSpec, frozenset[str]]]:
-        return [(pathspec.GitIgnoreSpec.from_lines([glob]), codes) for glob, codes in self.per_file]
-
     def ignored_in(self, path: str, code: str) -> bool:
         """Whether per-file ignores drop this rule's findings in this file."""
-        return any(code in codes and spec.match_file(path) for spec, codes in self._specs)
+        return any(code in codes and spec.match_file(path) for spec, codes in self.per_file)
 
 
 def resolve_settings(
@@ -51,16 +48,15 @@ def resolve_settings(
     """
     chosen = list(select) or config.select or ["ALL"]
     enabled = registry.expand(chosen, "select") - registry.expand([*config.ignore, *ignore], "ignore")
-    overrides = {
-        code: Severity(level)
-        for selector, level in config.severity.items()
-        for code in registry.expand([selector], "severity")
-    }
+    levels = [(registry.expand([selector], "severity"), level) for selector, level in config.severity.items()]
+    # The widest first, so that a single code wins over its prefix.
+    levels.sort(key=lambda pair: -len(pair[0]))
+    overrides = {code: Severity(level) for codes, level in levels for code in codes}
     return Settings(
         enabled=enabled,
         severity={code: overrides.get(code, rule.severity) for code, rule in registry.rules.items()},
         per_file=[
-            (glob, registry.expand(codes, f"per-file-ignores {glob!r}"))
+            (glob_spec([glob], "per-file-ignores"), registry.expand(codes, f"per-file-ignores {glob!r}"))
             for glob, codes in config.per_file_ignores.items()
         ],
         fail_on=Severity(fail_on or config.fail_on),
@@ -71,10 +67,7 @@ def resolve_settings(
 
 
 def _pack_options(config: Config, registry: Registry) -> dict[str, object]:
-    names = {pack.name for pack in registry.packs}
-    for name in config.pack_options:
-        if name not in names:
-            raise OpschemaError(f"`tool.opschema.{name}` is the table of a pack that is not loaded")
+    check_keys(config.pack_options, [*(pack.name for pack in registry.packs), *KEYS], "tool.opschema: ")
     return {
         pack.name: convert(config.pack_options.get(pack.name, {}), pack.options, f"tool.opschema.{pack.name}: ")
         for pack in registry.packs

@@ -6,10 +6,11 @@ key, the whole entry; ``ignore-file`` must stand before the first line that is n
 
 from __future__ import annotations
 
+import bisect
 import io
 import re
 import tokenize
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from opschema_cli.lint.builtin import UNKNOWN, UNUSED
@@ -20,16 +21,21 @@ from opschema_cli.source.text import Edit, Source, Span
 from opschema_cli.source.yaml import Node
 
 MARK = "opschema:"
-_DIRECTIVE = re.compile(r"#\s*opschema:\s*(ignore-file|ignore)\b\s*(?:\[([^\]\n]*)\])?")
+_DIRECTIVE = re.compile(r"#[ \t]*opschema:[ \t]*(ignore-file|ignore)\b[ \t]*(?:\[([^\]\r\n]*)\])?")
+_CONTENT = re.compile(r"(?m)^[ \t]*[^#\s]")
+_NEXT_COMMENT = re.compile(r"[ \t]+#[ \t]")
 
 
 @dataclass
 class Suppression:
-    """One directive: the codes it hides, where it is written, and the stretch of text it covers."""
+    """One directive: where it is written, the stretch of text it covers (None: it stands where it means nothing),
+    the span between its brackets, and the words and codes in there.
+    """
 
     path: str
     span: Span
-    covers: Span
+    covers: Span | None
+    inside: Span
     words: Sequence[str]
     codes: frozenset[str] = frozenset()
     used: set[str] = field(default_factory=set)
@@ -50,7 +56,7 @@ def apply_suppressions(
         covering = [
             item
             for item in by_path.get(diagnostic.place.path, ())
-            if diagnostic.code in item.codes and item.covers.start <= start <= item.covers.end
+            if diagnostic.code in item.codes and item.covers and item.covers.start <= start <= item.covers.end
         ]
         for item in covering:
             item.used.add(diagnostic.code)
@@ -70,67 +76,64 @@ def find_suppressions(
     found: list[Suppression] = []
     for source in sources:
         if MARK in source.text:
-            comments = (
-                _python_comments(source) if source.path.endswith((".py", ".pyi")) else _yaml_comments(source, root_of)
-            )
-            for start in comments:
-                item = _parse(source, start, by_path.get(source.path, ()))
-                if item is not None:
-                    item.codes = frozenset(rule.code for word in item.words for rule in registry.find(word))
-                    found.append(item)
+            found += _parse(source, registry, by_path.get(source.path, ()), root_of)
     return found
 
 
-def _python_comments(source: Source) -> list[int]:
-    starts: list[int] = []
+def _parse(
+    source: Source, registry: Registry, entries: Sequence[Entry], root_of: Callable[[str], Node | None]
+) -> Iterator[Suppression]:
+    contents = [match.start() for match in _CONTENT.finditer(source.text)]
+    for match in _directives(source, root_of):
+        covers: Span | None = None
+        if match.group(1) == "ignore":
+            covers = _covered(source, match.start(), contents, entries)
+        elif not contents or match.start() < contents[0]:
+            covers = Span(0, len(source.text))
+        words = [word.strip() for word in (match.group(2) or "").split(",") if word.strip()]
+        codes = frozenset(rule.code for word in words for rule in registry.find(word))
+        yield Suppression(source.path, Span(*match.span()), covers, Span(*match.span(2)), words, codes)
+
+
+def _directives(source: Source, root_of: Callable[[str], Node | None]) -> Iterator[re.Match[str]]:
+    """What looks like a directive and stands in a comment, at its beginning or behind white space."""
+    python = source.path.endswith((".py", ".pyi"))
+    stretches = sorted(_python_comments(source) if python else _yaml_scalars(source.text, root_of(source.path)))
+    for match in _DIRECTIVE.finditer(source.text):
+        start = match.start()
+        before = bisect.bisect(stretches, (start, len(source.text))) - 1
+        inside = before >= 0 and start < stretches[before].end
+        first = start == 0 or (python and inside and start == stretches[before].start)
+        if inside == python and (first or source.text[start - 1].isspace()):
+            yield match
+
+
+def _python_comments(source: Source) -> Iterator[Span]:
     try:
         for token in tokenize.generate_tokens(io.StringIO(source.text, newline="").readline):
-            if token.type == tokenize.COMMENT and MARK in token.string:
-                starts.append(source.line_span(token.start[0]).start + token.start[1])
+            if token.type == tokenize.COMMENT:
+                start = source.line_span(token.start[0]).start + token.start[1]
+                yield Span(start, start + len(token.string))
     except (tokenize.TokenError, SyntaxError, ValueError):
-        pass
-    return starts
+        return
 
 
-def _yaml_comments(source: Source, root_of: Callable[[str], Node | None]) -> list[int]:
-    root = root_of(source.path)
-    scalars = sorted((node.start, node.end) for node in _scalars(root)) if root is not None else []
-    return [
-        match.start()
-        for match in _DIRECTIVE.finditer(source.text)
-        if not any(start <= match.start() < end for start, end in scalars)
-    ]
-
-
-def _scalars(node: Node) -> Iterable[Node]:
+def _yaml_scalars(text: str, node: Node | None) -> Iterator[Span]:
+    """Where a YAML file's scalars are written; the line that opens a block scalar may end in a comment."""
+    if node is None:
+        return
     if node.kind == "scalar":
-        yield node
+        yield Span(text.find("\n", node.start) if node.style in ("|", ">") else node.start, node.end)
     for item in node.items:
-        yield from _scalars(item)
+        yield from _yaml_scalars(text, item)
 
 
-def _parse(source: Source, start: int, entries: Iterable[Entry]) -> Suppression | None:
-    match = _DIRECTIVE.match(source.text, start)
-    if match is None:
-        return None
-    words = [word.strip() for word in (match.group(2) or "").split(",") if word.strip()]
+def _covered(source: Source, start: int, contents: Sequence[int], entries: Iterable[Entry]) -> Span:
+    """The directive's line; the next line with content if it has none itself; the whole entry if an op's key is there."""
     line = source.position(start).line
-    if match.group(1) == "ignore-file":
-        covers = Span(0, len(source.text)) if _in_head(source, line) else Span(-1, -1)
-    else:
-        covers = _covered(source, line, entries)
-    return Suppression(source.path, Span(*match.span()), covers, words)
-
-
-def _in_head(source: Source, line: int) -> bool:
-    return all(not text or text.startswith("#") for text in (source.line_text(n).strip() for n in range(1, line)))
-
-
-def _covered(source: Source, line: int, entries: Iterable[Entry]) -> Span:
     if source.line_text(line).lstrip().startswith("#"):
-        line += 1
-        while line < source.line_count and source.line_text(line).lstrip()[:1] in ("", "#"):
-            line += 1
+        following = bisect.bisect(contents, start)
+        line = source.position(contents[following] if following < len(contents) else len(source.text)).line
     covered = source.line_span(line)
     for entry in entries:
         if covered.start <= entry.key.start <= covered.end:
@@ -140,32 +143,45 @@ def _covered(source: Source, line: int, entries: Iterable[Entry]) -> Span:
 
 def suppression_findings(
     suppressions: Sequence[Suppression], registry: Registry, ran: frozenset[str], sources: Mapping[str, Source]
-) -> list[Diagnostic]:
-    """Unknown codes in suppressions, and suppressions that hid nothing although all their rules ran."""
-    found: list[Diagnostic] = []
+) -> Iterator[Diagnostic]:
+    """Unknown codes in suppressions, and codes that hid nothing although their rules ran."""
     for item in suppressions:
         place = Place(item.path, item.span)
-        unknown = [word for word in item.words if not registry.find(word)]
-        for word in unknown:
-            message = f"`{word}` is no rule that opschema knows{registry.hint(word)}"
-            found.append(Diagnostic(message, place, code=UNKNOWN.code))
         if not item.words:
             message = "this suppression names no rule; write `# opschema: ignore[CODE] why`"
-            found.append(Diagnostic(message, place, code=UNKNOWN.code))
-        elif not unknown and not item.used and item.codes <= ran:
-            message = f"nothing here breaks {', '.join(item.words)}; the suppression can go"
-            fix = _removal(sources[item.path], item)
-            found.append(Diagnostic(message, place, (), fix, code=UNUSED.code))
-    return found
+            yield Diagnostic(message, place, code=UNKNOWN.code)
+        idle: list[str] = []
+        for word in item.words:
+            codes = {rule.code for rule in registry.find(word)}
+            if not codes:
+                message = f"`{word}` is no rule that opschema knows{registry.hint(word)}"
+                yield Diagnostic(message, place, code=UNKNOWN.code)
+            elif codes <= ran and not codes & item.used:
+                idle.append(word)
+        if idle and item.covers is None:
+            message = "`ignore-file` counts only above the file's first line that is no comment; move it there"
+            yield Diagnostic(message, place, code=UNUSED.code)
+        elif idle:
+            message = f"nothing here breaks {', '.join(idle)}; the suppression can go"
+            yield Diagnostic(message, place, (), _removal(sources[item.path], item, idle), code=UNUSED.code)
 
 
-def _removal(source: Source, item: Suppression) -> Fix:
-    line = source.position(item.span.start).line
-    start, end = source.line_span(line)
+def _removal(source: Source, item: Suppression, idle: Sequence[str]) -> Fix:
+    kept = [word for word in item.words if word not in idle]
+    if kept:
+        edit = Edit(item.inside, ", ".join(kept))
+        return Fix(f"delete {', '.join(idle)} from the suppression", (FileEdit(item.path, edit),))
+    return Fix("delete the suppression", (FileEdit(item.path, Edit(_whole(source, item), "")),))
+
+
+def _whole(source: Source, item: Suppression) -> Span:
+    """The directive with its reason and the white space before it; its line, if nothing else is on it."""
+    start, end = source.line_span(source.position(item.span.start).line)
     head = source.text[start : item.span.start]
-    if not head.strip():
-        following = source.text[end : end + 2]
-        end += 2 if following == "\r\n" else 1 if following else 0
-    else:
-        start += len(head.rstrip())
-    return Fix("delete the suppression", (FileEdit(item.path, Edit(Span(start, end), "")),))
+    other = _NEXT_COMMENT.search(source.text, item.span.end, end)
+    if other is not None:
+        return Span(item.span.start, other.end() - len("# "))
+    if head.strip():
+        return Span(start + len(head.rstrip()), end)
+    following = source.text[end : end + 2]
+    return Span(start, end + (2 if following == "\r\n" else 1 if following else 0))

@@ -24,6 +24,7 @@ MAX_DEPTH = 100
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 _BLANK = " \t\r\n\f"
 _Scoped: TypeAlias = list[tuple[ast.AST, frozenset[str]]]
+_STRUCTURE = (ast.expr, ast.comprehension, ast.keyword, ast.arguments, ast.arg)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
 
@@ -103,10 +104,23 @@ class Expression:
         return self._references[1]
 
     @cached_property
+    def nodes(self) -> tuple[ast.expr, ...]:
+        """All expressions in it, itself first, each before its own parts."""
+        found: list[ast.AST] = [self.tree]
+        for node in found:  # which grows meanwhile
+            for field in node._fields:
+                value = getattr(node, field, None)
+                if value.__class__ is list:
+                    found += [item for item in value if isinstance(item, _STRUCTURE)]
+                elif isinstance(value, _STRUCTURE):
+                    found.append(value)
+        return tuple(node for node in found if isinstance(node, ast.expr))
+
+    @cached_property
     def _references(self) -> tuple[tuple[Reference, ...], tuple[Reference, ...]]:
         names: list[Reference] = []
         calls: list[Reference] = []
-        for node, called in _free_names(self.tree, frozenset()):
+        for node, called in _free_names(self):
             (calls if called else names).append(Reference(node.id, self.span_of(node)))
         return (
             tuple(sorted(names, key=lambda reference: reference.span)),
@@ -193,7 +207,18 @@ def _refuse_depth(tree: ast.expr, columns: Columns) -> None:
     raise ExpressionSyntaxError(f"it nests deeper than {MAX_DEPTH} levels", place)
 
 
-def _free_names(node: ast.AST, bound: frozenset[str]) -> Iterator[tuple[ast.Name, bool]]:
+def _free_names(expression: Expression) -> Iterator[tuple[ast.Name, bool]]:
+    """Each free name with whether it is called."""
+    if any(isinstance(node, (*_COMPREHENSIONS, ast.Lambda)) for node in expression.nodes):
+        yield from _unbound_names(expression.tree, frozenset())
+        return
+    called = {id(node.func) for node in expression.nodes if isinstance(node, ast.Call)}
+    for node in expression.nodes:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            yield node, id(node) in called
+
+
+def _unbound_names(node: ast.AST, bound: frozenset[str]) -> Iterator[tuple[ast.Name, bool]]:
     """Each free name with whether it is called; ``bound`` are the names that enclosing scopes bind."""
     if isinstance(node, ast.Name):
         if node.id not in bound and isinstance(node.ctx, ast.Load):
@@ -210,7 +235,7 @@ def _free_names(node: ast.AST, bound: frozenset[str]) -> Iterator[tuple[ast.Name
     else:
         children = [(child, bound) for child in ast.iter_child_nodes(node)]
     for child, scope in children:
-        yield from _free_names(child, scope)
+        yield from _unbound_names(child, scope)
 
 
 def _comprehension_parts(

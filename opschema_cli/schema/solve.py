@@ -195,10 +195,12 @@ class _Solver:
 
     def settle(self, part: Expression, *, binding: bool) -> Outcome:
         """Decide ``part``; with ``binding`` it must hold, and what follows from that becomes known."""
+        node = part.tree
+        if isinstance(node, ast.Compare) and self.is_open(part) and _is_equation(node):
+            return self.equate(part, node, binding=binding)
         outcome = self.judge(part)
         if not isinstance(outcome, Unresolved):
             return outcome
-        node = part.tree
         if isinstance(node, ast.BoolOp):
             every = isinstance(node.op, ast.And)
             outcomes = [self.settle(part.part(value), binding=binding and every) for value in node.values]
@@ -206,11 +208,11 @@ class _Solver:
         if isinstance(node, ast.IfExp):
             branch = self.branch(part, node)
             return outcome if branch is None else self.settle(branch, binding=binding)
-        if isinstance(node, ast.Compare) and [type(sign) for sign in node.ops] == [ast.Eq]:
-            return self.equate(part, node, outcome, binding=binding)
+        if isinstance(node, ast.Compare) and _is_equation(node):
+            return self.equate(part, node, binding=binding)
         return outcome
 
-    def equate(self, part: Expression, node: ast.Compare, outcome: Unresolved, *, binding: bool) -> Outcome:
+    def equate(self, part: Expression, node: ast.Compare, *, binding: bool) -> Outcome:
         """Decide ``left == right`` where one side or both have no value yet."""
         trial = _Trial(self)
         try:
@@ -219,11 +221,10 @@ class _Solver:
             return Failed(error)
         if trial.conflict:
             return Violated(part, None, self.readings(part), trial.conflict)
-        if not binding or not trial.found:
-            return outcome
-        for name, value in trial.found.items():
-            self.learn(name, value, part)
-        return self.judge(part)
+        if binding:
+            for name, value in trial.found.items():
+                self.learn(name, value, part)
+        return Holds() if binding and trial.exact else self.judge(part)
 
     def learn(self, name: str, value: Value, rule: Expression) -> None:
         """Give ``name``, or the shape of a tensor (``x.shape``), its value."""
@@ -255,7 +256,7 @@ class _Solver:
             return self.values.get(part.tree.id, _OPEN)
         if self.hidden and self.hidden & {use.name for use in (*part.names(), *part.calls())}:
             return _OPEN
-        if _is_strict(part) and self.reads_open(part):
+        if self.is_open(part):
             return _OPEN
         try:
             return evaluate(part, self.values, functions=self.functions)
@@ -272,6 +273,10 @@ class _Solver:
             elif value is not _OPEN or name in self.hidden or name not in self.functions:
                 found[name] = value
         return list(found.items())
+
+    def is_open(self, part: Expression) -> bool:
+        """Whether ``part`` surely has no value yet, so that evaluating it would be in vain."""
+        return _is_strict(part) and self.reads_open(part)
 
     def reads_open(self, part: Expression) -> bool:
         """Whether ``part``, which reads all its names, comes upon an open one before an error."""
@@ -322,12 +327,16 @@ class _Solver:
 
 
 class _Trial:
-    """What one equation would give; nothing of it counts if it contradicts itself."""
+    """What one equation would give; nothing of it counts if it contradicts itself.
+
+    ``exact`` tells whether ``found`` is all that it takes to make the sides equal.
+    """
 
     def __init__(self, solver: _Solver) -> None:
         self.solver = solver
         self.found: dict[str, Value] = {}
         self.conflict = ""
+        self.exact = True
 
     def unify(self, left: Expression, right: Expression) -> None:
         """Make two expressions equal."""
@@ -344,6 +353,8 @@ class _Trial:
                 return
             for mine, other in zip(left.tree.elts, right.tree.elts, strict=True):
                 self.unify(left.part(mine), right.part(other))
+        else:
+            self.exact = False
 
     def match(self, pattern: Expression, wanted: Any) -> None:
         """Make ``pattern`` equal to ``wanted``."""
@@ -360,7 +371,9 @@ class _Trial:
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             if node.attr == "shape" and _shape(wanted) is not None:
                 self.bind(f"{node.value.id}.shape", wanted)
-        elif type(wanted) is int:
+            else:
+                self.exact = False
+        else:
             self.solve_for(pattern, wanted)
 
     def match_all(self, pattern: Expression, elements: Sequence[ast.expr], wanted: Any) -> None:
@@ -376,16 +389,19 @@ class _Trial:
     def bind(self, name: str, value: Value) -> None:
         """Take ``value`` for ``name``; a tensor is no value of a symbol."""
         if isinstance(value, Tensor):
+            self.exact = False
             return
         if name in self.found and not _same(self.found[name], value):
             self.conflict = f"`{name}` would be both {describe(self.found[name])} and {describe(value)}"
         self.found[name] = value
 
-    def solve_for(self, pattern: Expression, wanted: int) -> None:
+    def solve_for(self, pattern: Expression, wanted: Any) -> None:
         """Solve ``slope * name + offset == wanted``, where that is what ``pattern`` says."""
-        line = self.line(pattern)
+        line = self.line(pattern) if type(wanted) is int else None
         if line is not None and line.slope and (wanted - line.offset) % line.slope == 0:
             self.bind(line.name, (wanted - line.offset) // line.slope)
+        else:
+            self.exact = False
 
     def line(self, pattern: Expression) -> _Line | None:
         """``pattern`` as a linear expression in at most one open name."""
@@ -431,9 +447,13 @@ _EQUAL = parse_expression("left == right")
 
 
 def _same(left: Value, right: Value) -> bool:
-    if type(left) is int and type(right) is int:
+    if (type(left) is int and type(right) is int) or (_is_small(left) and _is_small(right)):
         return left == right
     return bool(evaluate(_EQUAL, {"left": left, "right": right}))
+
+
+def _is_small(value: Value) -> bool:
+    return type(value) is tuple and len(value) <= 16 and all(type(item) is int for item in value)
 
 
 def _shape(value: Any) -> tuple[int, ...] | None:
@@ -451,6 +471,10 @@ def _combined(outcomes: Sequence[Outcome], decisive: type[Outcome], open_: Unres
         if isinstance(outcome, (Unresolved, Failed)):
             return outcome if isinstance(outcome, Failed) else open_
     return outcomes[-1]
+
+
+def _is_equation(node: ast.Compare) -> bool:
+    return len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq)
 
 
 def _is_presence_test(node: ast.expr) -> bool:
@@ -479,7 +503,7 @@ def _uses(part: Expression) -> tuple[tuple[str, bool], ...]:
     """The free names of ``part``, each with whether it is its shape that is read."""
     bases = {
         part.start_of(node.value)
-        for node in ast.walk(part.tree)
+        for node in part.nodes
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
     }
     return tuple(dict.fromkeys((use.name, use.span.start in bases) for use in part.names()))
@@ -489,7 +513,7 @@ def _uses(part: Expression) -> tuple[tuple[str, bool], ...]:
 def _is_strict(part: Expression) -> bool:
     """Whether ``part`` reads all of its names in every evaluation."""
     return not any(
-        isinstance(node, _LAZY) or (isinstance(node, ast.Compare) and len(node.ops) > 1) for node in ast.walk(part.tree)
+        isinstance(node, _LAZY) or (isinstance(node, ast.Compare) and len(node.ops) > 1) for node in part.nodes
     )
 
 

@@ -129,7 +129,7 @@ def decode(data: bytes, *, python: bool = False) -> tuple[str, str]:
         return data.decode(encoding), encoding
     except UnicodeDecodeError as error:
         raise DecodeError(f"byte 0x{data[error.start]:02x} is not {encoding}", error.start) from None
-    except LookupError:
+    except (LookupError, UnicodeError):
         raise DecodeError(f"the encoding {encoding!r} is not known") from None
 
 
@@ -143,7 +143,8 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
     for before, after in zip(ordered, ordered[1:], strict=False):
         if after.span.start < before.span.end or after.span.start == before.span.start:
             raise EditConflictError(f"edits of {before.span} and {after.span} overlap")
-    pieces, at = [], 0
+    pieces: list[str] = []
+    at = 0
     for span, replacement in ordered:
         pieces += text[at : span.start], replacement
         at = span.end

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -127,7 +127,7 @@ class _Constructor:
         if self.budget < 0:
             raise YamlSyntaxError(f"its aliases expand to more than {MAX_NODES:,} values", node.span)
         if node.kind == "scalar":
-            return scalar_value(node)
+            return scalar_value(node) if node.style or node.tag else plain_value(node.value)
         if node.kind == "sequence":
             return [self.build(item) for item in node.items]
         if node.kind == "alias":
@@ -142,8 +142,8 @@ class _Constructor:
     def _mapping(self, node: Node) -> dict[Data, Data]:
         merged: dict[Data, Data] = {}
         own: dict[Data, Data] = {}
-        for key_node, value_node in node.pairs():
-            if key_node.kind == "scalar" and key_node.value == "<<" and not key_node.style:
+        for key_node, value_node in zip(node.items[::2], node.items[1::2], strict=True):
+            if key_node.value == "<<" and key_node.kind == "scalar" and not key_node.style:
                 here: dict[Data, Data] = {}
                 sources = self.build(value_node)
                 for source in sources if isinstance(sources, list) else [sources]:
@@ -152,12 +152,8 @@ class _Constructor:
                 merged.update(here)
                 continue
             key = self.build(key_node)
-            own[_hashable(key)] = self.build(value_node)
-        return {**merged, **own}
-
-
-def _hashable(key: Data) -> Data:
-    return repr(key) if isinstance(key, list | dict) else key
+            own[repr(key) if isinstance(key, list | dict) else key] = self.build(value_node)
+        return {**merged, **own} if merged else own
 
 
 # The implicit resolvers of PyYAML 6.0.3, resolver.py; a test compares the results.
@@ -193,6 +189,7 @@ def _tagged(node: Node) -> bool | int | float | str | None:
     return None if node.tag == "tag:yaml.org,2002:null" else node.value
 
 
+@lru_cache(maxsize=65_536)
 def plain_value(text: str) -> bool | int | float | str | None:
     """The value of a plain scalar's text under YAML 1.1."""
     if text in _NULL:
@@ -287,7 +284,8 @@ def compose(text: str) -> Document:
         at = min(mark.index, len(text)) if mark is not None else 0
         raise YamlSyntaxError(" ".join(filter(None, (error.problem, error.context))), Span(at, at)) from None
     except YAMLError as error:
-        at = getattr(error, "position", 0) or 0
+        read = text.encode()[: getattr(error, "position", 0) or 0]  # the reader counts bytes
+        at = len(read.decode(errors="ignore"))
         raise YamlSyntaxError(str(error).partition("\n")[0], Span(at, at)) from None
 
 

@@ -40,10 +40,10 @@ def lint(corpus: Path, tmp_path: Path) -> Lint:
         if not root.is_dir():
             pytest.skip(f"{name} is not below OPSCHEMA_CORPUS")
         registry = load_registry(root)
-        config, _ = load_config(root, [pack.name for pack in registry.packs])
+        config, _ = load_config(root)
         if latest:
             (tmp_path / "opschema.toml").write_text('[tileops]\nspec = ["latest"]\n')
-            config, _ = load_config(tmp_path, ["tileops"])
+            config, _ = load_config(tmp_path)
         job = Job(registry, resolve_settings(config, registry, select=select))
         project = Project(Workspace(root), Cache.for_workspace(root))
         return Linted(run(job, project), project)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Literal
+from functools import lru_cache, wraps
+from typing import Literal, TypeVar
 from weakref import WeakKeyDictionary
 
 from opschema_cli.schema.evaluate import Tensor, Value
@@ -19,7 +19,9 @@ from opschema_cli.schema.expression import Expression, ExpressionSyntaxError, pa
 from opschema_cli.schema.shapes import ShapeDeclaration, parse_shape
 from opschema_cli.schema.solve import Outcome, Solution, Violated, solve
 from opschema_cli.source.yaml import Data, Node
-from opschema_rules.tileops.model import OpEntry, ParamDecl, Row
+from opschema_rules.tileops.model import OpEntry, ParamDecl, Row, Rule
+
+T = TypeVar("T")
 
 RESERVED_KEYS = frozenset({"dtypes", "label"})
 """Row keys that are neither shapes nor params."""
@@ -91,6 +93,19 @@ class BoundRow:
         return self.row.value(f"{name}_shape" if is_tensor else name) if name in self.given else None
 
 
+def per_entry(function: Callable[[OpEntry], T]) -> Callable[[OpEntry], T]:
+    """Let a function of an entry compute its result once, for all the rules that ask for it."""
+    results: WeakKeyDictionary[OpEntry, T] = WeakKeyDictionary()
+
+    @wraps(function)
+    def once(entry: OpEntry) -> T:
+        if entry not in results:
+            results[entry] = function(entry)
+        return results[entry]
+
+    return once
+
+
 def parsed(text: str) -> Expression | None:
     """The expression; None where it does not parse."""
     try:
@@ -109,6 +124,7 @@ def is_dimension(stated: Statement, name: str) -> bool:
     return name + _DIMENSION in stated.symbols
 
 
+@per_entry
 def tensor_names(entry: OpEntry) -> dict[str, None]:
     """The names of the entry's inputs and outputs, in order."""
     return dict.fromkeys(tensor.name for tensor in entry.tensors)
@@ -124,6 +140,14 @@ def static_dims(entry: OpEntry) -> Iterator[tuple[Node, Node, str]]:
             yield key, value, text
 
 
+@per_entry
+def shape_rules(entry: OpEntry) -> tuple[tuple[Rule, Expression], ...]:
+    """The entry's shape rules that parse."""
+    pairs = [(item, parsed(item.text)) for item in entry.shape_rules]
+    return tuple((item, expression) for item, expression in pairs if expression is not None)
+
+
+@per_entry
 def is_complete(entry: OpEntry) -> bool:
     """Whether every name that the signature declares is known: no part of it is malformed or merged in."""
     sections = (entry.get("signature", name) for name in ("inputs", "outputs", "params", "static_dims"))
@@ -133,7 +157,7 @@ def is_complete(entry: OpEntry) -> bool:
     shapes = (tensor.shape for tensor in entry.tensors if tensor.attribute("shape") is not None)
     if any(text is None or parse_shape(text).problems for text in shapes):
         return False
-    return all(parsed(item.text) is not None for item in entry.shape_rules)
+    return len(shape_rules(entry)) == len(entry.shape_rules)
 
 
 def _is_readable(entry: OpEntry, section: Node) -> bool:
@@ -143,14 +167,17 @@ def _is_readable(entry: OpEntry, section: Node) -> bool:
     return empty or (section.is_mapping and not merged and not any(value.is_sequence for value in values))
 
 
-def bound_names(expression: Expression) -> Iterator[str]:
+@lru_cache(maxsize=2048)
+def bound_names(expression: Expression) -> frozenset[str]:
     """Names that an equation in ``expression`` can give a value: a side of it, an entry of a tuple, or sums of them."""
-    for node in ast.walk(expression.tree):
+    found: set[str] = set()
+    for node in expression.nodes:
         if isinstance(node, ast.Compare):
-            for sign, left, right in zip(node.ops, [node.left, *node.comparators], node.comparators, strict=False):
+            sides = [node.left, *node.comparators]
+            for sign, left, right in zip(node.ops, sides, sides[1:], strict=False):
                 if isinstance(sign, ast.Eq):
-                    yield from _solvable(left)
-                    yield from _solvable(right)
+                    found.update(_solvable(left), _solvable(right))
+    return frozenset(found)
 
 
 def _solvable(node: ast.expr) -> Iterator[str]:
@@ -172,22 +199,13 @@ def _solvable(node: ast.expr) -> Iterator[str]:
             yield from _solvable(argument)
 
 
-_STATEMENTS: WeakKeyDictionary[OpEntry, Statement] = WeakKeyDictionary()
-_ROWS: WeakKeyDictionary[OpEntry, tuple[BoundRow, ...]] = WeakKeyDictionary()
-
-
+@per_entry
 def statement(entry: OpEntry) -> Statement:
-    """What the entry says about shapes, read once for all its rules."""
-    found = _STATEMENTS.get(entry)
-    if found is None:
-        found = _STATEMENTS[entry] = _statement(entry)
-    return found
-
-
-def _statement(entry: OpEntry) -> Statement:
+    """What the entry says about shapes."""
     tensors = tensor_names(entry)
     declarations = dict(_declarations(entry))
-    equations = (*_shape_equations(entry, declarations), *_static_equations(entry), *_rules(entry))
+    rules = (Equation("rule", expression, item.node) for item, expression in shape_rules(entry))
+    equations = (*_shape_equations(entry, declarations), *_static_equations(entry), *rules)
     names = {use.name for equation in equations for use in equation.expression.names()}
     params = {param.name: param for param in entry.params if param.name not in tensors}
     optional = entry.inputs if entry.manifest.spec.knows("optional") else []
@@ -235,19 +253,10 @@ def _static_equations(entry: OpEntry) -> Iterator[Equation]:
             yield Equation("static-dim", rule, node, key.value)
 
 
-def _rules(entry: OpEntry) -> Iterator[Equation]:
-    for item in entry.shape_rules:
-        rule = parsed(item.text)
-        if rule is not None:
-            yield Equation("rule", rule, item.node)
-
-
+@per_entry
 def bound_rows(entry: OpEntry) -> tuple[BoundRow, ...]:
     """Every workload row that is a mapping, bound and solved."""
-    found = _ROWS.get(entry)
-    if found is None:
-        found = _ROWS[entry] = tuple(_bind(entry, row) for row in entry.rows)
-    return found
+    return tuple(_bind(entry, row) for row in entry.rows)
 
 
 def _bind(entry: OpEntry, row: Row) -> BoundRow:

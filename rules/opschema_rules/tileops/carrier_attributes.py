@@ -6,7 +6,6 @@ else, or is not known, there is no carrier.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -15,6 +14,7 @@ from opschema_cli.source.program import ClassRef
 from opschema_cli.source.python import Assign, Expr, Param
 from opschema_cli.source.text import Span
 from opschema_rules.tileops.bodies import MAX_HOPS, Bodies, Body, param_for
+from opschema_rules.tileops.creations import creates, may_create
 from opschema_rules.tileops.custom_ops import CustomOp
 from opschema_rules.tileops.mentions import MentionIndex
 from opschema_rules.tileops.op_calls import OpCalls
@@ -47,19 +47,7 @@ class CarrierAttribute:
     handings: tuple[Handing, ...]
 
 
-_CREATION = re.compile(r"\(\s*(?:size\s*=\s*)?(?:\(\s*\)|\[\s*\])|tensor\(|Size\(")
-_SIZED = frozenset({"empty", "zeros", "ones", "full", "rand", "randn"})
-_VALUED = frozenset({"tensor", "scalar_tensor"})
-_NEW = frozenset({"new_empty", "new_zeros", "new_ones", "new_full"})
-_KEPT = frozenset({"to", "cuda", "cpu", "contiguous", "detach", "clone", "half", "float", "bfloat16"})
-
 Reached = list[Handing]
-
-
-def _may_create(text: str) -> bool:
-    """Whether a file's text may make a 0-dim tensor; the words are there to be fast."""
-    words = ("empty(", "zeros(", "ones(", "full(", "rand(", "randn(", "tensor(")
-    return any(word in text for word in words) and _CREATION.search(text) is not None
 
 
 class Tracker:
@@ -80,7 +68,7 @@ class Tracker:
         loose = [
             item
             for file in self.bodies.files
-            if _may_create(file.source.text)
+            if may_create(file.source.text)
             for body in self.bodies.of(file)
             for call in body.scope.calls
             for item in self._followed_call(body, call)
@@ -90,7 +78,7 @@ class Tracker:
 
     def _followed_call(self, body: Body, call: Expr) -> Iterator[CarrierAttribute]:
         """Follow what a call makes; yields the carrier that it is when nothing keeps it."""
-        if self._creates(body, call):
+        if creates(self.bodies, body, call):
             reached = self._reached(body, call.span, body.owner, MAX_HOPS) or []
             direct = tuple(item for item in reached if item.held is None)
             owner = direct[0].body.owner if direct else None
@@ -98,21 +86,6 @@ class Tracker:
                 yield CarrierAttribute(owner, "", (body.at(call),), direct)
 
     # Making
-
-    def _creates(self, body: Body, call: Expr) -> bool:
-        """Whether a call makes a 0-dim tensor that takes no part in autograd."""
-        callee, grad = call.items[0], call.keyword("requires_grad")
-        if grad is not None and grad.value is not False:
-            return False
-        if callee.kind == "attribute" and callee.text in _KEPT:
-            return callee.items[0].kind == "call" and self._creates(body, callee.items[0])
-        last = call.callee.rpartition(".")[2]
-        if last in _NEW:
-            return "." in call.callee and _is_empty_size(call)
-        if last not in _SIZED and last not in _VALUED:
-            return False
-        right = _is_empty_size(call) if last in _SIZED else _is_number(call)
-        return right and self.bodies.external(body, call.callee) == f"torch.{last}"
 
     def _makes(self, body: Body, expr: Expr, hops: int) -> bool:
         """Whether an expression is None or such a tensor, made here or by a helper, or kept on the instance."""
@@ -128,7 +101,7 @@ class Tracker:
             return bool(values) and all(self._makes(body, value, hops - 1) for value in values or ())
         if expr.kind != "call":
             return False
-        return self._creates(body, expr) or self._helps(self.bodies.called(body, expr.callee), hops - 1)
+        return creates(self.bodies, body, expr) or self._helps(self.bodies.called(body, expr.callee), hops - 1)
 
     def _helps(self, helper: Body | None, hops: int) -> bool:
         """Whether a function returns nothing but such tensors."""
@@ -265,20 +238,6 @@ def _all(parts: Iterable[Reached | None]) -> Reached | None:
             return None
         found += part
     return found
-
-
-def _is_empty_size(call: Expr) -> bool:
-    size = call.keyword("size") or next(iter(call.positional()), None)
-    if size is not None and size.kind == "call" and size.callee.rpartition(".")[2] in ("Size", "tuple", "list"):
-        size = size.items[1] if len(size.items) > 1 else Expr("tuple", *size.span)
-    return size is not None and size.kind in ("tuple", "list") and not size.items
-
-
-def _is_number(call: Expr) -> bool:
-    value = call.keyword("data") or next(iter(call.positional()), None)
-    while value is not None and value.kind == "unary":
-        value = value.items[0]
-    return value is not None and value.kind == "const" and isinstance(value.value, bool | int | float)
 
 
 def _is_none_test(expr: Expr, span: Span) -> bool:

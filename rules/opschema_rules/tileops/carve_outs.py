@@ -1,7 +1,7 @@
-"""What validators and tests do for the sake of carriers: exceptions for ops that take no tensor, demands for an input.
+"""A validator's exceptions for ops that take no tensor.
 
-A carve-out is told by what it tests: that ``ref_api`` is ``"none"`` and that ``forward()`` has no arguments. It counts
-only where a check is skipped for it.
+Such a carve-out is told by what it tests: that ``ref_api`` is ``"none"`` and that ``forward()`` has no arguments. It
+counts only where a check is skipped for it. Demands for an input are in :mod:`opschema_rules.tileops.demands`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from opschema_cli.source.program import Program
 from opschema_cli.source.python import Condition, Expr, Param, PythonFile
 from opschema_cli.source.text import Span
 from opschema_rules.tileops.bodies import MAX_HOPS, Bodies, Body, argument_for
+from opschema_rules.tileops.conditions import emptiness, inside, is_nothing, reference_test, skips
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,14 +30,6 @@ class CarveOut:
     flag: str
     params: tuple[tuple[Body, Param], ...]
     guards: tuple[tuple[Body, Condition], ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Demand:
-    """A check or an assertion that an op declares at least one input."""
-
-    body: Body
-    test: Expr
 
 
 @dataclass(frozen=True)
@@ -55,21 +48,27 @@ class _Sense:
         return replace(self, holds=not self.holds)
 
 
-class Validation:
-    """One script or test module, read for what it does about ops without tensor inputs."""
+_COMPARED = re.compile(r"""(?:[=!]=|\bin|\bis|\bnot)\s*[(\[{]?\s*["']none["']|["']none["']\s*(?:[=!]=|,|[)\]}])""")
+_COLLECTORS = frozenset({"list", "tuple", "set", "frozenset", "dict", "sorted", "keys", "values", "items"})
+
+
+def carve_outs(program: Program, file: PythonFile) -> list[CarveOut]:
+    """Every exception for ops without tensor inputs that a script makes, by place."""
+    if "ref_api" not in file.source.text or not _COMPARED.search(file.source.text):
+        return []
+    return _Reader(program, file).carve_outs()
+
+
+class _Reader:
+    """One script, read for its exceptions."""
 
     def __init__(self, program: Program, file: PythonFile) -> None:
         self.bodies = Bodies(program, [file.path])
         self.file = file
         self.known: dict[tuple[int, str], _Sense | None] = {}
 
-    # Carve-outs
-
     def carve_outs(self) -> list[CarveOut]:
-        """Every exception for ops without tensor inputs, by place."""
-        if "ref_api" not in self.file.source.text or not _COMPARED.search(self.file.source.text):
-            return []
-        if not any(_reference_test(test) for _, test, _ in self._tests()):
+        if not any(reference_test(test) for _, test, _ in self._tests()):
             return []
         guards: dict[Span, list[tuple[Body, Condition]]] = {}
         passed: dict[Span, set[Span]] = {}
@@ -93,10 +92,10 @@ class Validation:
             for condition, sense in senses:
                 whole = sense if sense is not None and sense.kind == "both" else None
                 if sense is not None and sense.kind in ("ref", "args") and sense.holds:
-                    around = (other for item, other in senses if _inside(condition.expr.span, item.body) and other)
+                    around = (other for item, other in senses if inside(condition.expr.span, item.body) and other)
                     if any({sense.kind, other.kind} == {"ref", "args"} and other.holds for other in around):
                         whole = _Sense("both", True, frozenset({condition.expr.span}), sense.params)
-                if whole is not None and (not whole.holds or _skips(body, condition)):
+                if whole is not None and (not whole.holds or skips(body, condition)):
                     yield body, condition, whole
 
     def _tests(self) -> Iterator[tuple[Body, Expr, str]]:
@@ -116,13 +115,13 @@ class Validation:
             return inner.negated() if inner is not None else None
         if expr.kind == "name" and "." not in expr.text:
             return self._named(body, expr.text, hops - 1) if hops > 0 else None
-        of = _reference_test(expr)
+        of = reference_test(expr)
         if of is not None and self._reads_reference(body, of[0], hops):
             return _Sense("ref", of[1])
         helper = self.bodies.called(body, expr.callee) if expr.kind == "call" and hops > 0 else None
         known = [self._sense(helper, item, hops - 1) for item in helper.scope.returns] if helper is not None else []
         whole = next((item for item in known if item is not None and item.kind == "both"), None)
-        measured = _emptiness(expr)
+        measured = emptiness(expr)
         if whole is not None or measured is None or not self._is_arguments(body, measured[0], MAX_HOPS):
             return whole
         sized = measured[0] is not expr or self._is_collection(body, expr, hops)
@@ -136,7 +135,7 @@ class Validation:
         if whole is None and {"ref", "args"} <= {item.kind for item in senses if item.holds is holds}:
             params = frozenset[Span]().union(*(item.params for item in senses))
             return _Sense("both", holds, frozenset({expr.span}), params)
-        if whole is None and len(senses) == 1 and sum(map(_is_nothing, expr.items)) == len(expr.items) - 1:
+        if whole is None and len(senses) == 1 and sum(map(is_nothing, expr.items)) == len(expr.items) - 1:
             return senses[0] if not holds else None  # `names or []`
         return whole
 
@@ -188,7 +187,7 @@ class Validation:
             return any(self._is_arguments(helper, value, hops - 1) for value in helper.scope.returns)
         parts = expr.items
         if expr.kind == "other":  # a comprehension, among others: all names in it
-            uses = (use for use in body.scope.uses if _inside(use.span, expr.span))
+            uses = (use for use in body.scope.uses if inside(use.span, expr.span))
             parts = [Expr("name", use.start, use.end, use.name) for use in uses]
         return any(self._is_arguments(body, part, hops) for part in parts)
 
@@ -207,117 +206,3 @@ class Validation:
         helper = self.bodies.called(body, expr.callee) if hops > 0 else None
         returned = helper.scope.returns if helper is not None else []
         return helper is not None and all(self._is_collection(helper, item, hops - 1) for item in returned)
-
-    # Demands
-
-    def demands(self) -> list[Demand]:
-        """Every check that an op declares an input, params or not, by place."""
-        if "inputs" not in self.file.source.text:
-            return []
-        found = []
-        for body in self.bodies.of(self.file):
-            for condition in body.scope.conditions:
-                for test in _required(condition):
-                    measured = _emptiness(test)
-                    wanted = condition.kind == "if"
-                    if (
-                        measured is None
-                        or measured[1] is not wanted
-                        or not self._is_inputs(body, measured[0], MAX_HOPS)
-                    ):
-                        continue
-                    if not wanted or not _skips(body, condition):
-                        found.append(Demand(body, test))
-        return found
-
-    def _is_inputs(self, body: Body, expr: Expr, hops: int) -> bool:
-        """Whether an expression is what any entry, of a loop or a parameter, declares as ``inputs``."""
-        if expr.kind == "name" and "." not in expr.text and hops > 0:
-            binder = body.binder(expr.text)
-            values = binder.values(expr.text) if binder is not None else None
-            return bool(values) and all(self._is_inputs(body, value, hops - 1) for value in values or ())
-        reads = expr.kind == "subscript" or (expr.kind == "call" and expr.callee.endswith(".get"))
-        if not reads or len(expr.items) < 2 or expr.items[1].value != "inputs":
-            return False
-        return self._is_any_entry(body, expr, hops)
-
-    def _is_any_entry(self, body: Body, expr: Expr, hops: int) -> bool:
-        while expr.kind in ("subscript", "call", "attribute") and expr.items:
-            expr = expr.items[0]
-        name = expr.text.partition(".")[0] if expr.kind == "name" else ""
-        binder = body.binder(name) if name and hops > 0 else None
-        if binder is None:
-            return False
-        if any(item.name == name for item in binder.params) or any(name in loop.targets for loop in binder.scope.loops):
-            return True
-        return any(self._is_any_entry(binder, value, hops - 1) for value in binder.values(name) or ())
-
-
-def _inside(span: Span, outer: Span) -> bool:
-    return outer.start <= span.start and span.end <= outer.end
-
-
-_COMPARED = re.compile(r"""(?:[=!]=|\bin|\bis|\bnot)\s*[(\[{]?\s*["']none["']|["']none["']\s*(?:[=!]=|,|[)\]}])""")
-
-
-def _is_nothing(expr: Expr) -> bool:
-    """Whether an expression is always false, as a default behind ``or`` is."""
-    return not expr.items and (expr.kind in ("list", "tuple", "dict") or (expr.kind == "const" and not expr.value))
-
-
-_FIRST = re.compile(r"(?:\s|#[^\n]*\n)*(return|continue|pass|break)\b")
-
-
-def _skips(body: Body, condition: Condition) -> bool:
-    """Whether what a condition guards does nothing but leave, with no finding of its own in hand."""
-    if not _FIRST.match(body.file.text(condition.body).lstrip(":")):
-        return False
-    returned = [value for value in body.scope.returns if _inside(value.span, condition.body)]
-    return all(value.kind in ("name", "const") or (value.kind != "call" and not value.items) for value in returned)
-
-
-def _required(condition: Condition) -> list[Expr]:
-    """The parts of a condition that each decide alone."""
-    whole = condition.expr
-    deciding = "and" if condition.kind == "assert" else "or"
-    return whole.items if whole.kind == "boolop" and whole.text == deciding else [whole]
-
-
-def _reference_test(expr: Expr) -> tuple[Expr, bool] | None:
-    """What is compared with ``"none"``, and whether the comparison holds when it is that."""
-    if expr.kind != "compare" or len(expr.items) != 2 or expr.text not in ("==", "!=", "is", "is-not", "in", "not-in"):
-        return None
-    left, right = expr.items
-    if left.value == "none" and not expr.text.endswith("in"):
-        left, right = right, left
-    if right.value == "none" or any(item.value == "none" for item in right.items):
-        return left, expr.text in ("==", "is", "in")
-    return None
-
-
-_COLLECTORS = frozenset({"list", "tuple", "set", "frozenset", "dict", "sorted", "keys", "values", "items"})
-_EMPTY = {("==", 0), ("<", 1), ("<=", 0)}
-_FILLED = {("!=", 0), (">=", 1), (">", 0)}
-_MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
-
-
-def _emptiness(expr: Expr) -> tuple[Expr, bool] | None:
-    """Of what collection an expression tells the length, and whether it holds when that is empty."""
-    if expr.kind == "unary" and expr.text == "not":
-        inner = _emptiness(expr.items[0])
-        return (inner[0], not inner[1]) if inner is not None else None
-    if expr.kind == "call" and expr.callee in ("len", "bool") and len(expr.items) == 2:
-        return expr.items[1], False
-    if expr.kind in ("name", "subscript", "attribute", "call", "other"):
-        return expr, False
-    if expr.kind != "compare" or len(expr.items) != 2:
-        return None
-    left, right, operator = *expr.items, expr.text
-    if left.kind == "const":
-        left, right, operator = right, left, _MIRRORED.get(operator, operator)
-    if right.kind in ("list", "tuple", "dict") and not right.items and operator in ("==", "!="):
-        return left, operator == "=="
-    if left.kind != "call" or left.callee != "len" or len(left.items) != 2 or not isinstance(right.value, int):
-        return None
-    pair = (operator, right.value)
-    return (left.items[1], pair in _EMPTY) if pair in _EMPTY | _FILLED else None

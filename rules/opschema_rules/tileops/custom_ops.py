@@ -7,14 +7,14 @@ call calls is found in :mod:`opschema_rules.tileops.op_calls`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 
 from opschema_cli.source.program import ClassRef, Folded, ValueRef
 from opschema_cli.source.python import Expr, Param
 from opschema_rules.tileops.bodies import MAX_HOPS, Bodies, Body
+from opschema_rules.tileops.names import strings
 
 REGISTERS = frozenset({"torch.library.custom_op", "torch.library.triton_op", "torch._library.custom_ops.custom_op"})
 """What makes a function a custom op, as decorator or as call."""
@@ -31,6 +31,8 @@ METADATA = frozenset(
     | {"new_empty", "new_zeros", "new_ones", "new_full", "new_tensor"}
 )
 """Attributes of a tensor that do not depend on its values."""
+
+_WRITTEN = re.compile(r"\(\w+!\)\??\s+(\w+)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +126,7 @@ class Registrations:
     def _made(self, outer: Body, call: Expr, body: Body, name: str) -> CustomOp | None:
         mutated = self._mutated(outer, call)
         title = call.positional()[:1]
-        names = self._strings(outer, title[0], MAX_HOPS) if title else None
+        names = strings(self.bodies, outer, title[0], MAX_HOPS) if title else None
         if mutated is None or body.function is None or body.function.stub:
             return None
         bodies: list[Body] = [body]
@@ -226,59 +228,3 @@ class Registrations:
             return ""
         namespace = next(iter(value.positional()), None)
         return f"{namespace.value}::{text}" if namespace is not None else ""
-
-    # Names made of strings
-
-    def _strings(self, body: Body, expr: Expr, hops: int) -> frozenset[str] | None:
-        """The strings that an expression may be; None when they are not known."""
-        if expr.kind == "const":
-            return frozenset({expr.value}) if isinstance(expr.value, str) else None
-        if expr.kind == "binary" and expr.text == "+":
-            return _products(self._strings(body, item, hops) for item in expr.items)
-        if expr.kind == "name":
-            return self._string_name(body, expr.text, expr.start, hops)
-        parts = _formatted(body.file.text(expr)) if expr.kind == "other" else None
-        if parts is None:
-            return None
-        return _products(
-            self._string_name(body, text, expr.start, hops) if hole else frozenset({text}) for hole, text in parts
-        )
-
-    def _string_name(self, body: Body, dotted: str, at: int, hops: int) -> frozenset[str] | None:
-        first, _, rest = dotted.partition(".")
-        if rest:
-            return _union(self._class_string(ref, rest) for ref in self.bodies.classes_named(body, first, at))
-        binder = body.binder(first) or self.bodies.module(body.file)
-        values = binder.values(first) if hops > 0 else None
-        return _union(self._strings(binder, value, hops - 1) for value in values or ())
-
-    def _class_string(self, ref: ClassRef, name: str) -> frozenset[str] | None:
-        found = self.bodies.program.member(ref, name)
-        value = found.assign.value if isinstance(found, ValueRef) else None
-        return frozenset({value.value}) if value is not None and isinstance(value.value, str) else None
-
-
-def _union(found: Iterable[frozenset[str] | None]) -> frozenset[str] | None:
-    items = list(found)
-    known = [item for item in items if item is not None]
-    return frozenset[str]().union(*known) if items and len(known) == len(items) else None
-
-
-def _products(found: Iterable[frozenset[str] | None]) -> frozenset[str] | None:
-    items = list(found)
-    known = [item for item in items if item is not None]
-    return frozenset(map("".join, product(*known))) if len(known) == len(items) else None
-
-
-_WRITTEN = re.compile(r"\(\w+!\)\??\s+(\w+)")
-_FSTRING = re.compile(r"""[fF][rR]?(["'])(?P<text>[^"'\\\n]*)\1\Z""")
-_HOLE = re.compile(r"\{([A-Za-z_][\w.]*)\}")
-
-
-def _formatted(text: str) -> list[tuple[bool, str]] | None:
-    """The parts of a simple f-string, each told whether it is a name in braces; None for anything else."""
-    match = _FSTRING.match(text)
-    if match is None:
-        return None
-    parts = [(bool(index % 2), part) for index, part in enumerate(_HOLE.split(match["text"]))]
-    return None if any("{" in part or "}" in part for hole, part in parts if not hole) else parts

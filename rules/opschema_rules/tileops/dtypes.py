@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterator
 from functools import lru_cache
@@ -28,6 +29,11 @@ def is_spelling_of(written: str, name: str) -> bool:
     bare = written.strip().removeprefix("torch.").lower()
     short = _SHORT.fullmatch(bare)
     return name in (bare, canonical(bare)) or (short is not None and name == f"{short[1]}float{short[2]}")
+
+
+def is_close(written: str, name: str) -> bool:
+    """Whether two short names have enough in common for one to be meant by the other."""
+    return difflib.SequenceMatcher(None, written[:100], name[:100]).ratio() >= 0.75
 
 
 def knows_all_tensors(entry: OpEntry) -> bool:

@@ -10,7 +10,7 @@ from opschema_cli.lint.diagnostic import Place, Related, Severity
 from opschema_cli.schema.expression import Expression
 from opschema_cli.source.program import ClassRef, FunctionRef, Unresolved
 from opschema_cli.source.yaml import Node
-from opschema_rules.tileops.bindings import bound_names, parsed, statement, static_dims
+from opschema_rules.tileops.bindings import bound_names, parsed, per_entry, statement, static_dims
 from opschema_rules.tileops.model import OpEntry
 
 METHOD = "eval_roofline"
@@ -18,18 +18,17 @@ METHOD = "eval_roofline"
 
 @dataclass(frozen=True, eq=False)
 class Formula:
-    """One expression of an inline roofline: a variable (``key`` is its name's node), or ``flops`` or ``bytes``."""
+    """One formula of an inline roofline: a variable (``key`` is its name's node), or ``flops`` or ``bytes``.
+
+    ``expression`` is None where the text does not parse.
+    """
 
     layer: Literal["vars", "arithmetic"]
     name: str
     key: Node
     node: Node
     text: str
-
-    @property
-    def expression(self) -> Expression | None:
-        """The parsed formula; None where it does not parse."""
-        return parsed(self.text)
+    expression: Expression | None
 
     @property
     def where(self) -> str:
@@ -37,8 +36,13 @@ class Formula:
         return f"vars.{self.name}" if self.layer == "vars" else self.name
 
 
-def formulas(entry: OpEntry) -> Iterator[Formula]:
+@per_entry
+def formulas(entry: OpEntry) -> tuple[Formula, ...]:
     """The formulas that are text, variables first, each in the order of the file."""
+    return tuple(_formulas(entry))
+
+
+def _formulas(entry: OpEntry) -> Iterator[Formula]:
     owner = entry.get("roofline", "vars")
     for key, value in owner.pairs() if owner is not None else ():
         found = _formula(entry, "vars", key, value)
@@ -55,10 +59,12 @@ def formulas(entry: OpEntry) -> Iterator[Formula]:
 def _formula(entry: OpEntry, layer: Literal["vars", "arithmetic"], key: Node, node: Node) -> Formula | None:
     node = entry.file.document.follow(node)
     text = entry.data_of(node) if node.kind == "scalar" else None
-    readable = key.kind == "scalar" and isinstance(text, str) and text.strip()
-    return Formula(layer, key.value, key, node, str(text)) if readable else None
+    if key.kind != "scalar" or not isinstance(text, str) or not text.strip():
+        return None
+    return Formula(layer, key.value, key, node, text, parsed(text))
 
 
+@per_entry
 def dimensions(entry: OpEntry) -> set[str]:
     """Names that a shape gives a value before the op runs: dimensions of inputs, static ones, and what rules equate."""
     stated = statement(entry)

@@ -254,6 +254,11 @@ class OpEntry:
         pair = owner.pair(path[-1]) if owner is not None else None
         return pair[0] if pair else None
 
+    @cached_property
+    def data(self) -> Data:
+        """The whole entry as plain data; None when aliases run wild."""
+        return self.data_of(self.node)
+
     def data_at(self, *path: str | int) -> Data:
         """Plain data at a path; None when absent or when aliases run wild."""
         return self.data_of(self.get(*path))
@@ -380,13 +385,14 @@ class OpEntry:
     def rows(self) -> list[Row]:
         """The workload rows that are mappings."""
         owner = self.get("workloads")
-        items = owner.items if owner is not None and owner.is_sequence else []
+        rows = self.data.get("workloads") if isinstance(self.data, dict) else None
+        if owner is None or not owner.is_sequence or not isinstance(rows, list):
+            return []
         found: list[Row] = []
-        for index, item in enumerate(items):
-            item = self.file.document.follow(item)
-            data = self.data_of(item) if item.is_mapping else None
+        for index, (item, data) in enumerate(zip(owner.items, rows, strict=True)):
             if isinstance(data, dict):
-                found.append(Row(index, item, {key: value for key, value in data.items() if isinstance(key, str)}))
+                own = {key: value for key, value in data.items() if isinstance(key, str)}
+                found.append(Row(index, self.file.document.follow(item), own))
         return found
 
     def input(self, name: str) -> Tensor | None:
@@ -415,7 +421,7 @@ class OpEntry:
         """The class of the entry's name in its op file; None when there is no file to look in."""
         if self.op_file is None:
             return None
-        found = self.manifest.program.resolve(self.op_file, self.name)
+        found = self.manifest.program.module_member(self.op_file.path, self.name)
         if isinstance(found, Missing):
             return _class_by_convention(self.op_file, self.name) or found
         if isinstance(found, ClassRef | Unresolved):

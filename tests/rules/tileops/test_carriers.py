@@ -425,6 +425,7 @@ CLEAN_ENTRIES = {
     "mutated": (changed(ENTRY, ('shape: "[]"', 'shape: "[]", mutated: true')), "self"),
     "used-by-a-rule": (changed(ENTRY, ('"n > 0"', '"n > like.max"')), "self"),
     "used-by-the-roofline": (changed(ENTRY, ('flops: "n"', 'flops: "n * like.size"')), "self"),
+    "used-by-a-static-dim": (changed(ENTRY, ("  params:", '  static_dims: {k: "like.item()"}\n  params:')), "self"),
     "lends-nothing": (changed(ENTRY, ("same_as(like)", "float32")), "self"),
     "spec-only": (ENTRY + "status: spec-only\n", "self"),
 }
@@ -446,6 +447,7 @@ SCALARS = {
     "ndim": changed(ENTRY, (', shape: "[]"', ""), ('["n > 0"]', '["n > 0", "like.ndim == 0"]')),
     "rows": changed(ENTRY, (', shape: "[]"', "")),
     "flow-list": changed(ENTRY, ('shape: "[]"', "shape: []")),
+    "combos": changed(ENTRY, ("  params:", "  dtype_combos: [{like: float16}]\n  params:")),
     "promoted": changed(ENTRY, ("same_as(like)", "promote_int_to_float(like)")),
 }
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_rules.tileops.carrier_attributes import CarrierAttribute
-from opschema_rules.tileops.carriers import CarrierInput, Carriers, carriers_of
+from opschema_rules.tileops.carrier_inputs import CarrierInput
+from opschema_rules.tileops.carriers import Carriers, carriers_of
 from opschema_rules.tileops.model import Manifest, OpImplementation
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.python import PythonFile
 from opschema_rules.tileops.carriers import carriers_of
-from opschema_rules.tileops.carve_outs import CarveOut, Validation
+from opschema_rules.tileops.carve_outs import CarveOut, carve_outs
+from opschema_rules.tileops.demands import demands
 from opschema_rules.tileops.model import Manifest, Validator
 
 
@@ -60,7 +62,7 @@ def carrier_carve_out(validator: Validator) -> Iterator[Diagnostic]:
         return [] if "." in entry["ref_api"] else ["ref_api names no module"]
     ```
     """
-    for found in Validation(validator.manifest.program, validator.file).carve_outs():
+    for found in carve_outs(validator.manifest.program, validator.file):
         yield Diagnostic(
             'an op with `ref_api: "none"` and a `forward()` without arguments is exempt here, so its manifest may declare '
             "inputs that nothing passes; let such an op declare `inputs: {}` and check it like any other",
@@ -140,7 +142,7 @@ def carrier_invariant(manifest: Manifest) -> Iterator[Diagnostic]:
         return
     related = tuple(found.entry.related(found.tensor.key, f"the carrier of `{found.entry.name}`") for found in forced)
     for file in _checks(manifest):
-        for demand in Validation(manifest.program, file).demands():
+        for demand in demands(manifest.program, file):
             yield Diagnostic(
                 "this demands an input of every op, so an op without tensor inputs has to declare a carrier; accept "
                 "`inputs: {}` where an op has params",
@@ -150,13 +152,16 @@ def carrier_invariant(manifest: Manifest) -> Iterator[Diagnostic]:
             )
 
 
+_LOOKED_UP = (re.compile(r"""["']signature["']"""), re.compile(r"""["']inputs["']"""))
+
+
 def _checks(manifest: Manifest) -> Iterator[PythonFile]:
     """The tree's validators, and its tests that look into manifests."""
     for path in manifest.project.workspace.under(manifest.base, ".py"):
         name = path.rpartition("/")[2]
         if path in manifest.spec.sources or name.startswith("test_") or name.endswith("_test.py"):
             source = manifest.project.source(path)
-            if source is not None and all(f'"{word}"' in source.text for word in ("signature", "inputs")):
+            if source is not None and all(word.search(source.text) for word in _LOOKED_UP):
                 file = manifest.project.python(path)
                 if file is not None:
                     yield file

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.dtypes import canonical, is_dtype, parse_dtypes, suggest_dtype
-from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node, scalar_value
 from opschema_rules.tileops.dtypes import dtype_node, expression, knows_all_tensors, row_dtypes
+from opschema_rules.tileops.entry_paths import first_line, listed
 from opschema_rules.tileops.model import OpEntry, Tensor
 from opschema_rules.tileops.scalars import misreading
 
@@ -83,8 +83,8 @@ def dtype_combos(entry: OpEntry) -> Iterator[Diagnostic]:
                 yield from _value(entry, combo, name, value)
         missing = [tensor.name for tensor in entry.inputs if tensor.name not in combo.columns and not tensor.optional]
         if missing and complete and not combo.merged:
-            message = f"the row has no column for {', '.join(f'`{name}`' for name in missing)}; every input has one"
-            yield Diagnostic(message, entry.at(_head(entry, combo.node)), ops=(entry.name,))
+            message = f"the row has no column for {listed(missing)}; every input has one"
+            yield Diagnostic(message, entry.at(first_line(entry.file, combo.node)), ops=(entry.name,))
         yield from _identities(entry, combo, optional)
 
 
@@ -146,7 +146,9 @@ def _value(entry: OpEntry, combo: Combo, name: str, value: Node) -> Iterator[Dia
     else:
         best = suggest_dtype(text)
         reason = f"`{text}` is not a dtype of torch" + (f"; did you mean `{best}`?" if best else "")
-    yield Diagnostic(f"`{name}` has no dtype in this row: {reason}", entry.at(_head(entry, value)), ops=(entry.name,))
+    yield Diagnostic(
+        f"`{name}` has no dtype in this row: {reason}", entry.at(first_line(entry.file, value)), ops=(entry.name,)
+    )
 
 
 def _leads_back(name: str, combo: Combo) -> bool:
@@ -184,11 +186,6 @@ def _identities(entry: OpEntry, combo: Combo, optional: set[str]) -> Iterator[Di
 def _same_as(tensor: Tensor) -> str | None:
     tokens = expression(tensor).tokens
     return tokens[0].name if len(tokens) == 1 and tokens[0].kind == "same_as" else None
-
-
-def _head(entry: OpEntry, node: Node) -> Span:
-    newline = entry.file.source.text.find("\n", node.start, node.end)
-    return Span(node.start, newline if newline >= 0 else node.end)
 
 
 @rule("DTY106", "combo-outside-union")
@@ -265,7 +262,10 @@ def workload_dtype(entry: OpEntry) -> Iterator[Diagnostic]:
         free = [name for name in known if any(name not in combo.columns for combo in combos)]
         allowed = {dtype for combo in combos for dtype in combo.dtypes.values()}
         allowed |= {dtype for name in free if _same_as(entry.dtype_keys[name]) is None for dtype in known[name]}
-        reason, at = "no row of `dtype_combos` has it", entry.key_of("signature", "dtype_combos")
+        reason, at = (
+            "no row of `dtype_combos` has it; add the combination, or drop the dtype",
+            entry.key_of("signature", "dtype_combos"),
+        )
     else:
         allowed = {dtype for dtypes in known.values() for dtype in dtypes}
         first = next(iter(entry.tensors))

@@ -13,6 +13,7 @@ from opschema_rules.tileops.drift import yaml_fix
 from opschema_rules.tileops.dtypes import (
     dtype_node,
     expression,
+    is_close,
     is_spelling_of,
     knows_all_tensors,
     listed_dtypes,
@@ -164,7 +165,7 @@ def same_as_unknown(entry: OpEntry) -> Iterator[Diagnostic]:
             continue
         node = dtype_node(entry, tensor)
         kind = "is a param, not a tensor" if entry.param(token.name) is not None else "the signature does not declare"
-        best = problem.suggestion
+        best = problem.suggestion if problem.suggestion and is_close(token.name, problem.suggestion) else None
         message = f"`{tensor.name}` takes its dtype from `{token.name}`, which {kind}"
         yield Diagnostic(
             message + (f"; did you mean `{best}`?" if best else ""),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from opschema_cli.lint.diagnostic import Diagnostic, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.align import Alignment, Slot, align
+from opschema_rules.tileops.carriers import carriers_of
 from opschema_rules.tileops.drift import Drift, Method, names, settle
 from opschema_rules.tileops.model import Manifest, OpImplementation
 
@@ -20,8 +21,9 @@ def forward_order(manifest: Manifest) -> Iterator[Diagnostic]:
     error. `forward()` must take the inputs in the order of `signature.inputs`, and then, in the order of
     `signature.params`, those parameters that it takes at all. Keyword-only parameters have no order.
 
-    Not looked at: a `forward()` that is generated or decorated so that its parameters cannot be known, and inputs that
-    `*args` or `**kwargs` may take. Entries that are `spec-only` count as warnings.
+    Not looked at: a `forward()` that is generated or decorated so that its parameters cannot be known, inputs that `*args` or
+    `**kwargs` may take, and carriers, which have a rule of their own (`carrier-input`). Entries that are `spec-only` count
+    as warnings.
 
     Bad:
 
@@ -81,9 +83,11 @@ def _order(op: OpImplementation) -> Iterator[Drift]:
     if found is None:
         return
     method, result = found
-    for slot in result.missing:
-        text = f"`forward()` does not take the input `{slot.name}`"
-        yield Drift(method, text, method.span, slot.span, observed=f"takes {names(method.slots) or 'nothing'}")
+    carriers = _carriers(op) if result.missing else set()
+    missing = [slot for slot in result.missing if slot.name not in carriers]
+    if missing:
+        text = f"`forward()` does not take the input{'s' if len(missing) > 1 else ''} {names(missing)}"
+        yield Drift(method, text, method.span, missing[0].span, observed=f"takes {names(method.slots) or 'nothing'}")
     for slot, use in result.renamed:
         text = f"`forward()` takes `{use.name}` where the manifest declares `{slot.name}`"
         yield Drift(method, text, use.span, slot.span, observed=f"named `{use.name}` here")
@@ -94,6 +98,10 @@ def _order(op: OpImplementation) -> Iterator[Drift]:
         )
     if result.reordered:
         yield _reordered(method, result)
+
+
+def _carriers(op: OpImplementation) -> set[str]:
+    return {found.tensor.name for found in carriers_of(op.entry.manifest).inputs_of(op)}
 
 
 def _compared(op: OpImplementation) -> tuple[Method, Alignment] | None:

@@ -94,12 +94,14 @@ def roofline_unbound(entry: OpEntry) -> Iterator[Diagnostic]:
       bytes: "2 * N * elem_bytes"
     ```
     """
-    if not entry.manifest.spec.knows("roofline-names") or not is_complete(entry):
+    if not entry.manifest.spec.knows("roofline-names"):
         return
     scope = _Scope(entry)
     for formula in formulas(entry):
         expression = formula.expression
         for message, span in scope.unknown(formula, expression) if expression is not None else ():
+            if not is_complete(entry):
+                return
             who = runner(entry)
             place = entry.at(entry.inner(formula.node, span))
             yield Diagnostic(message, place, tuple(who.related()), ops=(entry.name,), severity=who.severity)
@@ -110,11 +112,9 @@ class _Scope:
     """What the formulas of one entry know, from top to bottom."""
 
     def __init__(self, entry: OpEntry) -> None:
-        self.manifest = entry.manifest
+        self.entry = entry
         self.inputs = {tensor.name for tensor in entry.inputs}
-        self.outputs = {tensor.name for tensor in entry.outputs} - self.inputs
-        self.variables = [formula.name for formula in formulas(entry) if formula.layer == "vars"]
-        self.values = {"elem_bytes", *(param.name for param in entry.params), *dimensions(entry)}
+        self.values = {"elem_bytes", *(param.name for param in entry.params)}
 
     def define(self, name: str) -> None:
         """Let what follows read ``name``."""
@@ -122,39 +122,38 @@ class _Scope:
 
     def unknown(self, formula: Formula, expression: Expression) -> Iterator[tuple[str, Span]]:
         """Messages and places of the names that a formula does not know, each name once."""
+        helpers = VARS_HELPERS if formula.layer == "vars" else ARITHMETIC_HELPERS
+        known = self.values | self.inputs | VARS_HELPERS if formula.layer == "vars" else self.values
         first: dict[str, Span] = {}
         for name, span in expression.names():
-            first.setdefault(name, span)
-        bases = _attribute_bases(expression, formula)
+            if name not in known:
+                first.setdefault(name, span)
+        dims = dimensions(self.entry) if first else set()
+        bases = _attribute_bases(expression, formula) if first else set()
         for name, span in first.items():
-            message = self.complaint(formula, name)
-            if message and span.start not in bases:
-                yield message, span
-        helpers = VARS_HELPERS if formula.layer == "vars" else ARITHMETIC_HELPERS
+            if name not in dims and span.start not in bases:
+                yield self.complaint(formula, name), span
         for name, span in expression.calls():
-            if name not in helpers and not states(self.manifest, name):
+            if name not in helpers and not states(self.entry.manifest, name):
                 yield f"`{name}()` is not a function that `{formula.where}` may call{closest(name, helpers)}", span
 
     def complaint(self, formula: Formula, name: str) -> str:
-        """Why a formula does not know ``name``; empty where it does."""
-        known = self.inputs | VARS_HELPERS if formula.layer == "vars" else set()
-        if name in known or name in self.values:
-            return ""
-        if name in self.outputs:
-            return f"`{formula.where}` reads the output `{name}`; a formula knows inputs, params and their dimensions only"
+        """Why a formula does not know ``name``."""
         if name in self.inputs:
             return f"`{formula.where}` reads the input `{name}`; put what it needs of it in `vars`"
-        if name in self.variables:
+        if name in {tensor.name for tensor in self.entry.outputs}:
+            return f"`{formula.where}` reads the output `{name}`; a formula knows inputs, params and their dimensions only"
+        if name in {other.name for other in formulas(self.entry) if other.layer == "vars"}:
             return f"`{formula.where}` reads the variable `{name}`, which is defined below it; define it above"
         return f"nothing gives `{name}` in `{formula.where}` a value{closest(name, self.values | self.inputs)}"
 
 
 def _attribute_bases(expression: Expression, formula: Formula) -> set[int]:
     """Where the names start of which ROO103 reports an attribute or a method."""
-    nodes = list(ast.walk(expression.tree))
-    attributes = [node for node in nodes if isinstance(node, ast.Attribute)]
+    attributes = [node for node in expression.nodes if isinstance(node, ast.Attribute)]
     if formula.layer == "vars":
-        attributes = [node.func for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
+        called = {id(node.func) for node in expression.nodes if isinstance(node, ast.Call)}
+        attributes = [node for node in attributes if id(node) in called]
     return {expression.start_of(node.value) for node in attributes if isinstance(node.value, ast.Name)}
 
 
@@ -261,7 +260,7 @@ def _not_of_shapes(entry: OpEntry, expression: Expression) -> Iterator[ast.expr]
     """The parts of a variable that are more than shapes; names that are not known are ROO102's, optional inputs ROO105's."""
     inputs = {tensor.name: tensor for tensor in entry.inputs}
     free = {use.span.start for use in expression.names()}
-    nodes = [node for node in ast.walk(expression.tree) if isinstance(node, ast.expr)]
+    nodes = expression.nodes
     # `x.numel()` is one fault, not two; and only what stands alone reads the tensor itself.
     called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
     read = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}

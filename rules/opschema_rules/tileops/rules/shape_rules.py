@@ -11,17 +11,17 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.schema.evaluate import SHAPE_FUNCTIONS
 from opschema_cli.schema.expression import Expression, ExpressionSyntaxError, Reference, parse_expression
 from opschema_cli.source.text import Edit, Span
-from opschema_rules.tileops.bindings import bound_names, is_complete, parsed, statement, static_dims, tensor_names
+from opschema_rules.tileops.bindings import (
+    bound_names,
+    is_complete,
+    parsed,
+    shape_rules,
+    statement,
+    static_dims,
+    tensor_names,
+)
 from opschema_rules.tileops.model import OpEntry, Rule
 from opschema_rules.tileops.vocabulary import SHAPE_HELPERS, states
-
-
-def expressions(entry: OpEntry) -> Iterator[tuple[Rule, Expression]]:
-    """The entry's shape rules that parse."""
-    for item in entry.shape_rules:
-        expression = parsed(item.text)
-        if expression is not None:
-            yield item, expression
 
 
 def closest(name: str, names: Iterable[str]) -> str:
@@ -91,7 +91,7 @@ def unknown_helper(entry: OpEntry) -> Iterator[Diagnostic]:
     """
     # Before a tree says which helpers it has, those that opschema evaluates are as good as any.
     known = SHAPE_HELPERS if entry.manifest.spec.knows("rule-helpers") else {*SHAPE_HELPERS, *SHAPE_FUNCTIONS}
-    for item, expression in expressions(entry):
+    for item, expression in shape_rules(entry):
         for name, span in expression.calls():
             if name not in known and not states(entry.manifest, name):
                 place = entry.at(entry.inner(item.node, span))
@@ -138,7 +138,7 @@ def optional_unguarded(entry: OpEntry) -> Iterator[Diagnostic]:
     optional = {tensor.name: tensor for tensor in entry.inputs if tensor.optional}
     if not optional or not entry.manifest.spec.knows("optional"):
         return
-    for item, expression in expressions(entry):
+    for item, expression in shape_rules(entry):
         first: dict[str, Reference] = {}
         for use in unguarded(expression, optional):
             first.setdefault(use.name, use)
@@ -158,7 +158,7 @@ def unguarded(expression: Expression, optional: Iterable[str], *, guards: bool =
     guarded: set[str] = set()
     for operand in operands:
         part = expression.part(operand)
-        tested = {part.start_of(test) for inner in ast.walk(operand) if (test := _tested(inner)) is not None}
+        tested = {part.start_of(test) for inner in part.nodes if (test := _tested(inner)) is not None}
         for use in part.names():
             if use.name in optional and use.name not in guarded and use.span.start not in tested:
                 yield use
@@ -205,9 +205,9 @@ def unbound_name(entry: OpEntry) -> Iterator[Diagnostic]:
     """
     if not is_complete(entry):
         return
-    bound = {*_given_names(entry), *(name for _, item in expressions(entry) for name in bound_names(item))}
+    bound = {*_given_names(entry), *(name for _, item in shape_rules(entry) for name in bound_names(item))}
     seen: set[str] = set()
-    for item, expression in expressions(entry):
+    for item, expression in shape_rules(entry):
         for name, span in expression.names():
             if name not in bound and name not in seen and name not in SHAPE_FUNCTIONS:
                 seen.add(name)
@@ -260,11 +260,11 @@ def unused_symbol(entry: OpEntry) -> Iterator[Diagnostic]:
         - "x.shape == (B, S)"
     ```
     """
-    introduced = [(item, use) for item, expression in expressions(entry) for use in _introduces(expression)]
+    introduced = [(item, use) for item, expression in shape_rules(entry) for use in _introduces(expression)]
     if not introduced or not is_complete(entry):
         return
     given = set(_given_names(entry))
-    reads = [use.name for _, expression in expressions(entry) for use in expression.names()]
+    reads = [use.name for _, expression in shape_rules(entry) for use in expression.names()]
     reads += [name for text in _other_texts(entry) for name in _names(text)]
     for item, use in introduced:
         if use.name not in given and reads.count(use.name) == 1:
@@ -332,7 +332,7 @@ def rule_without_check(entry: OpEntry) -> Iterator[Diagnostic]:
         - "same or y.ndim == x.ndim"
     ```
     """
-    for item, expression in expressions(entry):
+    for item, expression in shape_rules(entry):
         for node in _verdicts(expression.tree):
             if _is_quantity(node):
                 span = expression.span_of(node)

@@ -10,9 +10,9 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.schema.shapes import ShapeProblem, parse_shape
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node
-from opschema_rules.tileops.bindings import STATIC_DIM, is_complete, static_dims
+from opschema_rules.tileops.bindings import STATIC_DIM, is_complete, shape_rules, static_dims
 from opschema_rules.tileops.model import OpEntry
-from opschema_rules.tileops.rules.shape_rules import closest, expressions
+from opschema_rules.tileops.rules.shape_rules import closest
 from opschema_rules.tileops.vocabulary import states
 
 
@@ -263,7 +263,7 @@ def output_shape(entry: OpEntry) -> Iterator[Diagnostic]:
         - "rest.ndim == 1"
     ```
     """
-    rules = list(expressions(entry))
+    rules = shape_rules(entry)
     if not rules or not is_complete(entry) or not entry.manifest.spec.knows("output-shape"):
         return
     mentioned = {use.name for _, expression in rules for use in expression.names()}

@@ -5,11 +5,21 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator
 
-from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Severity
+from opschema_cli.lint.diagnostic import Diagnostic, Fix, Place, Severity
 from opschema_cli.lint.rule import rule
-from opschema_cli.source.text import Edit, Span
-from opschema_cli.source.yaml import Data, Node, YamlFile, YamlSyntaxError, scalar_value
-from opschema_cli.source.yaml_edit import YamlEditError, quote_scalar, remove_key, rename_key, set_value
+from opschema_cli.source.yaml import Data, Node, YamlSyntaxError, scalar_value
+from opschema_cli.source.yaml_edit import quote_scalar, remove_key, rename_key, set_value
+from opschema_rules.tileops.drift import yaml_fix
+from opschema_rules.tileops.entry_paths import (
+    first_line,
+    key_at,
+    kind_of_key,
+    listed,
+    owner_span,
+    path_name,
+    shown,
+    value_span,
+)
 from opschema_rules.tileops.manifest_schema import EntrySchema, Path, SchemaError, entry_schema, other_keys
 from opschema_rules.tileops.model import Manifest, OpEntry
 from opschema_rules.tileops.scalars import misreading
@@ -85,15 +95,14 @@ def _roots(manifest: Manifest) -> Iterator[Diagnostic]:
         return
     for file in manifest.files:
         root = file.root
-        if root is not None and not root.is_mapping and _shown(file, root) != "empty":
-            message = f"the file holds {_shown(file, root)}; a manifest file maps op names to entries"
-            yield Diagnostic(message, Place(file.path, _head(file, root)))
+        if root is not None and not root.is_mapping and shown(file, root) != "empty":
+            message = f"the file holds {shown(file, root)}; a manifest file maps op names to entries"
+            yield Diagnostic(message, Place(file.path, first_line(file, root)))
 
 
 def _entry(entry: OpEntry, schema: EntrySchema) -> Iterator[Diagnostic]:
-    try:
-        data = entry.file.document.data(entry.node)
-    except YamlSyntaxError as bomb:
+    data = entry.data
+    if data is None and (bomb := _bomb(entry)) is not None:
         yield Diagnostic(bomb.reason, entry.at(bomb.span), ops=(entry.name,))
         return
     if schema.accepts(data):
@@ -115,6 +124,15 @@ def _entry(entry: OpEntry, schema: EntrySchema) -> Iterator[Diagnostic]:
             yield from _about_value(entry, error)
 
 
+def _bomb(entry: OpEntry) -> YamlSyntaxError | None:
+    """Why an entry has no data: aliases in it that expand without end."""
+    try:
+        entry.file.document.data(entry.node)
+    except YamlSyntaxError as error:
+        return error
+    return None
+
+
 def _explained(error: SchemaError, meant: Iterable[tuple[Path, str]]) -> bool:
     """Whether a misspelt key is why no form of a mapping fits."""
     return error.keyword == "anyOf" and any(path == error.path for path, _ in meant)
@@ -128,7 +146,7 @@ def _other_keys(entry: OpEntry, data: Data) -> Iterator[Diagnostic]:
         owner = entry.get(*path)
         for key, _ in owner.pairs() if owner is not None else ():
             if key.kind == "scalar" and not isinstance(scalar_value(key), str) and misreading(key) is None:
-                message = f"the key `{key.value}` of {_name(path)} is {_kind(key)}; keys are text, rename it"
+                message = f"the key `{key.value}` of {path_name(path)} is {kind_of_key(key)}; keys are text, rename it"
                 yield Diagnostic(message, entry.at(key), ops=(entry.name,))
 
 
@@ -147,12 +165,12 @@ def _unknown(entry: OpEntry, error: SchemaError) -> Iterator[tuple[str, str | No
 
 
 def _unknown_key(entry: OpEntry, error: SchemaError, key: str, best: str | None) -> Diagnostic:
-    node = _key_node(entry, (*error.path, key))
-    message = f"{_name(error.path)} has no key `{key}`, so nothing reads it"
-    message += f"; did you mean `{best}`?" if best else f"; it knows {_listed(error.known)}"
+    node = key_at(entry, (*error.path, key))
+    message = f"{path_name(error.path)} has no key `{key}`, so nothing reads it"
+    message += f"; did you mean `{best}`?" if best else f"; it knows {listed(error.known)}"
     return Diagnostic(
         message,
-        entry.at(node if node is not None else _owner(entry, error.path)),
+        entry.at(node if node is not None else owner_span(entry, error.path)),
         fix=_renaming(entry, error.path, key, best) if best else None,
         ops=(entry.name,),
     )
@@ -160,21 +178,20 @@ def _unknown_key(entry: OpEntry, error: SchemaError, key: str, best: str | None)
 
 def _renaming(entry: OpEntry, path: Path, old: str, new: str) -> Fix | None:
     owner = entry.get(*path)
-    try:
-        edits = rename_key(entry.file, owner, old, new) if owner is not None else []
-    except YamlEditError:
+    if owner is None:
         return None
-    return _fix(entry, f"rename `{old}` to `{new}`", edits, f"it takes `{old}` for a misspelling")
+    why = f"it takes `{old}` for a misspelling"
+    return yaml_fix(entry, f"rename `{old}` to `{new}`", lambda: rename_key(entry.file, owner, old, new), why)
 
 
 def _about_key(entry: OpEntry, error: SchemaError) -> Diagnostic:
     key = error.keys[0] if error.keys else ""
-    name, since = _name(error.path), error.text("x-error-since")
-    place = entry.at(_owner(entry, error.path))
+    name, since = path_name(error.path), error.text("x-error-since")
+    place = entry.at(owner_span(entry, error.path))
     if error.text("x-message"):
         message = error.text("x-message").replace("{path}", name.strip("`"))
     elif error.keyword == "propertyNames":
-        node = _key_node(entry, (*error.path, key))
+        node = key_at(entry, (*error.path, key))
         place = entry.at(node) if node is not None else place
         message = f"{name} declares `{key}`, which is not a Python name; rename it"
     elif error.keyword == "dependentRequired":
@@ -195,24 +212,25 @@ def _about_value(entry: OpEntry, error: SchemaError) -> Iterator[Diagnostic]:
         return
     if error.path[-1:] == ("layout",) and node is not None and entry.manifest.spec.mentions(node.value):
         return
+    at = key_at(entry, (*error.path, error.text("x-at"))) if error.text("x-at") else None
     yield Diagnostic(
         _value_message(entry, error, node),
-        entry.at(_value_place(entry, error)),
+        entry.at(at.span if at is not None else value_span(entry, error.path)),
         fix=_value_fix(entry, error, node),
         ops=(entry.name,),
     )
 
 
 def _value_message(entry: OpEntry, error: SchemaError, node: Node | None) -> str:
-    name, custom = _name(error.path), error.text("x-message")
+    name, custom = path_name(error.path), error.text("x-message")
     if custom:
         keys = [key.value for key, _ in node.pairs()] if node is not None else []
         others = [key for key in keys if key != error.text("x-at")]
-        custom = custom.replace("{keys}", _listed(keys) if keys else "nothing").replace("{path}", name.strip("`"))
-        return custom.replace("{others}", _listed(others))
-    shown = _shown(entry.file, node) if node is not None else "missing"
+        custom = custom.replace("{keys}", listed(keys) if keys else "nothing").replace("{path}", name.strip("`"))
+        return custom.replace("{others}", listed(others))
+    value = shown(entry.file, node) if node is not None else "missing"
     best = _best_option(error, node)
-    return f"{name} is {shown}; it must be {error.text('title')}" + (f", probably `{best}`" if best else "")
+    return f"{name} is {value}; it must be {error.text('title')}" + (f", probably `{best}`" if best else "")
 
 
 def _best_option(error: SchemaError, node: Node | None) -> str | None:
@@ -234,88 +252,12 @@ def _value_fix(entry: OpEntry, error: SchemaError, node: Node | None) -> Fix | N
     value = scalar_value(node)
     option = _best_option(error, node)
     owner = entry.get(*error.path[:-1])
-    try:
-        if option is not None:
-            edits = set_value(entry.file, node, option)
-            why = "" if _words(node.value) == option else f"it takes `{node.value}` for a misspelling"
-            return _fix(entry, f"write `{option}`", edits, why)
-        if error.schema.get("const") is True and value is False and owner is not None:
-            key = str(error.path[-1])
-            return _fix(entry, f"remove `{key}`", remove_key(entry.file, owner, key))
-        if error.path[0] == "roofline" and isinstance(value, int | float) and not isinstance(value, bool):
-            return _fix(entry, f"quote `{node.value}`", quote_scalar(entry.file, node))
-    except YamlEditError:
-        pass
+    if option is not None:
+        why = "" if _words(node.value) == option else f"it takes `{node.value}` for a misspelling"
+        return yaml_fix(entry, f"write `{option}`", lambda: set_value(entry.file, node, option), why)
+    if error.schema.get("const") is True and value is False and owner is not None:
+        key = str(error.path[-1])
+        return yaml_fix(entry, f"remove `{key}`", lambda: remove_key(entry.file, owner, key))
+    if error.path[0] == "roofline" and isinstance(value, int | float) and not isinstance(value, bool):
+        return yaml_fix(entry, f"quote `{node.value}`", lambda: quote_scalar(entry.file, node))
     return None
-
-
-def _fix(entry: OpEntry, title: str, edits: Iterable[Edit], why_unsafe: str = "") -> Fix | None:
-    found = tuple(FileEdit(entry.file.path, edit) for edit in edits)
-    return Fix(title, found, "unsafe" if why_unsafe else "safe", why_unsafe) if found else None
-
-
-# Places and names.
-
-
-def _key_node(entry: OpEntry, path: Path) -> Node | None:
-    """The key that the last step of a path names; None for an item, and for a key that a merge brings in."""
-    owner = entry.get(*path[:-1])
-    pair = owner.pair(path[-1]) if owner is not None and isinstance(path[-1], str) else None
-    return pair[0] if pair else None
-
-
-def _owner(entry: OpEntry, path: Path) -> Span:
-    """Where a finding about a whole mapping stands: its key, or its own head for an item of a list."""
-    for length in range(len(path), 0, -1):
-        key = _key_node(entry, path[:length])
-        if key is not None:
-            return key.span
-        item = entry.get(*path[:length])
-        if item is not None and isinstance(path[length - 1], int):
-            return _head(entry.file, item)
-    return entry.key.span
-
-
-def _value_place(entry: OpEntry, error: SchemaError) -> Span:
-    """Where a finding about a value stands: the value itself where it stands on one line, else its key."""
-    at = error.text("x-at")
-    key = _key_node(entry, (*error.path, at)) if at else None
-    if key is not None:
-        return key.span
-    node = entry.get(*error.path)
-    if node is None or not error.path or node.start == node.end or _head(entry.file, node) != node.span:
-        return _owner(entry, error.path)
-    return node.span
-
-
-def _head(file: YamlFile, node: Node) -> Span:
-    """The first line of what a node writes."""
-    newline = file.source.text.find("\n", node.start, node.end)
-    return Span(node.start, newline if newline >= 0 else node.end)
-
-
-def _name(path: Path) -> str:
-    """A path as messages write it: `signature.inputs.x`, `workloads[0]`; the entry itself for the empty one."""
-    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
-    return f"`{text[1:]}`" if text else "the entry"
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
-
-
-def _shown(file: YamlFile, node: Node) -> str:
-    """A value as a message shows it."""
-    if node.kind != "scalar":
-        return "empty" if not node.items else "a mapping" if node.is_mapping else "a list"
-    if not node.value.strip() and (node.style or not node.value):
-        return "empty" if not node.value else "blank"
-    text = file.source.text[node.start : node.end]
-    return "text" if "\n" in text else f"`{text if len(text) <= 60 else text[:59] + '…'}`"
-
-
-def _kind(key: Node) -> str:
-    value = scalar_value(key)
-    if value is None:
-        return "null"
-    return "a boolean" if isinstance(value, bool) else "a number"

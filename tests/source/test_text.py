@@ -1,0 +1,130 @@
+"""Text with places: what a span, an edit and a file's bytes are."""
+
+from __future__ import annotations
+
+import codecs
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opschema_cli.source.text import DecodeError, Edit, EditConflictError, Source, Span, apply_edits, decode
+
+
+def test_a_position_counts_lines_and_columns_from_one() -> None:
+    source = Source("f", "ab\nc≈d\r\n\rlast")
+    places = [source.position(source.text.index(char)) for char in "abc≈dl"]
+    assert places == [(1, 1), (1, 2), (2, 1), (2, 2), (2, 3), (4, 1)]
+
+
+def test_a_position_past_the_end_is_the_end() -> None:
+    assert Source("f", "ab\n").position(99) == (2, 1)
+    assert Source("f", "ab").position(-1) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("", [""]),
+        ("a", ["a"]),
+        ("a\n", ["a", ""]),
+        ("a\r\nb\rc\n", ["a", "b", "c", ""]),
+        ("\n\n", ["", "", ""]),
+        ("a\u2028b\x0cc", ["a\u2028b\x0cc"]),
+    ],
+)
+def test_lines_end_where_editors_end_them(text: str, lines: list[str]) -> None:
+    source = Source("f", text)
+    assert [source.line_text(number + 1) for number in range(source.line_count)] == lines
+    assert source.line_text(0) == source.line_text(source.line_count + 1) == ""
+
+
+@given(st.text(st.sampled_from("ab\r\n"), max_size=12), st.integers(0, 12))
+def test_a_position_finds_its_character_again(text: str, offset: int) -> None:
+    source = Source("f", text)
+    line, column = source.position(offset)
+    assert source.line_span(line).start + column - 1 == min(offset, len(text))
+
+
+@pytest.mark.parametrize(("text", "newline"), [("", "\n"), ("a\r\nb\n", "\r\n"), ("a\nb\r\n", "\n"), ("a\rb", "\r")])
+def test_the_first_line_end_is_the_files(text: str, newline: str) -> None:
+    assert Source("f", text).newline == newline
+
+
+@pytest.mark.parametrize(
+    ("data", "text", "encoding"),
+    [
+        (b"", "", "utf-8"),
+        ("≈".encode(), "≈", "utf-8"),
+        (codecs.BOM_UTF8 + b"a: 1\r\n", "a: 1\r\n", "utf-8-sig"),
+        ("a".encode("utf-16"), "a", "utf-16"),
+    ],
+)
+def test_bytes_come_back(data: bytes, text: str, encoding: str) -> None:
+    assert decode(data) == (text, encoding)
+    assert Source("f", text, encoding).encode() == data
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"# -*- coding: latin-1 -*-\nx = '\xe9'\n",
+        b"#!/usr/bin/env python\n# vim: set fileencoding=latin-1 :\nx = '\xe9'\n",
+    ],
+)
+def test_a_coding_cookie_counts_in_python_only(data: bytes) -> None:
+    text, encoding = decode(data, python=True)
+    assert "x = 'é'" in text
+    assert Source("f.py", text, encoding).encode() == data
+    with pytest.raises(DecodeError, match="byte 0xe9 is not utf-8"):
+        decode(data)
+
+
+@pytest.mark.parametrize(
+    ("data", "reason", "offset"),
+    [
+        (b"ab\x00c", "it holds NUL bytes, so it is binary", 2),
+        (b"ab\xff", "byte 0xff is not utf-8", 2),
+        (b"# coding: nonsense\n", "the encoding 'nonsense' is not known", 0),
+    ],
+)
+def test_what_is_not_text_says_where(data: bytes, reason: str, offset: int) -> None:
+    with pytest.raises(DecodeError) as caught:
+        decode(data, python=True)
+    assert (caught.value.reason, caught.value.offset) == (reason, offset)
+
+
+def edit(start: int, end: int, text: str) -> Edit:
+    return Edit(Span(start, end), text)
+
+
+@pytest.mark.parametrize(
+    ("edits", "expected"),
+    [
+        ([], "abcdef"),
+        ([edit(2, 4, "X")], "abXef"),
+        ([edit(4, 6, ""), edit(0, 1, "XYZ")], "XYZbcd"),
+        ([edit(3, 3, "+")], "abc+def"),
+        ([edit(0, 3, "X"), edit(3, 6, "Y")], "XY"),
+        ([edit(0, 3, "X"), edit(3, 3, "+")], "X+def"),
+        ([edit(6, 6, "!"), edit(6, 6, "!")], "abcdef!"),
+    ],
+)
+def test_edits_apply_at_once(edits: list[Edit], expected: str) -> None:
+    assert apply_edits("abcdef", edits) == expected
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        [edit(0, 3, "X"), edit(2, 4, "Y")],
+        [edit(0, 6, "X"), edit(2, 3, "Y")],
+        [edit(2, 3, "X"), edit(2, 3, "Y")],
+        [edit(3, 3, "X"), edit(3, 3, "Y")],
+        [edit(3, 3, "X"), edit(3, 4, "Y")],
+        [edit(3, 3, "X"), edit(2, 4, "Y")],
+    ],
+)
+def test_edits_that_overlap_are_refused(edits: list[Edit]) -> None:
+    with pytest.raises(EditConflictError, match="overlap"):
+        apply_edits("abcdef", edits)
