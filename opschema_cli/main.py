@@ -70,6 +70,7 @@ def run(args: list[str]) -> int:
     """Run the command line on ``args``; the exit code."""
     try:
         result = cli.main(args, prog_name="opschema", standalone_mode=False)
+        sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as stop:
         return stop.exit_code
@@ -77,13 +78,15 @@ def run(args: list[str]) -> int:
         error.show()
         return EXIT_USAGE
     except OpschemaError as error:
-        click.echo(f"opschema: {error}", err=True)
+        from opschema_cli.reporters.escape import visible
+
+        click.echo("opschema: " + "\n".join(map(visible, str(error).split("\n"))), err=True)
         return EXIT_USAGE
     except (KeyboardInterrupt, click.Abort):
         click.echo("opschema: interrupted", err=True)
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output went away; keep Python from complaining again at exit.
+    except (BrokenPipeError, SystemExit):
+        # The reader of our output went away (click makes that a SystemExit); keep Python from complaining again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_INTERRUPTED
     except Exception:

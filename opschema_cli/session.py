@@ -41,13 +41,20 @@ class Session:
         return [pack for pack in self.registry.packs if pack.detect(project, options[pack.name])]
 
     def code_paths(self) -> list[Path]:
-        """Where the code lies that decides a run's result: the engine, the packs, the plugins."""
-        folders = {Path(__file__).parent}
+        """Where the code lies that decides a run's result: the engine, the packages of the packs, the plugins' files."""
+        found = {Path(__file__).parent}
         for pack in self.registry.packs:
-            module = sys.modules.get(pack.load.__module__)
-            if module is not None and module.__file__ is not None:
-                folders.add(Path(module.__file__).parent)
-        return sorted(folders)
+            module = sys.modules[pack.load.__module__.partition(".")[0]]
+            found.update(map(Path, getattr(module, "__path__", filter(None, [module.__file__]))))
+        return sorted(found)
+
+    def baseline_path(self) -> Path | None:
+        """The configured baseline.
+
+        Raises:
+            OpschemaError: it leads out of the workspace.
+        """
+        return self.workspace.locate(self.config.baseline) if self.config.baseline else None
 
 
 def open_session(

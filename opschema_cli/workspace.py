@@ -129,6 +129,17 @@ class Workspace:
             self.probes[path] = target is not None and os.path.isfile(target)
         return self.probes[path]
 
+    def locate(self, path: str) -> Path:
+        """Where a file of the workspace lies on disk, links followed.
+
+        Raises:
+            OpschemaError: it leads out of the workspace.
+        """
+        target = self._inside(path)
+        if target is None:
+            raise OpschemaError(f"{path} leads out of the workspace {self.root}")
+        return target
+
     def _inside(self, path: str) -> Path | None:
         try:
             target = (self.root / self._names.get(path, path)).resolve()

@@ -12,20 +12,22 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from opschema_cli.errors import OpschemaError
-from opschema_cli.workspace import Workspace, content_digest
+from opschema_cli.workspace import Workspace, content_digest, read_regular
 
 
 def write_all(workspace: Workspace, texts: Mapping[str, str]) -> None:
-    """Replace the files' texts, keeping their encodings and modes.
+    """Replace the files' texts, keeping their encodings, owners and modes.
 
     Raises:
-        OpschemaError: a file changed on disk since it was read, leads out of the workspace, or cannot be written;
-            then no file was changed.
+        OpschemaError: a file changed on disk since it was read, leads out of the workspace, cannot hold the text in its
+            encoding, or cannot be written; then no file was changed.
     """
-    staged: list[tuple[Path, Path]] = []
+    staged: list[tuple[str, Path]] = []
     try:
         for path, text in sorted(texts.items()):
-            staged.append(_stage(workspace, path, text))
+            target = workspace.locate(path)
+            _check_unchanged(workspace, path, target)
+            staged.append((_stage(target, _encoded(workspace, path, text)), target))
         for temporary, target in staged:
             os.replace(temporary, target)
     except OSError as error:
@@ -33,20 +35,37 @@ def write_all(workspace: Workspace, texts: Mapping[str, str]) -> None:
     finally:
         for temporary, _ in staged:
             with contextlib.suppress(OSError):
-                temporary.unlink()
+                os.unlink(temporary)
 
 
-def _stage(workspace: Workspace, path: str, text: str) -> tuple[Path, Path]:
-    source = workspace.source(path)
-    target = (workspace.root / path).resolve()
-    if workspace.root not in target.parents:
-        raise OpschemaError(f"nothing was written: {path} is a link that leaves the workspace")
-    if content_digest(target.read_bytes()) != source.digest:
+def _check_unchanged(workspace: Workspace, path: str, target: Path) -> None:
+    if content_digest(read_regular(target)) != workspace.source(path).digest:
         raise OpschemaError(f"nothing was written: {path} changed on disk since it was read")
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".opschema")
-    with os.fdopen(handle, "wb") as stream:
-        stream.write(source.encode(text))
-        stream.flush()
-        os.fsync(stream.fileno())
-    os.chmod(name, target.stat().st_mode & 0o7777)
-    return Path(name), target
+
+
+def _encoded(workspace: Workspace, path: str, text: str) -> bytes:
+    source = workspace.source(path)
+    try:
+        return source.encode(text)
+    except UnicodeEncodeError as error:
+        character = text[error.start]
+        raise OpschemaError(f"nothing was written: {path} is {source.encoding}, which has no {character!r}") from None
+
+
+def _stage(target: Path, data: bytes) -> str:
+    """A finished file beside ``target``, ready to take its place."""
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.", suffix=".opschema")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        status = target.stat()
+        if hasattr(os, "chown"):
+            with contextlib.suppress(PermissionError):
+                os.chown(temporary, status.st_uid, status.st_gid)
+        os.chmod(temporary, status.st_mode & 0o7777)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    return temporary

@@ -6,11 +6,14 @@ from pathlib import Path
 
 import click
 
-from opschema_cli.commands.output import ParseProgress
+from opschema_cli.commands.output import ParseProgress, write_text
+from opschema_cli.errors import EXIT_CLEAN, EXIT_INTERNAL, EXIT_USAGE
 from opschema_cli.lint.baseline import DEFAULT_NAME, render_baseline
+from opschema_cli.lint.builtin import CRASHED, UNREADABLE
 from opschema_cli.lint.runner import Job, Outcome, run
 from opschema_cli.lint.settings import resolve_settings
 from opschema_cli.project import Project
+from opschema_cli.reporters.escape import visible
 from opschema_cli.session import open_session
 
 
@@ -26,15 +29,21 @@ def baseline(output_file: Path | None) -> int:
     with ParseProgress() as progress:
         project = session.project(progress=progress)
         outcome = run(Job(session.registry, resolve_settings(session.config, session.registry)), project)
-    target = output_file or session.root / (session.config.baseline or DEFAULT_NAME)
-    save_baseline(target, outcome, project)
+    target = output_file or session.baseline_path() or session.workspace.locate(DEFAULT_NAME)
     if not session.config.baseline:
         click.echo(f'Set `baseline = "{target.name}"` in the configuration, so that `opschema lint` uses it.', err=True)
-    return 0
+    return save_baseline(target, outcome, project)
 
 
-def save_baseline(target: Path, outcome: Outcome, project: Project) -> None:
-    """Write the baseline that accepts everything in ``outcome``, and say so."""
-    target.write_text(render_baseline(outcome.diagnostics, project.source), encoding="utf-8")
-    count = len(outcome.diagnostics)
-    click.echo(f"Wrote {count} finding{'s' * (count != 1)} to {target}.", err=True)
+def save_baseline(target: Path, outcome: Outcome, project: Project) -> int:
+    """Write the baseline that accepts the findings in ``outcome``, and say so; the exit code.
+
+    What says that something was not checked is told, not accepted.
+    """
+    failed = [item for item in outcome.diagnostics if item.code in (UNREADABLE.code, CRASHED.code)]
+    found = [item for item in outcome.diagnostics if item not in failed]
+    write_text(render_baseline(found, project.source), target)
+    click.echo(f"Wrote {len(found)} finding{'s' * (len(found) != 1)} to {target}.", err=True)
+    for item in failed:
+        click.echo(f"Not in it: {visible(item.place.path)} {item.code} {visible(item.message)}", err=True)
+    return EXIT_INTERNAL if outcome.crashed else EXIT_USAGE if failed else EXIT_CLEAN

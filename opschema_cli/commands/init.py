@@ -7,10 +7,14 @@ from pathlib import Path
 import click
 
 from opschema_cli import __version__
+from opschema_cli.commands.output import write_text
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.settings import resolve_settings
 from opschema_cli.reporters.unified import unified_diff
 from opschema_cli.session import Session, open_session
+from opschema_cli.source.text import Source
+from opschema_cli.workspace import ReadError
+from opschema_cli.write import write_all
 
 PRE_COMMIT = f"""\
   - repo: https://github.com/opschema/opschema
@@ -32,7 +36,7 @@ def init(dry_run: bool) -> int:
     if not packs:
         raise OpschemaError(f"nothing to lint in {session.root}: none of the packs above found a file of its kind")
     _write_config(session, [pack.name for pack in packs], dry_run)
-    _write_pre_commit(session.root / ".pre-commit-config.yaml", dry_run)
+    _write_pre_commit(session, dry_run)
     return 0
 
 
@@ -41,25 +45,35 @@ def _write_config(session: Session, packs: list[str], dry_run: bool) -> None:
         click.echo(f"kept   {session.config_path.name}: it configures opschema already")
         return
     names = ", ".join(f'"{name}"' for name in packs)
-    pyproject = session.root / "pyproject.toml"
-    if pyproject.is_file():
-        text = pyproject.read_text(encoding="utf-8")
-        _save(pyproject, text.rstrip("\n") + f"\n\n[tool.opschema]\npacks = [{names}]\n", dry_run)
+    pyproject = _read(session, "pyproject.toml")
+    if pyproject is None:
+        _save(session, "opschema.toml", f"packs = [{names}]\n", dry_run)
     else:
-        _save(session.root / "opschema.toml", f"packs = [{names}]\n", dry_run)
+        table = f"\n\n[tool.opschema]\npacks = [{names}]\n".replace("\n", pyproject.newline)
+        _save(session, "pyproject.toml", pyproject.text.rstrip("\r\n") + table, dry_run)
 
 
-def _write_pre_commit(path: Path, dry_run: bool) -> None:
-    text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    if "id: opschema" in text:
-        click.echo(f"kept   {path.name}: it runs opschema already")
-    elif not text:
-        _save(path, "repos:\n" + PRE_COMMIT, dry_run)
+def _write_pre_commit(session: Session, dry_run: bool) -> None:
+    name = ".pre-commit-config.yaml"
+    source = _read(session, name)
+    if source is None or not source.text:
+        _save(session, name, "repos:\n" + PRE_COMMIT, dry_run)
+    elif "id: opschema" in source.text:
+        click.echo(f"kept   {name}: it runs opschema already")
     else:
-        _save(path, _with_hook(text), dry_run)
+        _save(session, name, _with_hook(source.text, source.newline), dry_run)
 
 
-def _with_hook(text: str) -> str:
+def _read(session: Session, name: str) -> Source | None:
+    if not session.workspace.is_file(name):
+        return None
+    try:
+        return session.workspace.source(name)
+    except ReadError as error:
+        raise OpschemaError(str(error)) from None
+
+
+def _with_hook(text: str, newline: str) -> str:
     """The pre-commit configuration with the hook as the last of its ``repos``; its own text stays byte for byte."""
     from opschema_cli.source.yaml import YamlSyntaxError, compose
 
@@ -72,16 +86,18 @@ def _with_hook(text: str) -> str:
         raise OpschemaError(".pre-commit-config.yaml has no list of repos to add to; add this to it:\n" + PRE_COMMIT)
     line_start = text.rfind("\n", 0, repos.items[0].start) + 1
     indent = text[line_start : repos.items[0].start].partition("-")[0]
-    end = text.find("\n", repos.end)
-    end = len(text) if end < 0 else end
-    hook = "".join(f"{indent}{line[2:]}\n" for line in PRE_COMMIT.splitlines())
-    return text[:end] + "\n" + hook.rstrip("\n") + (text[end:] or "\n")
+    hook = "".join(f"{indent}{line[2:]}{newline}" for line in PRE_COMMIT.splitlines())
+    at = text.find("\n", repos.end) + 1
+    return text[:at] + hook + text[at:] if at else text + newline + hook
 
 
-def _save(path: Path, text: str, dry_run: bool) -> None:
+def _save(session: Session, name: str, text: str, dry_run: bool) -> None:
+    there = _read(session, name)
     if dry_run:
-        before = path.read_text(encoding="utf-8") if path.is_file() else ""
-        click.echo("\n".join(unified_diff(path.name, before, text)))
+        click.echo("\n".join(unified_diff(name, "" if there is None else there.text, text)))
+        return
+    if there is None:
+        write_text(text, session.workspace.locate(name))
     else:
-        path.write_text(text, encoding="utf-8")
-        click.echo(f"wrote  {path.name}")
+        write_all(session.workspace, {name: text})
+    click.echo(f"wrote  {name}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import time
 from collections.abc import Mapping
@@ -17,11 +18,12 @@ from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERNAL, EXIT_U
 from opschema_cli.lint.baseline import DEFAULT_NAME, BaselineFile, read_baseline
 from opschema_cli.lint.diagnostic import Severity
 from opschema_cli.lint.fix import Fixed, fix_all
-from opschema_cli.lint.replay import recall, remember, run_key
+from opschema_cli.lint.replay import code_stamp, recall, remember, run_key
 from opschema_cli.lint.runner import Job, Outcome, run
 from opschema_cli.lint.settings import Settings, resolve_settings
 from opschema_cli.project import Project
 from opschema_cli.reporters import FORMATS, Report, RuleInfo, Summary, load_writer
+from opschema_cli.reporters.escape import visible
 from opschema_cli.session import Session, open_session, path_filter
 from opschema_cli.source.text import DecodeError, decode
 from opschema_cli.write import write_all
@@ -87,10 +89,7 @@ def lint(**options: object) -> int:
 def _lint(options: LintOptions) -> int:
     started = time.perf_counter()
     overlay = {options.stdin_filename: _stdin()} if options.stdin_filename is not None else None
-    start = options.paths[0] if options.paths else Path.cwd()
-    if options.stdin_filename is not None and not start.exists():
-        start = options.stdin_filename.parent
-    session = open_session(start, overlay, cache=not options.no_cache, jobs=options.jobs)
+    session = open_session(_start(options), overlay, cache=not options.no_cache, jobs=options.jobs)
     settings = _settings(session, options)
     if options.show_settings:
         write_text(render_settings(session, settings), None)
@@ -98,16 +97,25 @@ def _lint(options: LintOptions) -> int:
     job, baseline_path = _job(session, settings, options)
     outcome, project = _run(session, job, options)
     if options.write_baseline:
-        save_baseline(baseline_path, outcome, project)
-        return EXIT_CLEAN
+        return save_baseline(baseline_path, outcome, project)
     fixed = Fixed()
     if options.fix or options.diff:
         fixed, outcome, project, changed = _fix(session, job, outcome, project, options)
         if options.diff:
-            return EXIT_FINDINGS if changed else EXIT_CLEAN
+            return EXIT_INTERNAL if outcome.crashed else EXIT_FINDINGS if changed else EXIT_CLEAN
     report = make_report(session, project, outcome, fixed, time.perf_counter() - started)
-    _print(report, outcome, options)
+    if not (options.fix and options.stdin_filename is not None and options.output_file is None):
+        _print(report, outcome, options)
     return exit_code(outcome, settings)
+
+
+def _start(options: LintOptions) -> Path:
+    """Where to look for the workspace."""
+    if options.paths:
+        return options.paths[0]
+    if options.stdin_filename is None:
+        return Path.cwd()
+    return next(folder for folder in options.stdin_filename.absolute().parents if folder.exists())
 
 
 def _stdin() -> str:
@@ -132,25 +140,28 @@ def _settings(session: Session, options: LintOptions) -> Settings:
 
 
 def _job(session: Session, settings: Settings, options: LintOptions) -> tuple[Job, Path]:
-    configured = session.root / session.config.baseline if session.config.baseline else None
-    path = options.baseline or configured
-    paths = path_filter(session, options.paths)
-    target = path or session.root / DEFAULT_NAME
+    path = options.baseline or session.baseline_path()
+    target = path or session.workspace.locate(DEFAULT_NAME)
+    asked = options.paths or ([options.stdin_filename] if options.stdin_filename is not None else [])
+    # The baseline is of the whole workspace, whatever is reported.
+    paths = None if options.write_baseline else path_filter(session, asked)
+    # Statistics are timings of rules that run, so nothing comes from the cache.
+    stamp = "" if options.no_cache or options.statistics else code_stamp(session.code_paths())
     if path is None or options.write_baseline:
-        return Job(session.registry, settings, paths=paths), target
+        return Job(session.registry, settings, paths=paths, stamp=stamp), target
     baseline: BaselineFile = read_baseline(path)
     text = path.read_text(encoding="utf-8")
     try:
         shown = session.workspace.relative(path)
     except OpschemaError:
         shown = str(path)
-    return Job(session.registry, settings, baseline, shown, text, paths), target
+    return Job(session.registry, settings, baseline, shown, text, paths, stamp), target
 
 
 def _run(session: Session, job: Job, options: LintOptions) -> tuple[Outcome, Project]:
     workspace = session.workspace
     replay = not (options.no_cache or options.statistics or workspace.overlay)
-    key = run_key(workspace, _fingerprint(session, job, options), session.code_paths()) if replay else ""
+    key = run_key(workspace, _fingerprint(session, job, options), job.stamp) if replay else ""
     with ParseProgress(enabled=options.output_format == "text") as progress:
         project = session.project(progress=progress)
         known = recall(session.cache, key, workspace) if replay else None
@@ -176,7 +187,7 @@ def _fix(
         job, project, outcome, lambda texts: session.project({**overlay, **texts}), unsafe=options.unsafe_fixes
     )
     for path in fixed.unsettled:
-        click.echo(f"opschema: the fixes of {path} do not settle; it is left as it was", err=True)
+        click.echo(f"opschema: the fixes of {visible(path)} do not settle, or break it; it is left as it was", err=True)
     if options.diff:
         from opschema_cli.reporters.text import open_console
         from opschema_cli.reporters.unified import print_diff
@@ -231,8 +242,9 @@ def _print_text(report: Report, outcome: Outcome, options: LintOptions) -> None:
     if options.output_file is None:
         write(report, open_console(sys.stdout))
         return
-    with options.output_file.open("w", encoding="utf-8") as stream:
-        write(report, open_console(stream))
+    stream = io.StringIO()
+    write(report, open_console(stream))
+    write_text(stream.getvalue(), options.output_file)
 
 
 def render_statistics(report: Report, outcome: Outcome) -> str:

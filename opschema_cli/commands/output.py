@@ -8,6 +8,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from opschema_cli.errors import OpschemaError
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
@@ -16,9 +18,16 @@ QUIET_SECONDS = 1.0
 
 
 def write_text(text: str, target: Path | None) -> None:
-    """Write a finished report to a file, or to standard output as UTF-8 whatever the locale says."""
+    """Write a finished report to a file, or to standard output as UTF-8 whatever the locale says.
+
+    Raises:
+        OpschemaError: the file cannot be written.
+    """
     if target is not None:
-        target.write_text(text, encoding="utf-8")
+        try:
+            target.write_text(text, encoding="utf-8", errors="backslashreplace")
+        except OSError as error:
+            raise OpschemaError(f"{target} cannot be written: {error.strerror or error}") from None
         return
     sys.stdout.flush()
     buffer = getattr(sys.stdout, "buffer", None)

@@ -17,6 +17,7 @@ from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.builtin import STALE
 from opschema_cli.lint.diagnostic import Diagnostic, Place
 from opschema_cli.source.text import Source, Span
+from opschema_cli.workspace import read_regular
 
 DEFAULT_NAME = ".opschema-baseline.json"
 
@@ -60,10 +61,10 @@ def read_baseline(path: Path) -> BaselineFile:
         OpschemaError: it cannot be read, or is not a baseline of this version.
     """
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=BaselineFile)
+        found = msgspec.json.decode(read_regular(path), type=BaselineFile)
     except FileNotFoundError:
         raise OpschemaError(f"{path}: no baseline; `opschema baseline` writes one") from None
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, msgspec.DecodeError, RecursionError) as error:
         raise OpschemaError(f"{path}: not a baseline: {error}") from None
     if found.version != 1:
         raise OpschemaError(f"{path}: baseline version {found.version} is not known; write it anew")

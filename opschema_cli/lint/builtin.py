@@ -66,3 +66,6 @@ Good news: write the baseline anew with `opschema baseline`, so that the finding
 )
 
 BUILTIN_RULES = (UNREADABLE, PYTHON_SYNTAX, CRASHED, UNUSED, UNKNOWN, STALE, YAML_SYNTAX)
+
+UNCHECKED = (UNREADABLE, PYTHON_SYNTAX, YAML_SYNTAX, CRASHED)
+"""What says that something was not checked: a selection of rules does not turn these off."""

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from opschema_cli.lint.diagnostic import Diagnostic, Fix
 from opschema_cli.lint.runner import Job, Outcome, run
 from opschema_cli.project import Project
-from opschema_cli.source.text import Edit, EditConflictError, apply_edits
+from opschema_cli.source.text import Edit, apply_edits
 
 MAX_ROUNDS = 10
 """Rounds after which fixes that keep coming count as not converging."""
 
+Reload = Callable[[dict[str, str]], Project]
+
 
 @dataclass
 class Fixed:
-    """The texts after fixing, by path, how many findings were fixed, and the files left alone since fixes did not settle."""
+    """The texts after fixing, by path, how many findings were fixed, and the files left alone since their fixes did not
+    settle or would have broken them.
+    """
 
     texts: dict[str, str] = field(default_factory=dict)
     count: int = 0
@@ -24,75 +30,94 @@ class Fixed:
 
 
 def fix_all(
-    job: Job, project: Project, outcome: Outcome, reload: Callable[[dict[str, str]], Project], *, unsafe: bool
+    job: Job, project: Project, outcome: Outcome, reload: Reload, *, unsafe: bool
 ) -> tuple[Fixed, Outcome, Project]:
     """Apply every fix that may be applied, and lint again, until nothing changes.
 
-    A round that breaks a file's syntax or makes new syntax findings is dropped. When fixes do not settle within
-    :data:`MAX_ROUNDS`, the files that still change keep their old text.
+    When fixes of a file do not settle within :data:`MAX_ROUNDS`, or leave it without a parse, all begins anew without
+    the fixes that touch it: a fix is applied in all its files or in none.
     """
+    left_alone: set[str] = set()
+    while True:
+        fixed, after, result, restless = _attempt(job, project, outcome, reload, unsafe, left_alone)
+        if not restless:
+            fixed.unsettled = sorted(left_alone)
+            return fixed, result, after
+        left_alone |= restless
+
+
+def _attempt(
+    job: Job, project: Project, outcome: Outcome, reload: Reload, unsafe: bool, left_alone: set[str]
+) -> tuple[Fixed, Project, Outcome, set[str]]:
+    """Round after round; the files whose fixes do not settle or break them come last, and end it."""
     fixed = Fixed()
-    seen = [dict(fixed.texts)]
+    seen: dict[str, set[str]] = {}
     for _ in range(MAX_ROUNDS):
-        changed, count = _round(project, outcome.diagnostics, unsafe)
+        changed, count = _round(project, outcome.diagnostics, unsafe, left_alone)
         if not changed:
-            return fixed, outcome, project
-        texts = {**fixed.texts, **changed}
-        if texts in seen:
-            return _unsettled(job, fixed, set(changed), reload)
-        after = reload(texts)
-        result = run(job, after)
-        broken = {path for _, path in after.problems} & set(changed)
-        if broken:
-            return _unsettled(job, fixed, broken, reload)
-        seen.append(texts)
-        fixed = Fixed(texts, fixed.count + count)
-        outcome, project = result, after
-    changed, _ = _round(project, outcome.diagnostics, unsafe)
-    return _unsettled(job, fixed, set(changed), reload) if changed else (fixed, outcome, project)
+            return fixed, project, outcome, set()
+        for path in changed:
+            seen.setdefault(path, set()).add(_text(project, path))
+        after = reload({**fixed.texts, **changed})
+        broken = {path for path in changed if _parses(project, path) and not _parses(after, path)}
+        restless = broken | {path for path, text in changed.items() if text in seen[path]}
+        if restless:
+            return fixed, project, outcome, restless
+        fixed = Fixed({**fixed.texts, **changed}, fixed.count + count)
+        project, outcome = after, run(job, after)
+    changed, _ = _round(project, outcome.diagnostics, unsafe, left_alone)
+    return fixed, project, outcome, set(changed)
 
 
-def _unsettled(
-    job: Job, fixed: Fixed, paths: set[str], reload: Callable[[dict[str, str]], Project]
-) -> tuple[Fixed, Outcome, Project]:
-    texts = {path: text for path, text in fixed.texts.items() if path not in paths}
-    project = reload(texts)
-    return Fixed(texts, fixed.count, sorted(paths)), run(job, project), project
+def _text(project: Project, path: str) -> str:
+    source = project.source(path)
+    return "" if source is None else source.text
 
 
-def allowed(fix: Fix | None, unsafe: bool) -> bool:
-    """Whether a fix may be applied."""
-    return fix is not None and (unsafe or fix.safety == "safe")
+def _parses(project: Project, path: str) -> bool:
+    if path.endswith((".yaml", ".yml")):
+        return project.yaml(path) is not None
+    return not path.endswith((".py", ".pyi")) or project.python(path) is not None
 
 
-def _round(project: Project, diagnostics: Iterable[Diagnostic], unsafe: bool) -> tuple[dict[str, str], int]:
+def _round(
+    project: Project, diagnostics: Iterable[Diagnostic], unsafe: bool, left_alone: set[str]
+) -> tuple[dict[str, str], int]:
     """New texts of the files that this round changes. Of fixes that overlap, the first is taken."""
     edits: dict[str, list[Edit]] = {}
     count = 0
     for diagnostic in diagnostics:
-        if diagnostic.fix is not None and allowed(diagnostic.fix, unsafe) and _take(project, diagnostic.fix, edits):
+        fix = diagnostic.fix
+        if fix is not None and (unsafe or fix.safety == "safe") and _take(project, fix, edits, left_alone):
             count += 1
     texts: dict[str, str] = {}
     for path, found in edits.items():
-        source = project.source(path)
-        if source is not None:
-            text = apply_edits(source.text, found)
-            if text != source.text:
-                texts[path] = text
+        text = _text(project, path)
+        new = apply_edits(text, found)
+        if new != text:
+            texts[path] = new
     return texts, count if texts else 0
 
 
-def _take(project: Project, fix: Fix, edits: dict[str, list[Edit]]) -> bool:
-    trial = {path: list(found) for path, found in edits.items()}
+def _take(project: Project, fix: Fix, edits: dict[str, list[Edit]], left_alone: set[str]) -> bool:
+    """Add a fix's edits to those of this round, all or none."""
+    trial = {item.path: list(edits.get(item.path, ())) for item in fix.edits}
+    if any(path in left_alone or project.source(path) is None for path in trial):
+        return False
     for item in fix.edits:
-        trial.setdefault(item.path, []).append(item.edit)
-    for path in {item.path for item in fix.edits}:
-        source = project.source(path)
-        if source is None:
-            return False
-        try:
-            apply_edits(source.text, trial[path])
-        except EditConflictError:
+        if not _insert(trial[item.path], item.edit):
             return False
     edits.update(trial)
     return True
+
+
+def _insert(taken: list[Edit], edit: Edit) -> bool:
+    """Add an edit to a sorted list unless it overlaps one there; the same edit counts once."""
+    at = bisect.bisect_left(taken, edit)
+    if taken[at : at + 1] == [edit]:
+        return True
+    around = [*taken[max(at - 1, 0) : at], edit, *taken[at : at + 1]]
+    fits = all(one.span.end <= other.span.start != one.span.start for one, other in pairwise(around))
+    if fits:
+        taken.insert(at, edit)
+    return fits

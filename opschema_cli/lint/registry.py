@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib.util
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -89,21 +90,26 @@ def load_registry(root: Path, plugins: Sequence[str] = (), only: Sequence[str] =
 def _installed() -> Iterator[Pack]:
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         try:
-            yield _checked(point.load(), point.value)
-        except (ImportError, AttributeError) as error:
-            raise OpschemaError(f"the pack `{point.name}` ({point.value}) cannot be loaded: {error}") from error
+            pack = point.load()
+        except Exception as error:
+            # Foreign code runs here, and may raise whatever it likes.
+            what = f"the pack `{point.name}` ({point.value}) cannot be loaded"
+            raise OpschemaError(f"{what}: {type(error).__name__}: {error}") from error
+        yield _checked(pack, point.value)
 
 
 def _plugin(root: Path, name: str) -> Pack:
     try:
         module = _module_of_file(root / name) if name.endswith(".py") else import_module(name)
-        return _checked(module.PACK, name)
-    except (ImportError, AttributeError, OSError, SyntaxError) as error:
-        raise OpschemaError(f"the plugin `{name}` cannot be loaded: {error}") from error
+        pack = module.PACK
+    except Exception as error:
+        # Foreign code runs here, and may raise whatever it likes.
+        raise OpschemaError(f"the plugin `{name}` cannot be loaded: {type(error).__name__}: {error}") from error
+    return _checked(pack, name)
 
 
 def _module_of_file(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"opschema_plugin_{path.stem}", path)
+    spec = importlib.util.spec_from_file_location("opschema_plugin_" + re.sub(r"\W", "_", str(path)), path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -32,15 +33,21 @@ class _Stored(msgspec.Struct, array_like=True):
     packs: list[str]
 
 
-def run_key(workspace: Workspace, settings: bytes, code: list[Path]) -> str:
-    """The key of a run: settings, the files below the folders of ``code`` by size and time, and the list of files."""
-    digest = hashlib.blake2b(digest_size=16)
-    digest.update(f"{__version__} {sys.version} ".encode())
-    digest.update(settings)
+def code_stamp(code: Iterable[Path]) -> str:
+    """What identifies the code that decides findings: versions, and the files below ``code`` by size and time."""
+    digest = hashlib.blake2b(f"{__version__} {sys.version} ".encode(), digest_size=16)
     for folder in code:
-        for path in sorted(folder.rglob("*.py")) if folder.is_dir() else [folder]:
-            stat = path.stat()
-            digest.update(f"{path} {stat.st_size} {stat.st_mtime_ns}\n".encode())
+        for path in sorted(folder.rglob("*")) if folder.is_dir() else [folder]:
+            if path.suffix in (".py", ".json"):
+                stat = path.stat()
+                digest.update(f"{path} {stat.st_size} {stat.st_mtime_ns}\n".encode())
+    return digest.hexdigest()
+
+
+def run_key(workspace: Workspace, settings: bytes, stamp: str) -> str:
+    """The key of a run: settings, the stamp of opschema's code, and the list of files."""
+    digest = hashlib.blake2b(stamp.encode(), digest_size=16)
+    digest.update(settings)
     digest.update("\0".join(workspace.files).encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 

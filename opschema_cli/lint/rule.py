@@ -39,6 +39,7 @@ class Rule:
     check: Check | None = field(default=None, compare=False)
     options: type[Any] | None = None
     fixable: Literal["", "safe", "unsafe"] = ""
+    pure: bool = False
 
     @property
     def summary(self) -> str:
@@ -57,6 +58,7 @@ def rule(
     *,
     severity: Literal["error", "warning", "info"] = "error",
     fixable: Literal["", "safe", "unsafe"] = "",
+    pure: bool = False,
 ) -> Callable[[F], F]:
     """File a generator as a rule; the annotation of its first parameter says which subjects it sees.
 
@@ -65,6 +67,7 @@ def rule(
         name: the same in words, lower case with dashes.
         severity: what a finding counts as, unless config says otherwise.
         fixable: the safety of the fixes that its findings may carry.
+        pure: its findings depend on nothing but what the subject's ``content_key`` covers, so they may be cached by it.
 
     Raises:
         RuleError: the code or name is malformed, or the function has no page or no annotation.
@@ -74,13 +77,15 @@ def rule(
 
     def file(check: F) -> F:
         # The registry reads this back when it collects a pack's modules.
-        check.__rule__ = _record(check, code, name, Severity(severity), fixable)  # type: ignore[attr-defined]
+        check.__rule__ = _record(check, code, name, Severity(severity), fixable, pure)  # type: ignore[attr-defined]
         return check
 
     return file
 
 
-def _record(check: Check, code: str, name: str, severity: Severity, fixable: Literal["", "safe", "unsafe"]) -> Rule:
+def _record(
+    check: Check, code: str, name: str, severity: Severity, fixable: Literal["", "safe", "unsafe"], pure: bool
+) -> Rule:
     doc = inspect.getdoc(check) or inspect.getdoc(sys.modules[check.__module__]) or ""
     if not doc:
         raise RuleError(f"rule {code}: it has no docstring, so no page")
@@ -89,7 +94,7 @@ def _record(check: Check, code: str, name: str, severity: Severity, fixable: Lit
     types = [hints.get(param) for param in params]
     if not 1 <= len(params) <= 2 or not all(isinstance(kind, type) for kind in types):
         raise RuleError(f"rule {code}: it takes an annotated subject and, if it has options, their annotated struct")
-    return Rule(code, name, severity, doc, types[0], check, types[1] if len(types) > 1 else None, fixable)
+    return Rule(code, name, severity, doc, types[0], check, types[1] if len(types) > 1 else None, fixable, pure)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -11,26 +10,16 @@ import msgspec
 from opschema_cli.lint.baseline import BaselineFile, apply_baseline, stale_findings
 from opschema_cli.lint.builtin import CRASHED
 from opschema_cli.lint.diagnostic import Diagnostic, Place
-from opschema_cli.lint.pack import Entry, Loaded, Pack
+from opschema_cli.lint.execute import Executor, Timing
+from opschema_cli.lint.pack import Entry
 from opschema_cli.lint.registry import Registry
-from opschema_cli.lint.rule import Rule
 from opschema_cli.lint.settings import Settings
 from opschema_cli.lint.suppress import apply_suppressions, find_suppressions, suppression_findings
 from opschema_cli.project import Project
-from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node
 
 MAX_RELATED = 8
 """Most other sides that one joined diagnostic shows."""
-
-
-@dataclass
-class Timing:
-    """How often a rule ran, for how long (seconds), and what it found."""
-
-    runs: int = 0
-    seconds: float = 0.0
-    findings: int = 0
 
 
 @dataclass
@@ -49,7 +38,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Job:
-    """What to lint and how; the parts that stay the same while fixes are tried."""
+    """What to lint and how; the parts that stay the same while fixes are tried.
+
+    ``stamp`` identifies opschema's own code, under which findings of pure rules are cached; empty for no caching.
+    """
 
     registry: Registry
     settings: Settings
@@ -57,71 +49,31 @@ class Job:
     baseline_path: str = ""
     baseline_text: str = ""
     paths: frozenset[str] | None = None
+    stamp: str = ""
 
 
 def run(job: Job, project: Project) -> Outcome:
     """Lint a project."""
     outcome = Outcome()
-    found: list[Diagnostic] = []
+    executor = Executor(job.settings, project.cache, job.stamp)
     entries: list[Entry] = []
     for pack in job.registry.packs:
-        options = job.settings.pack_options[pack.name]
-        if pack.detect(project, options):
-            loaded = pack.load(project, options)
+        loaded = executor.load(pack, project)
+        if loaded is not None:
             outcome.packs.append(pack.name)
             outcome.ops += loaded.ops
             outcome.files += len(loaded.files)
             entries += loaded.entries
-            found += _run_rules(job, pack, loaded, outcome)
-    found += [item for item in project.problems.values() if item.code in job.settings.enabled]
-    kept = _join(_complete(job, item) for item in found)
-    kept = [item for item in kept if not job.settings.ignored_in(item.place.path, item.code)]
+            executor.run(pack, loaded)
+    outcome.timings, outcome.crashed = executor.timings, executor.crashed
+    kept = _join(_complete(job, item) for item in (*executor.found, *project.problems.values()))
+    kept = [item for item in kept if item.code == CRASHED.code or _wanted(job, item)]
     kept = _suppress(job, project, entries, kept, outcome)
     kept = _hold(job, project, kept, outcome)
     if job.paths is not None:
         kept = [item for item in kept if _touches(item, job.paths)]
     outcome.diagnostics = sorted(kept, key=_order)
     return outcome
-
-
-def _run_rules(job: Job, pack: Pack, loaded: Loaded, outcome: Outcome) -> Iterable[Diagnostic]:
-    rules = [rule for rule in pack.rules if rule.code in job.settings.enabled and rule.subject is not None]
-    by_type: dict[type, list[Rule]] = {}
-    for subject in loaded.subjects:
-        kind = type(subject)
-        if kind not in by_type:
-            by_type[kind] = [rule for rule in rules if rule.subject is not None and issubclass(kind, rule.subject)]
-        for rule in by_type[kind]:
-            yield from _run_rule(rule, subject, job, outcome)
-
-
-def _run_rule(rule: Rule, subject: object, job: Job, outcome: Outcome) -> list[Diagnostic]:
-    timing = outcome.timings.setdefault(rule.code, Timing())
-    started = time.perf_counter()
-    try:
-        found = [
-            msgspec.structs.replace(item, code=rule.code)
-            for item in rule.run(subject, job.settings.rule_options.get(rule.code))
-        ]
-    except Exception as error:
-        # Foreign code runs here: a plugin's rule must not take the run down with it.
-        outcome.crashed = True
-        found = [_crash(rule, subject, error)]
-    timing.runs += 1
-    timing.seconds += time.perf_counter() - started
-    timing.findings += len(found)
-    return found
-
-
-def _crash(rule: Rule, subject: object, error: Exception) -> Diagnostic:
-    place = getattr(subject, "place", None)
-    name = getattr(subject, "name", None) or type(subject).__name__
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    where = f" (line {trace.tb_lineno} of {trace.tb_frame.f_code.co_filename})" if trace is not None else ""
-    message = f"the rule {rule.code} ({rule.name}) failed on `{name}`: {type(error).__name__}: {error}{where}"
-    return Diagnostic(message, place if isinstance(place, Place) else Place("", Span(0, 0)), code=CRASHED.code)
 
 
 def _complete(job: Job, item: Diagnostic) -> Diagnostic:
@@ -134,18 +86,18 @@ def _complete(job: Job, item: Diagnostic) -> Diagnostic:
 
 def _join(found: Iterable[Diagnostic]) -> list[Diagnostic]:
     """One diagnostic for each code, place and message: the ops and other sides of all of them together."""
-    joined: dict[tuple[str, Place, str], Diagnostic] = {}
+    groups: dict[tuple[str, Place, str], list[Diagnostic]] = {}
     for item in found:
-        key = (item.code, item.place, item.message)
-        first = joined.get(key)
-        if first is None:
-            joined[key] = item
-            continue
-        related = tuple(dict.fromkeys((*first.related, *item.related)))[:MAX_RELATED]
-        ops = tuple(dict.fromkeys((*first.ops, *item.ops)))
-        fix = first.fix if first.fix == item.fix else None
-        joined[key] = msgspec.structs.replace(first, related=related, ops=ops, fix=fix)
-    return list(joined.values())
+        groups.setdefault((item.code, item.place, item.message), []).append(item)
+    return [_merge(group) if len(group) > 1 else group[0] for group in groups.values()]
+
+
+def _merge(group: Sequence[Diagnostic]) -> Diagnostic:
+    first = group[0]
+    related = tuple(dict.fromkeys(other for item in group for other in item.related))[:MAX_RELATED]
+    ops = tuple(dict.fromkeys(op for item in group for op in item.ops))
+    fix = first.fix if all(item.fix == first.fix for item in group) else None
+    return msgspec.structs.replace(first, related=related, ops=ops, fix=fix)
 
 
 def _suppress(
@@ -160,24 +112,30 @@ def _suppress(
     marked = [source for source in sources.values() if "opschema:" in source.text]
     suppressions = find_suppressions(marked, job.registry, entries, root_of)
     kept, outcome.suppressed = apply_suppressions(kept, suppressions)
-    if job.paths is None:
-        extra = suppression_findings(suppressions, job.registry, job.settings.enabled, sources)
-        kept += [_complete(job, item) for item in extra if item.code in job.settings.enabled]
-    return kept
+    extra = suppression_findings(suppressions, job.registry, job.settings.enabled, sources)
+    return kept + [_complete(job, item) for item in extra if _wanted(job, item)]
 
 
 def _hold(job: Job, project: Project, kept: list[Diagnostic], outcome: Outcome) -> list[Diagnostic]:
     if job.baseline is None:
         return kept
     kept, outcome.baselined, stale = apply_baseline(kept, job.baseline, project.source)
-    if job.paths is None and "SUP003" in job.settings.enabled:
-        ran = [entry for entry in stale if entry.code in job.settings.enabled]
-        kept += [_complete(job, item) for item in stale_findings(ran, job.baseline_path, job.baseline_text)]
-    return kept
+    ran = [entry for entry in stale if entry.code in job.settings.enabled]
+    extra = stale_findings(ran, job.baseline_path, job.baseline_text)
+    return kept + [_complete(job, item) for item in extra if _wanted(job, item)]
+
+
+def _wanted(job: Job, item: Diagnostic) -> bool:
+    return item.code in job.settings.enabled and not job.settings.ignored_in(item.place.path, item.code)
 
 
 def _touches(item: Diagnostic, paths: frozenset[str]) -> bool:
-    return item.place.path in paths or any(other.place.path in paths for other in item.related)
+    """Whether a finding belongs to the report on ``paths``; what failed belongs to every report."""
+    return (
+        item.code == CRASHED.code
+        or item.place.path in paths
+        or any(other.place.path in paths for other in item.related)
+    )
 
 
 def _order(item: Diagnostic) -> tuple[str, int, int, str, str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from opschema_cli.config import KEYS, Config, check_keys, convert
 from opschema_cli.errors import OpschemaError
+from opschema_cli.lint.builtin import UNCHECKED
 from opschema_cli.lint.diagnostic import Severity
 from opschema_cli.lint.registry import Registry
 from opschema_cli.workspace import glob_spec
@@ -42,12 +43,14 @@ def resolve_settings(
     fail_on: str | None = None,
 ) -> Settings:
     """Join configuration and command line. The command line's ``select`` replaces the configured one; ``ignore`` adds.
+    What could not be checked is told of unless ``ignore`` names it.
 
     Raises:
         OpschemaError: a code, name, level or option is not known; the message says where.
     """
     chosen = list(select) or config.select or ["ALL"]
-    enabled = registry.expand(chosen, "select") - registry.expand([*config.ignore, *ignore], "ignore")
+    selected = registry.expand(chosen, "select") | {rule.code for rule in UNCHECKED}
+    enabled = selected - registry.expand([*config.ignore, *ignore], "ignore")
     levels = [(registry.expand([selector], "severity"), level) for selector, level in config.severity.items()]
     # The widest first, so that a single code wins over its prefix.
     levels.sort(key=lambda pair: -len(pair[0]))

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from itertools import chain
+from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
 from opschema_cli.source.text import Span
@@ -24,8 +25,21 @@ MAX_DEPTH = 100
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 _BLANK = " \t\r\n\f"
 _Scoped: TypeAlias = list[tuple[ast.AST, frozenset[str]]]
+_PARTS: dict[type[ast.AST], tuple[str, ...]] = {
+    ast.Name: (),
+    ast.Constant: (),
+    ast.Attribute: ("value",),
+    ast.Subscript: ("value", "slice"),
+    ast.Tuple: ("elts",),
+    ast.BinOp: ("left", "right"),
+    ast.Compare: ("left", "comparators"),
+    ast.Call: ("func", "args", "keywords"),
+}
+"""The fields of the commonest nodes that hold expressions; of other nodes any field may."""
+
 _STRUCTURE = (ast.expr, ast.comprehension, ast.keyword, ast.arguments, ast.arg)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+_SCOPES = (*_COMPREHENSIONS, ast.Lambda)
 
 
 class ExpressionSyntaxError(ValueError):
@@ -75,8 +89,8 @@ class Expression:
 
     def span_of(self, node: ast.expr) -> Span:
         """The characters of ``node``, a node of this tree."""
-        end = self._columns.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
-        return Span(self.start_of(node), end)
+        columns = self._columns
+        return Span(self.start_of(node), columns.offset(node.end_lineno or node.lineno, node.end_col_offset or 0))
 
     def start_of(self, node: ast.expr) -> int:
         """The first character of ``node``, a node of this tree."""
@@ -108,7 +122,7 @@ class Expression:
         """All expressions in it, itself first, each before its own parts."""
         found: list[ast.AST] = [self.tree]
         for node in found:  # which grows meanwhile
-            for field in node._fields:
+            for field in _PARTS.get(node.__class__, node._fields):
                 value = getattr(node, field, None)
                 if value.__class__ is list:
                     found += [item for item in value if isinstance(item, _STRUCTURE)]
@@ -122,10 +136,9 @@ class Expression:
         calls: list[Reference] = []
         for node, called in _free_names(self):
             (calls if called else names).append(Reference(node.id, self.span_of(node)))
-        return (
-            tuple(sorted(names, key=lambda reference: reference.span)),
-            tuple(sorted(calls, key=lambda reference: reference.span)),
-        )
+        names.sort(key=itemgetter(1))
+        calls.sort(key=itemgetter(1))
+        return tuple(names), tuple(calls)
 
 
 class Columns:
@@ -143,10 +156,11 @@ class Columns:
 
         Clamped to the text: before Python 3.12 the nodes inside an f-string have places of their own.
         """
-        start, wide = self._lines[min(line, len(self._lines)) - 1]
+        start, wide = self._lines[line - 1 if line <= len(self._lines) else -1]
         if wide is not None:
             column = len(wide.encode()[:column].decode(errors="ignore"))
-        return min(start + column, self._end)
+        place = start + column
+        return place if place < self._end else self._end
 
     def character(self, line: int | None, character: int | None) -> int:
         """The place of a :class:`SyntaxError`, whose ``offset`` counts characters from 1."""
@@ -209,10 +223,11 @@ def _refuse_depth(tree: ast.expr, columns: Columns) -> None:
 
 def _free_names(expression: Expression) -> Iterator[tuple[ast.Name, bool]]:
     """Each free name with whether it is called."""
-    if any(isinstance(node, (*_COMPREHENSIONS, ast.Lambda)) for node in expression.nodes):
+    kinds = {node.__class__ for node in expression.nodes}
+    if not kinds.isdisjoint(_SCOPES):
         yield from _unbound_names(expression.tree, frozenset())
         return
-    called = {id(node.func) for node in expression.nodes if isinstance(node, ast.Call)}
+    called = {id(node.func) for node in expression.nodes if isinstance(node, ast.Call)} if ast.Call in kinds else ()
     for node in expression.nodes:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             yield node, id(node) in called

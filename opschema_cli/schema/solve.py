@@ -252,8 +252,13 @@ class _Solver:
         Raises:
             EvaluateError: it has none, whatever the open names are.
         """
-        if isinstance(part.tree, ast.Name) and part.tree.id not in self.functions:
-            return self.values.get(part.tree.id, _OPEN)
+        node = part.tree
+        if isinstance(node, ast.Name) and node.id not in self.functions:
+            return self.values.get(node.id, _OPEN)
+        if isinstance(node, ast.Attribute) and node.attr == "shape" and isinstance(node.value, ast.Name):
+            tensor = self.values.get(node.value.id)
+            if isinstance(tensor, Tensor):
+                return _OPEN if tensor.shape is None else tensor.shape
         if self.hidden and self.hidden & {use.name for use in (*part.names(), *part.calls())}:
             return _OPEN
         if self.is_open(part):

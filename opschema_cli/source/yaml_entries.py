@@ -151,7 +151,7 @@ def _spare_block_scalar(file: YamlFile, edit: Edit, above: Node) -> Edit:
     source, (start, end) = file.source, edit.span
     if last_block_scalar(above) is None:
         return edit
-    if not begins_line(file, start):  # at the line end above, as the file has none at its own end
+    if column(file, end):  # the file has no last line end; that of the scalar went in its place
         start = source.line_span(line_of(file, start) + 1).start
     elif _keeps_blank_lines(file, above):
         line = line_of(file, end)

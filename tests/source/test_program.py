@@ -297,6 +297,32 @@ def test_a_loop_that_hands_classes_to_a_helper_patches_them() -> None:
     assert tree.member("Tanh", "forward") == "Tanh.forward"
 
 
+def test_patches_whose_names_are_attributes_of_classes() -> None:
+    text = """
+        class Op:
+            def f(self): ...
+            class Inner: ...
+        _f = Op.f
+        def wrapper(self): _f(self)
+        Op.f = wrapper
+        Op.Inner.g = 1
+        Op.f.tag = 2
+        for cls in [Op.Inner, Op]:
+            mark(cls)
+    """
+    tree = Tree(m=text)
+    assert tree.member("Op", "f") == "Op.wrapper"
+    assert described(tree.resolve("m.py", "_f")) == "unresolved: `Op.f` is replaced below its class"
+
+
+def test_a_function_that_somebody_may_call_patches_what_it_names() -> None:
+    tree = Tree(
+        m="class Op:\n    def f(self): ...\ndef patch():\n    Op.f = 1\ndef local():\n    Op = 1\n    Op.g = 2\n"
+    )
+    assert tree.member("Op", "f") == "unresolved: `Op.f` is assigned outside the class"
+    assert tree.member("Op", "g") == "None"
+
+
 def test_a_patch_may_stand_in_another_module() -> None:
     tree = Tree(m="class Op:\n    def f(self): ...\n", n="from m import Op\nOp.f = other\n")
     assert tree.member("Op", "f") == "unresolved: `Op.f` is assigned outside the class"
@@ -304,7 +330,10 @@ def test_a_patch_may_stand_in_another_module() -> None:
 
 def hooked(body: str, op: str, base: str = "") -> str:
     """How ``Op.forward`` resolves below a base whose hook has this body."""
-    text = "class Base:\n    def __init_subclass__(cls, **kwargs):\n" + textwrap.indent(textwrap.dedent(body), " " * 8)
+    text = (
+        "def install(x, op):\n    op.forward = x\nclass Base:\n    def __init_subclass__(cls, **kwargs):\n"
+        + textwrap.indent(textwrap.dedent(body), " " * 8)
+    )
     text += "\n    def forward(self): ...\n" + textwrap.indent(textwrap.dedent(base), "    ")
     return Tree(m=text + "\nclass Op(Base):\n" + textwrap.indent(textwrap.dedent(op), "    ")).member("Op", "forward")
 
@@ -343,6 +372,11 @@ HOOKS = [
     ),
     ("test of another class", "if '_other' not in Base.__dict__:\n    return\ncls.forward = 1", "pass", "", MADE),
     ("test that may go on", "if '_other' not in cls.__dict__:\n    note()\ncls.forward = 1", "pass", "", MADE),
+    ("by a method of the class", "cls.install()", "pass", "@classmethod\ndef install(cls):\n    cls.forward = 1", MADE),
+    ("by an unknown method", "cls.install()", "pass", "", MADE),
+    ("by a method of type", "cls.mro()", "pass", "", "Base.forward"),
+    ("handed on by keyword", "install(1, op=cls)", "pass", "", MADE),
+    ("in a circle", "if '_a' in vars(cls):\n    cls.__init_subclass__()", "pass", "", "Base.forward"),
     ("and", "if '_other' not in cls.__dict__ and fast:\n    return\ncls.forward = 1", "pass", "", MADE),
 ]
 
@@ -414,6 +448,18 @@ def test_what_methods_write_on_the_instance() -> None:
         m="class Op:\n    def __init__(this, x):\n        this.x = x\n        if x:\n            this.y.z = 1\n"
     )
     assert tree.program.instance_writes(tree.cls("m.py", "Op")) == {"x", "y.z"}
+
+
+def test_the_size_of_what_is_followed_is_bounded() -> None:
+    doubling = "\n".join(f"X{i} = (X{i + 1}, X{i + 1}, X{i + 1})" for i in range(11)) + "\nX11 = 1\nX = X0\n"
+    assert Tree(m=doubling).fold("X") == "an element is not constant"
+    stars = {f"m{i}": f"from m{i + 1} import *\nfrom m{i + 2} import *\n" for i in range(30)}
+    assert isinstance(Tree(**stars, m30="", m31="").resolve("m0.py", "gone"), Missing | Unresolved)
+    deep = "class A0: ...\n" + "".join(f"class A{i + 1}(A{i}): ...\n" for i in range(2000))
+    assert "inherits too deeply" in Tree(m=deep).member("A2000", "f")
+    calls = "".join(f"def f{i}(cls):\n    f{i + 1}(cls)\n    f{i + 2}(cls)\n" for i in range(600))
+    tree = Tree(m=calls + "class Op:\n    def forward(self): ...\nf0(Op)\n")
+    assert tree.member("Op", "forward") == "unresolved: `Op.forward` is assigned outside the class"
 
 
 # Constants

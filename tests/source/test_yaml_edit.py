@@ -179,6 +179,7 @@ REMOVE_KEY = {
     "the last without line end": ("a: 1\nb: 2", [], "b", "a: 1"),
     "the last, keeping a literal's line end": ("a: |\n  x\nb: 2", [], "b", "a: |\n  x\n"),
     "blank lines that a literal would keep": ("a: |+\n  x\nb: 2\n\n\nc: 3\n", [], "b", "a: |+\n  x\nc: 3\n"),
+    "the last, keeping a literal's blank lines": ("a: |+\n  x\n\nb: 2", [], "b", "a: |+\n  x\n\n"),
     "carriage returns": ("a: 1\r\nb: 2\r\nc: 3\r\n", [], "b", "a: 1\r\nc: 3\r\n"),
     "the only one": ("a:  # why\n  # b\n  b: 1  # b\nc: 3\n", ["a"], "b", "a: {}  # why\nc: 3\n"),
     "the only one of the root": ("# head\na: 1\n# end\n", [], "a", "# head\n{}\n# end\n"),

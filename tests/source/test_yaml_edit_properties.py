@@ -281,7 +281,7 @@ def comments(text: str) -> Counter[str]:
     return Counter(re.findall(r"# c\d+|# c-head", text))
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(documents(), st.data())
 def test_an_edit_changes_what_it_should(text: str, draw: st.DataObject) -> None:
     file = parsed(text)

@@ -11,6 +11,9 @@ from opschema_cli.source.python import Expr, PythonFile
 MAX_TYPE_TEXT = 500
 """Longer type texts are not read."""
 
+MAX_ALIASES = 30
+"""Most names of types that are followed from one annotation."""
+
 _TYPING = ("typing.", "typing_extensions.", "collections.abc.", "numbers.", "types.")
 _BUILTIN_TYPES = frozenset(
     {
@@ -40,20 +43,36 @@ _UNKNOWN_TYPING = frozenset(
 Lookup = Callable[[str], "bool | None"]
 
 
-def annotation_admits_none(program: Program, file: PythonFile, annotation: Expr, depth: int = 8) -> bool | None:
+def annotation_admits_none(program: Program, file: PythonFile, annotation: Expr) -> bool | None:
     """Whether an annotation admits ``None``; None where that cannot be known."""
+    return _Annotations(program).admits_none(file, annotation)
 
-    def lookup(name: str) -> bool | None:
-        found = program.resolve(file, name)
-        if isinstance(found, ClassRef):
-            return False
-        if isinstance(found, External):
-            return _external(found.name)
-        if isinstance(found, ValueRef) and found.assign.sure and found.assign.value is not None and depth > 0:
-            return annotation_admits_none(program, found.file, found.assign.value, depth - 1)
-        return None
 
-    return _admits_none(annotation, lookup)
+class _Annotations:
+    """Reads one annotation; each name of a type on its way is read once."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.aliases: dict[tuple[str, int], bool | None] = {}
+
+    def admits_none(self, file: PythonFile, annotation: Expr) -> bool | None:
+        def lookup(name: str) -> bool | None:
+            found = self.program.resolve(file, name)
+            if isinstance(found, ClassRef):
+                return False
+            if isinstance(found, External):
+                return _external(found.name)
+            return self._alias(found) if isinstance(found, ValueRef) else None
+
+        return _admits_none(annotation, lookup)
+
+    def _alias(self, found: ValueRef) -> bool | None:
+        key = (found.file.path, found.assign.start)
+        if key not in self.aliases and found.assign.sure and found.assign.value is not None:
+            self.aliases[key] = None  # an alias of itself is not known
+            if len(self.aliases) <= MAX_ALIASES:
+                self.aliases[key] = self.admits_none(found.file, found.assign.value)
+        return self.aliases.get(key)
 
 
 def text_admits_none(text: str) -> bool | None:

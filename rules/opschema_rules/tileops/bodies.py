@@ -206,7 +206,7 @@ class Bodies:
         """The classes that ``name`` may stand for in a body: itself, what a loop runs over, what callers pass."""
         binder = body.binder(name)
         if binder is None:
-            yield from self.program._classes_named(body.file, name, at)
+            yield from self.program.patches.classes_named(body.file, name, at)
         elif any(item.name == name for item in binder.params):
             if binder is binder.method and name == binder.this and binder.owner is not None:
                 yield binder.owner
@@ -214,7 +214,7 @@ class Bodies:
                 yield from self._passed(binder, name, hops - 1)
         elif hops > 0:
             for loop in binder.scope.loops:
-                elements = self.program._elements(body.file, loop.iterable) if name in loop.targets else []
+                elements = self.program.patches.elements(body.file, loop.iterable) if name in loop.targets else []
                 for item in (part for element in elements for part in element.walk() if part.kind == "name"):
                     yield from self.classes_named(binder, item.text, at, hops - 1)
 

@@ -20,6 +20,10 @@ from opschema_cli.source.yaml_edit import YamlEditError
 from opschema_rules.tileops.model import Manifest, OpEntry, OpImplementation, call_params
 
 
+MAX_SHOWN = 80
+"""Most characters of source in a message."""
+
+
 @dataclass(frozen=True)
 class Drift:
     """One disagreement of an entry with a method.
@@ -72,6 +76,11 @@ class Method:
         return cls(op, name, ref, params) if ref is not None and params is not None else None
 
     @property
+    def key(self) -> tuple[str, int]:
+        """Its file and place, by which two ops have the same method."""
+        return self.ref.file.path, self.ref.function.start
+
+    @property
     def slots(self) -> list[Slot]:
         """The parameters as slots."""
         return slots(self.params)
@@ -92,9 +101,9 @@ class Method:
         return found if isinstance(found, Folded) else None
 
     def text(self, expr: Expr) -> str:
-        """How an expression is written, on one line and with the brackets of a tuple, which lie outside its span."""
-        written = " ".join(self.ref.file.text(expr).split())
-        return f"({written})" if expr.kind == "tuple" and not written.startswith("(") else written
+        """How an expression is written, for a message, with the brackets of a tuple, which lie outside its span."""
+        written = self.ref.file.text(expr)
+        return short(f"({written})" if expr.kind == "tuple" and not written.startswith("(") else written)
 
     @property
     def open(self) -> bool:
@@ -104,25 +113,33 @@ class Method:
 
 def settle(manifest: Manifest, check: Callable[[OpImplementation], Iterable[Drift]]) -> Iterator[Diagnostic]:
     """What a check finds in every implementation, each shared cause once."""
-    shared: dict[tuple[Place, str], list[Drift]] = {}
+    shared: dict[Place, dict[str, list[Drift]]] = {}
+    users: dict[str, dict[tuple[str, int], set[str]]] = {}
     for op in manifest.implementations:
         for drift in check(op):
             if drift.in_manifest:
                 yield _at_entry(drift)
             else:
-                shared.setdefault((drift.code, drift.message), []).append(drift)
-    for drifts in shared.values():
-        if _users(manifest, drifts[0].method) <= {drift.method.op.name for drift in drifts}:
-            yield _at_code(drifts)
+                shared.setdefault(drift.code, {}).setdefault(drift.message, []).append(drift)
+    for messages in shared.values():
+        drifts = [drift for found in messages.values() for drift in found]
+        method = drifts[0].method
+        if method.name not in users:
+            users[method.name] = _users(manifest, method.name)
+        if users[method.name].get(method.key, set()) <= {drift.method.op.name for drift in drifts}:
+            yield from map(_at_code, messages.values())
         else:
             yield from map(_at_entry, drifts)
 
 
-def _users(manifest: Manifest, method: Method) -> set[str]:
-    """The ops that have the same method; its file and place say which it is."""
-    key = (method.ref.file.path, method.ref.function.start)
-    found = ((op.name, op.written_method(method.name)) for op in manifest.implementations)
-    return {name for name, ref in found if ref is not None and (ref.file.path, ref.function.start) == key}
+def _users(manifest: Manifest, name: str) -> dict[tuple[str, int], set[str]]:
+    """The ops that have each method of a name; its file and place say which it is."""
+    found: dict[tuple[str, int], set[str]] = {}
+    for op in manifest.implementations:
+        ref = op.written_method(name)
+        if ref is not None:
+            found.setdefault((ref.file.path, ref.function.start), set()).add(op.name)
+    return found
 
 
 def _at_entry(drift: Drift) -> Diagnostic:
@@ -157,10 +174,16 @@ def yaml_fix(entry: OpEntry, title: str, edit: Callable[[], list[Edit]], why_uns
     """A fix of an entry's file; None where the editor cannot make the change without touching more."""
     try:
         edits = edit()
-    except YamlEditError:
+    except (YamlEditError, ValueError):  # the latter for a text that no YAML file can hold
         return None
     path = entry.file.path
     return Fix(title, tuple(FileEdit(path, item) for item in edits), "unsafe" if why_unsafe else "safe", why_unsafe)
+
+
+def short(text: str) -> str:
+    """A stretch of source for a message: on one line, and not too long."""
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_SHOWN else line[: MAX_SHOWN - 1] + "…"
 
 
 def names(slots: Iterable[Slot | str]) -> str:

@@ -10,8 +10,8 @@ from opschema_cli.lint.diagnostic import Place, Related, Severity
 from opschema_cli.schema.expression import Expression
 from opschema_cli.source.program import ClassRef, FunctionRef, Unresolved
 from opschema_cli.source.yaml import Node
-from opschema_rules.tileops.bindings import bound_names, parsed, per_entry, statement, static_dims
 from opschema_rules.tileops.model import OpEntry
+from opschema_rules.tileops.signature import bound_names, parsed, per_entry, statement, static_dims
 
 METHOD = "eval_roofline"
 
@@ -71,8 +71,7 @@ def dimensions(entry: OpEntry) -> set[str]:
     inputs = [stated.declarations.get(tensor.name) for tensor in entry.inputs]
     found = {symbol.name for declaration in inputs if declaration is not None for symbol in declaration.symbols}
     found.update(key.value for key, _, _ in static_dims(entry))
-    rules = (equation.expression for equation in stated.equations if equation.kind == "rule")
-    found.update(name for rule in rules for name in bound_names(rule))
+    found.update(name for equation in stated.rules for name in bound_names(equation.expression))
     return found
 
 

@@ -126,9 +126,10 @@ def _cut(node: Json, definitions: Mapping[str, Json], known: frozenset[str]) -> 
     found: dict[str, Json] = {}
     for key, value in node.items():
         if key == "properties" and isinstance(value, dict):
-            kept = {name: part for name, part in value.items() if _holds(part, known)}
             found[key] = {
-                name: {} if _elsewhere(part) else _cut(part, definitions, known) for name, part in kept.items()
+                name: _cut(part, definitions, known) if _holds(part, known) and not _elsewhere(part) else {}
+                for name, part in value.items()
+                if _holds(part, known) or (isinstance(part, dict) and part.get("x-known"))
             }
         elif key in ("additionalProperties", "items") and _elsewhere(value):
             continue

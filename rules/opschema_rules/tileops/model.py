@@ -189,6 +189,11 @@ class ManifestFile:
         return self.file.path
 
     @property
+    def content_key(self) -> str:
+        """What findings of pure rules depend on: the file itself."""
+        return f"{self.file.path} {self.file.source.digest}"
+
+    @property
     def place(self) -> Place:
         """The head of the file."""
         return Place(self.file.path, Span(0, 0))
@@ -284,6 +289,11 @@ class OpEntry:
     def implemented(self) -> bool:
         """Whether the entry claims an implementation."""
         return self.status == "implemented"
+
+    @property
+    def content_key(self) -> str:
+        """What findings of pure rules depend on: the entry's file and place, and the tree's specification."""
+        return f"{self.file.path} {self.key.start} {self.file.source.digest} {self.manifest.spec.digest}"
 
     @property
     def severity(self) -> Severity:

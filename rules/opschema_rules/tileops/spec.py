@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 from opschema_cli.project import Project
+from opschema_cli.workspace import content_digest
 
 VOCABULARY = ("shape_rules", "workloads", "roofline", "signature", "status")
 """Words that a file which specifies or validates manifests all uses."""
@@ -68,6 +70,11 @@ class Spec:
     known: frozenset[str]
     sources: tuple[str, ...] = ()
     text: str = ""
+
+    @cached_property
+    def digest(self) -> str:
+        """What changes when the specification does."""
+        return content_digest(f"{sorted(self.known)} {self.text}".encode("utf-8", "surrogatepass"))
 
     def knows(self, feature: str) -> bool:
         """Whether the tree's own specification, or config, demands ``feature``.

@@ -1,7 +1,8 @@
-"""Which functions a tree's shape rules and formulas may call, beside those that opschema itself evaluates."""
+"""Which functions a tree's shape rules and formulas may call, and which name was probably meant."""
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterable
 
@@ -9,7 +10,22 @@ from opschema_rules.tileops.model import Manifest
 
 SHAPE_HELPERS = frozenset(
     {
-        *("abs", "all", "any", "float", "int", "isinstance", "len", "list", "max", "min", "range", "set", "tuple", "type"),
+        *(
+            "abs",
+            "all",
+            "any",
+            "float",
+            "int",
+            "isinstance",
+            "len",
+            "list",
+            "max",
+            "min",
+            "range",
+            "set",
+            "tuple",
+            "type",
+        ),
         *("broadcast_shapes", "is_broadcastable_to"),
         *("dim_range_validity", "dim_uniqueness", "reduced_axes", "reduced_shape"),
     }
@@ -20,7 +36,22 @@ ARITHMETIC_HELPERS = frozenset({"ceil", "floor", "log2"})
 """What ``flops`` and ``bytes`` may call."""
 
 VARS_HELPERS = ARITHMETIC_HELPERS | {
-    *("abs", "bool", "float", "int", "isinstance", "len", "list", "max", "min", "product", "range", "set", "sum", "tuple")
+    *(
+        "abs",
+        "bool",
+        "float",
+        "int",
+        "isinstance",
+        "len",
+        "list",
+        "max",
+        "min",
+        "product",
+        "range",
+        "set",
+        "sum",
+        "tuple",
+    )
 }
 """What ``roofline.vars`` may call: TileOPs' ``roofline.md`` §4.4.4."""
 
@@ -37,3 +68,9 @@ def _texts(manifest: Manifest) -> Iterable[str]:
         source = manifest.project.source(path) if path.endswith(".py") else None
         if source is not None:
             yield source.text
+
+
+def closest(name: str, names: Iterable[str]) -> str:
+    """A suggestion for a message, or nothing."""
+    found = difflib.get_close_matches(name, sorted(set(names) - {name}), n=1, cutoff=0.75)
+    return f"; is it `{found[0]}`?" if found else ""

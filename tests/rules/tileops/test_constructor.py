@@ -235,7 +235,7 @@ ADMITS = [
     "None",
 ]
 REFUSES = ["float", "int | float", "Sequence[int]", "Tuple[Optional[int], ...]", "Mode", "torch.dtype", '"float"']
-UNKNOWN = ["Any", "object", "Somebody", "torch.types.Device", "make()", "T", "'not a type('"]
+UNKNOWN = ["Any", "object", "Somebody", "torch.types.Device", "make()", "T", "'not a type('", "Circle", "Wide0"]
 
 ALIASES = """\
 import typing
@@ -245,12 +245,14 @@ from somewhere import Somebody
 Target = Union[str, None]
 Deep = Union[int, Target]
 T = TypeVar("T")
+Circle = Union[int, Circle]
+WIDE
 
 
 class Mode: ...
 
 
-"""
+""".replace("WIDE", "\n".join(f"Wide{i} = Union[{', '.join([f'Wide{i + 1}'] * 9)}]" for i in range(99)))
 
 
 def annotated(stated: str, annotation: str) -> list[str]:
@@ -346,6 +348,28 @@ def test_constructors_that_do_not_dispatch(body: str) -> None:
     assert lint_op("SIG207", LINEAGE.replace("{body}", body)) == [
         "`__init__()` never calls `self.dispatch_kernel()`, so `kernel_map` is dropped"
     ]
+
+
+def test_a_wrapper_that_calls_the_constructor_it_replaces() -> None:
+    op = """\
+class ExampleFwdOp(Op):
+    def __init__(self, kernel_map=None):
+        self.dispatch_kernel(kernel_map)
+
+    def forward(self, x):
+        return x
+
+
+_original = ExampleFwdOp.__init__
+
+
+def _wrapper(self, *args, **kwargs):
+    _original(self, *args, **kwargs)
+
+
+ExampleFwdOp.__init__ = _wrapper
+"""
+    assert lint_op("SIG207", op) == []
 
 
 def test_a_constructor_without_kernel_map_is_one_finding_not_two() -> None:

@@ -112,6 +112,10 @@ def _dispatch_call(op: OpImplementation) -> Iterator[Drift]:
         yield Drift(method, text, method.span, op.entry.key, "declares this op")
 
 
+MAX_METHODS = 50
+"""Most methods that are followed from one constructor."""
+
+
 class _Search:
     """Follows a constructor's calls to ``self.dispatch_kernel()``; every answer is None where that cannot be known."""
 
@@ -123,6 +127,8 @@ class _Search:
         """Whether a method gets there."""
         if any(ref.function is item for item in self.seen):
             return False
+        if len(self.seen) >= MAX_METHODS:
+            return None
         self.seen.append(ref.function)
         me = ref.function.params[0].name if ref.function.params else ""
         calls = [call for scope in ref.function.body.walk() for call in scope.calls]

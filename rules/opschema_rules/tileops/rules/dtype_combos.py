@@ -270,6 +270,8 @@ def workload_dtype(entry: OpEntry) -> Iterator[Diagnostic]:
         allowed = {dtype for dtypes in known.values() for dtype in dtypes}
         first = next(iter(entry.tensors))
         reason, at = "no tensor of the op can have it", dtype_node(entry, first)
+    if all(canonical(name) in allowed for row in entry.rows for name in row.dtypes):
+        return
     for item in row_dtypes(entry):
         if is_dtype(item.value) and canonical(item.value) not in allowed:
             related = (entry.related(at, "what it can have"),) if at is not None else ()

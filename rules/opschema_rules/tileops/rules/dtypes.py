@@ -71,6 +71,8 @@ def unknown_dtype(entry: OpEntry) -> Iterator[Diagnostic]:
         for token in expression(tensor).tokens:
             if token.kind == "dtype" and is_dtype(token.name) and token.name not in listed:
                 yield _unlisted(entry, f"the dtype of `{tensor.name}`", dtype_node(entry, tensor), token)
+    if all(name in listed if listed else is_dtype(name) for row in entry.rows for name in row.dtypes):
+        return
     for item in row_dtypes(entry):
         yield from _bad_row_dtype(entry, item, parse_dtypes(item.value).tokens[0], listed)
 

@@ -45,8 +45,9 @@ def duplicate_op(manifest: Manifest) -> Iterator[Diagnostic]:
     ```
     """
     for name, entries in manifest.by_name.items():
-        first, *others = (entry for entry in entries if _is_name(entry.key))
-        for entry in others:
+        named = [entry for entry in entries if _is_name(entry.key)]
+        for entry in named[1:]:
+            first = named[0]
             effect = "YAML keeps only the last" if entry.file is first.file else "the loader refuses two"
             message = f"`{name}` is declared a second time; {effect}, so remove or rename one"
             yield Diagnostic(message, entry.place, (Related(first.place, "first declared here"),), ops=(name,))

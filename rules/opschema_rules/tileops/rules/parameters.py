@@ -14,7 +14,7 @@ from opschema_cli.source.yaml import Data
 from opschema_cli.source.yaml_edit import insert_key, remove_key, set_value
 from opschema_cli.source.yaml_render import flow_text
 from opschema_rules.tileops.annotations import annotation_admits_none, text_admits_none
-from opschema_rules.tileops.drift import Drift, Method, settle, yaml_fix
+from opschema_rules.tileops.drift import Drift, Method, settle, short, yaml_fix
 from opschema_rules.tileops.model import Manifest, OpImplementation, ParamDecl
 
 UNSAFE = "the manifest is the source of truth: perhaps the code is the side to change"
@@ -120,7 +120,7 @@ def _constructor_params(op: OpImplementation) -> Iterator[tuple[Method, Param, P
 
 def _missing_default(method: Method, param: Param, declared: ParamDecl) -> Drift:
     entry, node = method.op.entry, declared.node.get("default") or declared.key
-    value = entry.file.source.text[node.start : node.end]
+    value = short(entry.file.source.text[node.start : node.end])
     text = f"`__init__()` gives `{param.name}` no default; the manifest declares `default: {value}`"
     fix = yaml_fix(
         entry, "remove the manifest's `default`", lambda: remove_key(entry.file, declared.node, "default"), UNSAFE
@@ -140,7 +140,7 @@ def _other_default(method: Method, default: Expr, declared: ParamDecl) -> Iterat
     if node is None or value is None or _same(value, declared.default):
         return
     entry, written = method.op.entry, method.text(default)
-    stated = entry.file.source.text[node.start : node.end]
+    stated = short(entry.file.source.text[node.start : node.end])
     text = f"`__init__()` defaults `{declared.name}` to `{written}`; the manifest declares `default: {stated}`"
     fix = _state_default(method, default, declared, UNSAFE)
     yield Drift(method, text, default.span, node.span, f"`default: {stated}`", f"`{written}` here", fix)
@@ -152,7 +152,10 @@ def _state_default(method: Method, default: Expr, declared: ParamDecl, why_unsaf
     if value is None or (value.symbol and not value.symbol.startswith("torch.")):
         return None
     data = value.symbol.removeprefix("torch.") if value.symbol else _as_data(value.value)
-    title = f"declare `default: {flow_text(data)}`"
+    try:
+        title = f"declare `default: {short(flow_text(data))}`"
+    except ValueError:  # a text that no YAML file can hold
+        return None
     if node is not None:
         return yaml_fix(entry, title, lambda: set_value(entry.file, node, data), why_unsafe)
     after = "type" if declared.node.get("type") is not None else None

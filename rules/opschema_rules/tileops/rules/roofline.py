@@ -9,11 +9,11 @@ from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.expression import Expression, ExpressionSyntaxError, Reference, parse_expression
 from opschema_cli.source.text import Span
-from opschema_rules.tileops.bindings import is_complete
 from opschema_rules.tileops.formulas import Formula, dimensions, formulas, runner
 from opschema_rules.tileops.model import OpEntry
-from opschema_rules.tileops.rules.shape_rules import closest, unguarded
-from opschema_rules.tileops.vocabulary import ARITHMETIC_HELPERS, VARS_HELPERS, states
+from opschema_rules.tileops.presence import unguarded
+from opschema_rules.tileops.signature import is_complete
+from opschema_rules.tileops.vocabulary import ARITHMETIC_HELPERS, VARS_HELPERS, closest, states
 
 
 @rule("ROO101", "roofline-syntax")
@@ -142,7 +142,9 @@ class _Scope:
         if name in self.inputs:
             return f"`{formula.where}` reads the input `{name}`; put what it needs of it in `vars`"
         if name in {tensor.name for tensor in self.entry.outputs}:
-            return f"`{formula.where}` reads the output `{name}`; a formula knows inputs, params and their dimensions only"
+            return (
+                f"`{formula.where}` reads the output `{name}`; a formula knows inputs, params and their dimensions only"
+            )
         if name in {other.name for other in formulas(self.entry) if other.layer == "vars"}:
             return f"`{formula.where}` reads the variable `{name}`, which is defined below it; define it above"
         return f"nothing gives `{name}` in `{formula.where}` a value{closest(name, self.values | self.inputs)}"
@@ -199,7 +201,11 @@ def roofline_form(entry: OpEntry) -> Iterator[Diagnostic]:
     """
     if not entry.manifest.spec.knows("roofline-names"):
         return
-    taken = {tensor.name for tensor in entry.inputs} | {param.name for param in entry.params} | {"elem_bytes", *VARS_HELPERS}
+    taken = (
+        {tensor.name for tensor in entry.inputs}
+        | {param.name for param in entry.params}
+        | {"elem_bytes", *VARS_HELPERS}
+    )
     for formula in formulas(entry):
         found = list(_malformed(entry, formula))
         if formula.layer == "vars":
@@ -228,7 +234,9 @@ def _malformed(entry: OpEntry, formula: Formula) -> Iterator[tuple[str, Span]]:
         if formula.layer == "arithmetic":
             message = f"`{formula.where}` uses `{text}`; it is arithmetic on variables, so put that in `vars`"
         else:
-            message = f"`{formula.where}` uses `{text}`; a variable reads `.shape` and `.ndim` of inputs, params and helpers"
+            message = (
+                f"`{formula.where}` uses `{text}`; a variable reads `.shape` and `.ndim` of inputs, params and helpers"
+            )
         yield message, entry.inner(formula.node, span)
 
 
@@ -331,7 +339,9 @@ def optional_in_roofline(entry: OpEntry) -> Iterator[Diagnostic]:
         for use in _optional_uses(formula, expression, optional) if expression is not None else ():
             first.setdefault(use.name, use)
         for name, use in first.items():
-            what = "only tests whether it is passed" if formula.layer == "vars" else "reads no tensor; test it in `vars`"
+            what = (
+                "only tests whether it is passed" if formula.layer == "vars" else "reads no tensor; test it in `vars`"
+            )
             message = f"`{formula.where}` uses the optional input `{name}`; a formula there {what}"
             related = (entry.related(optional[name].key, f"`{name}` is optional"),)
             yield Diagnostic(message, entry.at(entry.inner(formula.node, use.span)), related, ops=(entry.name,))

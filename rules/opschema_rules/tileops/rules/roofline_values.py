@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -129,6 +130,8 @@ def _fault(result: Result) -> str:
     """What is wrong with a value; empty for a sound one."""
     value, formula = result.value, result.formula
     if isinstance(value, EvaluateError):
+        if _reads_data(result):
+            return ""  # which is ROO103's
         return f"cannot be evaluated on a workload row, {value.reason}"
     if formula.layer == "vars":
         return ""
@@ -136,7 +139,22 @@ def _fault(result: Result) -> str:
         return f"is {describe(value)} on a workload row, and no number"
     if not math.isfinite(value) or value < 0:
         return f"is {describe(value)} on a workload row, and no count"
-    return "is 0 on a workload row, but an op moves bytes" if formula.name == "bytes" and not value and _has_data(result) else ""
+    return (
+        "is 0 on a workload row, but an op moves bytes"
+        if formula.name == "bytes" and not value and _has_data(result)
+        else ""
+    )
+
+
+def _reads_data(result: Result) -> bool:
+    """Whether a formula reads a tensor otherwise than by an attribute."""
+    expression = result.formula.expression
+    if expression is None:
+        return False
+    bases = {expression.start_of(node.value) for node in expression.nodes if isinstance(node, ast.Attribute)}
+    return any(
+        isinstance(result.env.get(use.name), Tensor) and use.span.start not in bases for use in expression.names()
+    )
 
 
 def _has_data(result: Result) -> bool:

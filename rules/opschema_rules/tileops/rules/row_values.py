@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related, Severity
 from opschema_cli.lint.rule import rule
-from opschema_cli.schema.evaluate import SHAPE_FUNCTIONS, EvaluateError, Tensor, Value, evaluate
+from opschema_cli.schema.evaluate import SHAPE_FUNCTIONS, EvaluateError, Tensor, evaluate
 from opschema_cli.schema.expression import Expression
 from opschema_cli.schema.solve import Failed, Holds, Violated, describe
 from opschema_cli.source.yaml import Node
-from opschema_rules.tileops.bindings import BoundRow, Equation, bound_rows, is_dimension, parsed, statement, written
+from opschema_rules.tileops.bindings import BoundRow, bound_rows
 from opschema_rules.tileops.model import OpEntry
+from opschema_rules.tileops.signature import Equation, parsed, statement
 
 SHOWN_ROWS = 3
 """Most rows that a finding about all of them points at."""
@@ -85,7 +87,7 @@ def row_breaks_rule(entry: OpEntry) -> Iterator[Diagnostic]:
     breaches: dict[Equation, list[Breach]] = {}
     decided: dict[Equation, int] = {}
     for bound in bound_rows(entry):
-        for equation, outcome in bound.outcomes():
+        for equation, outcome in bound.outcomes:
             if isinstance(outcome, Violated):
                 breaches.setdefault(equation, []).append(Breach(equation, bound, outcome))
             if isinstance(outcome, Violated | Holds):
@@ -115,7 +117,7 @@ def _stated(equation: Equation) -> str:
     """An equation as its author wrote it."""
     if equation.kind == "rule":
         return f"the shape rule `{equation.expression.text}`"
-    right = written(equation.expression.text.partition(" == ")[2])
+    right = equation.expression.text.partition(" == ")[2]
     if equation.kind == "static-dim":
         return f"the static dimension `{equation.name}`, which is `{right}`"
     return f"the declared shape of `{equation.name}`, `{_as_declared(right)}`"
@@ -127,28 +129,34 @@ def _as_declared(shape: str) -> str:
 
 
 def _readings(entry: OpEntry, breach: Breach) -> str:
-    """The known values that an equation reads, in words."""
-    known = dict(_known(breach.bound, breach.equation))
-    words = [_reading(entry, breach.bound, name, value) for name, value in known.items()]
-    conflict = written(breach.outcome.conflict)
-    return ", ".join([*words, conflict] if conflict and not words else words) or conflict or "it is false"
+    """The known values that an equation reads, in words, and why no value of the others helps."""
+    found = dict.fromkeys(_known(entry, breach.bound, breach.equation))
+    return ", ".join(found) or breach.outcome.conflict or "it is false"
 
 
-def _known(bound: BoundRow, equation: Equation) -> Iterator[tuple[str, Value]]:
-    for use in equation.expression.names():
-        value = bound.values.get(use.name)
-        known = use.name in bound.values and not (isinstance(value, Tensor) and value.shape is None)
-        if known and use.name not in SHAPE_FUNCTIONS:
-            yield use.name, value
+def _known(entry: OpEntry, bound: BoundRow, equation: Equation) -> Iterator[str]:
+    inputs = {tensor.name for tensor in entry.inputs}
+    expression = equation.expression
+    shapes = {expression.start_of(node.value) for node in expression.nodes if isinstance(node, ast.Attribute)}
+    for name, (start, _) in expression.names():
+        value = bound.values.get(name, UNKNOWN)
+        if start not in shapes and _as_size(name) in bound.values:
+            yield f"`{name}` is {describe(bound.values[_as_size(name)])}"
+        elif isinstance(value, Tensor):
+            if value.shape is not None:
+                yield f"`{name}.shape` is {describe(value.shape)}"
+        elif value is None and name in inputs:
+            yield f"`{name}` is not passed"
+        elif value is not UNKNOWN:
+            yield f"`{name}` is {describe(value)}" + (" by default" if _by_default(entry, bound, name) else "")
 
 
-def _reading(entry: OpEntry, bound: BoundRow, name: str, value: Value) -> str:
-    if isinstance(value, Tensor):
-        return f"`{name}.shape` is {describe(value.shape)}"
-    if value is None and name in {tensor.name for tensor in entry.inputs}:
-        return f"`{name}` is not passed"
-    default = " by default" if _by_default(entry, bound, name) else ""
-    return f"`{written(name)}` is {describe(value)}{default}"
+UNKNOWN: Any = object()
+
+
+def _as_size(name: str) -> str:
+    """What the solver calls a dimension that shares its name with a tensor."""
+    return f"{name} (size)"
 
 
 def _by_default(entry: OpEntry, bound: BoundRow, name: str) -> bool:
@@ -165,13 +173,12 @@ def _defaults(entry: OpEntry, breach: Breach) -> Iterator[Related]:
 
 def _blamed(entry: OpEntry, bound: BoundRow, equation: Equation) -> Place:
     """The one value of the row that an equation depends on; the row where there are more."""
-    names = {use.name for use in equation.expression.names()}
-    open_ = list(names)
-    while open_:
-        origin = bound.solution.found_by.get(open_.pop())
-        new = {use.name for use in origin.names()} - names if origin is not None else set()
+    names: set[str] = set()
+    new = {use.name for use in equation.expression.names()}
+    while new:
         names |= new
-        open_ += new
+        origins = [bound.found_by.get(name) for name in (*new, *map(_as_size, new))]
+        new = {use.name for origin in origins if origin is not None for use in origin.names()} - names
     nodes = [node for name in sorted(names) if (node := bound.source(name)) is not None]
     return entry.at(nodes[0] if len(nodes) == 1 else bound.row.node)
 
@@ -193,15 +200,12 @@ def rule_fails(entry: OpEntry) -> Iterator[Diagnostic]:
         - "y.shape == x.shape"
     ```
 
-    Bad, `S` is the input here and not the dimension:
+    Bad, tensors have a `shape` and `ndim` here, and nothing else:
 
     ```yaml
     signature:
-      inputs:
-        x: {dtype: "float16 | float32", shape: "[S, D]"}
-        S: {dtype: "float32", shape: "[D, D]"}
       shape_rules:
-        - "S % 4 == 0"
+        - "x.numel() > 0"
         - "y.shape == x.shape"
     ```
 
@@ -217,10 +221,10 @@ def rule_fails(entry: OpEntry) -> Iterator[Diagnostic]:
     """
     reported: set[Equation] = set()
     for bound in bound_rows(entry):
-        for equation, outcome in bound.outcomes() if not bound.broken else ():
+        for equation, outcome in bound.outcomes if not bound.broken else ():
             if isinstance(outcome, Failed) and equation not in reported and _calls_known(equation):
                 reported.add(equation)
-                message = f"{_stated(equation)} cannot be evaluated: {_cause(entry, bound, equation, outcome.error)}"
+                message = f"{_stated(equation)} cannot be evaluated: {outcome.error.reason}"
                 related = (entry.related(bound.row.node, "the row that it is evaluated on"),)
                 place = entry.at(equation.node)
                 yield Diagnostic(message, place, related, ops=(entry.name,), severity=Severity.WARNING)
@@ -228,13 +232,6 @@ def rule_fails(entry: OpEntry) -> Iterator[Diagnostic]:
 
 def _calls_known(equation: Equation) -> bool:
     return all(call.name in SHAPE_FUNCTIONS for call in equation.expression.calls())
-
-
-def _cause(entry: OpEntry, bound: BoundRow, equation: Equation, error: EvaluateError) -> str:
-    for use in equation.expression.names():
-        if isinstance(bound.values.get(use.name), Tensor) and is_dimension(statement(entry), use.name):
-            return f"`{use.name}` is a tensor as well as a dimension, and in a rule it is the tensor; rename one of them"
-    return written(error.reason)
 
 
 @rule("WKL203", "row-breaks-constraint")
@@ -289,7 +286,7 @@ def _size(entry: OpEntry, bound: BoundRow, tensor: str, dimension: str) -> int |
     dimensions = (declaration.dimensions if declaration is not None else None) or ()
     value = bound.values.get(tensor)
     for index, item in enumerate(dimensions):
-        if written(item.text) == dimension and isinstance(value, Tensor):
+        if item.text == dimension and isinstance(value, Tensor):
             if value.shape is None:
                 return _number(item.expression, bound) if item.expression is not None else None
             return value.shape[index] if len(value.shape) == len(dimensions) else None

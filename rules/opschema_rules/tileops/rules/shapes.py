@@ -10,10 +10,9 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.schema.shapes import ShapeProblem, parse_shape
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node
-from opschema_rules.tileops.bindings import STATIC_DIM, is_complete, shape_rules, static_dims
 from opschema_rules.tileops.model import OpEntry
-from opschema_rules.tileops.rules.shape_rules import closest
-from opschema_rules.tileops.vocabulary import states
+from opschema_rules.tileops.signature import STATIC_DIM, is_complete, shape_rules, static_dims
+from opschema_rules.tileops.vocabulary import closest, states
 
 
 @rule("SHP103", "static-dim-form")
@@ -140,7 +139,9 @@ def shape_declaration(entry: OpEntry) -> Iterator[Diagnostic]:
             severity = _severity(entry, problem)
             if severity is not None:
                 message = f"`{where}` is not a list of dimensions: {problem.message}"
-                yield Diagnostic(message, entry.at(_span(entry, node, problem.span)), ops=(entry.name,), severity=severity)
+                yield Diagnostic(
+                    message, entry.at(_span(entry, node, problem.span)), ops=(entry.name,), severity=severity
+                )
         if declaration.alias is not None and spec.knows("no-shape-alias"):
             other = declaration.alias.name
             message = f"`{where}` repeats the shape of `{other}`; declare the dimensions, or a rule `{tensor.name}.shape == …`"

@@ -136,22 +136,28 @@ def op_class(manifest: Manifest) -> Iterator[Diagnostic]:
             return x
     ```
     """
+    files: dict[str, list[str]] = {}
     for entry in manifest.entries:
         ref = entry.op_class
         if entry.op_file is None or not isinstance(ref, Missing | ClassRef):
             continue
         if isinstance(ref, ClassRef) and ref.file.path == entry.op_file.path:
             continue
-        elsewhere = ref.file.path if isinstance(ref, ClassRef) else _class_file(manifest, entry.name)
+        if isinstance(ref, Missing) and not files:
+            files = _class_files(manifest)
+        homes = [ref.file.path] if isinstance(ref, ClassRef) else files.get(entry.name, [])
+        elsewhere = homes[0] if len(homes) == 1 else None
         if elsewhere is not None or (entry.status != "spec-only" and _is_class_name(entry.name)):
             yield _no_class(entry, entry.op_file, elsewhere)
 
 
-def _class_file(manifest: Manifest, name: str) -> str | None:
-    """The only module of the ops that defines a class."""
-    files = map(manifest.project.python, manifest.program.package_files)
-    found = [file.path for file in files if file is not None and name in file.classes]
-    return found[0] if len(found) == 1 else None
+def _class_files(manifest: Manifest) -> dict[str, list[str]]:
+    """The modules of the ops that define each class."""
+    found: dict[str, list[str]] = {}
+    for file in map(manifest.project.python, manifest.program.package_files):
+        for name in file.classes if file is not None else ():
+            found.setdefault(name, []).append(file.path if file is not None else "")
+    return found
 
 
 def _is_class_name(key: str) -> bool:

@@ -258,6 +258,6 @@ def _value_fix(entry: OpEntry, error: SchemaError, node: Node | None) -> Fix | N
     if error.schema.get("const") is True and value is False and owner is not None:
         key = str(error.path[-1])
         return yaml_fix(entry, f"remove `{key}`", lambda: remove_key(entry.file, owner, key))
-    if error.path[0] == "roofline" and isinstance(value, int | float) and not isinstance(value, bool):
+    if error.path[:1] == ("roofline",) and isinstance(value, int | float) and not isinstance(value, bool):
         return yaml_fix(entry, f"quote `{node.value}`", lambda: quote_scalar(entry.file, node))
     return None

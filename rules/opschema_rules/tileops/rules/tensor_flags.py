@@ -123,7 +123,7 @@ def _not_true(entry: OpEntry, name: str, flag: str, owner: Node, value: Node) ->
     off = value.kind == "scalar" and scalar_value(value) is False
     fix = yaml_fix(entry, f"remove `{flag}`", lambda: remove_key(entry.file, owner, flag)) if off else None
     key = owner.pair(flag)
-    place = key[0] if key is not None and not written else value
+    place = key[0] if key is not None and value.start == value.end else value
     return Diagnostic(message, entry.at(place), fix=fix, ops=(entry.name,))
 
 

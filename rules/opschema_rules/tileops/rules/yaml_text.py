@@ -17,7 +17,15 @@ from opschema_rules.tileops.scalars import Misreading, misreading
 Role = Literal["text", "number", "flag", "any"]
 Path = tuple[str | int, ...]
 
+_NO_TEXT = re.compile(
+    r"^(?:[^A-Za-z_\n]|$|(?:yes|no|on|off|true|false|null)$)", re.ASCII | re.IGNORECASE | re.MULTILINE
+)
+"""Keys that may not be text to the reader, so that two spellings may be one key."""
+
 _TEXT_ATTRIBUTES = ("dtype", "shape", "layout", "constraints", "type")
+_SUSPECT = frozenset("+-.0123456789yYnNoOiI")
+"""First characters of everything that is misread."""
+
 _NUMERIC = {"int", "float", "complex", "Number", "numbers"}
 _CONTAINERS = {"list", "tuple", "List", "Tuple", "Sequence", "Optional", "Union", "None", "typing"}
 
@@ -71,8 +79,8 @@ def _mappings(root: Node | None) -> Iterator[Node]:
 
 
 def _repeated(subject: ManifestFile, mapping: Node) -> Iterator[Diagnostic]:
-    keys = mapping.items[::2]
-    if len({key.value for key in keys}) == len(keys) and all(key.value[:1].isalpha() for key in keys):
+    keys = [key.value for key in mapping.items[::2]]
+    if len(set(keys)) == len(keys) and not _NO_TEXT.search("\n".join(keys)):
         return
     first: dict[object, tuple[Node, Node]] = {}
     for key, value in mapping.pairs():
@@ -164,28 +172,24 @@ def misread_scalar(subject: ManifestFile) -> Iterator[Diagnostic]:
     """
     for node, is_key in _misread(subject.file.root):
         found = misreading(node)
-        if found is None:
-            continue
-        path = _path_to(subject.file.root, node)
         entry = _entry_at(subject, node)
-        if is_key:
+        if found is not None and is_key:
             yield from _misread_key(subject, node, found)
-        elif entry is not None:
-            yield from _misread_value(subject, entry, node, found, path)
+        elif found is not None and entry is not None:
+            yield from _misread_value(subject, entry, node, found)
 
 
-def _misread(root: Node | None) -> Iterator[tuple[Node, bool]]:
+def _misread(root: Node | None) -> list[tuple[Node, bool]]:
     """Scalars that are read otherwise than they look, in the order of the text, and whether each is a key."""
-    waiting = [(root, False)] if root is not None else []
-    while waiting:
-        node, is_key = waiting.pop()
-        if node.kind == "scalar":
-            if misreading(node) is not None:
-                yield node, is_key
-        elif node.kind == "mapping":
-            waiting += [(item, index % 2 == 0) for index, item in enumerate(node.items)][::-1]
-        else:
-            waiting += [(item, False) for item in node.items[::-1]]
+    found: list[tuple[Node, bool]] = []
+    waiting = [root] if root is not None else []
+    for node in waiting:  # it grows on the way
+        for index, item in enumerate(node.items):
+            if item.kind != "scalar":
+                waiting.append(item)
+            elif not item.style and item.value[:1] in _SUSPECT and misreading(item) is not None:
+                found.append((item, node.kind == "mapping" and index % 2 == 0))
+    return sorted(found, key=lambda pair: pair[0].start)
 
 
 def _path_to(root: Node | None, target: Node) -> Path:
@@ -228,10 +232,8 @@ def _misread_key(subject: ManifestFile, key: Node, found: Misreading) -> Iterato
     )
 
 
-def _misread_value(
-    subject: ManifestFile, entry: OpEntry, node: Node, found: Misreading, path: Path
-) -> Iterator[Diagnostic]:
-    role, where = _role(entry, path)
+def _misread_value(subject: ManifestFile, entry: OpEntry, node: Node, found: Misreading) -> Iterator[Diagnostic]:
+    role, where = _role(entry, _path_to(subject.file.root, node))
     if role == "flag" or (role == "text" and found.read == "text"):
         return
     fix: Fix | None = None

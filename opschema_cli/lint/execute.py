@@ -1,0 +1,150 @@
+"""Runs rules over subjects, timing each; findings of pure rules are taken from the cache where their subject is unchanged."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from opschema_cli.cache import Cache
+from opschema_cli.errors import OpschemaError
+from opschema_cli.lint.builtin import CRASHED
+from opschema_cli.lint.diagnostic import Diagnostic, Place
+from opschema_cli.lint.pack import Loaded, Pack
+from opschema_cli.lint.rule import Rule
+from opschema_cli.lint.settings import Settings
+from opschema_cli.project import Project
+from opschema_cli.source.text import Span
+
+_KIND = "findings"
+
+
+@dataclass
+class Timing:
+    """How often a rule ran, for how long (seconds), and what it found."""
+
+    runs: int = 0
+    seconds: float = 0.0
+    findings: int = 0
+
+
+@dataclass
+class Executor:
+    """Runs the enabled rules of packs and collects what they find, in the order of subjects and codes.
+
+    ``stamp`` identifies the code of the rules; empty, nothing is cached.
+    """
+
+    settings: Settings
+    cache: Cache
+    stamp: str = ""
+    found: list[Diagnostic] = field(default_factory=list)
+    timings: dict[str, Timing] = field(default_factory=dict)
+    crashed: bool = False
+
+    def load(self, pack: Pack, project: Project) -> Loaded | None:
+        """The pack's subjects; None if it finds nothing of its kind, or fails.
+
+        Raises:
+            OpschemaError: the pack refuses its configuration.
+        """
+        options = self.settings.pack_options[pack.name]
+        try:
+            return pack.load(project, options) if pack.detect(project, options) else None
+        except OpschemaError:
+            raise
+        except Exception as error:
+            # Foreign code runs here: a plugin's pack must not hide what the others find.
+            self.crashed = True
+            self.found.append(_crash(f"the pack {pack.name}", "this workspace", None, error))
+            return None
+
+    def run(self, pack: Pack, loaded: Loaded) -> None:
+        """Run the pack's rules over its subjects."""
+        enabled = [rule for rule in pack.rules if rule.code in self.settings.enabled]
+        rules = {
+            kind: [rule for rule in enabled if rule.subject is not None and issubclass(kind, rule.subject)]
+            for kind in dict.fromkeys(map(type, loaded.subjects))
+        }
+        keys = self._keys(loaded.subjects, rules)
+        known = self.cache.get(_KIND, keys.values())
+        fresh: dict[str, bytes] = {}
+        for subject in loaded.subjects:
+            mine = rules[type(subject)]
+            key = keys.get(id(subject))
+            if key is not None:
+                pure = [rule for rule in mine if rule.pure]
+                mine = [rule for rule in mine if not rule.pure]
+                self._run_pure(pure, subject, key, known, fresh)
+            for rule in mine:
+                self.found += self._run_rule(rule, subject)
+        self.cache.put(_KIND, fresh)
+
+    def _keys(self, subjects: Sequence[object], rules: dict[type, list[Rule]]) -> dict[int, str]:
+        """The cache key of each subject that has pure rules and a ``content_key``."""
+        if not self.stamp:
+            return {}
+        heads = {kind: self._head(rule for rule in mine if rule.pure) for kind, mine in rules.items()}
+        found: dict[int, str] = {}
+        for subject in subjects:
+            content = getattr(subject, "content_key", None)
+            if content and heads[type(subject)]:
+                text = f"{heads[type(subject)]} {content}"
+                found[id(subject)] = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        return found
+
+    def _head(self, pure: Iterable[Rule]) -> str:
+        codes = [rule.code for rule in pure]
+        options = [repr(self.settings.rule_options.get(code)) for code in codes]
+        return f"{self.stamp} {codes} {options}" if codes else ""
+
+    def _run_pure(
+        self, rules: Sequence[Rule], subject: object, key: str, known: dict[str, bytes], fresh: dict[str, bytes]
+    ) -> None:
+        stored = known.get(key)
+        if stored is not None:
+            try:
+                self.found += msgspec.msgpack.decode(stored, type=list[Diagnostic])
+            except msgspec.DecodeError:
+                pass
+            else:
+                return
+        crashed, self.crashed = self.crashed, False
+        findings = [item for rule in rules for item in self._run_rule(rule, subject)]
+        self.found += findings
+        if not self.crashed:
+            fresh[key] = msgspec.msgpack.encode(findings)
+        self.crashed |= crashed
+
+    def _run_rule(self, rule: Rule, subject: object) -> list[Diagnostic]:
+        timing = self.timings.setdefault(rule.code, Timing())
+        started = time.perf_counter()
+        found: list[Diagnostic] = []
+        try:
+            # What the rule yields before it fails is kept.
+            found.extend(
+                msgspec.structs.replace(item, code=rule.code)
+                for item in rule.run(subject, self.settings.rule_options.get(rule.code))
+            )
+        except Exception as error:
+            # Foreign code runs here: a plugin's rule must not take the run down with it.
+            self.crashed = True
+            name = getattr(subject, "name", None) or type(subject).__name__
+            what = f"the rule {rule.code} ({rule.name})"
+            found.append(_crash(what, f"`{name}`", getattr(subject, "place", None), error))
+        timing.runs += 1
+        timing.seconds += time.perf_counter() - started
+        timing.findings += len(found)
+        return found
+
+
+def _crash(what: str, subject: str, place: object, error: Exception) -> Diagnostic:
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    where = f" (line {trace.tb_lineno} of {trace.tb_frame.f_code.co_filename})" if trace is not None else ""
+    message = f"{what} failed on {subject}: {type(error).__name__}: {error}{where}"
+    return Diagnostic(message, place if isinstance(place, Place) else Place("", Span(0, 0)), code=CRASHED.code)

@@ -1,0 +1,89 @@
+"""Which file a module's name means, told from the paths of a workspace alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+
+from opschema_cli.source.python import Import, PythonFile
+
+
+class Modules:
+    """The Python modules among the files of a workspace."""
+
+    def __init__(self, files: Iterable[str]) -> None:
+        self.all_files = tuple(files)
+        self._possible: dict[str, bool] = {}
+        self.files = frozenset(path for path in self.all_files if path.endswith(".py"))
+
+    @cached_property
+    def roots(self) -> dict[str, list[str]]:
+        """Folders from which modules are imported, by the first name below them."""
+        packages = {path.rpartition("/")[0] for path in self.files if path.endswith("__init__.py")}
+        found: dict[str, set[str]] = {}
+        for path in self.files:
+            folder, _, name = path.rpartition("/")
+            while folder in packages and folder:
+                folder, _, name = folder.rpartition("/")
+            found.setdefault(name.removesuffix(".py"), set()).add(folder)
+        return {name: sorted(folders) for name, folders in found.items()}
+
+    def module_path(self, dotted: str) -> str | None:
+        """The file of a module; None when the workspace has none of that name, or several."""
+        first, _, rest = dotted.partition(".")
+        tail = rest.replace(".", "/")
+        found = []
+        for folder in self.roots.get(first, []):
+            base = "/".join(filter(None, (folder, first, tail)))
+            found += [path for path in (f"{base}.py", f"{base}/__init__.py") if path in self.files]
+        return found[0] if len(found) == 1 else None
+
+    def may_exist(self, dotted: str) -> bool:
+        """Whether the workspace holds anything that a module of that name could be made from: a file of any kind or a
+        folder. Private modules may be generated.
+        """
+        first, _, rest = dotted.partition(".")
+        if any(part.startswith("_") for part in dotted.split(".")):
+            return True
+        if dotted not in self._possible:
+            self._possible[dotted] = self._holds(first, rest)
+        return self._possible[dotted]
+
+    def _holds(self, first: str, rest: str) -> bool:
+        stems = ["/".join(filter(None, (folder, first, *rest.split(".")))) for folder in self.roots.get(first, [])]
+        return any(path.startswith((f"{stem}/", f"{stem}.")) for stem in stems for path in self.all_files)
+
+    def is_local(self, dotted: str) -> bool:
+        """Whether a module's top package is a package of the workspace, not a lone script."""
+        first = dotted.partition(".")[0]
+        return any(
+            "/".join(filter(None, (folder, first, "__init__.py"))) in self.files for folder in self.roots.get(first, [])
+        )
+
+    def module_name(self, path: str) -> str:
+        """The dotted name under which a file is imported."""
+        parts = [path.removesuffix(".py").removesuffix("/__init__").rpartition("/")[2]]
+        folder = path.rpartition("/")[0]
+        if path.endswith("/__init__.py"):
+            folder = folder.rpartition("/")[0]
+        while folder and f"{folder}/__init__.py" in self.files:
+            folder, _, name = folder.rpartition("/")
+            parts.append(name)
+        return ".".join(reversed(parts))
+
+    def absolute_module(self, file: PythonFile, item: Import) -> str | None:
+        """The full name of the module an import names; None when its dots leave the package."""
+        if not item.level:
+            return item.module
+        parts = self.module_name(file.path).split(".")
+        drop = item.level - (1 if file.path.endswith("__init__.py") else 0)
+        if drop > len(parts) or (drop == len(parts) and not item.module):
+            return None
+        return ".".join([*parts[: len(parts) - drop], *filter(None, [item.module])])
+
+    def may_hold(self, package: str, name: str) -> bool:
+        """Whether a package may hold a submodule that is not Python: a plain folder, an extension, a stub."""
+        folder = package.rpartition("/")[0]
+        return name.startswith("_") or any(
+            path.startswith((f"{folder}/{name}/", f"{folder}/{name}.")) for path in self.all_files
+        )

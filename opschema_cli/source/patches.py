@@ -1,0 +1,268 @@
+"""What code outside a class's body writes on it: statements below it, loops over classes, hooks of its bases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from opschema_cli.source.python import Assign, Class, Expr, Function, Guard, Import, PythonFile, Scope
+from opschema_cli.source.resolution import ClassRef, External, Folded, FunctionRef, Unresolved, ValueRef, binds
+
+if TYPE_CHECKING:
+    from opschema_cli.source.program import Program
+
+HARMLESS_CLASS_DECORATORS = frozenset({"final", "typing.final", "typing.runtime_checkable", "functools.total_ordering"})
+
+MAX_CALLS = 200
+"""Most functions through which a class is followed; beyond, any attribute may be written."""
+
+HARMLESS_METACLASSES = frozenset({"type", "ABCMeta", "abc.ABCMeta"})
+
+
+@dataclass(frozen=True)
+class Write:
+    """That a function writes attribute ``name`` (``*`` is any) of the class it is given, where all ``guards`` let it."""
+
+    name: str
+    guards: tuple[Guard, ...] = ()
+
+
+class Patches:
+    """The patches of all classes of a program; while they are being collected, no attribute of a class is known."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.collecting = False
+        self._outside: dict[tuple[str, int], dict[str, list[Assign]]] | None = None
+        self._writes: dict[tuple[str, int, int], tuple[Write, ...]] = {}
+
+    def patched(self, ref: ClassRef, name: str, lineage: list[ClassRef]) -> Unresolved | None:
+        """Why ``name`` may be replaced at run time on ``ref`` or on the classes before its definition."""
+        for item in lineage:
+            reason = self._patched_class(item, name)
+            if reason is not None:
+                return reason
+        for base in self.program.lineage(ref)[1:]:
+            hook = base.cls.body.function("__init_subclass__")
+            writes = self.writes(FunctionRef(base.file, hook, base), 0) if hook is not None else ()
+            for write in writes:
+                if write.name in (name, "*") and any(self._reached(base, item, write) for item in lineage):
+                    return Unresolved(f"`{base.name}.__init_subclass__` makes `{name}`")
+        return None
+
+    def _patched_class(self, ref: ClassRef, name: str) -> Unresolved | None:
+        written = self._outside_writes.get(ref.key, {})
+        if (name in written or "*" in written) and self.replacement(ref, name) is None:
+            return Unresolved(f"`{ref.name}.{name}` is assigned outside the class")
+        for decorator in ref.cls.decorators:
+            found = self.program.resolve(ref.file, decorator.callee or decorator.text)
+            if isinstance(found, FunctionRef) and not self.written(found, 0) & {name, "*"}:
+                continue
+            if not isinstance(found, External) or found.name not in HARMLESS_CLASS_DECORATORS:
+                return Unresolved(f"`{ref.name}` is decorated")
+        return None if self.has_plain_metaclass(ref) else Unresolved(f"`{ref.name}` has a metaclass")
+
+    def has_plain_metaclass(self, ref: ClassRef) -> bool:
+        """Whether a class is made as classes are."""
+        if ref.cls.metaclass is None:
+            return True
+        found = self.program.resolve(ref.file, ref.cls.metaclass.text)
+        return isinstance(found, External) and found.name in HARMLESS_METACLASSES
+
+    def _reached(self, base: ClassRef, ref: ClassRef, write: Write) -> bool:
+        """Whether the hook of ``base`` may carry out a write when ``ref`` is made."""
+        if ref == base or base not in self.program.lineage(ref):
+            return False
+        return not any(self._shut(ref, guard) for guard in write.guards)
+
+    def _shut(self, ref: ClassRef, guard: Guard) -> bool:
+        """Whether a guarded stretch surely does not run for a class."""
+        scopes = [item.cls.body for item in ([ref] if guard.own else self.program.lineage(ref))]
+        bound = [_surely_bound(scope, guard.attribute) for scope in scopes]
+        return not any(item is not False for item in bound) if guard.present else True in bound
+
+    def written(self, ref: FunctionRef, index: int) -> frozenset[str]:
+        """Attributes that a function may write on its parameter ``index``, itself or through calls; ``*`` is any."""
+        return frozenset(write.name for write in self.writes(ref, index))
+
+    def writes(self, ref: FunctionRef, index: int) -> tuple[Write, ...]:
+        """What a function may write on its parameter ``index``, itself or through calls."""
+        key = (ref.file.path, ref.function.start, index)
+        if key not in self._writes:
+            found: dict[Write, None] = {}
+            self._follow_writes(ref, index, (), found, set())
+            self._writes[key] = tuple(found)
+        return self._writes[key]
+
+    def _follow_writes(
+        self, ref: FunctionRef, index: int, guards: tuple[Guard, ...], found: dict[Write, None], seen: set[object]
+    ) -> None:
+        key = (ref.file.path, ref.function.start, index, guards)
+        if key in seen or index >= len(ref.function.params):
+            return
+        if len(seen) >= MAX_CALLS:
+            found[Write("*")] = None
+            return
+        seen.add(key)
+        name = ref.function.params[index].name
+        here = [guard for guard in ref.function.guards if guard.variable == name]
+
+        def at(offset: int) -> tuple[Guard, ...]:
+            return tuple(dict.fromkeys((*guards, *(item for item in here if item.start <= offset < item.end))))
+
+        for scope in ref.function.body.walk():
+            for assign in scope.assigns:
+                if assign.target.startswith(name + "."):
+                    found[Write(assign.target[len(name) + 1 :], at(assign.start))] = None
+            for call in scope.calls:
+                for target, position in self._receivers(ref, call, name):
+                    if isinstance(target, str):
+                        found[Write(target, at(call.start))] = None
+                    else:
+                        self._follow_writes(target, position, at(call.start), found, seen)
+
+    def _receivers(self, ref: FunctionRef, call: Expr, name: str) -> Iterator[tuple[FunctionRef | str, int]]:
+        """What a call hands the class in ``name`` to: functions and their parameters, or an attribute that it sets."""
+        owner, _, method = call.callee.rpartition(".")
+        if owner == name:
+            yield from self._own_method(ref, method)
+        for position, keyword in _passed(call, name):
+            if call.callee == "setattr":
+                yield self._set_name(ref, call), 0
+            elif call.callee:
+                target = self.program.resolve(ref.file, call.callee, (ref.function.body,))
+                if isinstance(target, FunctionRef):
+                    yield target, _index(target, position, keyword)
+
+    def _own_method(self, ref: FunctionRef, name: str) -> Iterator[tuple[FunctionRef | str, int]]:
+        """A method that a class calls on itself; any attribute where it is not known."""
+        lineage = self.program.lineage(ref.owner) if ref.owner is not None else []
+        found = next((item for base in lineage if (item := self.program.own_member(base, name)) is not None), None)
+        if isinstance(found, FunctionRef):
+            yield found, 0
+        elif name not in _TYPE_METHODS:
+            yield "*", 0
+
+    def _set_name(self, ref: FunctionRef, call: Expr) -> str:
+        folded = self.program.fold(ref.file, call.items[2], (ref.function.body,)) if len(call.items) > 2 else None
+        return folded.value if isinstance(folded, Folded) and isinstance(folded.value, str) else "*"
+
+    def replacement(self, ref: ClassRef, name: str) -> Assign | None:
+        """The one statement of a class's own file that assigns ``name`` to it, if nothing else writes it from outside."""
+        written = self._outside_writes.get(ref.key, {}) if not self.collecting else {}
+        found = written.get(name, [])
+        if len(found) != 1 or "*" in written or not found[0].sure:
+            return None
+        return next((item for item in ref.file.body.assigns if item is found[0]), None)
+
+    @property
+    def _outside_writes(self) -> dict[tuple[str, int], dict[str, list[Assign]]]:
+        """What module-level code of the package writes on classes: by the class's key and attribute, each statement."""
+        if self._outside is None:
+            self._outside, self.collecting = {}, True
+            for path in self.program.package_files:
+                file = self.program.load(path)
+                for ref, name, assign in self._module_writes(file) if file is not None else ():
+                    self._outside.setdefault(ref.key, {}).setdefault(name, []).append(assign)
+            self.collecting = False
+        return self._outside
+
+    def _module_writes(self, file: PythonFile) -> Iterator[tuple[ClassRef, str, Assign]]:
+        for assign in file.body.assigns:
+            owner, _, name = assign.target.rpartition(".")
+            if owner:
+                named = list(self.classes_named(file, owner, assign.start))
+                sure = assign.sure and len(named) == 1
+                for ref in named:
+                    yield ref, name, assign if sure else msgspec.structs.replace(assign, sure=False)
+        for call in file.body.calls:
+            for value in call.items[1:] if call.callee else ():
+                if value.kind == "name":
+                    for ref in self.classes_named(file, value.text, call.start):
+                        for name in self._call_writes(file, call, value.text):
+                            yield ref, name, Assign(name, call.start, call.end, None, call.span, False)
+        yield from self._writes_of_functions(file)
+
+    def _writes_of_functions(self, file: PythonFile) -> Iterator[tuple[ClassRef, str, Assign]]:
+        """Writes on the module's classes in functions, which somebody may call."""
+        for function in file.body.functions:
+            for scope in function.body.walk():
+                for assign in scope.assigns:
+                    owner, _, name = assign.target.rpartition(".")
+                    if owner in file.classes or owner in file.imports:
+                        found = self.program.resolve(file, owner, (function.body,))
+                        if isinstance(found, ClassRef):
+                            yield found, name, msgspec.structs.replace(assign, sure=False)
+
+    def _call_writes(self, file: PythonFile, call: Expr, argument: str) -> frozenset[str]:
+        if call.callee == "setattr":
+            name = call.items[2] if len(call.items) > 2 else None
+            constant = name is not None and name.kind == "const" and isinstance(name.value, str)
+            return frozenset({str(name.value) if name is not None and constant else "*"})
+        target = self.program.resolve(file, call.callee)
+        if not isinstance(target, FunctionRef):
+            return frozenset()
+        places = [_index(target, position, keyword) for position, keyword in _passed(call, argument)]
+        return frozenset[str]().union(*(self.written(target, place) for place in places))
+
+    def classes_named(self, file: PythonFile, name: str, at: int) -> Iterator[ClassRef]:
+        """The classes a module-level name stands for: a class, or what a loop variable runs over."""
+        for loop in file.body.loops:
+            if name in loop.targets and loop.body.start <= at < loop.body.end:
+                for element in self.elements(file, loop.iterable):
+                    for item in element.walk():
+                        found = self.program.resolve(file, item.text) if item.kind == "name" else None
+                        if isinstance(found, ClassRef):
+                            yield found
+                return
+        found = self.program.resolve(file, name)
+        if isinstance(found, ClassRef):
+            yield found
+
+    def elements(self, file: PythonFile, expr: Expr) -> list[Expr]:
+        """The elements of a literal collection, or of the one that a name stands for."""
+        if expr.kind == "name":
+            found = self.program.resolve(file, expr.text)
+            if isinstance(found, ValueRef) and found.assign.value is not None:
+                expr = found.assign.value
+        return expr.items if expr.kind in ("list", "tuple", "set", "dict") else []
+
+
+def _surely_bound(scope: Scope, name: str) -> bool | None:
+    """Whether a class body binds a name: for sure, for sure not, or None where that depends."""
+    found: list[Class | Function | Assign | Import] = [item for item in scope.functions if item.name == name]
+    found += [item for item in scope.classes if item.name == name]
+    found += [item for item in scope.assigns if item.target == name and binds(item)]
+    found += [item for item in scope.imports if item.name in (name, "*")]
+    if not found:
+        return None if name in scope.deleted else False
+    last = found[-1]
+    if len(found) > 1 or name in scope.deleted or isinstance(last, Import) or not last.sure:
+        return None
+    none = isinstance(last, Assign) and (
+        last.value is None or (last.value.kind == "const" and last.value.value is None)
+    )
+    return None if none else True
+
+
+def _passed(call: Expr, name: str) -> Iterator[tuple[int, str]]:
+    """The places at which a call passes a name: position and keyword, one of them empty (-1 or none)."""
+    position = 0
+    for keyword, value in call.args:
+        if value.kind == "name" and value.text == name:
+            yield (-1, keyword) if keyword else (position, "")
+        position += not keyword
+
+
+def _index(target: FunctionRef, position: int, keyword: str) -> int:
+    """The parameter that an argument fills; one behind the last where there is none."""
+    params = target.function.params
+    if not keyword:
+        return position
+    return next((index for index, item in enumerate(params) if item.name == keyword), len(params))
+
+
+_TYPE_METHODS = frozenset(dir(type)) | frozenset(dir(object))

@@ -1,0 +1,116 @@
+"""What a name in Python code can turn out to be, and what a constant folds to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from opschema_cli.source.python import Assign, Class, Function, PythonFile, Scope
+
+HARMLESS_BASES = frozenset(
+    {
+        "object",
+        "ABC",
+        "abc.ABC",
+        "Generic",
+        "typing.Generic",
+        "Protocol",
+        "typing.Protocol",
+        "typing_extensions.Protocol",
+    }
+)
+"""Bases outside the workspace that define no operator method."""
+
+
+@dataclass(frozen=True)
+class Unresolved:
+    """What cannot be known statically, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class External:
+    """A name that the workspace imports from elsewhere, by its full dotted name."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A name that its module, which lies in the workspace, does not define."""
+
+    module: str
+    name: str
+
+
+@dataclass(frozen=True)
+class ModuleRef:
+    """A module of the workspace."""
+
+    path: str
+
+
+@dataclass(frozen=True, eq=False)
+class ClassRef:
+    """A class and the file that defines it."""
+
+    file: PythonFile
+    cls: Class
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ClassRef) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Its file and place, by which two references are the same."""
+        return self.file.path, self.cls.start
+
+    @property
+    def name(self) -> str:
+        """The class's name."""
+        return self.cls.name
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionRef:
+    """A function, the file that defines it and, for a method, its class."""
+
+    file: PythonFile
+    function: Function
+    owner: ClassRef | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ValueRef:
+    """An assigned value and the file of the assignment; ``owner`` is the class whose attribute it is."""
+
+    file: PythonFile
+    assign: Assign
+    owner: ClassRef | None = None
+
+
+Resolution: TypeAlias = "ClassRef | FunctionRef | ValueRef | ModuleRef | External | Missing | Unresolved"
+Member: TypeAlias = "FunctionRef | ValueRef | Unresolved | None"
+
+
+def binds(item: Assign) -> bool:
+    """Whether an assignment gives its target a value: an annotation alone does not."""
+    return item.value is not None or item.annotation is None
+
+
+def scopes_of(value: ValueRef) -> tuple[Scope, ...]:
+    """Where the names of an assigned value are looked up before its module: in the class body that assigns it."""
+    body = value.owner.cls.body if value.owner is not None else None
+    return (body,) if body is not None and any(item is value.assign for item in body.assigns) else ()
+
+
+@dataclass(frozen=True)
+class Folded:
+    """A constant's value. ``symbol`` is a dotted name outside the workspace (``torch.float16``) instead of a value."""
+
+    value: object = None
+    symbol: str = ""

@@ -1,0 +1,167 @@
+"""The cache: what it keeps, and that nothing that happens to its file stops a run."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from opschema_cli import cache as module
+from opschema_cli.cache import MAX_AGE_DAYS, Cache, cache_folder
+
+
+def test_what_is_put_is_there_in_the_next_run(tmp_path: Path) -> None:
+    Cache(tmp_path / "c.sqlite").put("facts", {"a": b"1", "b": b"2"})
+    later = Cache(tmp_path / "c.sqlite")
+    assert later.get("facts", ["b", "a", "b", "missing"]) == {"a": b"1", "b": b"2"}
+    assert later.get("yaml", ["a"]) == {}
+
+
+def test_a_later_value_replaces_an_earlier_one(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "c.sqlite")
+    cache.put("facts", {"a": b"old"})
+    cache.put("facts", {"a": b"new"})
+    assert cache.get("facts", ["a"]) == {"a": b"new"}
+
+
+def test_thousands_of_keys_are_one_request(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "c.sqlite")
+    values = {f"key{number}": b"%d" % number for number in range(3000)}
+    cache.put("facts", values)
+    assert cache.get("facts", values) == values
+
+
+def test_entries_that_nothing_used_for_long_are_dropped_when_the_day_turns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = Cache(tmp_path / "c.sqlite")
+    cache.put("facts", {"used": b"1", "forgotten": b"2"})
+    start = time.time()
+    for day in range(1, MAX_AGE_DAYS + 2):
+        monkeypatch.setattr(module.time, "time", lambda day=day: start + day * 86400)
+        assert cache.get("facts", ["used"]) == {"used": b"1"}
+    assert cache.get("facts", ["used", "forgotten"]) == {"used": b"1"}
+
+
+def test_no_cache_keeps_nothing() -> None:
+    cache = Cache(None)
+    cache.put("facts", {"a": b"1"})
+    assert cache.get("facts", ["a"]) == {}
+
+
+@pytest.mark.parametrize("damage", [b"", b"not a database at all" * 100, b"SQLite format 3\0" + b"\xff" * 5000])
+def test_a_damaged_file_is_replaced(tmp_path: Path, damage: bytes) -> None:
+    path = tmp_path / "c.sqlite"
+    cache = Cache(path)
+    cache.put("facts", {"a": b"1"})
+    cache.close()
+    path.write_bytes(damage)
+    for _ in range(2):  # the first run may find out only when it reads
+        cache = Cache(path)
+        cache.get("facts", ["a"])
+        cache.put("facts", {"b": b"2"})
+        cache.close()
+    assert Cache(path).get("facts", ["b"]) == {"b": b"2"}
+
+
+def test_a_file_damaged_in_the_middle_is_a_miss_now_and_mends_by_the_next_run(tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite"
+    cache = Cache(path)
+    cache.put("facts", {f"key{number}": os.urandom(2000) for number in range(200)})
+    cache.close()
+    with path.open("r+b") as stream:
+        stream.seek(4096)
+        stream.write(b"\xff" * 4096 * 20)
+    keys = [f"key{number}" for number in range(200)]
+    damaged = Cache(path)
+    damaged.get("facts", keys)
+    damaged.put("facts", {"a": b"1"})
+    mended = Cache(path)
+    mended.put("facts", {"a": b"2"})
+    assert mended.get("facts", ["a"]) == {"a": b"2"}
+
+
+def test_a_locked_file_is_a_miss_and_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "c.sqlite"
+    Cache(path).put("facts", {"a": b"1"})
+    connect = sqlite3.connect
+    monkeypatch.setattr(
+        module.sqlite3, "connect", lambda *args, **options: connect(*args, **{**options, "timeout": 0.05})
+    )
+    holder = connect(path, isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    try:
+        busy = Cache(path)
+        busy.put("facts", {"b": b"2"})
+    finally:
+        holder.execute("ROLLBACK")
+        holder.close()
+    cache = Cache(path)
+    assert cache.get("facts", ["a", "b"]) == {"a": b"1"}
+    busy.put("facts", {"c": b"3"})
+    assert cache.get("facts", ["c"]) == {"c": b"3"}, "a failed write leaves no transaction open"
+
+
+@pytest.mark.parametrize("blocked_by", ["a file", "a file above", "a folder"])
+def test_where_nothing_can_be_written_nothing_is_kept(tmp_path: Path, blocked_by: str) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "folder.sqlite").mkdir()
+    path = {"a file": "file/c.sqlite", "a file above": "file/x/c.sqlite", "a folder": "folder.sqlite"}[blocked_by]
+    cache = Cache(tmp_path / path)
+    cache.put("facts", {"a": b"1"})
+    assert cache.get("facts", ["a"]) == {}
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_without_write_permission_keeps_nothing(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    cache = Cache(tmp_path / "c.sqlite")
+    cache.put("facts", {"a": b"1"})
+    assert cache.get("facts", ["a"]) == {}
+
+
+def test_a_user_without_a_home_has_no_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPSCHEMA_CACHE_DIR", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", no_home)
+    assert Cache.for_workspace(tmp_path).get("facts", ["a"]) == {}
+
+
+def test_the_folder_comes_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPSCHEMA_CACHE_DIR", str(tmp_path / "mine"))
+    assert cache_folder() == tmp_path / "mine"
+    Cache.for_workspace(Path("/one")).put("facts", {"a": b"1"})
+    assert Cache.for_workspace(Path("/one")).get("facts", ["a"]) == {"a": b"1"}
+    assert Cache.for_workspace(Path("/other")).get("facts", ["a"]) == {}
+    if sys.platform != "win32":
+        assert (tmp_path / "mine").stat().st_mode & 0o777 == 0o700
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from opschema_cli.cache import Cache
+cache = Cache(Path(sys.argv[1]))
+for number in range(100):
+    cache.put("facts", {f"{sys.argv[2]}-{number}": b"x" * 500})
+    cache.get("facts", [f"{other}-{number}" for other in "abcd"])
+"""
+
+
+def test_many_processes_write_at_once_and_nothing_is_lost(tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite"
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, path, name], stderr=subprocess.PIPE) for name in "abcd"]
+    for writer in writers:
+        _, errors = writer.communicate(timeout=60)
+        assert writer.returncode == 0, errors
+    keys = [f"{name}-{number}" for name in "abcd" for number in range(100)]
+    assert len(Cache(path).get("facts", keys)) == 400

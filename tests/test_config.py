@@ -1,0 +1,256 @@
+"""Configuration: where it is found, that every mistake in it is named, and what each key does."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from opschema_cli.config import Config, load_config
+from opschema_cli.errors import EXIT_USAGE
+from opschema_cli.main import run
+
+TOYPACK = Path(__file__).with_name("toypack.py")
+
+Lint = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(autouse=True)
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The workspace that each test lints: one sound op, and the toy pack beside it."""
+    monkeypatch.setenv("OPSCHEMA_CACHE_DIR", str(tmp_path / "cache"))
+    folder = tmp_path / "root"
+    folder.mkdir()
+    shutil.copy(TOYPACK, folder / "toypack.py")
+    (folder / "a.toy.yaml").write_text("add: {dtype: f8}\n")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def lint(capfd: pytest.CaptureFixture[str]) -> Lint:
+    def lint(*args: str) -> tuple[int, str, str]:
+        code = run(["lint", "--output-format", "concise", *args])
+        return code, *capfd.readouterr()
+
+    return lint
+
+
+def configure(root: Path, text: str, *, plugin: bool = True) -> None:
+    (root / "opschema.toml").write_text(('plugins = ["toypack.py"]\n' if plugin else "") + text)
+
+
+def test_without_a_file_everything_has_its_default(root: Path) -> None:
+    assert load_config(root) == (Config(), None)
+
+
+def test_opschema_toml_goes_before_pyproject(root: Path) -> None:
+    (root / "pyproject.toml").write_text("[tool.opschema]\nfail-on = 'info'\n")
+    assert load_config(root) == (Config(fail_on="info"), root / "pyproject.toml")
+    (root / "opschema.toml").write_text("fail-on = 'warning'\n")
+    assert load_config(root) == (Config(fail_on="warning"), root / "opschema.toml")
+
+
+def test_a_pyproject_without_our_table_is_none_of_our_business(root: Path) -> None:
+    (root / "pyproject.toml").write_text("tool = 3\n[project]\nname = 'x'\n")
+    assert load_config(root) == (Config(), None)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("selct = ['TOY']", "unknown key `selct`; did you mean `select`?"),
+        ("per_file_ignores = {}", "unknown key `per_file_ignores`; did you mean `per-file-ignores`?"),
+        ("[severty]\nTOY101 = 'info'", "unknown key `severty`; did you mean `severity`?"),
+        ("[tou]\nfail = 'x'", "unknown key `tou`; did you mean `toy`?"),
+        ("[pack-options.toy]", "unknown key `pack-options`"),
+        ("zzz = 1", "unknown key `zzz`; known keys: baseline, exclude, fail-on"),
+        ("select = 'TOY'", "`select`: Expected `array`, got `str`"),
+        ("select = [1]", "`select[...]`: Expected `str`, got `int`"),
+        ("fail-on = 'eror'", "`fail-on`: Invalid enum value 'eror'; choose `error`, `info`, `warning`"),
+        ("severity = {TOY101 = 'loud'}", "Invalid enum value 'loud'; choose `error`, `info`, `warning`"),
+        ("severity = {TOY999 = 'info'}", "severity: no rule is called `TOY999`; did you mean `TOY"),
+        ("select = ['mising-doc']", "select: no rule is called `mising-doc`; did you mean `missing-doc`?"),
+        ("ignore = ['QQQ']", "ignore: no rule is called `QQQ`"),
+        ("per-file-ignores = {'*.yaml' = ['TOY1O1']}", "no rule is called `TOY1O1`; did you mean `TOY101`?"),
+        ("per-file-ignores = {'!' = ['TOY']}", "per-file-ignores: "),
+        ("exclude = ['!']", "exclude: "),
+        ("packs = ['tay']", "no pack is called `tay`; known packs: tileops, toy"),
+        ("baseline = '../theirs.json'", "../theirs.json leads out of the workspace"),
+        (
+            "[rules.known-dtype]\nallowd = []",
+            "tool.opschema.rules.known-dtype: unknown key `allowd`; did you mean `allowed`?",
+        ),
+        (
+            "[rules.known-dtype]\nallowed = 'f8'",
+            "tool.opschema.rules.known-dtype: `allowed`: Expected `array`, got `str`",
+        ),
+        ("[rules.known-dtyp]\nallowed = []", "rules: no rule is called `known-dtyp`; did you mean `known-dtype`?"),
+        ("[rules.missing-doc]\nx = 1", "TOY101 has no options"),
+        ("rules = 1", "`rules`: Expected `object`, got `int`"),
+        ("[toy]\nfale = 'x'", "tool.opschema.toy: unknown key `fale`; did you mean `fail`?"),
+        ("toy = 1", "unknown key `toy`"),
+        ("select = [", "Invalid value (at end of document)"),
+        ("select = " + "[" * 50_000, "nests too deeply"),
+        ("\x1b]0;owned\x07", r"opschema.toml: "),
+        ("'\x1b[31m' = 1", r"opschema.toml: "),
+    ],
+)
+def test_every_mistake_is_named_and_ends_with_code_2(root: Path, lint: Lint, text: str, message: str) -> None:
+    configure(root, text)
+    code, report, errors = lint()
+    assert (code, report) == (EXIT_USAGE, "")
+    assert message in errors
+    assert "Traceback" not in errors
+    assert "\x1b" not in errors
+
+
+@pytest.mark.parametrize("word", ["select", "ignore"])
+def test_the_command_line_is_checked_like_the_file(root: Path, lint: Lint, word: str) -> None:
+    configure(root, "")
+    code, _, errors = lint(f"--{word}", "TOY101,mising-doc")
+    assert code == EXIT_USAGE
+    assert f"{word}: no rule is called `mising-doc`; did you mean `missing-doc`?" in errors
+
+
+def test_a_file_that_is_not_utf8_is_named(root: Path, lint: Lint) -> None:
+    (root / "opschema.toml").write_bytes(b"# caf\xe9\n")
+    code, _, errors = lint()
+    assert code == EXIT_USAGE
+    assert "opschema.toml" in errors
+
+
+def found(report: str) -> list[str]:
+    """The codes of a concise report."""
+    return [word for word in report.replace(":", " ").split() if word[:3].isupper() and word[3:].isdigit()]
+
+
+def test_rule_options_arrive_typed(root: Path, lint: Lint) -> None:
+    configure(root, "select = ['known-dtype']\n[rules.known-dtype]\nallowed = ['f64', 'i8']\n")
+    code, report, _ = lint()
+    assert code == 1
+    assert "`f8` is not one of f64, i8" in report
+    configure(root, "select = ['known-dtype']\n[rules.TOY103]\nallowed = ['f8']\n")
+    assert lint()[0] == 0
+
+
+def test_pack_options_arrive_typed(root: Path, lint: Lint) -> None:
+    configure(root, "[toy]\nfail = 'load'\n")
+    code, report, _ = lint()
+    assert code == 3
+    assert "the pack toy failed on this workspace: RuntimeError: the toy cannot load" in report
+
+
+def test_select_takes_codes_prefixes_and_names_and_the_command_line_replaces_it(root: Path, lint: Lint) -> None:
+    configure(root, "select = ['TOY1']\n")
+    assert found(lint()[1]) == ["TOY101", "TOY103"]
+    assert found(lint("--select", "missing-doc")[1]) == ["TOY101"]
+    assert found(lint("--select", "ALL", "--ignore", "TOY103")[1]) == ["TOY101"]
+
+
+def test_ignore_takes_away(root: Path, lint: Lint) -> None:
+    configure(root, "ignore = ['missing-doc']\n")
+    assert found(lint()[1]) == ["TOY103"]
+    assert found(lint("--ignore", "TOY103")[1]) == []
+
+
+def test_severity_is_that_of_the_narrowest_selector_whatever_the_order(root: Path, lint: Lint) -> None:
+    for text in ("TOY103 = 'error'\nTOY = 'info'", "TOY = 'info'\nTOY103 = 'error'"):
+        configure(root, f"[severity]\n{text}\n")
+        _, report, _ = lint()
+        assert "info TOY101" in report.replace("[", " ").replace(":", "")
+        assert "error TOY103" in report.replace("[", " ").replace(":", "")
+
+
+def test_fail_on_decides_the_exit_code(root: Path, lint: Lint) -> None:
+    (root / "a.toy.yaml").write_text("add: {doc: SHOUT}\n")
+    configure(root, "")
+    assert lint()[0] == 0
+    assert lint("--fail-on", "warning")[0] == 1
+    configure(root, "fail-on = 'warning'\n")
+    assert lint()[0] == 1
+    assert lint("--fail-on", "error")[0] == 0
+
+
+def test_per_file_ignores_take_globs(root: Path, lint: Lint) -> None:
+    (root / "legacy").mkdir()
+    (root / "legacy/b.toy.yaml").write_text("mul: {dtype: f8}\n")
+    configure(root, "[per-file-ignores]\n'legacy/' = ['TOY103']\n'a.*' = ['TOY']\n")
+    _, report, _ = lint()
+    assert [(line.partition(":")[0], *found(line)) for line in report.splitlines() if found(line)] == [
+        ("legacy/b.toy.yaml", "TOY101")
+    ]
+
+
+def test_excluded_files_are_not_even_read(root: Path, lint: Lint) -> None:
+    (root / "gen").mkdir()
+    (root / "gen/b.toy.yaml").write_bytes(b"\0")
+    configure(root, "exclude = ['gen/']\nignore = ['TOY']\n")
+    assert lint()[0] == 0
+    configure(root, "ignore = ['TOY']\n")
+    assert lint()[0] == EXIT_USAGE
+
+
+# Plugins
+
+TRAP = "import pathlib\npathlib.Path(__file__).with_name('ran').touch()\n"
+
+
+def test_a_plugin_runs_only_if_the_configuration_names_it(root: Path, lint: Lint) -> None:
+    for name in ("opschema_plugin.py", "plugin.py", "conftest.py", "pack.py", "opschema_rules.py", "sitecustomize.py"):
+        (root / name).write_text(TRAP)
+    configure(root, "", plugin=False)
+    assert lint()[0] == 0
+    assert not (root / "ran").exists()
+    (root / "opschema.toml").write_text('plugins = ["plugin.py"]\n')
+    code, _, errors = lint()
+    assert (root / "ran").exists()
+    assert code == EXIT_USAGE
+    assert "the plugin `plugin.py` cannot be loaded: AttributeError: " in errors
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("PACK = 3\n", "`bad.py` is not a pack"),
+        ("import nowhere_at_all\n", "ModuleNotFoundError"),
+        ("1/0\n", "the plugin `bad.py` cannot be loaded: ZeroDivisionError: division by zero"),
+        ("def (:\n", "SyntaxError"),
+        ("from opschema_cli.lint.rule import rule\n@rule('X', 'y')\ndef f(x: int): ...\n", "RuleError: rule 'X' 'y'"),
+        (None, "FileNotFoundError"),
+    ],
+)
+def test_a_plugin_that_cannot_be_loaded_is_named(root: Path, lint: Lint, text: str | None, message: str) -> None:
+    if text is not None:
+        (root / "bad.py").write_text(text)
+    (root / "opschema.toml").write_text('plugins = ["bad.py"]\n')
+    code, _, errors = lint()
+    assert code == EXIT_USAGE
+    assert message in errors
+
+
+def test_two_plugins_may_have_files_of_one_name(root: Path, lint: Lint) -> None:
+    (root / "other").mkdir()
+    text = TOYPACK.read_text().replace('PACK = Pack("toy"', 'PACK = Pack("other"').replace("TOY", "OTH")
+    for name in ("doc", "dtype", "impl-forward", "flip", "grow", "breaks", "twin", "word", "crash", "todo", "probe"):
+        text = text.replace(f'{name}"', f'{name}-two"')
+    (root / "other/toypack.py").write_text(text)
+    (root / "opschema.toml").write_text('plugins = ["toypack.py", "other/toypack.py"]\n')
+    codes = found(lint()[1])
+    assert {"TOY101", "OTH101"} <= set(codes)
+
+
+def test_a_code_that_two_packs_claim_is_named(root: Path, lint: Lint) -> None:
+    shutil.copy(TOYPACK, root / "again.py")
+    (root / "opschema.toml").write_text('plugins = ["toypack.py", "again.py"]\n')
+    code, _, errors = lint()
+    assert code == EXIT_USAGE
+    assert "two packs define the rule TOY101 (missing-doc)" in errors
+
+
+def test_packs_limits_the_packs(root: Path, lint: Lint) -> None:
+    configure(root, "packs = ['tileops']\n")
+    code, report, _ = lint()
+    assert (code, found(report)) == (0, [])

@@ -1,0 +1,429 @@
+"""Which files belong to a workspace, how they are read, and that a hostile repository makes git run nothing."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from opschema_cli.errors import OpschemaError
+from opschema_cli.workspace import ReadError, Workspace, find_root, glob_spec, join
+
+
+def git(folder: Path, *words: str) -> str:
+    identity = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "protocol.file.allow=always")
+    run = subprocess.run(["git", "-C", folder, *identity, *words], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+def write(folder: Path, files: dict[str, str] | Iterable[str]) -> None:
+    texts = files if isinstance(files, dict) else dict.fromkeys(files, "")
+    for path, text in texts.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+
+
+def files(root: Path, **options: object) -> list[str]:
+    return list(Workspace(root, **options).files)  # type: ignore[arg-type]
+
+
+# Listing
+
+
+def test_with_git_tracked_and_untracked_files_are_in_and_ignored_ones_are_out(tmp_path: Path) -> None:
+    write(tmp_path, {".gitignore": "build/\n", "tracked.yaml": "", "untracked.yaml": "", "build/made.yaml": ""})
+    git(tmp_path, "init")
+    git(tmp_path, "add", "tracked.yaml")
+    assert files(tmp_path) == [".gitignore", "tracked.yaml", "untracked.yaml"]
+
+
+def test_a_file_that_git_tracks_although_it_is_ignored_is_in(tmp_path: Path) -> None:
+    write(tmp_path, {".gitignore": "*.gen.yaml\n", "kept.gen.yaml": "", "made.gen.yaml": ""})
+    git(tmp_path, "init")
+    git(tmp_path, "add", "--force", "kept.gen.yaml")
+    assert files(tmp_path) == [".gitignore", "kept.gen.yaml"]
+
+
+def test_a_file_deleted_but_still_tracked_is_out(tmp_path: Path) -> None:
+    write(tmp_path, ["gone.yaml", "here.yaml"])
+    git(tmp_path, "init")
+    git(tmp_path, "add", ".")
+    (tmp_path / "gone.yaml").unlink()
+    assert files(tmp_path) == ["here.yaml"]
+
+
+def test_below_the_git_root_paths_start_at_the_workspace(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {".gitignore": "*.tmp\n", "outside.yaml": "", "kit/opschema.toml": "", "kit/a.yaml": "", "kit/a.tmp": ""},
+    )
+    git(tmp_path, "init")
+    assert files(tmp_path / "kit") == ["a.yaml", "opschema.toml"]
+
+
+def test_a_worktree_is_listed_like_a_clone(tmp_path: Path) -> None:
+    main = tmp_path / "main"
+    write(main, {".gitignore": "*.tmp\n", "a.yaml": ""})
+    git(main, "init")
+    git(main, "add", ".")
+    git(main, "commit", "-m", "first")
+    git(main, "worktree", "add", "../tree")
+    write(tmp_path / "tree", ["b.tmp", "b.yaml"])
+    assert (tmp_path / "tree/.git").is_file()
+    assert find_root(tmp_path / "tree") == tmp_path / "tree"
+    assert files(tmp_path / "tree") == [".gitignore", "a.yaml", "b.yaml"]
+
+
+def test_a_submodule_is_a_workspace_of_its_own(tmp_path: Path) -> None:
+    write(tmp_path / "library", ["op.yaml"])
+    git(tmp_path / "library", "init")
+    git(tmp_path / "library", "add", ".")
+    git(tmp_path / "library", "commit", "-m", "first")
+    write(tmp_path / "main", ["a.yaml"])
+    git(tmp_path / "main", "init")
+    git(tmp_path / "main", "submodule", "add", str(tmp_path / "library"), "third_party/library")
+    inner = tmp_path / "main/third_party/library"
+    assert find_root(inner / "op.yaml") == inner
+    assert files(inner) == ["op.yaml"]
+    assert files(tmp_path / "main") == [".gitmodules", "a.yaml"]
+
+
+def test_a_workspace_that_git_ignores_altogether_is_walked(tmp_path: Path) -> None:
+    write(tmp_path, {".gitignore": "vendor/\n", "vendor/opschema.toml": "", "vendor/a.yaml": ""})
+    git(tmp_path, "init")
+    assert files(tmp_path / "vendor") == ["a.yaml", "opschema.toml"]
+
+
+def test_without_git_the_gitignore_files_hold_and_the_nearest_decides(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            ".gitignore": "*.log\nbuild/\n/top.yaml\n",
+            "a.log": "",
+            "top.yaml": "",
+            "sub/top.yaml": "",
+            "sub/.gitignore": "!kept.log\n*.tmp\n",
+            "sub/kept.log": "",
+            "sub/other.log": "",
+            "sub/a.tmp": "",
+            "a.tmp": "",
+            "build/made.yaml": "",
+            "sub/build/made.yaml": "",
+            "node_modules/x.yaml": "",
+            "sub/__pycache__/x.yaml": "",
+        },
+    )
+    assert files(tmp_path) == [".gitignore", "a.tmp", "sub/.gitignore", "sub/kept.log", "sub/top.yaml"]
+
+
+def test_a_gitignore_that_makes_no_sense_leaves_nothing_out_and_stops_nothing(tmp_path: Path) -> None:
+    write(tmp_path, {".gitignore": "!\n[z-a]\n" + "*a" * 40 + "b\n*.tmp\n", "a.tmp": "", "a" * 60: ""})
+    assert files(tmp_path) == [".gitignore", "a" * 60]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_gitignore_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".gitignore")
+    write(tmp_path, ["a.yaml"])
+    assert files(tmp_path) == ["a.yaml"]
+
+
+@pytest.mark.parametrize("with_git", [True, False], ids=["git", "no git"])
+def test_names_may_hold_anything(tmp_path: Path, with_git: bool) -> None:
+    names = [
+        "a b.yaml",
+        "новый.yaml",
+        "line\nbreak.yaml",
+        'quo"te.yaml',
+        "back\\slash.yaml",
+        "-rf.yaml",
+        "\x1b[31m.yaml",
+    ]
+    write(tmp_path, names)
+    if with_git:
+        git(tmp_path, "init")
+    assert files(tmp_path) == sorted(names)
+    assert all(Workspace(tmp_path).data(name) == b"" for name in names)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names are text here")
+@pytest.mark.parametrize("with_git", [True, False], ids=["git", "no git"])
+def test_a_name_that_is_not_utf8_is_shown_with_escapes_and_can_be_read(tmp_path: Path, with_git: bool) -> None:
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.yaml")).write_text("x: 1\n")
+    if with_git:
+        git(tmp_path, "init")
+    workspace = Workspace(tmp_path)
+    assert workspace.files == ("caf\\xe9.yaml",)
+    assert workspace.source("caf\\xe9.yaml").text == "x: 1\n"
+    assert workspace.relative(tmp_path / os.fsdecode(b"caf\xe9.yaml")) == "caf\\xe9.yaml"
+
+
+def test_exclude_takes_gitignore_patterns(tmp_path: Path) -> None:
+    write(tmp_path, ["a.yaml", "third_party/a.yaml", "sub/third_party/a.yaml", "gen/a.yaml", "gen/keep.yaml"])
+    assert files(tmp_path, exclude=["third_party/", "/gen/*", "!keep.yaml"]) == ["a.yaml", "gen/keep.yaml"]
+
+
+def test_a_malformed_exclude_is_named(tmp_path: Path) -> None:
+    with pytest.raises(OpschemaError, match=r"exclude: .*!"):
+        Workspace(tmp_path, exclude=["!"])
+    with pytest.raises(OpschemaError, match="more than four"):
+        Workspace(tmp_path, exclude=["*a*a*a*a*a*"])
+
+
+def test_ordinary_patterns_with_stars_are_fine() -> None:
+    for pattern in ("*.py[co]", "**/tests/**/test_*.py", "*_*_*.yaml", "a/*/b/*/c/*/d/*/e/*/f"):
+        assert not glob_spec([pattern]).match_file("x")
+
+
+def test_under_gives_what_lies_below_a_folder(tmp_path: Path) -> None:
+    write(tmp_path, ["ops/a.py", "ops/deep/b.py", "ops/c.yaml", "ops_extra/d.py", "e.py"])
+    workspace = Workspace(tmp_path)
+    assert workspace.under("ops", ".py") == ["ops/a.py", "ops/deep/b.py"]
+    assert workspace.under("ops/") == ["ops/a.py", "ops/c.yaml", "ops/deep/b.py"]
+    assert workspace.under(".", ".py") == ["e.py", "ops/a.py", "ops/deep/b.py", "ops_extra/d.py"]
+    assert workspace.folders == {".", "ops", "ops/deep", "ops_extra"}
+
+
+# git in a hostile repository
+
+
+def _trap(tmp_path: Path) -> tuple[Path, str]:
+    """A file that only a trap writes, and the trap's command."""
+    sprung = tmp_path / "sprung"
+    script = tmp_path / "trap.sh"
+    script.write_text(f'#!/bin/sh\necho "$@" >> "{sprung}"\n')
+    script.chmod(0o755)
+    return sprung, str(script)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the traps are shell scripts")
+def test_listing_runs_no_command_of_the_repositorys_configuration(tmp_path: Path) -> None:
+    sprung, script = _trap(tmp_path)
+    root = tmp_path / "repo"
+    write(root, {".gitattributes": "* filter=trap diff=trap\n", "a.yaml": "1"})
+    git(root, "init")
+    git(root, "add", ".")
+    for key in (
+        "core.fsmonitor", "core.pager", "core.sshCommand", "core.askPass", "core.editor", "core.gitProxy",
+        "filter.trap.clean", "filter.trap.smudge", "filter.trap.process", "diff.trap.command", "diff.external",
+        "diff.trap.textconv", "pager.ls-files", "credential.helper", "core.alternateRefsCommand",
+    ):  # fmt: skip
+        git(root, "config", key, script)
+    git(root, "config", "alias.ls-files", "!" + script)
+    git(root, "config", "core.untrackedCache", "true")
+    for hook in ("post-index-change", "fsmonitor-watchman", "pre-auto-gc", "reference-transaction"):
+        (root / ".git/hooks" / hook).write_text(Path(script).read_text())
+        (root / ".git/hooks" / hook).chmod(0o755)
+    (root / "a.yaml").write_text("2")
+
+    subprocess.run(["git", "-C", root, "ls-files"], check=True, capture_output=True)
+    assert sprung.exists(), "the trap works: plain git falls into it"
+    sprung.unlink()
+
+    assert files(root) == [".gitattributes", "a.yaml"]
+    assert not sprung.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the traps are shell scripts")
+def test_listing_a_partial_clone_fetches_nothing(tmp_path: Path) -> None:
+    """A sparse index makes `git ls-files` read a tree; a partial clone fetches it, by a command that its config names."""
+    sprung, script = _trap(tmp_path)
+    origin, clone = tmp_path / "origin", tmp_path / "clone"
+    write(origin, {"a/1.yaml": "a", "b/2.yaml": "b"})
+    git(origin, "init")
+    git(origin, "config", "uploadpack.allowFilter", "true")
+    git(origin, "config", "uploadpack.allowAnySHA1InWant", "true")
+    git(origin, "add", ".")
+    git(origin, "commit", "-m", "first")
+    git(tmp_path, "clone", "--filter=tree:0", "--no-checkout", origin.as_uri(), str(clone))
+    git(clone, "sparse-checkout", "init", "--cone")
+    git(clone, "sparse-checkout", "set", "a")
+    git(clone, "checkout")
+    git(clone, "sparse-checkout", "reapply", "--sparse-index")
+    tree = next(
+        (line.split()[1] for line in git(clone, "ls-files", "-s", "--sparse").splitlines() if line[0] == "0"), ""
+    )
+    if not tree:
+        pytest.skip("this git makes no sparse index")
+    packs = [pack.rename(tmp_path / pack.name) for pack in (clone / ".git/objects/pack").glob("*.pack")]
+    for pack in packs:
+        with pack.open("rb") as stream:
+            subprocess.run(["git", "-C", clone, "unpack-objects", "-q"], stdin=stream, check=True)
+    (clone / ".git/objects" / tree[:2] / tree[2:]).unlink(missing_ok=True)
+    git(clone, "config", "remote.origin.uploadpack", script)
+
+    assert "a/1.yaml" in files(clone)
+    assert not sprung.exists()
+
+    subprocess.run(["git", "-C", clone, "ls-files"], check=False, capture_output=True)
+    assert sprung.exists(), "the trap works: plain git falls into it"
+
+
+def test_a_hooks_environment_does_not_turn_listing_to_its_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("hook", "linted"):
+        write(tmp_path / name, [f"{name}.yaml"])
+        git(tmp_path / name, "init")
+        git(tmp_path / name, "add", ".")
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "hook/.git"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "hook/.git/index"))
+    monkeypatch.setenv("GIT_WORK_TREE", str(tmp_path / "hook"))
+    assert files(tmp_path / "linted") == ["linted.yaml"]
+
+
+def test_without_the_git_command_files_are_walked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, {".gitignore": "*.tmp\n", "a.yaml": "", "a.tmp": ""})
+    git(tmp_path, "init")
+    monkeypatch.setenv("PATH", "")
+    assert files(tmp_path) == [".gitignore", "a.yaml"]
+
+
+# Reading
+
+
+def reason(workspace: Workspace, path: str) -> str:
+    with pytest.raises(ReadError) as caught:
+        workspace.source(path)
+    assert caught.value.path == path
+    return caught.value.reason
+
+
+def test_what_cannot_be_read_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, ["a.yaml"])
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "binary.yaml").write_bytes(b"a: \0\1")
+    (tmp_path / "latin.yaml").write_bytes(b"a: caf\xe9\n")
+    (tmp_path / "cookie.py").write_bytes(b"# -*- coding: klingon -*-\n")
+    (tmp_path / "big.yaml").write_bytes(b"#" * 2000)
+    workspace = Workspace(tmp_path)
+    assert reason(workspace, "missing.yaml") == "it does not exist"
+    assert reason(workspace, "folder") == "it is not a regular file"
+    assert reason(workspace, "binary.yaml") == "it holds NUL bytes, so it is binary"
+    assert reason(workspace, "latin.yaml") == "byte 0xe9 is not utf-8"
+    assert reason(workspace, "cookie.py") == "the encoding 'klingon' is not known"
+    assert reason(workspace, "a\0b.yaml") == "it leads out of the workspace"
+    monkeypatch.setattr("opschema_cli.workspace.read_regular.__defaults__", (1000,))
+    assert reason(workspace, "big.yaml") == "it has 2,000 bytes; opschema reads up to 1,000"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.yaml")
+    workspace = Workspace(tmp_path)
+    assert workspace.files == ()
+    assert reason(workspace, "pipe.yaml") == "it is not a regular file"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights here")
+def test_links_are_followed_inside_the_root_only(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    write(tmp_path, {"secret.yaml": "key", "root/a.yaml": "inside"})
+    (root / "inner.yaml").symlink_to("a.yaml")
+    (root / "outer.yaml").symlink_to("../secret.yaml")
+    (root / "absolute.yaml").symlink_to(tmp_path / "secret.yaml")
+    (root / "folder").symlink_to("..")
+    (root / "loop.yaml").symlink_to("loop.yaml")
+    workspace = Workspace(root)
+    assert workspace.source("inner.yaml").text == "inside"
+    for path in ("outer.yaml", "absolute.yaml", "folder/secret.yaml", "../secret.yaml", str(tmp_path / "secret.yaml")):
+        assert reason(workspace, path) == "it leads out of the workspace"
+        assert not workspace.is_file(path) or path in workspace.files
+    assert "folder/secret.yaml" not in workspace.files
+    assert "loop.yaml" not in workspace.files
+    assert not workspace.is_file("loop.yaml")
+    with pytest.raises(OpschemaError, match="leads out"):
+        workspace.locate("outer.yaml")
+
+
+def test_is_file_answers_for_ignored_files_too_and_for_any_text(tmp_path: Path) -> None:
+    write(tmp_path, {".gitignore": "gen/\n", "gen/made.py": ""})
+    workspace = Workspace(tmp_path)
+    assert "gen/made.py" not in workspace.files
+    assert workspace.is_file("gen/made.py")
+    for text in ("", ".", "gen", "no", "a\0b", "x" * 5000, "x/" * 3000, "\ud800"):
+        assert not workspace.is_file(text)
+
+
+def test_the_bytes_of_a_name_are_read_once(tmp_path: Path) -> None:
+    write(tmp_path, {"a.yaml": "one"})
+    workspace = Workspace(tmp_path)
+    first = workspace.data("a.yaml")
+    write(tmp_path, {"a.yaml": "two"})
+    assert workspace.data("a.yaml") == first == b"one"
+    assert list(workspace.reads) == ["a.yaml"]
+
+
+def test_what_was_asked_for_is_on_record_whether_it_was_there_or_not(tmp_path: Path) -> None:
+    write(tmp_path, {"a.yaml": "one"})
+    workspace = Workspace(tmp_path)
+    workspace.data("a.yaml")
+    reason(workspace, "b.yaml")
+    workspace.is_file("c.yaml")
+    assert workspace.reads["b.yaml"] == ""
+    assert len(workspace.reads["a.yaml"]) == 32
+    assert workspace.probes == {"c.yaml": False}
+
+
+# Overlay
+
+
+def test_an_overlay_replaces_and_adds_texts_and_leaves_the_disk_alone(tmp_path: Path) -> None:
+    write(tmp_path, {"a.yaml": "disk", "b.yaml": "disk"})
+    plain = Workspace(tmp_path)
+    drafted = plain.with_overlay({"a.yaml": "draft", "new/c.yaml": "draft"})
+    assert drafted.files == ("a.yaml", "b.yaml", "new/c.yaml")
+    assert [drafted.source(path).text for path in drafted.files] == ["draft", "disk", "draft"]
+    assert drafted.is_file("new/c.yaml")
+    assert plain.source("a.yaml").text == (tmp_path / "a.yaml").read_text() == "disk"
+    again = drafted.with_overlay({"b.yaml": "second"})
+    assert [again.source(path).text for path in again.files] == ["draft", "second", "draft"]
+
+
+# The root
+
+
+def test_the_root_is_the_nearest_folder_with_configuration_or_git(tmp_path: Path) -> None:
+    write(
+        tmp_path, {"pyproject.toml": "[project]\n", "repo/.git/HEAD": "", "repo/kit/pyproject.toml": "[tool.other]\n"}
+    )
+    write(tmp_path, {"repo/kit/ops/a.py": "", "repo/own/opschema.toml": "", "repo/own/deep/a.py": ""})
+    write(tmp_path, {"repo/tool/pyproject.toml": "[tool.opschema.severity]\nx = 'info'\n", "repo/tool/a.py": ""})
+    write(tmp_path, {"repo/alike/pyproject.toml": "[tool.opschema-extra]\n", "plain/a.py": ""})
+    assert find_root(tmp_path / "repo/kit/ops/a.py") == tmp_path / "repo"
+    assert find_root(tmp_path / "repo/own/deep") == tmp_path / "repo/own"
+    assert find_root(tmp_path / "repo/tool/a.py") == tmp_path / "repo/tool"
+    assert find_root(tmp_path / "repo/alike") == tmp_path / "repo"
+    assert find_root(tmp_path / "plain") == tmp_path
+
+
+def test_with_nothing_at_all_the_root_is_the_folder_itself(tmp_path: Path) -> None:
+    write(tmp_path, ["deep/a.yaml"])
+    assert find_root(tmp_path / "deep/a.yaml") == tmp_path / "deep"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pyproject_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pyproject.toml")
+    assert find_root(tmp_path) == tmp_path
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="root may read everything")
+def test_a_file_without_permission_says_so(tmp_path: Path) -> None:
+    write(tmp_path, ["a.yaml"])
+    (tmp_path / "a.yaml").chmod(stat.S_IWUSR)
+    assert reason(Workspace(tmp_path), "a.yaml") == "Permission denied"
+
+
+@pytest.mark.parametrize(
+    ("folder", "relative", "joined"),
+    [(".", "a/b", "a/b"), ("a/b", "../c", "a/c"), ("a", "../../x", "../x"), ("a", "./.", "a"), ("a", "..", ".")],
+)
+def test_join(folder: str, relative: str, joined: str) -> None:
+    assert join(folder, relative) == joined

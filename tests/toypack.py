@@ -1,0 +1,233 @@
+"""A pack for the engine's tests: ops in ``*.toy.yaml``, each with a `doc`, a `dtype` and an `impl` file.
+
+Its rules do what rules may do, well or badly, when the schema asks for it. It is imported by tests and named as a plugin.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related
+from opschema_cli.lint.pack import Entry, Loaded, Pack, Shown, ShowRow
+from opschema_cli.lint.rule import Rule, rule
+from opschema_cli.project import Project
+from opschema_cli.source.text import Edit, Span
+from opschema_cli.source.yaml import Node, YamlFile
+
+SUFFIX = ".toy.yaml"
+
+
+@dataclass(frozen=True)
+class ToyOp:
+    """One op: a key of the file, and the mapping behind it."""
+
+    project: Project
+    file: YamlFile
+    key: Node
+    node: Node
+
+    @property
+    def name(self) -> str:
+        return self.key.value
+
+    @property
+    def place(self) -> Place:
+        return Place(self.file.path, self.key.span)
+
+    def scalar(self, key: str) -> Node | None:
+        value = self.node.get(key)
+        return value if value is not None and value.kind == "scalar" else None
+
+    def at(self, node: Node) -> Place:
+        return Place(self.file.path, node.span)
+
+    def replace(self, node: Node, text: str) -> FileEdit:
+        return FileEdit(self.file.path, Edit(node.span, text))
+
+
+@dataclass(frozen=True)
+class ToyFile:
+    """A whole file; no op of it needs to be sound."""
+
+    project: Project
+    file: YamlFile
+
+
+class ToyOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
+    """``fail`` names a step of the pack that raises."""
+
+    fail: str = ""
+
+
+class DtypeOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
+    """``allowed`` are the known dtypes."""
+
+    allowed: tuple[str, ...] = ("f16", "f32")
+
+
+@rule("TOY101", "missing-doc")
+def missing_doc(op: ToyOp) -> Iterator[Diagnostic]:
+    """An op without a doc."""
+    if op.node.get("doc") is None:
+        yield Diagnostic(f"`{op.name}` has no doc", op.place, ops=(op.name,))
+
+
+@rule("TOY102", "loud-doc", severity="warning", fixable="safe")
+def loud_doc(op: ToyOp) -> Iterator[Diagnostic]:
+    """A doc in capitals."""
+    doc = op.scalar("doc")
+    if doc is not None and doc.value.isupper():
+        fix = Fix("lower it", (op.replace(doc, doc.value.lower()),))
+        yield Diagnostic(f"`{op.name}` shouts", op.at(doc), (), fix, (op.name,))
+
+
+@rule("TOY103", "known-dtype", fixable="unsafe")
+def known_dtype(op: ToyOp, options: DtypeOptions) -> Iterator[Diagnostic]:
+    """A dtype that is not allowed."""
+    dtype = op.scalar("dtype")
+    if dtype is not None and dtype.value not in options.allowed:
+        fix = Fix("take the first one", (op.replace(dtype, options.allowed[0]),), "unsafe", "the numbers change")
+        yield Diagnostic(
+            f"`{dtype.value}` is not one of {', '.join(options.allowed)}", op.at(dtype), (), fix, (op.name,)
+        )
+
+
+@rule("TOY104", "impl-forward")
+def impl_forward(op: ToyOp) -> Iterator[Diagnostic]:
+    """An implementation without ``forward``; one finding for all the ops that share it."""
+    impl = op.scalar("impl")
+    if impl is None:
+        return
+    module = op.project.python(impl.value)
+    if module is not None and not any(cls.body.function("forward") for cls in module.body.classes):
+        place = Place(impl.value, Span(0, 0))
+        yield Diagnostic("no class here has `forward`", place, (Related(op.place, "declared here"),), None, (op.name,))
+
+
+@rule("TOY201", "flip", fixable="safe")
+def flip(op: ToyOp) -> Iterator[Diagnostic]:
+    """A fix that never settles: a becomes b, b becomes a."""
+    value = op.scalar("flip")
+    if value is not None:
+        other = "b" if value.value == "a" else "a"
+        yield Diagnostic("it flips", op.at(value), (), Fix("flip it", (op.replace(value, other),)))
+
+
+@rule("TOY202", "grow", fixable="safe")
+def grow(op: ToyOp) -> Iterator[Diagnostic]:
+    """A fix that never settles: the value grows."""
+    value = op.scalar("grow")
+    if value is not None:
+        yield Diagnostic("it grows", op.at(value), (), Fix("grow it", (op.replace(value, value.value + "x"),)))
+
+
+@rule("TOY203", "breaks", fixable="safe")
+def breaks(op: ToyOp) -> Iterator[Diagnostic]:
+    """A fix that leaves a file that is not YAML."""
+    value = op.scalar("breaks")
+    if value is not None:
+        yield Diagnostic("it breaks", op.at(value), (), Fix("break it", (op.replace(value, "["),)))
+
+
+@rule("TOY204", "twin", fixable="safe")
+def twin(op: ToyOp) -> Iterator[Diagnostic]:
+    """A fix in two files: ``twin: FILE`` goes, and the file's ``x`` becomes ``y``."""
+    value = op.scalar("twin")
+    source = op.project.source(value.value) if value is not None else None
+    if value is not None and source is not None and "x" in source.text:
+        at = source.text.index("x")
+        edits = (FileEdit(source.path, Edit(Span(at, at + 1), "y")), op.replace(value, "done"))
+        yield Diagnostic("twin", op.at(value), (), Fix("fix both", edits))
+
+
+@rule("TOY205", "first-word", fixable="safe")
+def first_word(op: ToyOp) -> Iterator[Diagnostic]:
+    """A fix that overlaps that of TOY206: both rewrite `word`."""
+    value = op.scalar("word")
+    if value is not None and value.value == "start":
+        yield Diagnostic("first", op.at(value), (), Fix("first", (op.replace(value, "middle"),)))
+
+
+@rule("TOY206", "second-word", fixable="safe")
+def second_word(op: ToyOp) -> Iterator[Diagnostic]:
+    """A fix that overlaps that of TOY205, and has something to do behind it too."""
+    value = op.scalar("word")
+    if value is not None and value.value in ("start", "middle"):
+        yield Diagnostic("second", op.at(value), (), Fix("second", (op.replace(value, "end"),)))
+
+
+@rule("TOY301", "crash")
+def crash(op: ToyOp) -> Iterator[Diagnostic]:
+    """A rule that finds something, then fails."""
+    if op.node.get("crash") is not None:
+        yield Diagnostic("found before the crash", op.place)
+        raise ZeroDivisionError("the toy broke")
+
+
+@rule("TOY302", "bare-crash")
+def bare_crash(file: ToyFile) -> Iterator[Diagnostic]:
+    """A rule that fails on a subject without a place."""
+    if "bare_crash:" in file.file.source.text:
+        raise ValueError("\x1b[31mno place\x1b[0m")
+    yield from ()
+
+
+@rule("TOY303", "todo", severity="info")
+def todo(file: ToyFile) -> Iterator[Diagnostic]:
+    """A mark in the text of a file."""
+    for match in re.finditer(r"TODO", file.file.source.text):
+        yield Diagnostic("something is left to do", Place(file.file.path, Span(*match.span())))
+
+
+@rule("TOY304", "probe")
+def probe(op: ToyOp) -> Iterator[Diagnostic]:
+    """A file that must exist, whether git ignores it or not."""
+    value = op.scalar("needs")
+    if value is not None and not op.project.workspace.is_file(value.value):
+        yield Diagnostic(f"`{value.value}` does not exist", op.at(value))
+
+
+def _paths(project: Project) -> list[str]:
+    return [path for path in project.workspace.files if path.endswith(SUFFIX)]
+
+
+def detect(project: Project, options: ToyOptions) -> bool:
+    """Whether there is a toy file."""
+    return bool(_paths(project))
+
+
+def load(project: Project, options: ToyOptions) -> Loaded:
+    """The files, and their ops."""
+    if options.fail == "load":
+        raise RuntimeError("the toy cannot load")
+    loaded = Loaded(files=_paths(project))
+    project.load_yaml(loaded.files)
+    for file in filter(None, map(project.yaml, loaded.files)):
+        loaded.subjects.append(ToyFile(project, file))
+        for key, value in file.root.pairs() if file.root is not None else ():
+            if value.is_mapping:
+                loaded.subjects.append(ToyOp(project, file, key, value))
+                loaded.entries.append(Entry(file.path, key.span, value.span))
+                loaded.ops += 1
+    return loaded
+
+
+def show(project: Project, options: ToyOptions, name: str) -> Shown | Sequence[str]:
+    """An op by name."""
+    ops = {op.name: op for op in load(project, options).subjects if isinstance(op, ToyOp)}
+    if name not in ops:
+        return sorted(ops)
+    rows = [ShowRow(key.value, value.value, "unresolved") for key, value in ops[name].node.pairs()]
+    return Shown(name, [("declared", ops[name].file.path)], rows)
+
+
+RULES: tuple[Rule, ...] = tuple(
+    sorted((value.__rule__ for value in vars(sys.modules[__name__]).values() if hasattr(value, "__rule__")), key=str)
+)
+
+PACK = Pack("toy", "ops in *.toy.yaml", detect, load, RULES, ToyOptions, show=show)
