@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from opschema_cli.cache import Cache
 from opschema_cli.config import Config, load_config
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.pack import Pack
-from opschema_cli.lint.registry import Registry, load_registry
+from opschema_cli.lint.registry import Registry, code_of_packs, load_registry
 from opschema_cli.project import Project
 from opschema_cli.workspace import Workspace, find_root
 
@@ -26,10 +26,18 @@ class Session:
     root: Path
     config: Config
     config_path: Path | None
-    registry: Registry
     workspace: Workspace
     cache: Cache
     jobs: int | None = None
+
+    @cached_property
+    def registry(self) -> Registry:
+        """The packs and their rules; importing them costs more than all else that a replayed run does.
+
+        Raises:
+            OpschemaError: a pack cannot be loaded.
+        """
+        return load_registry(self.root, self.config.plugins, self.config.packs)
 
     def project(self, overlay: Mapping[str, str] | None = None, progress: Progress | None = None) -> Project:
         """The workspace parsed, with ``overlay`` on top."""
@@ -42,11 +50,7 @@ class Session:
 
     def code_paths(self) -> list[Path]:
         """Where the code lies that decides a run's result: the engine, the packages of the packs, the plugins' files."""
-        found = {Path(__file__).parent}
-        for pack in self.registry.packs:
-            module = sys.modules[pack.load.__module__.partition(".")[0]]
-            found.update(map(Path, getattr(module, "__path__", filter(None, [module.__file__]))))
-        return sorted(found)
+        return sorted({Path(__file__).parent, *code_of_packs(self.root, self.config.plugins)})
 
     def baseline_path(self) -> Path | None:
         """The configured baseline.
@@ -60,22 +64,21 @@ class Session:
 def open_session(
     start: Path, overlay: Mapping[Path, str] | None = None, *, cache: bool = True, jobs: int | None = None
 ) -> Session:
-    """Find the workspace of ``start`` and load its configuration and packs.
+    """Find the workspace of ``start`` and load its configuration.
 
     Raises:
-        OpschemaError: configuration or packs are wrong.
+        OpschemaError: the configuration is wrong.
     """
     if not start.exists():
         raise OpschemaError(f"{start}: no such file or folder")
     root = find_root(start)
     config, config_path = load_config(root)
-    registry = load_registry(root, config.plugins, config.packs)
     workspace = Workspace(root, exclude=config.exclude)
     texts = {workspace.relative(path): text for path, text in (overlay or {}).items()}
     if texts:
         workspace = workspace.with_overlay(texts)
     store = Cache.for_workspace(root) if cache else Cache(None)
-    return Session(root, config, config_path, registry, workspace, store, jobs)
+    return Session(root, config, config_path, workspace, store, jobs)
 
 
 def path_filter(session: Session, paths: Sequence[Path]) -> frozenset[str] | None:

@@ -68,7 +68,7 @@ def test_a_pyproject_without_our_table_is_none_of_our_business(root: Path) -> No
         ("[pack-options.toy]", "unknown key `pack-options`"),
         ("zzz = 1", "unknown key `zzz`; known keys: baseline, exclude, fail-on"),
         ("select = 'TOY'", "`select`: Expected `array`, got `str`"),
-        ("select = [1]", "`select[...]`: Expected `str`, got `int`"),
+        ("select = [1]", "`select[0]`: Expected `str`, got `int`"),
         ("fail-on = 'eror'", "`fail-on`: Invalid enum value 'eror'; choose `error`, `info`, `warning`"),
         ("severity = {TOY101 = 'loud'}", "Invalid enum value 'loud'; choose `error`, `info`, `warning`"),
         ("severity = {TOY999 = 'info'}", "severity: no rule is called `TOY999`; did you mean `TOY"),

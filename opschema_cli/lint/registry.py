@@ -87,6 +87,23 @@ def load_registry(root: Path, plugins: Sequence[str] = (), only: Sequence[str] =
     return Registry(tuple(pack for pack in packs if not only or pack.name in only))
 
 
+def code_of_packs(root: Path, plugins: Sequence[str] = ()) -> set[Path]:
+    """Where the code of the packs lies, found without importing it: top packages as folders, plugins as files.
+
+    Raises:
+        OpschemaError: a plugin's module cannot be found.
+    """
+    found = {root / name for name in plugins if name.endswith(".py")}
+    modules = [point.module for point in entry_points(group=GROUP)]
+    for name in (*modules, *(name for name in plugins if not name.endswith(".py"))):
+        spec = importlib.util.find_spec(name.partition(".")[0])
+        if spec is None:
+            raise OpschemaError(f"the plugin `{name}` cannot be loaded: there is no such module")
+        folders = spec.submodule_search_locations
+        found.update(map(Path, folders if folders else filter(None, [spec.origin])))
+    return {path for path in found if path.exists()}
+
+
 def _installed() -> Iterator[Pack]:
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         try:

@@ -116,7 +116,8 @@ def solve(
     both = frozenset(name for name in sizes & values.keys() if isinstance(values[name], (Tensor, NoneType)))
     hidden = {name for name in unknown if name not in values and name in functions}
     solver = _Solver(values, hidden, functions)
-    outcomes = solver.settle_all([_with_sizes(rule, both) for rule in (*checks.values(), *rules)])
+    all_rules = [*checks.values(), *rules]
+    outcomes = solver.settle_all([_with_sizes(rule, both) for rule in all_rules] if both else all_rules)
     of_shapes = dict(zip(checks, outcomes, strict=False))
     of_shapes.update({tensor: Holds() for tensor in shapes if values[tensor] is None})
     ordered = {tensor: of_shapes[tensor] for tensor in shapes if tensor in of_shapes}
@@ -196,8 +197,11 @@ class _Solver:
     def settle(self, part: Expression, *, binding: bool) -> Outcome:
         """Decide ``part``; with ``binding`` it must hold, and what follows from that becomes known."""
         node = part.tree
-        if isinstance(node, ast.Compare) and self.is_open(part) and _is_equation(node):
-            return self.equate(part, node, binding=binding)
+        if isinstance(node, ast.Compare) and _is_equation(node):
+            if binding and self.name_sizes(part):
+                return Holds()
+            if self.is_open(part):
+                return self.equate(part, node, binding=binding)
         outcome = self.judge(part)
         if not isinstance(outcome, Unresolved):
             return outcome
@@ -211,6 +215,23 @@ class _Solver:
         if isinstance(node, ast.Compare) and _is_equation(node):
             return self.equate(part, node, binding=binding)
         return outcome
+
+    def name_sizes(self, part: Expression) -> bool:
+        """Settle the commonest rule, ``x.shape == (B, S)``, without ado; False where it does not hold just so."""
+        tensor, names = _named_sizes(part)
+        shape = getattr(self.values.get(tensor), "shape", None)
+        if not names or not isinstance(shape, tuple) or len(shape) != len(names):
+            return False
+        found: dict[str, int] = {}
+        for name, size in zip(names, shape, strict=True):
+            known = self.values.get(name, found.get(name, size))
+            if type(known) is not int or known != size:
+                return False
+            if name not in self.values:
+                found[name] = size
+        for name, size in found.items():
+            self.learn(name, size, part)
+        return True
 
     def equate(self, part: Expression, node: ast.Compare, *, binding: bool) -> Outcome:
         """Decide ``left == right`` where one side or both have no value yet."""
@@ -480,6 +501,19 @@ def _combined(outcomes: Sequence[Outcome], decisive: type[Outcome], open_: Unres
 
 def _is_equation(node: ast.Compare) -> bool:
     return len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq)
+
+
+@lru_cache(maxsize=4096)
+def _named_sizes(part: Expression) -> tuple[str, tuple[str, ...]]:
+    """The tensor and the names in ``x.shape == (B, S)``; no names in other expressions."""
+    node = part.tree
+    if not isinstance(node, ast.Compare) or not isinstance(node.left, ast.Attribute):
+        return "", ()
+    base, right = node.left.value, node.comparators[0]
+    if not isinstance(base, ast.Name) or node.left.attr != "shape" or not isinstance(right, ast.Tuple):
+        return "", ()
+    names = tuple(item.id for item in right.elts if isinstance(item, ast.Name))
+    return base.id, names if len(names) == len(right.elts) and SHAPE_FUNCTIONS.keys().isdisjoint(names) else ()
 
 
 def _is_presence_test(node: ast.expr) -> bool:

@@ -26,7 +26,7 @@ ExprKind: TypeAlias = Literal[
 ParamKind: TypeAlias = Literal["posonly", "normal", "kwonly", "vararg", "kwarg"]
 
 
-class Expr(msgspec.Struct, array_like=True):
+class Expr(msgspec.Struct, array_like=True, gc=False):
     """An expression, as far as linting needs it.
 
     ``text`` is a name's dotted path (``torch.float16``) or an operator. ``items`` are a container's elements
@@ -81,7 +81,7 @@ class Expr(msgspec.Struct, array_like=True):
             yield from item.walk()
 
 
-class Param(msgspec.Struct, array_like=True):
+class Param(msgspec.Struct, array_like=True, gc=False):
     """A parameter. ``start`` and ``end`` bound its name; ``full_end`` ends its annotation and default."""
 
     name: str
@@ -108,7 +108,7 @@ class Param(msgspec.Struct, array_like=True):
         return self.kind not in ("vararg", "kwarg")
 
 
-class Assign(msgspec.Struct, array_like=True):
+class Assign(msgspec.Struct, array_like=True, gc=False):
     """A write to a name or attribute: ``target`` is dotted (``x``, ``self.x``, ``cls.y``); the span is the target's.
 
     ``value`` is None for an annotation without value, a loop target and the like. ``sure`` is false when
@@ -129,7 +129,7 @@ class Assign(msgspec.Struct, array_like=True):
         return Span(self.start, self.end)
 
 
-class Import(msgspec.Struct, array_like=True):
+class Import(msgspec.Struct, array_like=True, gc=False):
     """One imported name: ``import module as name`` (``attr`` empty) or ``from module import attr as name``.
 
     ``level`` counts leading dots; a star import has ``attr`` ``*``. ``guarded`` is true inside ``try``, ``if`` or a function.
@@ -149,7 +149,7 @@ class Import(msgspec.Struct, array_like=True):
         return Span(self.start, self.end)
 
 
-class Use(msgspec.Struct, array_like=True):
+class Use(msgspec.Struct, array_like=True, gc=False):
     """One read of a dotted name."""
 
     name: str
@@ -162,7 +162,7 @@ class Use(msgspec.Struct, array_like=True):
         return Span(self.start, self.end)
 
 
-class Loop(msgspec.Struct, array_like=True):
+class Loop(msgspec.Struct, array_like=True, gc=False):
     """A ``for`` statement: its targets, what it runs over, and the span of its body."""
 
     targets: list[str]
@@ -170,7 +170,7 @@ class Loop(msgspec.Struct, array_like=True):
     body: Span
 
 
-class Condition(msgspec.Struct, array_like=True):
+class Condition(msgspec.Struct, array_like=True, gc=False):
     """What an ``if``, ``elif`` or ``assert`` tests, and the span of what runs when it holds (of an assert its own)."""
 
     kind: Literal["if", "assert"]
@@ -178,7 +178,7 @@ class Condition(msgspec.Struct, array_like=True):
     body: Span
 
 
-class Scope(msgspec.Struct, array_like=True):
+class Scope(msgspec.Struct, array_like=True, gc=False):
     """What happens in one module, class or function body, nested definitions apart."""
 
     assigns: list[Assign] = []
@@ -233,7 +233,7 @@ class Guard(msgspec.Struct, array_like=True, frozen=True):
     end: int
 
 
-class Function(msgspec.Struct, array_like=True):
+class Function(msgspec.Struct, array_like=True, gc=False):
     """A function or method. ``start``/``end`` bound its name, ``outer`` the whole definition with decorators."""
 
     name: str
@@ -268,7 +268,7 @@ class Function(msgspec.Struct, array_like=True):
         return any(name.rpartition(".")[2] in ("property", "cached_property") for name in self.decorator_names)
 
 
-class Class(msgspec.Struct, array_like=True):
+class Class(msgspec.Struct, array_like=True, gc=False):
     """A class. ``start``/``end`` bound its name, ``outer`` the whole definition with decorators."""
 
     name: str
@@ -288,7 +288,7 @@ class Class(msgspec.Struct, array_like=True):
         return Span(self.start, self.end)
 
 
-class ModuleFacts(msgspec.Struct, array_like=True):
+class ModuleFacts(msgspec.Struct, array_like=True, gc=False):
     """All facts of one file; ``error`` and ``error_at`` say why and where it does not parse."""
 
     body: Scope

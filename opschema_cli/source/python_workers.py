@@ -6,6 +6,7 @@ processor time for each text; when it dies, its text gets no facts and another w
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import multiprocessing
 import os
@@ -93,6 +94,7 @@ def _serve(pipe: Connection, texts: Sequence[str], inherited: Sequence[Connectio
     for connection in inherited:
         connection.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    faulthandler.disable()  # that a worker dies is not worth a word
     sys.setrecursionlimit(MAX_RECURSION)
     gc.disable()  # trees hold no cycles, and looking for some among half a million nodes costs a tenth of the parse
     with suppress(EOFError):

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 _CODING = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
@@ -99,7 +100,7 @@ class Source:
 
     @property
     def newline(self) -> str:
-        """The line end the file uses first; ``\\n`` where it has none."""
+        """The line end the file uses first; a line feed where it has none."""
         match = _NEWLINE.search(self.text)
         return match.group() if match else "\n"
 
@@ -140,7 +141,7 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
         EditConflictError: two edits overlap, or two insertions share one place.
     """
     ordered = sorted(set(edits))
-    for before, after in zip(ordered, ordered[1:], strict=False):
+    for before, after in pairwise(ordered):
         if after.span.start < before.span.end or after.span.start == before.span.start:
             raise EditConflictError(f"edits of {before.span} and {after.span} overlap")
     pieces: list[str] = []

@@ -8,9 +8,9 @@ stay text. Scalars are read as YAML 1.1, the way PyYAML's ``safe_load`` reads th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -34,7 +34,7 @@ class YamlSyntaxError(ValueError):
         self.span = span
 
 
-class Node(msgspec.Struct, array_like=True):
+class Node(msgspec.Struct, array_like=True, gc=False):
     """One node.
 
     ``start`` and ``end`` bound what is written: for a block collection up to the end of its last value,
@@ -96,7 +96,7 @@ class Node(msgspec.Struct, array_like=True):
         return node
 
 
-class Document(msgspec.Struct, array_like=True):
+class Document(msgspec.Struct, array_like=True, gc=False):
     """One YAML file: its root node (None when empty) and its anchors."""
 
     root: Node | None
@@ -304,38 +304,51 @@ class _Composer:
     def compose(self) -> Document:
         from ruamel.yaml import events as e
 
+        handlers: dict[type, Callable[[Any], None]] = {
+            e.ScalarEvent: self._scalar,
+            e.MappingStartEvent: lambda event: self._open("mapping", event),
+            e.SequenceStartEvent: lambda event: self._open("sequence", event),
+            e.MappingEndEvent: self._close,
+            e.SequenceEndEvent: self._close,
+            e.AliasEvent: self._alias,
+            e.DocumentStartEvent: self._document,
+        }
         step = self.parser.get_event  # type: ignore[attr-defined]
-        while True:
-            event = step()
-            kind = type(event)
-            if kind is e.ScalarEvent:
-                start, end, style = event.start_mark.index, event.end_mark.index, event.style or ""
-                if style in {"|", ">"}:
-                    end = self._block_scalar_end(start, end, event.value)
-                self._add(Node("scalar", start, end, event.value, style, event.tag or ""), event)
-            elif kind is e.MappingStartEvent or kind is e.SequenceStartEvent:
-                name: Literal["mapping", "sequence"] = "mapping" if kind is e.MappingStartEvent else "sequence"
-                style = "flow" if event.flow_style else "block"
-                node = Node(name, event.start_mark.index, event.end_mark.index, "", style, event.tag or "", "", [])
-                self._add(node, event)
-                self.stack.append(node)
-                if len(self.stack) > MAX_DEPTH:
-                    raise YamlSyntaxError(f"it nests deeper than {MAX_DEPTH} levels", node.span)
-            elif kind is e.MappingEndEvent or kind is e.SequenceEndEvent:
-                node = self.stack.pop()
-                node.end = self._collection_end(node, event)
-            elif kind is e.AliasEvent:
-                if event.anchor not in self.anchors:
-                    span = Span(event.start_mark.index, event.end_mark.index)
-                    raise YamlSyntaxError(f"the alias `*{event.anchor}` has no anchor above it", span)
-                self._add(Node("alias", event.start_mark.index, event.end_mark.index, event.anchor), None)
-            elif kind is e.DocumentStartEvent:
-                self.documents += 1
-                if self.documents > 1:
-                    span = Span(event.start_mark.index, event.end_mark.index)
-                    raise YamlSyntaxError("a second document starts here; a schema file holds one", span)
-            elif kind is e.StreamEndEvent:
-                return Document(self.root, self.anchors)
+        while type(event := step()) is not e.StreamEndEvent:
+            handler = handlers.get(type(event))
+            if handler is not None:
+                handler(event)
+        return Document(self.root, self.anchors)
+
+    def _scalar(self, event: Any) -> None:
+        start, end, style = event.start_mark.index, event.end_mark.index, event.style or ""
+        if style in {"|", ">"}:
+            end = self._block_scalar_end(start, end, event.value)
+        self._add(Node("scalar", start, end, event.value, style, event.tag or ""), event)
+
+    def _open(self, kind: Literal["mapping", "sequence"], event: Any) -> None:
+        style = "flow" if event.flow_style else "block"
+        node = Node(kind, event.start_mark.index, event.end_mark.index, "", style, event.tag or "", "", [])
+        self._add(node, event)
+        self.stack.append(node)
+        if len(self.stack) > MAX_DEPTH:
+            raise YamlSyntaxError(f"it nests deeper than {MAX_DEPTH} levels", node.span)
+
+    def _close(self, event: Any) -> None:
+        node = self.stack.pop()
+        node.end = self._collection_end(node, event)
+
+    def _alias(self, event: Any) -> None:
+        span = Span(event.start_mark.index, event.end_mark.index)
+        if event.anchor not in self.anchors:
+            raise YamlSyntaxError(f"the alias `*{event.anchor}` has no anchor above it", span)
+        self._add(Node("alias", *span, event.anchor), None)
+
+    def _document(self, event: Any) -> None:
+        self.documents += 1
+        if self.documents > 1:
+            span = Span(event.start_mark.index, event.end_mark.index)
+            raise YamlSyntaxError("a second document starts here; a schema file holds one", span)
 
     def _add(self, node: Node, event: object) -> None:
         self.nodes += 1

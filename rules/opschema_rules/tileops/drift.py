@@ -19,7 +19,6 @@ from opschema_cli.source.yaml import Node
 from opschema_cli.source.yaml_edit import YamlEditError
 from opschema_rules.tileops.model import Manifest, OpEntry, OpImplementation, call_params
 
-
 MAX_SHOWN = 80
 """Most characters of source in a message."""
 

@@ -213,8 +213,8 @@ def test_unusual_entries_that_are_sound(entry: str) -> None:
 
 
 def test_a_misread_scalar_is_reported_by_its_own_rule_only() -> None:
-    linted = lint("ref_api: no\nworkloads: [{dtypes: [no], on: 1}]\n")
-    assert found(linted) == []
+    assert found(lint("ref_api: no\nworkloads: [{dtypes: [no], on: 1}]\n")) == []
+    assert [text for text, _ in found(lint("torch_compile_fullgraph: no\n"))] == ["no"]
 
 
 def test_endless_aliases_are_reported_where_they_end() -> None:
@@ -241,6 +241,13 @@ def test_a_key_that_the_specification_mentions_is_not_unknown() -> None:
     entry = "tolerance: 1\n"
     assert len(found(lint(entry, {**OLD, "docs/m.md": words}))) == 1
     assert found(lint(entry, {**OLD, "docs/m.md": words + "; `tolerance` is one"})) == []
+
+
+def test_the_keys_that_the_tree_s_validator_lists_count() -> None:
+    lists = '"""status signature workloads roofline shape_rules tolerance"""\n_VALID_TOP_KEYS = _REQUIRED_TOP | {\n    "mood",\n}\n'
+    spec = {"opschema.toml": "", "scripts/validate.py": lists + "# unknown entry keys\n"}
+    assert found(lint("mood: good\n", spec)) == []
+    assert [text for text, _ in found(lint("tolerance: 1\n", spec))] == ["tolerance"]
 
 
 def test_a_missing_kernel_map_is_an_error_once_the_validator_says_so() -> None:

@@ -79,6 +79,11 @@ def test_false_is_taken_away() -> None:
     assert after.codes() == []
 
 
+def test_true_and_false_have_more_spellings() -> None:
+    assert found(lint(inputs(x="dtype: float16, optional: yes"), "MAN301")) == []
+    assert [text for text, _ in found(lint(inputs(x="dtype: float16, optional: no"), "MAN301"))] == ["no"]
+
+
 def test_older_trees_do_not_know_the_flags() -> None:
     before = {**files(inputs(x="dtype: float16, optional: 3, mutated: 3")), "opschema.toml": ""}
     assert found(lint_files([PACK], before, ["MAN301", "MAN302", "MAN303", "MAN304"])) == []

@@ -13,7 +13,7 @@ from opschema_rules.tileops.annotations import annotation_admits_none, text_admi
 from opschema_rules.tileops.drift import Method, yaml_fix
 from opschema_rules.tileops.model import OpEntry, OpImplementation, ParamDecl
 from opschema_rules.tileops.param_types import admits, type_problem
-from opschema_rules.tileops.scalars import misreading
+from opschema_rules.tileops.scalar_roles import is_misread
 
 
 @rule("MAN201", "param-type")
@@ -172,7 +172,7 @@ def param_default_type(entry: OpEntry) -> Iterator[Diagnostic]:
         node = param.node.get("default")
         if node is None or param.type is None or not param.has_default or param.default is None:
             continue
-        if type_problem(param.type) is not None or _holds_misread(entry, node):
+        if type_problem(param.type) is not None or _holds_misread(entry, param, node):
             continue
         if admits(param.type, param.default) is False:
             shown = entry.file.source.text[node.start : node.end]
@@ -187,12 +187,13 @@ def _type_node(param: ParamDecl) -> Node | None:
     return found if found is not None and found.kind == "scalar" else None
 
 
-def _holds_misread(entry: OpEntry, node: Node) -> bool:
-    """Whether a value has a scalar in it that YAML 1.1 reads otherwise than it looks."""
-    waiting = [entry.file.document.follow(node)]
+def _holds_misread(entry: OpEntry, param: ParamDecl, node: Node) -> bool:
+    """Whether a default has a scalar in it that is read otherwise than it looks, or that is tagged or an alias."""
+    path = ("signature", "params", param.name, "default")
+    waiting = [node]
     while waiting:
         item = waiting.pop()
-        if misreading(item) is not None or item.tag or item.kind == "alias":
+        if item.tag or item.kind == "alias" or is_misread(entry, path, item):
             return True
         waiting += item.items
     return False

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from opschema_cli.lint.diagnostic import Diagnostic, Fix, Place, Severity
 from opschema_cli.lint.rule import rule
@@ -22,7 +24,9 @@ from opschema_rules.tileops.entry_paths import (
 )
 from opschema_rules.tileops.manifest_schema import EntrySchema, Path, SchemaError, entry_schema, other_keys
 from opschema_rules.tileops.model import Manifest, OpEntry
+from opschema_rules.tileops.scalar_roles import is_misread
 from opschema_rules.tileops.scalars import misreading
+from opschema_rules.tileops.spec import Spec
 
 _CLOSE = 0.8
 """How much a misspelt key has in common with the one that was meant (difflib's ratio)."""
@@ -160,8 +164,21 @@ def _unknown(entry: OpEntry, error: SchemaError) -> Iterator[tuple[str, str | No
         required = error.schema.get("required")
         lacking = isinstance(required, list) and best in required
         closed = "x-typos" not in error.schema and spec.knows("unknown-keys")
-        if (best and lacking) or ((best or closed) and not spec.mentions(key)):
+        if (best and lacking) or ((best or closed) and not _allows(spec, error.path, key)):
             yield key, best
+
+
+def _allows(spec: Spec, path: Path, key: str) -> bool:
+    """Whether the tree's own specification has a key that the schema does not know."""
+    valid = _valid_keys(spec, "_VALID_SIGNATURE_KEYS" if path else "_VALID_TOP_KEYS")
+    return key in valid if valid and path in ((), ("signature",)) else spec.mentions(key)
+
+
+@lru_cache(maxsize=16)
+def _valid_keys(spec: Spec, name: str) -> frozenset[str]:
+    """The keys that the tree's validator lists under a name; none where it has no such list."""
+    found = re.search(rf"{name}\s*=[^\n{{]*\{{([^}}]*)\}}", spec.text)
+    return frozenset(re.findall(r"[\"'](\w+)[\"']", found[1])) if found is not None else frozenset()
 
 
 def _unknown_key(entry: OpEntry, error: SchemaError, key: str, best: str | None) -> Diagnostic:
@@ -208,7 +225,7 @@ def _about_key(entry: OpEntry, error: SchemaError) -> Diagnostic:
 
 def _about_value(entry: OpEntry, error: SchemaError) -> Iterator[Diagnostic]:
     node = entry.get(*error.path)
-    if node is not None and misreading(node) is not None:
+    if node is not None and is_misread(entry, error.path, node):
         return
     if error.path[-1:] == ("layout",) and node is not None and entry.manifest.spec.mentions(node.value):
         return

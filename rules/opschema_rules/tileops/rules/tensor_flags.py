@@ -15,7 +15,6 @@ from opschema_cli.source.yaml import Node, scalar_value
 from opschema_cli.source.yaml_edit import remove_key
 from opschema_rules.tileops.drift import yaml_fix
 from opschema_rules.tileops.model import OpEntry, Tensor
-from opschema_rules.tileops.scalars import misreading
 
 _WHERE_ELSE = {
     ("optional", "params"): "a param says with `default` that it may be left out",
@@ -112,7 +111,7 @@ def _flag(entry: OpEntry, flag: str) -> Iterator[Diagnostic]:
         if section != "inputs":
             message = f"`{section}.{name}` is marked `{flag}`; {_WHERE_ELSE[flag, section]}, so remove the mark"
             yield Diagnostic(message, entry.at(key), ops=(entry.name,))
-        elif misreading(value) is None and not (value.kind == "scalar" and scalar_value(value) is True):
+        elif not (value.kind == "scalar" and scalar_value(value) is True):
             yield _not_true(entry, name, flag, owner, value)
 
 

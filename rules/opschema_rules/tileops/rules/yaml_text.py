@@ -4,30 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Literal
 
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.source.yaml import Node, YamlFile, scalar_value
 from opschema_cli.source.yaml_edit import YamlEditError, quote_scalar
+from opschema_rules.tileops.entry_paths import path_name
+from opschema_rules.tileops.manifest_schema import Path
 from opschema_rules.tileops.model import ManifestFile, OpEntry, entries_node
+from opschema_rules.tileops.scalar_roles import is_misread, role_at
 from opschema_rules.tileops.scalars import Misreading, misreading
-
-Role = Literal["text", "number", "flag", "any"]
-Path = tuple[str | int, ...]
 
 _NO_TEXT = re.compile(
     r"^(?:[^A-Za-z_\n]|$|(?:yes|no|on|off|true|false|null)$)", re.ASCII | re.IGNORECASE | re.MULTILINE
 )
 """Keys that may not be text to the reader, so that two spellings may be one key."""
 
-_TEXT_ATTRIBUTES = ("dtype", "shape", "layout", "constraints", "type")
 _SUSPECT = frozenset("+-.0123456789yYnNoOiI")
 """First characters of everything that is misread."""
-
-_NUMERIC = {"int", "float", "complex", "Number", "numbers"}
-_CONTAINERS = {"list", "tuple", "List", "Tuple", "Sequence", "Optional", "Union", "None", "typing"}
 
 
 @rule("YML101", "duplicate-key", fixable="safe")
@@ -233,9 +228,11 @@ def _misread_key(subject: ManifestFile, key: Node, found: Misreading) -> Iterato
 
 
 def _misread_value(subject: ManifestFile, entry: OpEntry, node: Node, found: Misreading) -> Iterator[Diagnostic]:
-    role, where = _role(entry, _path_to(subject.file.root, node))
-    if role == "flag" or (role == "text" and found.read == "text"):
+    path = _path_to(subject.file.root, node)
+    path = path[path.index(entry.key.value) + 1 :] if entry.key.value in path else path
+    if not is_misread(entry, path, node):
         return
+    role, where = role_at(entry, path), path_name(path).strip("`")
     fix: Fix | None = None
     if role == "text":
         advice, fix = "quote it", _quoting(subject.file, node)
@@ -276,44 +273,3 @@ def _respelling(file: YamlFile, node: Node, number: str, *, sure: bool) -> Fix:
 def _kind(node: Node) -> str:
     found = misreading(node)
     return found.read if found is not None else "text"
-
-
-def _role(entry: OpEntry, path: Path) -> tuple[Role, str]:
-    """What the manifest requires at a path from the file's root, and the path as messages write it."""
-    steps = path[path.index(entry.key.value) + 1 :] if entry.key.value in path else path
-    where = re.sub(r"\.\[", "[", ".".join(f"[{step}]" if isinstance(step, int) else step for step in steps))
-    return _role_below(entry, steps), where or entry.name
-
-
-def _role_below(entry: OpEntry, steps: Path) -> Role:
-    if not steps or steps[-1] in ("optional", "mutated", "kw_only", "bench_manifest_driven", "torch_compile_fullgraph"):
-        return "flag"
-    if steps[0] == "workloads":
-        return _row_role(entry, steps)
-    if steps[0] != "signature":
-        return "text"
-    if steps[1:2] == ("params",) and len(steps) > 3:
-        return "text" if steps[3] == "type" else _type_role(entry, steps[2]) if steps[3] == "default" else "any"
-    if steps[1:2] in (("inputs",), ("outputs",)):
-        return "text" if len(steps) > 3 and steps[3] in _TEXT_ATTRIBUTES else "any"
-    return "text"
-
-
-def _row_role(entry: OpEntry, steps: Path) -> Role:
-    key = steps[2] if len(steps) > 2 else ""
-    if key in ("label", "dtypes"):
-        return "text"
-    if isinstance(key, str) and key.removesuffix("_shape") in {tensor.name for tensor in entry.inputs}:
-        return "number"
-    return _type_role(entry, key)
-
-
-def _type_role(entry: OpEntry, param: str | int) -> Role:
-    """What the declared type of a param requires of each scalar in its value."""
-    declared = entry.param(param) if isinstance(param, str) else None
-    words = set(re.findall(r"\w+", declared.type or "")) - _CONTAINERS if declared is not None else set()
-    if "bool" in words:
-        return "flag"
-    if words and words <= _NUMERIC:
-        return "number"
-    return "text" if words and words <= {"str", "torch", "dtype"} else "any"

@@ -1,0 +1,194 @@
+"""The house's order: imports run one way, and a run imports only what it needs."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ENGINE = ROOT / "opschema_cli"
+TILEKIT = ROOT / "fixtures/tilekit"
+
+# Each room, and the rooms that it may import; `annotations` may name more, for they are not imported at run time.
+ROOMS = {
+    "__main__": {"main"},
+    "main": {"commands", "errors", "reporters"},
+    "commands": {"session", "project", "reporters", "lint", "config", "workspace", "write", "source", "errors"},
+    "testing": {"lint", "project", "workspace", "config", "source"},
+    "session": {"lint", "project", "cache", "config", "workspace", "errors"},
+    "reporters": {"lint", "source"},
+    "lint": {"project", "cache", "config", "workspace", "schema", "source", "errors"},
+    "project": {"cache", "lint", "workspace", "source"},
+    "write": {"workspace", "errors"},
+    "config": {"workspace", "errors"},
+    "schema": {"source"},
+    "workspace": {"source", "errors"},
+    "cache": set(),
+    "source": set(),
+    "errors": set(),
+}
+REPORTERS_MAY = {"opschema_cli.lint.diagnostic", "opschema_cli.source.text", "opschema_cli.__version__"}
+
+
+def modules(folder: Path) -> Iterator[Path]:
+    return (path for path in sorted(folder.rglob("*.py")) if "__pycache__" not in path.parts)
+
+
+def imports(path: Path) -> Iterator[str]:
+    """The dotted names that a module imports, at its top or later; not those that only type checkers see."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body.clear()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.module is not None
+            assert node.level == 0, f"{path}: a relative import"
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def room_of(name: str) -> str:
+    """The room of an engine module's dotted name: `opschema_cli.lint.fix` is in `lint`."""
+    return [*name.split("."), ""][1]
+
+
+def engine_imports() -> list[tuple[str, str, str]]:
+    return [
+        (path.relative_to(ROOT).as_posix(), path.relative_to(ENGINE).parts[0].removesuffix(".py"), name)
+        for path in modules(ENGINE)
+        for name in imports(path)
+    ]
+
+
+def test_imports_of_the_engine_run_one_way() -> None:
+    found = [
+        f"{path} imports {name}"
+        for path, room, name in engine_imports()
+        if room_of(name) in ROOMS and name.startswith("opschema_cli.") and room_of(name) not in {room, *ROOMS[room]}
+    ]
+    assert found == []
+
+
+def test_what_parses_knows_of_lint_only_the_data_of_diagnostics() -> None:
+    names = {name for _, room, name in engine_imports() if room == "project" and room_of(name) == "lint"}
+    assert all(name.startswith("opschema_cli.lint.diagnostic") for name in names)
+
+
+def test_every_room_has_its_line_above() -> None:
+    rooms = {path.relative_to(ENGINE).parts[0].removesuffix(".py") for path in modules(ENGINE)}
+    assert rooms - {"__init__"} == set(ROOMS)
+
+
+def test_no_two_rooms_import_each_other() -> None:
+    pairs = [(room, other) for room, others in ROOMS.items() for other in others if room in ROOMS[other]]
+    assert set(pairs) == {("lint", "project"), ("project", "lint")}, "project makes diagnostics, see above"
+
+
+def test_the_engine_never_imports_a_pack() -> None:
+    found = [f"{path} imports {name}" for path, _, name in engine_imports() if name.startswith("opschema_rules")]
+    assert found == []
+
+
+def test_packs_do_not_import_each_other_nor_the_engines_edge() -> None:
+    rules = ROOT / "rules/opschema_rules"
+    edge = {"commands", "main", "session", "reporters", "write", "cache"}
+    found = []
+    for path in modules(rules):
+        pack = path.relative_to(rules).parts[0]
+        for name in imports(path):
+            if name.startswith("opschema_rules.") and name.split(".")[1] != pack:
+                found.append(f"{path} imports {name}")
+            if name.startswith("opschema_cli.") and room_of(name) in edge:
+                found.append(f"{path} imports {name}")
+    assert found == []
+
+
+def test_reporters_read_diagnostics_and_text_and_no_more() -> None:
+    found = [
+        f"{path} imports {name}"
+        for path, room, name in engine_imports()
+        if room == "reporters" and name.startswith("opschema_cli.") and room_of(name) != "reporters"
+        if not any(name == allowed or name.startswith(allowed + ".") for allowed in REPORTERS_MAY)
+    ]
+    assert found == []
+
+
+def test_nothing_imports_what_a_linter_must_not() -> None:
+    slow = ("torch", "libcst.matchers", "libcst.codemod", "libcst.metadata")
+    code = [*modules(ENGINE), *modules(ROOT / "rules")]
+    found = [f"{path} imports {name}" for path in code for name in imports(path) if name.startswith(slow)]
+    assert found == []
+
+
+def test_exceptions_are_caught_whole_only_where_foreign_code_runs() -> None:
+    found: dict[str, int] = {}
+    for path in [*modules(ENGINE), *modules(ROOT / "rules")]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            caught = ast.unparse(node.type) if isinstance(node, ast.ExceptHandler) and node.type else ""
+            if isinstance(node, ast.ExceptHandler) and caught in ("", "Exception", "BaseException"):
+                reraises = any(isinstance(inner, ast.Raise) and inner.exc is None for inner in node.body)
+                found[path.relative_to(ROOT).as_posix()] = found.get(path.relative_to(ROOT).as_posix(), 0) + (
+                    not reraises
+                )
+    assert {path: count for path, count in found.items() if count} == {
+        "opschema_cli/main.py": 1,  # the one error boundary
+        "opschema_cli/lint/execute.py": 2,  # a pack that loads, a rule that runs
+        "opschema_cli/lint/registry.py": 2,  # an installed pack and a plugin that are imported
+    }
+
+
+# What a run imports
+
+RUN = """
+import json, sys
+from opschema_cli.main import run
+code = run(sys.argv[1:])
+sys.stdout.flush()
+print(json.dumps([code, sorted(sys.modules)]), file=sys.stderr)
+"""
+
+
+def imported_by(folder: Path, *args: str) -> tuple[int, set[str]]:
+    environment = {**os.environ, "OPSCHEMA_CACHE_DIR": str(folder.parent / "cache")}
+    process = subprocess.run(
+        [sys.executable, "-c", RUN, *args], cwd=folder, env=environment, capture_output=True, text=True, timeout=60
+    )
+    code, names = json.loads(process.stderr.splitlines()[-1])
+    return code, set(names)
+
+
+@pytest.fixture(scope="module")
+def tilekit(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return Path(shutil.copytree(TILEKIT, tmp_path_factory.mktemp("architecture") / "tilekit"))
+
+
+def test_a_cold_run_imports_no_torch_and_parses_elsewhere(tilekit: Path) -> None:
+    _, names = imported_by(tilekit, "lint", "--no-cache")
+    assert "opschema_rules.tileops.pack" in names
+    assert not {name.partition(".")[0] for name in names} & {"torch", "tilekit", "numpy", "libcst"}
+
+
+def test_a_warm_run_imports_no_parser(tilekit: Path) -> None:
+    first, _ = imported_by(tilekit, "lint")
+    second, names = imported_by(tilekit, "lint")
+    assert second == first
+    tops = {name.partition(".")[0] for name in names}
+    assert not tops & {"libcst", "multiprocessing", "concurrent", "ruamel", "_ruamel_yaml", "jsonschema_rs"}
+
+
+def test_help_and_version_import_no_rule(tilekit: Path) -> None:
+    for option in ("--help", "--version"):
+        code, names = imported_by(tilekit, option)
+        assert code == 0
+        assert not any(name.startswith(("opschema_rules", "opschema_cli.lint", "msgspec", "rich")) for name in names)

@@ -1,0 +1,171 @@
+"""A workspace parsed: what cannot be read or parsed is one diagnostic, and what was parsed once comes from the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from opschema_cli.cache import Cache
+from opschema_cli.project import Project
+from opschema_cli.source import python_workers
+from opschema_cli.workspace import Workspace
+
+
+def project(root: Path, **files: str) -> Project:
+    for name, text in files.items():
+        (root / name.replace("__", ".")).write_text(text)
+    return Project(Workspace(root))
+
+
+def problems(project: Project) -> list[tuple[str, str, str, int]]:
+    return [(item.code, item.place.path, item.message, item.place.span.start) for item in project.problems.values()]
+
+
+def test_files_that_parse(tmp_path: Path) -> None:
+    mine = project(tmp_path, a__yaml="x: 1\n", b__py="class A: ...\n")
+    yaml, python = mine.yaml("a.yaml"), mine.python("b.py")
+    assert yaml is not None
+    assert yaml.data == {"x": 1}
+    assert python is not None
+    assert list(python.classes) == ["A"]
+    assert problems(mine) == []
+
+
+def test_each_kind_of_trouble_is_one_diagnostic_at_its_place_and_none_afterwards(tmp_path: Path) -> None:
+    (tmp_path / "binary.yaml").write_bytes(b"\0")
+    mine = project(tmp_path, bad__yaml="a: [1\nb: 2\n", bad__py="x = 1\ndef f(:\n    pass\n")
+    for _ in range(2):
+        assert mine.yaml("bad.yaml") is mine.yaml("missing.yaml") is mine.yaml("binary.yaml") is None
+        assert mine.python("bad.py") is mine.source("missing.py") is None
+    found = {path: (code, message) for code, path, message, _ in problems(mine)}
+    assert len(found) == len(problems(mine)) == 5
+    assert found["missing.yaml"] == ("OPS101", "this file cannot be read: it does not exist")
+    assert found["missing.py"] == ("OPS101", "this file cannot be read: it does not exist")
+    assert found["binary.yaml"] == ("OPS101", "this file cannot be read: it holds NUL bytes, so it is binary")
+    assert found["bad.py"] == ("OPS102", "this is not Python: invalid syntax")
+    assert found["bad.yaml"][0] == "YML001"
+    place = next(start for _, path, _, start in problems(mine) if path == "bad.py")
+    assert "x = 1\ndef f(:\n    pass\n"[place] == ":"
+
+
+def test_paths_may_come_from_a_generator_and_repeat(tmp_path: Path) -> None:
+    mine = project(tmp_path, a__yaml="x: 1\n", b__py="y = 1\n")
+    mine.load_yaml(path for path in ["a.yaml", "a.yaml"])
+    mine.load_python(path for path in ["b.py", "b.py"])
+    assert mine.yaml("a.yaml") is not None
+    assert mine.python("b.py") is not None
+
+
+def test_what_is_in_the_cache_is_not_parsed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.yaml").write_text("x: 1\n")
+    (tmp_path / "b.py").write_text("y = 1\n")
+    (tmp_path / "bad.py").write_text("def (\n")
+    (tmp_path / "cache").mkdir()
+    for _ in range(2):
+        mine = Project(Workspace(tmp_path), Cache(tmp_path / "cache/c.sqlite"))
+        assert mine.yaml("a.yaml") is not None
+        assert mine.python("b.py") is not None
+        assert mine.python("bad.py") is None
+        assert [code for code, *_ in problems(mine)] == ["OPS102"]
+
+        def parsed_again(*args: object) -> bytes:
+            raise AssertionError("parsed again")
+
+        monkeypatch.setattr("opschema_cli.project.compose", parsed_again)
+        monkeypatch.setattr(python_workers, "encoded_facts", parsed_again)
+    (tmp_path / "b.py").write_text("y = 2\n")
+    with pytest.raises(AssertionError, match="parsed again"):
+        Project(Workspace(tmp_path), Cache(tmp_path / "cache/c.sqlite")).python("b.py")
+
+
+@pytest.mark.parametrize("rubbish", [b"", b"\xff", b"\x90", b"\x93\x01"])
+def test_a_cache_entry_that_makes_no_sense_is_a_miss(
+    tmp_path: Path, rubbish: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Lying(Cache):
+        def get(self, kind: str, keys: Iterator[str]) -> dict[str, bytes]:  # type: ignore[override]
+            return dict.fromkeys(keys, rubbish)
+
+    (tmp_path / "a.yaml").write_text("x: 1\n")
+    (tmp_path / "b.py").write_text("y = 1\n")
+    mine = Project(Workspace(tmp_path), Lying(None))
+    yaml, python = mine.yaml("a.yaml"), mine.python("b.py")
+    assert yaml is not None
+    assert yaml.data == {"x": 1}
+    assert python is not None
+    assert list(python.assigns) == ["y"]
+
+
+@pytest.mark.parametrize("jobs", [0, 1, 3])
+def test_however_many_processes_parse_the_result_is_the_same(
+    tmp_path: Path, jobs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("opschema_cli.project.POOL_THRESHOLD", 10)
+    names = [f"m{number}.py" for number in range(12)]
+    for number, name in enumerate(names):
+        (tmp_path / name).write_text(f"class C{number}: ...\n" * (number + 1) + ("def (" if number == 5 else ""))
+    seen: list[tuple[int, int]] = []
+    mine = Project(Workspace(tmp_path), jobs=jobs, progress=lambda done, total: seen.append((done, total)))
+    mine.load_python(names)
+    parsed = [mine.python(name) for name in names]
+    assert [list(file.classes) if file else None for file in parsed] == [
+        None if number == 5 else [f"C{number}"] for number in range(12)
+    ]
+    assert seen == [(done, 12) for done in range(1, 13)]
+    assert [path for _, path, *_ in problems(mine)] == ["m5.py"]
+
+
+# Workers
+
+DEADLY = "x = " + "1 if 1 else " * 30_000 + "1\n"  # more recursion than a stack has
+ENDLESS = "match a:\n case " + "[" * 60 + "a" + "]" * 60 + ":\n  pass\n"  # 2**60 steps in libcst's grammar
+
+
+def parse(texts: Sequence[str], jobs: int) -> list[bool]:
+    """Whether each text got facts."""
+    found = dict(python_workers.parse_in_workers(texts, jobs))
+    assert sorted(found) == list(range(len(texts)))
+    return [bool(found[number]) for number in range(len(texts))]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_text_that_kills_or_stalls_the_parser_costs_only_itself(jobs: int) -> None:
+    texts = ["a = 1\n", DEADLY, "b = 1\n", ENDLESS, "c = 1\n", "class D: ...\n" * 50]
+    assert parse(texts, jobs) == [True, False, True, False, True, True]
+
+
+def test_such_a_file_is_a_diagnostic_and_the_others_are_parsed(tmp_path: Path) -> None:
+    (tmp_path / "bad.py").write_text(ENDLESS)
+    (tmp_path / "good.py").write_text("class A: ...\n")
+    mine = Project(Workspace(tmp_path), jobs=1)
+    mine.load_python(["bad.py", "good.py"])
+    assert mine.python("bad.py") is None
+    assert mine.python("good.py") is not None
+    assert [(code, path) for code, path, *_ in problems(mine)] == [("OPS102", "bad.py")]
+    assert "took too long" in problems(mine)[0][2]
+
+
+def test_a_long_chain_that_python_accepts_is_parsed() -> None:
+    """500 terms nest 500 deep in the tree; visiting them takes more calls than Python allows by default."""
+    assert parse(
+        ["x = " + "a + " * 500 + "a\n", "x = (" + "'a' " * 500 + ")\n", "if a: ...\n" + "elif b: ...\n" * 500], 1
+    ) == [
+        True,
+        True,
+        True,
+    ]
+
+
+def test_nothing_to_parse_starts_nothing() -> None:
+    assert parse([], 4) == []
+
+
+def test_leaving_early_leaves_no_process_behind() -> None:
+    parsing = python_workers.parse_in_workers(["a = 1\n"] * 50, 2)
+    next(parsing)
+    parsing.close()  # type: ignore[attr-defined]
+    import multiprocessing
+
+    assert multiprocessing.active_children() == []
