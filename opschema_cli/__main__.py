@@ -1,4 +1,4 @@
-"""``python -m opschema_cli``. Python puts the current folder, which may be hostile, before all else; nothing is imported from it."""
+"""``python -m opschema_cli``, without the current folder on the module path: what lies there may be hostile."""
 
 import os
 import sys

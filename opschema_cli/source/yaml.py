@@ -110,7 +110,7 @@ class Document(msgspec.Struct, array_like=True, gc=False):
         """Plain data of ``node`` (default: the root), as PyYAML's ``safe_load`` gives it.
 
         Raises:
-            YamlSyntaxError: aliases expand past :data:`MAX_NODES` values, or into themselves.
+            YamlSyntaxError: aliases expand past :data:`MAX_NODES` values, nest too deeply, or lead into themselves.
         """
         top = node if node is not None else self.root
         return _Constructor(self).build(top) if top is not None else None
@@ -121,6 +121,7 @@ class _Constructor:
         self.document = document
         self.budget = MAX_NODES
         self.open: list[str] = []
+        self.depth = 0
 
     def build(self, node: Node) -> Data:
         self.budget -= 1
@@ -128,10 +129,18 @@ class _Constructor:
             raise YamlSyntaxError(f"its aliases expand to more than {MAX_NODES:,} values", node.span)
         if node.kind == "scalar":
             return scalar_value(node) if node.style or node.tag else plain_value(node.value)
+        self.depth += 1
+        if self.depth > 2 * MAX_DEPTH:
+            raise YamlSyntaxError(f"its aliases nest deeper than {2 * MAX_DEPTH} levels", node.span)
+        found = self._collection(node)
+        self.depth -= 1
+        return found
+
+    def _collection(self, node: Node) -> Data:
         if node.kind == "sequence":
             return [self.build(item) for item in node.items]
         if node.kind == "alias":
-            if node.value in self.open or len(self.open) > MAX_DEPTH:
+            if node.value in self.open:
                 raise YamlSyntaxError(f"the alias `*{node.value}` contains itself", node.span)
             self.open.append(node.value)
             result = self.build(self.document.anchors[node.value])

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from opschema_cli.schema.evaluate import Tensor, Value
 from opschema_cli.schema.expression import Expression
-from opschema_cli.schema.solve import Outcome, Violated, solve
+from opschema_cli.schema.solve import Outcome, Solution, Violated, solve
 from opschema_cli.source.yaml import Data, Node
 from opschema_rules.tileops.model import OpEntry, Row
 from opschema_rules.tileops.signature import Equation, Statement, param_values, per_entry, statement
@@ -65,9 +66,23 @@ def _bind(entry: OpEntry, row: Row) -> BoundRow:
         outcomes = (*shapes, *zip(stated.rules, solution.rules, strict=True))
     else:  # the same without telling sizes from what is called like them
         equations = (*(item for name, item in stated.shapes.items() if known[name] is not None), *stated.rules)
-        solution = solve([equation.expression for equation in equations], known, unknown=stated.params)
+        solution = _solved(tuple(equation.expression for equation in equations), known, tuple(stated.params))
         outcomes = tuple(zip(equations, solution.rules, strict=True))
     return BoundRow(row, frozenset(given), outcomes, solution.values, solution.found_by)
+
+
+def _solved(rules: tuple[Expression, ...], known: Mapping[str, Value], params: tuple[str, ...]) -> Solution:
+    """What follows from a row; ops of one family share rules and rows, so that a quarter of them is solved already."""
+    if any(type(value) is list for value in known.values()):
+        return solve(rules, known, unknown=params)
+    return _solved_once(rules, tuple((name, type(value), value) for name, value in known.items()), params)
+
+
+@lru_cache(maxsize=1024)
+def _solved_once(
+    rules: tuple[Expression, ...], known: tuple[tuple[str, type, Value], ...], params: tuple[str, ...]
+) -> Solution:
+    return solve(rules, {name: value for name, _, value in known}, unknown=params)
 
 
 def _given(row: Row, stated: Statement) -> Iterator[tuple[str, Value]]:

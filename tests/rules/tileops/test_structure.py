@@ -130,9 +130,9 @@ def test_every_missing_section_is_reported_at_the_op() -> None:
     linted = lint("", {MANIFEST_PATH: "ExampleFwdOp:\n  signature: {}\n  workloads: []\n  roofline: {func: f}\n"})
     assert found(linted) == [
         ("ExampleFwdOp", "the entry lacks `family`; add the name of the op family"),
-        ("ExampleFwdOp", "the entry lacks `ref_api`; add it"),
+        ("ExampleFwdOp", 'the entry lacks `ref_api`; add the external API that the op mirrors, or "none"'),
         ("ExampleFwdOp", "the entry lacks `source`; add a mapping with `kernel`, `op`, `test` and `bench`"),
-        ("ExampleFwdOp", "the entry lacks `status`; add it"),
+        ("ExampleFwdOp", "the entry lacks `status`; add `implemented` or `spec-only`"),
         ("signature", "`signature` lacks `inputs`; add a mapping of tensor names to their attributes"),
         ("signature", "`signature` lacks `outputs`; add a mapping of tensor names to their attributes"),
     ]

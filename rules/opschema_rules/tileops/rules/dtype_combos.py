@@ -73,9 +73,12 @@ def dtype_combos(entry: OpEntry) -> Iterator[Diagnostic]:
         - {x: float32, w: float32, scale: float32, y: float32}
     ```
     """
+    combos = list(_combos(entry))
+    if not combos:
+        return
     complete = knows_all_tensors(entry)
     optional = {tensor.name for tensor in entry.inputs if tensor.optional}
-    for combo in _combos(entry):
+    for combo in combos:
         for name, (key, value) in combo.columns.items():
             if complete and all(tensor.name != name for tensor in entry.tensors):
                 yield _unknown_column(entry, key)

@@ -260,18 +260,17 @@ def promote_int_to_float(entry: OpEntry) -> Iterator[Diagnostic]:
         y: {dtype: "promote_int_to_float(x) | float64"}
     ```
     """
-    complete = knows_all_tensors(entry)
     for tensor in entry.tensors:
         for token in expression(tensor).tokens:
             if token.kind == "promote_int_to_float":
-                yield from _promotion(entry, tensor, token, complete)
+                yield from _promotion(entry, tensor, token)
 
 
-def _promotion(entry: OpEntry, tensor: Tensor, token: DtypeToken, complete: bool) -> Iterator[Diagnostic]:
+def _promotion(entry: OpEntry, tensor: Tensor, token: DtypeToken) -> Iterator[Diagnostic]:
     node = dtype_node(entry, tensor)
     if tensor.direction == "inputs":
         message = f"`{tensor.name}` is an input; `promote_int_to_float` says what an output is"
         yield Diagnostic(message, entry.at(entry.inner(node, token.span)), ops=(entry.name,))
-    elif complete and entry.input(token.name) is None:
+    elif knows_all_tensors(entry) and entry.input(token.name) is None:
         message = f"`promote_int_to_float({token.name})` must refer to an input, and `{token.name}` is none"
         yield Diagnostic(message, entry.at(entry.inner(node, token.name_span)), ops=(entry.name,))

@@ -146,7 +146,7 @@ def _explained(error: SchemaError, meant: Iterable[tuple[Path, str]]) -> bool:
 
 
 def _other_keys(entry: OpEntry, data: Data) -> Iterator[Diagnostic]:
-    for path, _ in other_keys(data):
+    for path in dict.fromkeys(path for path, _ in other_keys(data)):
         owner = entry.get(*path)
         for key, _ in owner.pairs() if owner is not None else ():
             if key.kind == "scalar" and not isinstance(scalar_value(key), str) and misreading(key) is None:

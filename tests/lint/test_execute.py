@@ -1,0 +1,66 @@
+"""Findings of pure rules come from the cache while their subject's content is the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from opschema_cli.cache import Cache
+from opschema_cli.lint.diagnostic import Diagnostic, Place, Severity
+from opschema_cli.lint.execute import Executor
+from opschema_cli.lint.pack import Loaded, Pack
+from opschema_cli.lint.rule import rule
+from opschema_cli.lint.settings import Settings
+from opschema_cli.source.text import Span
+
+RAN: list[str] = []
+
+
+@dataclass
+class Word:
+    name: str
+    content_key: str
+
+
+@rule("TOY001", "pure-word", pure=True)
+def pure_word(word: Word) -> Iterator[Diagnostic]:
+    """A word, from which the finding follows."""
+    RAN.append(f"pure {word.name}")
+    yield Diagnostic(f"`{word.name}` is a word", Place("words.yaml", Span(0, 1)))
+
+
+@rule("TOY002", "impure-word")
+def impure_word(word: Word) -> Iterator[Diagnostic]:
+    """A word, judged anew each time."""
+    RAN.append(f"impure {word.name}")
+    yield from ()
+
+
+RULES = tuple(check.__rule__ for check in (pure_word, impure_word))  # type: ignore[attr-defined]
+PACK = Pack("toy", "words", lambda *_: True, lambda *_: Loaded(), RULES)
+
+
+def run(cache: Cache, words: list[Word], stamp: str = "stamp") -> tuple[list[str], list[str]]:
+    """What ran, and the messages found."""
+    RAN.clear()
+    severity = dict.fromkeys(("TOY001", "TOY002"), Severity.ERROR)
+    executor = Executor(Settings(frozenset(severity), severity, (), Severity.ERROR, {}, {}), cache, stamp)
+    executor.run(PACK, Loaded(list(words)))
+    return list(RAN), [item.message for item in executor.found]
+
+
+def test_a_pure_rule_runs_once_for_one_content_and_an_impure_one_each_time(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache.sqlite")
+    words = [Word("a", "1"), Word("b", "2")]
+    first = run(cache, words)
+    assert first == (["pure a", "impure a", "pure b", "impure b"], ["`a` is a word", "`b` is a word"])
+    assert run(cache, words) == (["impure a", "impure b"], first[1])
+    assert run(cache, [Word("a", "1"), Word("b", "changed")])[0] == ["impure a", "pure b", "impure b"]
+
+
+def test_other_code_or_no_stamp_runs_everything(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache.sqlite")
+    run(cache, [Word("a", "1")])
+    assert run(cache, [Word("a", "1")], stamp="other code")[0] == ["pure a", "impure a"]
+    assert run(cache, [Word("a", "1")], stamp="")[0] == ["pure a", "impure a"]

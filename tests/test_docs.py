@@ -1,0 +1,24 @@
+"""The rule pages in docs/rules are what the rules' docstrings say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from opschema_cli.lint.docs import doc_files
+from opschema_cli.lint.registry import load_registry
+
+ROOT = Path(__file__).parent.parent
+RULES = ROOT / "docs" / "rules"
+
+
+def test_every_rule_has_a_current_page_and_no_page_is_stale() -> None:
+    written = {path.name: path.read_text(encoding="utf-8") for path in RULES.glob("*.md")}
+    assert written == doc_files(load_registry(ROOT).rules), "run `make docs`"
+
+
+def test_links_of_the_documents_lead_to_files() -> None:
+    import re
+
+    for document in (ROOT / "README.md", *ROOT.glob("docs/*.md")):
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", document.read_text(encoding="utf-8")):
+            assert (document.parent / target).exists(), f"{document.name}: {target}"
