@@ -9,9 +9,11 @@ from __future__ import annotations
 import bisect
 import io
 import re
+import sys
 import tokenize
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from opschema_cli.lint.builtin import UNKNOWN, UNUSED
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place
@@ -21,8 +23,9 @@ from opschema_cli.source.text import Edit, Source, Span
 from opschema_cli.source.yaml import Node
 
 MARK = "opschema:"
+WHOLE_FILE = Span(0, sys.maxsize)
 _DIRECTIVE = re.compile(r"#[ \t]*opschema:[ \t]*(ignore-file|ignore)\b[ \t]*(?:\[([^\]\r\n]*)\])?")
-_CONTENT = re.compile(r"(?m)^[ \t]*[^#\s]")
+_CONTENT = re.compile(r"(?:\A|(?<=[\r\n]))[ \t]*[^#\s]")
 _NEXT_COMMENT = re.compile(r"[ \t]+#[ \t]")
 
 
@@ -45,25 +48,45 @@ def apply_suppressions(
     diagnostics: Iterable[Diagnostic],
     suppressions: Sequence[Suppression],
 ) -> tuple[list[Diagnostic], int]:
-    """The diagnostics that no suppression covers, and how many were."""
+    """The diagnostics that no suppression covers, and how many were; of several that do, the narrowest is used."""
     by_path: dict[str, list[Suppression]] = {}
     for item in suppressions:
         by_path.setdefault(item.path, []).append(item)
+    covers = {path: _Cover(items) for path, items in by_path.items()}
     kept: list[Diagnostic] = []
     hidden = 0
     for diagnostic in diagnostics:
-        start = diagnostic.place.span.start
-        covering = [
-            item
-            for item in by_path.get(diagnostic.place.path, ())
-            if diagnostic.code in item.codes and item.covers and item.covers.start <= start <= item.covers.end
-        ]
-        for item in covering:
-            item.used.add(diagnostic.code)
-        hidden += bool(covering)
-        if not covering:
+        place, code = diagnostic.place, diagnostic.code
+        item = covers[place.path].find(place.span.start, code) if place.path in covers else None
+        if item is None:
             kept.append(diagnostic)
+        else:
+            item.used.add(code)
+            hidden += 1
     return kept, hidden
+
+
+class _Cover:
+    """The suppressions of one file by what they cover; a file may hold very many."""
+
+    def __init__(self, items: Iterable[Suppression]) -> None:
+        found: dict[Span, dict[str, Suppression]] = {}
+        for item in items:
+            for code in item.codes if item.covers is not None else ():
+                found.setdefault(item.covers, {}).setdefault(code, item)  # type: ignore[arg-type]
+        self.whole = found.pop(WHOLE_FILE, {})
+        self.spans = sorted(found)
+        self.by_code = [found[span] for span in self.spans]
+        self.reach = [*accumulate((span.end for span in self.spans), max)]
+
+    def find(self, offset: int, code: str) -> Suppression | None:
+        """The narrowest that covers ``offset``."""
+        number = bisect.bisect(self.spans, (offset, sys.maxsize))
+        while number and self.reach[number - 1] >= offset:
+            number -= 1
+            if self.spans[number].end >= offset and code in self.by_code[number]:
+                return self.by_code[number][code]
+        return self.whole.get(code)
 
 
 def find_suppressions(
@@ -89,7 +112,7 @@ def _parse(
         if match.group(1) == "ignore":
             covers = _covered(source, match.start(), contents, entries)
         elif not contents or match.start() < contents[0]:
-            covers = Span(0, len(source.text))
+            covers = WHOLE_FILE
         words = [word.strip() for word in (match.group(2) or "").split(",") if word.strip()]
         codes = frozenset(rule.code for word in words for rule in registry.find(word))
         yield Suppression(source.path, Span(*match.span()), covers, Span(*match.span(2)), words, codes)

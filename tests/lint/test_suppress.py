@@ -121,8 +121,8 @@ def test_the_count_is_of_findings_not_of_comments() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        'add: {doc: "# opschema: ignore[TOY102] LOUD"}\n',
-        "add:\n  doc: '\n    # opschema: ignore[TOY101]\n    LOUD'\n",
+        'add: {note: "# opschema: ignore[TOY101]"}\n',
+        "add:\n  note: '\n    # opschema: ignore[TOY103]\n    LOUD'\n",
         "add:\n  note: |\n    # opschema: ignore[TOY101]\n  dtype: x#opschema:ignore[TOY101]\n",
         "add: {}\n# write `# opschema: ignore[TOY101]` to hide it\n",
         "add: {}\n#\nopschema: ignore[TOY101]\n",
@@ -150,9 +150,8 @@ def test_text_of_a_python_file_is_no_directive(text: str) -> None:
     assert lint("add: {doc: x, impl: m.py}\n", m__py=text).codes() == ["TOY104"]
 
 
-def test_comments_of_a_python_file_that_does_not_parse_do_not_matter() -> None:
-    linted = lint("add: {doc: x, impl: m.py}\n", m__py="def (:  # opschema: ignore[OPS102]\n  '''\n")
-    assert linted.codes() == []
+def test_a_python_file_that_does_not_parse_may_say_so() -> None:
+    assert lint("add: {doc: x, impl: m.py}\n", m__py="def (:  # opschema: ignore[OPS102]\n").codes() == []
 
 
 # Unknown and idle ones

@@ -144,3 +144,8 @@ class Carriers:
 def carriers_of(manifest: Manifest) -> Carriers:
     """The carriers of a manifest, found once."""
     return Carriers(manifest)
+
+
+def carrier_names(op: OpImplementation) -> set[str]:
+    """The inputs of one entry that are carriers: that the code does not take them is CAR101's to say, once."""
+    return {found.tensor.name for found in carriers_of(op.entry.manifest).inputs_of(op)}

@@ -9,6 +9,7 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.schema.align import Slot, align
 from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Span
+from opschema_rules.tileops.carriers import carrier_names
 from opschema_rules.tileops.drift import Drift, Method, names, settle
 from opschema_rules.tileops.model import Manifest, OpEntry, OpImplementation
 
@@ -57,12 +58,13 @@ def infer_shapes_signature(manifest: Manifest) -> Iterator[Diagnostic]:
 def _infer_signature(op: OpImplementation) -> Iterator[Drift]:
     inputs = op.entry.input_slots
     if inputs is not None:
+        carriers = {f"{name}_shape" for name in carrier_names(op)}
         wanted = [Slot(f"{slot.name}_shape", "normal", True, slot.span) for slot in inputs]
-        yield from _named_arguments(op, "_infer_output_shapes", wanted)
+        yield from _named_arguments(op, "_infer_output_shapes", wanted, carriers)
 
 
-def _named_arguments(op: OpImplementation, name: str, wanted: list[Slot]) -> Iterator[Drift]:
-    """How a method fails to take ``wanted`` arguments by name; one that is not required may be left out."""
+def _named_arguments(op: OpImplementation, name: str, wanted: list[Slot], carriers: set[str]) -> Iterator[Drift]:
+    """How a method fails to take ``wanted`` arguments by name; ``carriers`` may be left out, they are CAR101's."""
     method = Method.of(op, name)
     if method is None or "abstractmethod" in " ".join(method.ref.function.decorator_names):
         return
@@ -70,11 +72,10 @@ def _named_arguments(op: OpImplementation, name: str, wanted: list[Slot]) -> Ite
     for slot, use in found.renamed:
         text = f"`{name}()` takes `{use.name}` where the manifest makes it `{slot.name}`"
         yield Drift(method, text, use.span, slot.span, observed=f"named `{use.name}` here")
-    if found.missing:
-        text = f"`{name}()` does not take {names(found.missing)}"
-        yield Drift(
-            method, text, method.span, found.missing[0].span, observed=f"takes {names(method.slots) or 'nothing'}"
-        )
+    missing = [slot for slot in found.missing if slot.name not in carriers]
+    if missing:
+        text = f"`{name}()` does not take {names(missing)}"
+        yield Drift(method, text, method.span, missing[0].span, observed=f"takes {names(method.slots) or 'nothing'}")
     for use in found.extra:
         if use.required:
             text = f"`{name}()` requires `{use.name}`, which no declared input gives it"
@@ -226,4 +227,4 @@ def validate_dtypes_signature(manifest: Manifest) -> Iterator[Diagnostic]:
 
 def _validate_signature(op: OpImplementation) -> Iterator[Drift]:
     if op.entry.input_slots is not None:
-        yield from _named_arguments(op, "_validate_dtypes", op.entry.input_slots)
+        yield from _named_arguments(op, "_validate_dtypes", op.entry.input_slots, carrier_names(op))

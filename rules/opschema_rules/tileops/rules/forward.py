@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from opschema_cli.lint.diagnostic import Diagnostic, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.align import Alignment, Slot, align
-from opschema_rules.tileops.carriers import carriers_of
+from opschema_rules.tileops.carriers import carrier_names
 from opschema_rules.tileops.drift import Drift, Method, names, settle
 from opschema_rules.tileops.model import Manifest, OpImplementation
 
@@ -83,7 +83,7 @@ def _order(op: OpImplementation) -> Iterator[Drift]:
     if found is None:
         return
     method, result = found
-    carriers = _carriers(op) if result.missing else set()
+    carriers = carrier_names(op) if result.missing else set()
     missing = [slot for slot in result.missing if slot.name not in carriers]
     if missing:
         text = f"`forward()` does not take the input{'s' if len(missing) > 1 else ''} {names(missing)}"
@@ -98,10 +98,6 @@ def _order(op: OpImplementation) -> Iterator[Drift]:
         )
     if result.reordered:
         yield _reordered(method, result)
-
-
-def _carriers(op: OpImplementation) -> set[str]:
-    return {found.tensor.name for found in carriers_of(op.entry.manifest).inputs_of(op)}
 
 
 def _compared(op: OpImplementation) -> tuple[Method, Alignment] | None:
