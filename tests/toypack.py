@@ -138,7 +138,8 @@ def breaks(op: ToyOp) -> Iterator[Diagnostic]:
 def twin(op: ToyOp) -> Iterator[Diagnostic]:
     """A fix in two files: ``twin: FILE`` goes, and the file's ``x`` becomes ``y``."""
     value = op.scalar("twin")
-    source = op.project.source(value.value) if value is not None else None
+    known = value is not None and value.value in op.project.workspace.file_set
+    source = op.project.source(value.value) if value is not None and known else None
     if value is not None and source is not None and "x" in source.text:
         at = source.text.index("x")
         edits = (FileEdit(source.path, Edit(Span(at, at + 1), "y")), op.replace(value, "done"))

@@ -57,11 +57,12 @@ def apply_suppressions(
     hidden = 0
     for diagnostic in diagnostics:
         place, code = diagnostic.place, diagnostic.code
-        item = covers[place.path].find(place.span.start, code) if place.path in covers else None
-        if item is None:
+        cover = covers.get(place.path)
+        hider = cover.find(place.span.start, code) if cover is not None else None
+        if hider is None:
             kept.append(diagnostic)
         else:
-            item.used.add(code)
+            hider.used.add(code)
             hidden += 1
     return kept, hidden
 
@@ -72,8 +73,9 @@ class _Cover:
     def __init__(self, items: Iterable[Suppression]) -> None:
         found: dict[Span, dict[str, Suppression]] = {}
         for item in items:
-            for code in item.codes if item.covers is not None else ():
-                found.setdefault(item.covers, {}).setdefault(code, item)  # type: ignore[arg-type]
+            if item.covers is not None:
+                here = found.setdefault(item.covers, {})
+                here.update({code: item for code in item.codes if code not in here})
         self.whole = found.pop(WHOLE_FILE, {})
         self.spans = sorted(found)
         self.by_code = [found[span] for span in self.spans]

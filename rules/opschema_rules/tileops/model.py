@@ -190,8 +190,8 @@ class ManifestFile:
 
     @property
     def content_key(self) -> str:
-        """What findings of pure rules depend on: the file itself."""
-        return f"{self.file.path} {self.file.source.digest}"
+        """What findings of pure rules depend on: the file itself, and the tree's specification."""
+        return f"{self.file.path} {self.file.source.digest} {self.manifest.spec.digest}"
 
     @property
     def place(self) -> Place:

@@ -27,7 +27,7 @@ from opschema_rules.tileops.show import show
 from opschema_rules.tileops.spec import find_spec
 
 _MARKS = tuple(
-    re.compile(rb"(?m)^\s*['\"]?" + word + rb"['\"]?\s*:") for word in (b"signature", b"roofline", b"workloads")
+    re.compile(rb"(?:^|[\s{,])['\"]?" + word + rb"['\"]?\s*:") for word in (b"signature", b"roofline", b"workloads")
 )
 
 

@@ -183,6 +183,27 @@ def test_a_default_that_only_the_code_has_stands_in_the_manifest(params: str, in
     assert fixed("SIG203", params, init, body="EPS = 1e-5") == (expected and f"params: {expected}")
 
 
+KNOWS_COMPAT_DEFAULT = "signature, workloads, roofline, status, shape_rules; `compat_default` is for legacy callers\n"
+
+
+@pytest.mark.parametrize(
+    ("stated", "code", "docs", "codes"),
+    [
+        ("null", "None", KNOWS_COMPAT_DEFAULT, []),
+        ("4", "COUNT", KNOWS_COMPAT_DEFAULT, []),
+        ("8", "make()", KNOWS_COMPAT_DEFAULT, []),
+        ("8", "4", KNOWS_COMPAT_DEFAULT, ["SIG203"]),
+        ("4", "4", "", ["SIG203"]),
+    ],
+)
+def test_a_default_for_legacy_callers_only_where_the_tree_has_such(
+    stated: str, code: str, docs: str, codes: list[str]
+) -> None:
+    entry = f"{{experts: {{type: int, compat_default: {stated}}}}}"
+    tree = files(entry, f"experts={code}, kernel_map=None", head="COUNT = 4\n\n\n") | {"docs/manifest.md": docs}
+    assert lint_files([PACK], tree, ["SIG203"]).codes() == codes
+
+
 def test_parameters_of_forward_have_no_constructor_default() -> None:
     assert found(lint("SIG203", "{eps: {type: float, default: 1}}", "", "eps=2")) == []
 

@@ -223,6 +223,14 @@ def test_endless_aliases_are_reported_where_they_end() -> None:
     assert found(linted) == [("*l", "the alias `*l` contains itself")]
 
 
+def test_aliases_that_nest_too_deeply_are_reported() -> None:
+    chain = "".join(f"A{i}FwdOp: &a{i} {'[' * 90}{f'*a{i - 1}' if i else 1}{']' * 90}\n" for i in range(4))
+    linted = lint("", {MANIFEST_PATH: example_files([])[MANIFEST_PATH] + chain})
+    deep = [item.ops for item in linted.diagnostics if item.message == "its aliases nest deeper than 200 levels"]
+    assert sorted(deep) == [("A2FwdOp",), ("A3FwdOp",)]
+    assert linted.codes() == ["MAN101"] * 4
+
+
 OLD = {"opschema.toml": "", "docs/m.md": "status signature workloads roofline shape_rules"}
 
 

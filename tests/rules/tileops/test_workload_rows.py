@@ -215,6 +215,15 @@ def test_a_rule_that_no_row_satisfies_is_one_finding_at_the_rule() -> None:
     ]
 
 
+def test_rules_that_contradict_each_other() -> None:
+    rules = '"y.shape == tuple(x.shape[i] for i in range(x.ndim) if i not in [dim])", "y.ndim == x.ndim - 1"'
+    linted = lint("WKL201", TWO, f"params: {{dim: {{type: int, default: -1}}}}\nshape_rules: [{rules}]")
+    reason = "`y.shape` is (4, 8), `x.shape` is (4, 8)"
+    message = f"none of the 2 workload rows satisfies the shape rule `y.ndim == x.ndim - 1`: in the first, {reason}"
+    assert found(linted) == [('"y.ndim == x.ndim - 1"', message)]
+    assert linted.diagnostics[0].related[-1].message == "gives `y.shape`"
+
+
 ALLOWED = [
     # dim is a tuple, whatever YAML makes of it
     ("dim == (0, 1)", "{x_shape: [4, 8], dim: [0, 1], dtypes: [float16]}"),

@@ -26,7 +26,7 @@ class Combo:
     merged: bool
 
 
-@rule("DTY105", "dtype-combos")
+@rule("DTY105", "dtype-combos", pure=True)
 def dtype_combos(entry: OpEntry) -> Iterator[Diagnostic]:
     """A row of `dtype_combos` is not one dtype for each input.
 
@@ -191,7 +191,7 @@ def _same_as(tensor: Tensor) -> str | None:
     return tokens[0].name if len(tokens) == 1 and tokens[0].kind == "same_as" else None
 
 
-@rule("DTY106", "combo-outside-union")
+@rule("DTY106", "combo-outside-union", pure=True)
 def combo_outside_union(entry: OpEntry) -> Iterator[Diagnostic]:
     """A row of `dtype_combos` assigns a dtype that the tensor's own `dtype` does not list.
 
@@ -230,7 +230,7 @@ def combo_outside_union(entry: OpEntry) -> Iterator[Diagnostic]:
             yield Diagnostic(message, entry.at(combo.columns[tensor.name][1]), related, ops=(entry.name,))
 
 
-@rule("DTY107", "workload-dtype")
+@rule("DTY107", "workload-dtype", pure=True)
 def workload_dtype(entry: OpEntry) -> Iterator[Diagnostic]:
     """A workload row runs a dtype that no tensor of the op can have.
 

@@ -22,7 +22,7 @@ from opschema_rules.tileops.dtypes import (
 from opschema_rules.tileops.model import OpEntry, Tensor
 
 
-@rule("DTY101", "unknown-dtype", fixable="safe")
+@rule("DTY101", "unknown-dtype", fixable="safe", pure=True)
 def unknown_dtype(entry: OpEntry) -> Iterator[Diagnostic]:
     """A dtype is none that torch has.
 
@@ -129,7 +129,7 @@ def _renaming(entry: OpEntry, node: Node, token: DtypeToken, name: str) -> Fix |
     return yaml_fix(entry, f"write `{name}`", lambda: set_value(entry.file, node, text), why)
 
 
-@rule("DTY102", "same-as-unknown", fixable="unsafe")
+@rule("DTY102", "same-as-unknown", fixable="unsafe", pure=True)
 def same_as_unknown(entry: OpEntry) -> Iterator[Diagnostic]:
     """`same_as(x)` refers to a tensor that the signature does not declare.
 
@@ -183,7 +183,7 @@ def _redirecting(entry: OpEntry, node: Node, token: DtypeToken, name: str) -> Fi
     return yaml_fix(entry, f"refer to `{name}`", lambda: set_value(entry.file, node, text), why)
 
 
-@rule("DTY103", "same-as-cycle")
+@rule("DTY103", "same-as-cycle", pure=True)
 def same_as_cycle(entry: OpEntry) -> Iterator[Diagnostic]:
     """Tensors take their dtype from each other, so none of them has one.
 
@@ -226,7 +226,7 @@ def _cycle(entry: OpEntry, problem: DtypeProblem) -> Diagnostic:
     return Diagnostic(message, entry.at(entry.inner(node, problem.token.span)), related, ops=(entry.name,))
 
 
-@rule("DTY104", "promote-int-to-float")
+@rule("DTY104", "promote-int-to-float", pure=True)
 def promote_int_to_float(entry: OpEntry) -> Iterator[Diagnostic]:
     """`promote_int_to_float(x)` stands on an input, or refers to something that is no input.
 

@@ -106,7 +106,8 @@ def _compared(op: OpImplementation) -> tuple[Method, Alignment] | None:
     inputs, params = op.entry.input_slots, op.entry.param_slots
     if method is None or inputs is None or params is None:
         return None
-    declared = [*inputs, *(slot for slot in params if method.param(slot.name) is not None)]
+    tensors = {slot.name for slot in inputs}
+    declared = [*inputs, *(slot for slot in params if slot.name not in tensors and method.param(slot.name) is not None)]
     return method, align(declared, method.slots)
 
 

@@ -134,7 +134,7 @@ def _class(entry: OpEntry) -> Iterator[Related]:
         yield Related(Place(found.file.path, found.cls.span), "the class has the same name")
 
 
-@rule("MAN104", "name-collision")
+@rule("MAN104", "name-collision", pure=True)
 def name_collision(entry: OpEntry) -> Iterator[Diagnostic]:
     """Two things of an entry have one name.
 
@@ -198,7 +198,7 @@ def _a(noun: str) -> str:
     return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
 
 
-@rule("MAN105", "status-promise", fixable="unsafe")
+@rule("MAN105", "status-promise", fixable="unsafe", pure=True)
 def status_promise(entry: OpEntry) -> Iterator[Diagnostic]:
     """An entry promises what its status cannot keep.
 

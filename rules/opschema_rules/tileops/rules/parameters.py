@@ -33,7 +33,8 @@ def ctor_default(manifest: Manifest) -> Iterator[Diagnostic]:
     the finding stands at the constructor and the fix, which makes the manifest follow the code, is unsafe: the manifest
     is the source of truth.
 
-    It holds where the tree's specification or validator compares defaults.
+    It holds where the tree's specification or validator compares defaults. Where they know `compat_default`, a parameter
+    that is required by the manifest may have that default in the code.
 
     Bad:
 
@@ -105,7 +106,8 @@ def _defaults(op: OpImplementation) -> Iterator[Drift]:
             if declared.has_default:
                 yield _missing_default(method, param, declared)
         elif not declared.has_default:
-            yield _extra_default(method, param.default, declared)
+            if not _withheld(method, param.default, declared):
+                yield _extra_default(method, param.default, declared)
         else:
             yield from _other_default(method, param.default, declared)
 
@@ -133,6 +135,15 @@ def _extra_default(method: Method, default: Expr, declared: ParamDecl) -> Drift:
     text = f"the manifest gives `{declared.name}` no default; `__init__()` defaults it to `{written}`"
     fix = _state_default(method, default, declared, "")
     return Drift(method, text, default.span, declared.key.span, observed="defaulted here", fix=fix, in_manifest=True)
+
+
+def _withheld(method: Method, default: Expr, declared: ParamDecl) -> bool:
+    """Whether the entry names the code's default as one that callers must not rely on (``compat_default``)."""
+    entry, node = method.op.entry, declared.node.get("compat_default")
+    if node is None or not entry.manifest.spec.mentions("compat_default"):
+        return False
+    value = method.fold(default)
+    return value is None or _same(value, entry.data_of(node))
 
 
 def _other_default(method: Method, default: Expr, declared: ParamDecl) -> Iterator[Drift]:

@@ -16,7 +16,7 @@ from opschema_rules.tileops.param_types import admits, type_problem
 from opschema_rules.tileops.scalar_roles import is_misread
 
 
-@rule("MAN201", "param-type")
+@rule("MAN201", "param-type", pure=True)
 def param_type(entry: OpEntry) -> Iterator[Diagnostic]:
     """The type of a param is not a Python type expression.
 
@@ -127,7 +127,7 @@ def _none_in_code(entry: OpEntry, name: str) -> Iterator[Related]:
             yield Related(Place(file.path, param.span), "the code admits `None`")
 
 
-@rule("MAN203", "param-default-type")
+@rule("MAN203", "param-default-type", pure=True)
 def param_default_type(entry: OpEntry) -> Iterator[Diagnostic]:
     """The default of a param is not of its type.
 

@@ -99,10 +99,24 @@ def row_breaks_rule(entry: OpEntry) -> Iterator[Diagnostic]:
             yield from (_of_row(entry, breach) for breach in found)
 
 
+def _origins(entry: OpEntry, breach: Breach) -> Iterator[Related]:
+    """The rules that give what an equation reads and the row does not, and the params whose defaults it reads."""
+    bound = breach.bound
+    nodes = {equation.expression: equation.node for equation, _ in bound.outcomes}
+    for name in dict.fromkeys(use.name for use in breach.equation.expression.names()):
+        for key in (name, f"{name}.shape", _as_size(name)):
+            node = nodes.get(bound.found_by.get(key, breach.equation.expression))
+            if node is not None and node is not breach.equation.node:
+                yield entry.related(node, f"gives `{name if key == _as_size(name) else key}`")
+        param = entry.param(name)
+        if param is not None and _by_default(entry, bound, name) and name in bound.values:
+            yield entry.related(param.node, f"the default of `{name}`")
+
+
 def _of_row(entry: OpEntry, breach: Breach) -> Diagnostic:
     equation, bound = breach.equation, breach.bound
     message = f"the row breaks {_stated(equation)}: {_readings(entry, breach)}"
-    related = (entry.related(equation.node, "what every call satisfies"), *_defaults(entry, breach))
+    related = (entry.related(equation.node, "what every call satisfies"), *_origins(entry, breach))
     return Diagnostic(message, _blamed(entry, bound, equation), related, ops=(entry.name,))
 
 
@@ -110,7 +124,7 @@ def _of_all_rows(entry: OpEntry, found: Sequence[Breach]) -> Diagnostic:
     equation = found[0].equation
     message = f"none of the {len(found)} workload rows satisfies {_stated(equation)}: in the first, {_readings(entry, found[0])}"
     rows = tuple(entry.related(breach.bound.row.node, "it breaks it") for breach in found[:SHOWN_ROWS])
-    return Diagnostic(message, entry.at(equation.node), (*rows, *_defaults(entry, found[0])), ops=(entry.name,))
+    return Diagnostic(message, entry.at(equation.node), (*rows, *_origins(entry, found[0])), ops=(entry.name,))
 
 
 def _stated(equation: Equation) -> str:
@@ -161,14 +175,6 @@ def _as_size(name: str) -> str:
 
 def _by_default(entry: OpEntry, bound: BoundRow, name: str) -> bool:
     return entry.param(name) is not None and name not in bound.row.data
-
-
-def _defaults(entry: OpEntry, breach: Breach) -> Iterator[Related]:
-    """The params whose defaults an equation reads."""
-    for name in dict.fromkeys(use.name for use in breach.equation.expression.names()):
-        param = entry.param(name)
-        if param is not None and name in breach.bound.values and name not in breach.bound.row.data:
-            yield entry.related(param.node, f"the default of `{name}`")
 
 
 def _blamed(entry: OpEntry, bound: BoundRow, equation: Equation) -> Place:

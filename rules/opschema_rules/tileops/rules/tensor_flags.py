@@ -24,7 +24,7 @@ _WHERE_ELSE = {
 }
 
 
-@rule("MAN301", "optional-flag", fixable="safe")
+@rule("MAN301", "optional-flag", fixable="safe", pure=True)
 def optional_flag(entry: OpEntry) -> Iterator[Diagnostic]:
     """`optional` stands on something that is no input, or is not literally `true`.
 
@@ -62,7 +62,7 @@ def optional_flag(entry: OpEntry) -> Iterator[Diagnostic]:
     yield from _flag(entry, "optional")
 
 
-@rule("MAN302", "mutated-flag", fixable="safe")
+@rule("MAN302", "mutated-flag", fixable="safe", pure=True)
 def mutated_flag(entry: OpEntry) -> Iterator[Diagnostic]:
     """`mutated` stands on something that is no input, or is not literally `true`.
 
@@ -126,7 +126,7 @@ def _not_true(entry: OpEntry, name: str, flag: str, owner: Node, value: Node) ->
     return Diagnostic(message, entry.at(place), fix=fix, ops=(entry.name,))
 
 
-@rule("MAN303", "optional-reference")
+@rule("MAN303", "optional-reference", pure=True)
 def optional_reference(entry: OpEntry) -> Iterator[Diagnostic]:
     """A declaration that holds on every call depends on an input that a call may leave out.
 
@@ -246,7 +246,7 @@ def _with_flag(entry: OpEntry, message: str, span: Span, owner: Tensor) -> Diagn
     return Diagnostic(message, entry.at(span), related, ops=(entry.name,))
 
 
-@rule("MAN304", "optional-order")
+@rule("MAN304", "optional-order", pure=True)
 def optional_order(entry: OpEntry) -> Iterator[Diagnostic]:
     """A required input follows an optional one.
 

@@ -25,7 +25,7 @@ _SUSPECT = frozenset("+-.0123456789yYnNoOiI")
 """First characters of everything that is misread."""
 
 
-@rule("YML101", "duplicate-key", fixable="safe")
+@rule("YML101", "duplicate-key", fixable="safe", pure=True)
 def duplicate_key(subject: ManifestFile) -> Iterator[Diagnostic]:
     """A mapping gives the same key twice, and the reader silently keeps only the last value.
 
@@ -122,7 +122,7 @@ def _removal(file: YamlFile, mapping: Node, pair: tuple[Node, Node]) -> Fix | No
     return Fix(f"remove the second `{key.value}`", (FileEdit(file.path, Edit(Span(start, end), "")),))
 
 
-@rule("YML102", "yaml11-scalar", fixable="safe")
+@rule("YML102", "yaml11-scalar", fixable="safe", pure=True)
 def misread_scalar(subject: ManifestFile) -> Iterator[Diagnostic]:
     """A plain scalar is read otherwise than it looks.
 

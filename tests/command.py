@@ -1,0 +1,59 @@
+"""The installed command, run as users run it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+TILEKIT = Path(__file__).parents[1] / "fixtures/tilekit"
+TOYPACK = Path(__file__).with_name("toypack.py")
+EXECUTABLE = Path(sys.executable).with_name("opschema.exe" if sys.platform == "win32" else "opschema")
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a run left: exit code, standard output and standard error."""
+
+    code: int
+    out: str
+    err: str
+
+
+def environment(cache: Path, **changes: str | None) -> dict[str, str]:
+    """This process's environment with a cache of its own; a change of None takes a variable away."""
+    wanted = {**os.environ, "OPSCHEMA_CACHE_DIR": str(cache), "COLUMNS": "100", **changes}
+    return {name: value for name, value in wanted.items() if value is not None}
+
+
+class Opschema:
+    """Runs ``opschema`` in a folder; a traceback is a failure whatever the test asks."""
+
+    def __init__(self, folder: Path, cache: Path) -> None:
+        self.folder = folder
+        self.cache = cache
+
+    def __call__(
+        self,
+        *args: str | Path,
+        cwd: Path | None = None,
+        stdin: bytes | None = None,
+        env: Mapping[str, str | None] | None = None,
+        timeout: float = 60,
+    ) -> Done:
+        run = subprocess.run(
+            [EXECUTABLE, *args],
+            cwd=cwd or self.folder,
+            input=stdin,
+            stdin=subprocess.DEVNULL if stdin is None else None,
+            env=environment(self.cache, **(env or {})),
+            capture_output=True,
+            timeout=timeout,
+            check=False,
+        )
+        out, err = run.stdout.decode("utf-8", "surrogateescape"), run.stderr.decode("utf-8", "surrogateescape")
+        assert "Traceback" not in err, err
+        return Done(run.returncode, out, err)

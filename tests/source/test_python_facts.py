@@ -1,0 +1,457 @@
+"""Facts of Python modules: what is collected, where it stands, and that no text at all raises."""
+
+from __future__ import annotations
+
+import ast
+import sysconfig
+import textwrap
+from pathlib import Path
+
+import libcst as cst
+import msgspec
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from libcst.metadata import MetadataWrapper, PositionProvider
+
+from opschema_cli.source.python import Expr, Function, ModuleFacts, PythonFile, Scope
+from opschema_cli.source.python_facts import MAX_BRACKETS, MAX_CHARACTERS, _positions, _too_deep, collect
+from opschema_cli.source.text import Source, decode
+
+NASTY = '''\
+#!/usr/bin/env python
+# -*- coding: utf-8 -*-
+"""Doc with ünïcödé, 漢字 and 😀."""
+from __future__ import annotations
+import a.b.c as d, e ; from . import (f as g,
+    h,)
+@decorator  # why
+@other.one(1, *args, key=[2], **kw)
+class Käse(Base[int], metaclass = Meta):
+
+\tx: int = 1; y = z = (  # nested
+\t\t"a" 'b' f"{x!r:>{w}} {y=}"
+\t)
+
+\t@property
+\tdef m(self, p, /, q: "T" = lambda v, w=(yield): (v, w), *r, s=..., **t) -> dict[str, int] :
+\t\tasync with ( open(p) as u , v ) : pass
+\t\tif (n := len(p)) > 10 and not (yield) : return - n ** ~ 2
+\t\telif a if b else c :
+\t\t\tfor i , * j in k : continue
+\t\t\telse : del i , j [ 0 ]
+\t\treturn
+
+async def coro ( ) :
+    async for x in y : await ( z )
+    return [ i async for i in j if await i for k in i ]
+
+match command . split ( ) :
+    case [ "go" , ( "n" | "s" ) as way , * rest ] if rest : pass
+    case { "k" : 1.5e-3 , ** others } | Point ( x = 0 , y = - 1 ) : ...
+    case _ : raise ValueError ( "é" ) from None
+try :
+    assert a < b <= c is not d not in e , "m"
+except* ( A , B ) as err :
+    global G ; nonlocal_ = 0x_FF + 0b1 + 1_000j
+finally : x [ 1 : 2 , :: 3 , ... ] @= print ( f'{ {1: 2}["a"] }' )
+\x0c
+def last(): return \\
+    0'''
+
+
+LAYOUT = (cst.Module, cst.EmptyLine, cst.TrailingWhitespace, cst.Newline, cst.Comment)
+
+
+def differences(text: str) -> list[str]:
+    """Nodes whose places differ from those of libcst's own provider; white space and comments aside."""
+    source = Source("", text)
+    wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
+    ours = _positions(wrapper.module)
+    found: list[str] = []
+    for node, place in wrapper.resolve(PositionProvider).items():
+        if not isinstance(node, LAYOUT):
+            expected = tuple(source.line_span(at.line).start + at.column for at in (place.start, place.end))
+            if ours[id(node)] != expected:
+                found.append(f"{type(node).__name__} {ours[id(node)]} not {expected}")
+    return found
+
+
+# Places
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"], ids=["lf", "crlf", "cr"])
+def test_places_are_those_of_libcst(newline: str) -> None:
+    assert differences(NASTY.replace("\n", newline)) == []
+
+
+@pytest.mark.parametrize("name", ["_collections_abc", "abc", "bisect", "dis", "stat", "types"])
+def test_places_in_the_standard_library_are_those_of_libcst(name: str) -> None:
+    text = Path(sysconfig.get_path("stdlib"), f"{name}.py").read_text(encoding="utf-8")
+    assert differences(text) == []
+
+
+def test_every_name_stands_where_its_place_says() -> None:
+    module = cst.parse_module(NASTY)
+    spans = _positions(module)
+    names: list[str] = []
+
+    class Names(cst.CSTVisitor):
+        def visit_Name(self, node: cst.Name) -> None:  # noqa: N802 - libcst's convention
+            start, end = spans[id(node)]
+            names.append(node.value)
+            assert NASTY[start:end] == node.value
+
+    module.visit(Names())
+    assert {"Käse", "others", "last", "coro"} <= set(names)
+
+
+# Facts
+
+
+def facts(text: str) -> PythonFile:
+    text = textwrap.dedent(text)
+    found = collect(text)
+    assert found.error == ""
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(found), type=ModuleFacts) == found
+    return PythonFile(Source("m.py", text), found)
+
+
+def shown(file: PythonFile, expr: Expr | None) -> object:
+    """An expression in short: a constant's value, a name's text, or its kind and parts."""
+    if expr is None or expr.kind == "const":
+        return None if expr is None else expr.value
+    if expr.kind == "name":
+        return f"<{expr.text}>"
+    if expr.kind == "other":
+        return f"?{file.text(expr)}"
+    return (expr.kind + (f" {expr.text}" if expr.text else ""), *(shown(file, item) for item in expr.items))
+
+
+def value(text: str) -> object:
+    file = facts(f"x = {text}\n")
+    [only] = file.assigns["x"]
+    return shown(file, only.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1_000", 1000),
+        ("0x_ff", 255),
+        ("1.5e-3", 0.0015),
+        ("-1", ("unary -", 1)),
+        ("True", True),
+        ("None", None),
+        ("'a' \"b\" r'\\c'", "ab\\c"),
+        ("'\\N{BULLET}\\u00e9'", "•é"),
+        ("a.b.c", "<a.b.c>"),
+        ("f(1, *a, k=2, **b).c", ("attribute c", ("call", "<f>", 1, "<a>", 2, "<b>"))),
+        ("f(1, k=g)", ("call", "<f>", 1, "<g>")),
+        ("(1, [2, {3}], {4: 5, **d})", ("tuple", 1, ("list", 2, ("set", 3)), ("dict", 4, 5, "?**d", "<d>"))),
+        ("a + -b ** 2", ("binary +", "<a>", ("unary -", ("binary **", "<b>", 2)))),
+        ("not a", ("unary not", "<a>")),
+        ("a[b, 1]", ("subscript", "<a>", "<b>", 1)),
+        ("a[1:2]", "?a[1:2]"),
+        ("lambda p, q=1: p", ("lambda", "<p>", "<q>", "<p>")),
+        ("[1, *a]", "?[1, *a]"),
+        ("b'x'", "?b'x'"),
+        ("f'{x}'", "?f'{x}'"),
+        ("2 ** 1j", ("binary **", 2, "?1j")),
+        ("a if b else c", "?a if b else c"),
+        ("...", "?..."),
+    ],
+)
+def test_expressions(text: str, expected: object) -> None:
+    assert value(text) == expected
+
+
+def test_what_no_cache_can_hold_is_no_constant() -> None:
+    assert value("'\\ud800'") == "?'\\ud800'"
+    assert value("1" + "0" * 30) == "?1" + "0" * 30
+    assert value("0x" + "f" * 5000) == "?0x" + "f" * 5000
+
+
+def test_an_expression_is_followed_so_deep_and_no_deeper() -> None:
+    found = value("[" * 40 + "1" + "]" * 40)
+    depth = 0
+    while isinstance(found, tuple):
+        found, depth = found[1], depth + 1
+    assert (depth, str(found)[:2]) == (12, "?[")
+
+
+def test_functions_and_parameters() -> None:
+    file = facts(
+        """\
+        @library.custom_op("ns::f", mutates_args=())
+        async def f(a, /, b: int, c: "T" = 1, *args, d, e: x.Y = None, **kw) -> tuple[int]:
+            return a, b
+        """
+    )
+    [f] = file.functions["f"]
+    assert [(item.name, item.kind) for item in f.params] == [
+        ("a", "posonly"), ("b", "normal"), ("c", "normal"), ("args", "vararg"), ("d", "kwonly"), ("e", "kwonly"), ("kw", "kwarg"),
+    ]  # fmt: skip
+    assert [shown(file, item.annotation) for item in f.params] == [None, "<int>", "T", None, None, "<x.Y>", None]
+    assert [item.default is not None for item in f.params] == [False, False, True, False, False, True, False]
+    assert [file.text(item.full_span) for item in f.params][1:3] == ["b: int", 'c: "T" = 1']
+    assert f.decorator_names == ["library.custom_op"]
+    assert shown(file, f.returns) == ("subscript", "<tuple>", "<int>")
+    assert file.text(f.span) == "f"
+    assert file.text(f.outer).startswith("@library")
+    assert file.text(f.outer).endswith("return a, b")
+    assert [shown(file, item) for item in f.body.returns] == [("tuple", "<a>", "<b>")]
+
+
+@pytest.mark.parametrize(
+    ("body", "stub"),
+    [
+        ("pass", True),
+        ("...", True),
+        ('"""Doc."""', True),
+        ('"""Doc."""; raise NotImplementedError', True),
+        ("raise NotImplementedError('x')", True),
+        ("raise ValueError", False),
+        ("return None", False),
+        ("x = 1", False),
+        ("super().f()", False),
+    ],
+)
+def test_a_stub_does_nothing(body: str, stub: bool) -> None:
+    assert facts(f"def f(): {body}\n").functions["f"][0].stub is stub
+
+
+def test_classes() -> None:
+    file = facts(
+        """\
+        @final
+        class A(B, c.D[int], metaclass=M, flag=True):
+            x: int = 1
+
+            @property
+            def p(self): return self._p
+
+            class Inner: ...
+        """
+    )
+    [cls] = file.classes["A"]
+    assert [shown(file, base) for base in cls.bases] == ["<B>", ("subscript", "<c.D>", "<int>")]
+    assert cls.keywords == ["metaclass", "flag"]
+    assert [item.text for item in cls.decorators] == ["final"]
+    assert [item.target for item in cls.body.assigns] == ["x"]
+    assert [(item.name, item.is_property) for item in cls.body.functions] == [("p", True)]
+    assert [item.name for item in cls.body.classes] == ["Inner"]
+    assert file.text(cls.span) == "A"
+
+
+def test_imports() -> None:
+    file = facts(
+        """\
+        import a, b.c, d.e as f
+        from g import h, i as j
+        from ..k.l import *
+        from . import m
+        try:
+            import n
+        except ImportError:
+            n = None
+        def late(): import o
+        """
+    )
+    assert [(item.name, item.module, item.attr, item.level, item.guarded) for item in file.body.imports] == [
+        ("a", "a", "", 0, False),
+        ("b", "b.c", "", 0, False),
+        ("f", "d.e", "", 0, False),
+        ("h", "g", "h", 0, False),
+        ("j", "g", "i", 0, False),
+        ("*", "k.l", "*", 2, False),
+        ("m", "", "m", 1, False),
+        ("n", "n", "", 0, True),
+    ]
+    assert [item.name for item in file.functions["late"][0].body.imports] == ["o"]
+
+
+def test_assignments_and_whether_they_are_sure() -> None:
+    file = facts(
+        """\
+        a = b = 1
+        c, (d, *e) = 1, (2, 3)
+        f: int
+        g += 1
+        self.h = 2
+        if (i := 3): j = 4
+        for k in l: pass
+        with m as n: pass
+        p[0] = 5
+        """
+    )
+    found = {item.target: (shown(file, item.value), item.sure) for item in file.body.assigns}
+    assert found["a"] == found["b"] == (1, True)
+    assert found["c"] == (1, True)
+    assert found["f"] == (None, True)
+    assert found["g"] == (None, True)
+    assert found["self.h"] == (2, True)
+    assert found["i"] == (3, False)
+    assert found["j"] == (4, False)
+    assert found["k"] == (None, False)
+    assert found["n"] == (None, True)
+    assert not {"p", "p[0]"} & set(found)
+
+
+def test_calls_uses_loops_strings_and_deletions() -> None:
+    file = facts(
+        """\
+        def f(x):
+            global G
+            for a, b in pairs(x):
+                register(a.name, "ns::op", kind="KIND")
+            del x.y, c
+            return [q for q in x.values]
+        """
+    )
+    body = file.functions["f"][0].body
+    assert [item.callee for item in body.calls] == ["pairs", "register"]
+    assert [(loop.targets, loop.iterable.callee) for loop in body.loops] == [(["a", "b"], "pairs")]
+    assert {"a.name", "x.values", "pairs", "register"} <= {use.name for use in body.uses}
+    assert body.strings == ["KIND"]
+    assert {"G", "x.y", "c"} <= set(body.deleted)
+    assert {"KIND", "name", "register"} <= body.names()
+
+
+def test_the_module_docstring() -> None:
+    file = facts('"""One\ntwo."""\nx = 1\n')
+    assert file.facts.docstring is not None
+    assert file.text(file.facts.docstring) == '"""One\ntwo."""'
+    assert facts("x = 1\n").facts.docstring is None
+    assert facts("").facts.docstring is None
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "at"),
+    [
+        ("x = 1\ny = )\n", "unmatched ')'", ")"),
+        ("# é😀\nx = (1,\n", "'(' was never closed", "(1"),
+        ("def f(:\n  pass\n", "invalid syntax", ":"),
+        ("x = 'abc\n", "unterminated string literal (detected at line 1)", "'abc"),
+        ("if x:\r\n\ty\r\n        z\r\n", "inconsistent use of tabs and spaces in indentation", None),
+        ("print 'x'\n", "Missing parentheses in call to 'print'. Did you mean print(...)?", "print"),
+        ("\x0c\nx = $\n", "invalid syntax", "$"),
+        ("b'a' 'b'\n", "cannot mix bytes and nonbytes literals", None),
+        ("a = 1\x00\n", None, None),
+        ("return" * 3 + " = ?", "invalid syntax", "?"),
+    ],
+)
+def test_a_syntax_error_is_told_as_python_tells_it(text: str, message: str | None, at: str | None) -> None:
+    found = collect(text)
+    assert found.error
+    assert message is None or found.error == message
+    assert at is None or text[found.error_at :].startswith(at)
+    assert found.body == Scope()
+
+
+def test_the_invalid_escapes_of_the_code_warn_nobody(recwarn: pytest.WarningsRecorder) -> None:
+    assert value(r"'\d\_'") == "\\d\\_"
+    collect(r"x = '\d' )")
+    assert list(recwarn) == []
+
+
+def test_what_is_too_long_is_not_parsed() -> None:
+    assert collect("#" * (MAX_CHARACTERS + 1)).error == "it has 2,000,001 characters; opschema parses up to 2,000,000"
+
+
+# Depth
+
+
+@pytest.mark.parametrize("opening", ["(", "[", "{", "f(", "{1: ", "([{"])
+def test_brackets_nest_as_deep_as_python_allows(opening: str) -> None:
+    assert _too_deep(opening * (MAX_BRACKETS // len(opening.replace("f", "").replace("1: ", "")))) is None
+    deep = "x = " + opening * (MAX_BRACKETS + 1)
+    assert collect(deep).error == "it nests deeper than 200 brackets"
+    assert deep[collect(deep).error_at] in "([{"
+
+
+def test_python_itself_refuses_what_is_refused() -> None:
+    text = "x = " + "(" * (MAX_BRACKETS + 1) + "1" + ")" * (MAX_BRACKETS + 1)
+    with pytest.raises(SyntaxError, match="too many nested parentheses"):
+        ast.parse(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "X = '" + "(" * 500 + "'\n",
+        '"""' + "[\n" * 500 + '"""\n',
+        "# " + "{" * 500 + "\n",
+        "".join(f"'\\'(' # ({number}\n" for number in range(300)),
+        'r"\\\\"; "(' + "(" * 300 + '"\n',
+        "'''" + "('" * 300 + "'''\n",
+        "x = [\n" + "'(',\n" * 300 + "]\n",
+    ],
+)
+def test_brackets_in_strings_and_comments_do_not_count(text: str) -> None:
+    assert _too_deep(text) is None
+
+
+def test_a_line_of_dashes_is_no_chain_of_operators() -> None:
+    assert collect("# " + "-" * 5000 + "\nx = '''" + " -" * 5000 + "'''\n").error == ""
+
+
+def test_no_file_of_the_standard_library_is_too_deep() -> None:
+    refused = []
+    for path in sorted(Path(sysconfig.get_path("stdlib")).glob("*.py")):
+        text, _ = decode(path.read_bytes(), python=True)
+        if _too_deep(text) is not None:
+            refused.append(path.name)
+    assert refused == []
+
+
+# Whatever comes
+
+ATOMS = [
+    "def ", "class ", "f(", "x", "=", ":", "\n", "    ", "\t", "\r\n", "\r", "\f", "'", '"', "'''", '"""', "f'", "{", "}",
+    "[", "]", "(", ")", ",", "*", "**", "lambda ", "if ", "else", "match ", "case ", "_", "async ", "await ", "yield ", "\\",
+    "\\\n", "#", "@", "->", ":=", "...", ".", "1", "0x", "1e5", "é", "\u2028", "\x0b", "\x1c", "\ufeff", "😀", "import ",
+    "from ", "as ", "with ", "try:", "except ", "return ", "for ", "in ", "not ", "-", "~", "<", "!=", "$", "?", "`", "\x00",
+    "rb'", "u'", "0777", "1__0", "\\N{x}", "'\\ud800'", "type ", "del ", "global ", ";", "pass",
+]  # fmt: skip
+
+
+def check(text: str) -> None:
+    found = collect(text)
+    assert 0 <= found.error_at <= len(text)
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(found), type=ModuleFacts) == found
+    for scope in found.body.walk():
+        for item in (*scope.uses, *scope.imports, *scope.assigns, *scope.calls, *scope.functions, *scope.classes):
+            assert 0 <= item.start <= item.end <= len(text)
+        for function in scope.functions:
+            check_function(function, text)
+
+
+def check_function(function: Function, text: str) -> None:
+    assert text[function.start : function.end] == function.name
+    for item in function.params:
+        assert text[item.start : item.end] == item.name
+
+
+@given(st.text(max_size=200))
+@example("\ud800")
+@example("b'' ''")
+@example("x = '\\ud800'")
+@settings(max_examples=150, deadline=None)
+def test_no_text_raises(text: str) -> None:
+    check(text)
+
+
+@given(st.lists(st.sampled_from(ATOMS), max_size=30).map("".join))
+@settings(max_examples=400, deadline=None)
+def test_no_mixture_of_python_raises(text: str) -> None:
+    check(text)
+
+
+@given(st.lists(st.sampled_from(NASTY.splitlines(keepends=True)), max_size=25).map("".join), st.integers(0, 2000))
+@settings(max_examples=100, deadline=None)
+def test_no_torn_module_raises(text: str, cut: int) -> None:
+    check(text[: cut % (len(text) + 1)])
