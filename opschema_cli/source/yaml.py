@@ -67,6 +67,12 @@ class Node(msgspec.Struct, array_like=True, gc=False):
         """Whether this is a sequence."""
         return self.kind == "sequence"
 
+    def walk(self) -> Iterator[Node]:
+        """The node and all below it; aliases are not followed."""
+        yield self
+        for item in self.items:
+            yield from item.walk()
+
     def pairs(self) -> Iterator[tuple[Node, Node]]:
         """Keys and values of a mapping, in the order of the text; nothing for other kinds."""
         if self.kind == "mapping":
@@ -268,13 +274,6 @@ class YamlFile:
         return self.document.data()
 
 
-class _Frame:
-    __slots__ = ("node", "pending_key")
-
-    def __init__(self, node: Node) -> None:
-        self.node = node
-
-
 def compose(text: str) -> Document:
     """The tree of the first document in ``text``.
 
@@ -283,26 +282,51 @@ def compose(text: str) -> Document:
             document, more than :data:`MAX_NODES` nodes, an alias without anchor, or an anchor twice.
     """
     from _ruamel_yaml import CParser
-    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+    from ruamel.yaml.error import YAMLError
 
-    parser = CParser(text)
     try:
-        return _Composer(parser, text).compose()
-    except MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        at = min(mark.index, len(text)) if mark is not None else 0
-        raise YamlSyntaxError(" ".join(filter(None, (error.problem, error.context))), Span(at, at)) from None
+        return _Composer(CParser(text).get_event, text).compose()
     except YAMLError as error:
-        read = text.encode()[: getattr(error, "position", 0) or 0]  # the reader counts bytes
-        at = len(read.decode(errors="ignore"))
-        raise YamlSyntaxError(str(error).partition("\n")[0], Span(at, at)) from None
+        # The C parser is an old libyaml, which refuses `{CPU: at::add}` and `[x:y]`; readers do not.
+        return _compose_slowly(text, _syntax_error(error, text))
+
+
+def _compose_slowly(text: str, refused: YamlSyntaxError) -> Document:
+    """The tree by ruamel's own parser, some 20 times slower; ``refused`` if that refuses the text as well."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    events = YAML(typ="safe", pure=True).parse(text)
+    try:
+        document = _Composer(events.__next__, text).compose()
+    except YAMLError:
+        raise refused from None
+    # To YAML 1.2 `{a:}` has the key `a:`, to its readers here the key `a`: better no answer than another one.
+    if document.root is not None and any(_ends_in_colon(node) for node in document.root.walk()):
+        raise refused
+    return document
+
+
+def _ends_in_colon(node: Node) -> bool:
+    return node.kind == "scalar" and not node.style and node.value.endswith(":")
+
+
+def _syntax_error(error: Exception, text: str) -> YamlSyntaxError:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    if mark is not None:
+        at = min(mark.index, len(text))
+        words = (getattr(error, "problem", None), getattr(error, "context", None))
+        return YamlSyntaxError(" ".join(filter(None, words)), Span(at, at))
+    read = text.encode(errors="replace")[: getattr(error, "position", 0) or 0]  # the reader counts bytes
+    at = len(read.decode(errors="ignore"))
+    return YamlSyntaxError(str(error).partition("\n")[0], Span(at, at))
 
 
 class _Composer:
     """Builds the tree with a stack of its own: libyaml's composer recurses until the process dies."""
 
-    def __init__(self, parser: object, text: str) -> None:
-        self.parser = parser
+    def __init__(self, step: Callable[[], Any], text: str) -> None:
+        self.step = step
         self.text = text
         self.anchors: dict[str, Node] = {}
         self.stack: list[Node] = []
@@ -322,8 +346,7 @@ class _Composer:
             e.AliasEvent: self._alias,
             e.DocumentStartEvent: self._document,
         }
-        step = self.parser.get_event  # type: ignore[attr-defined]
-        while type(event := step()) is not e.StreamEndEvent:
+        while type(event := self.step()) is not e.StreamEndEvent:
             handler = handlers.get(type(event))
             if handler is not None:
                 handler(event)

@@ -186,3 +186,16 @@ def test_data_of_one_node() -> None:
     node = document.root.get("a")
     expected: Data = {"b": [1, False]}
     assert document.data(node) == expected
+
+
+@pytest.mark.parametrize("text", ["{CPU: at::add, CUDA: at::add_cuda}\n", "[x:y, b]\n"])
+def test_what_the_old_c_parser_refuses_is_read_as_pyyaml_reads_it(text: str) -> None:
+    document = compose(text)
+    assert document.data() == yaml.safe_load(text)
+    assert document.root is not None
+    assert document.root.span == (0, len(text) - 1)
+
+
+def test_a_flow_key_without_value_is_refused_rather_than_read_otherwise() -> None:
+    with pytest.raises(YamlSyntaxError):
+        compose("{a:}\n")

@@ -65,16 +65,19 @@ FEATURES: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Spec:
-    """The demands that hold in one tree, and the files that state them."""
+    """The demands that hold in one tree, and the files that state them; ``helpers`` are functions beside the manifest."""
 
     known: frozenset[str]
     sources: tuple[str, ...] = ()
     text: str = ""
+    helpers: frozenset[str] = frozenset()
 
     @cached_property
     def digest(self) -> str:
         """What changes when the specification does."""
-        return content_digest(f"{sorted(self.known)} {self.text}".encode("utf-8", "surrogatepass"))
+        return content_digest(
+            f"{sorted(self.known)} {sorted(self.helpers)} {self.text}".encode("utf-8", "surrogatepass")
+        )
 
     def knows(self, feature: str) -> bool:
         """Whether the tree's own specification, or config, demands ``feature``.
@@ -97,14 +100,20 @@ def find_spec(project: Project, base: str, folder: str, asked: Iterable[str]) ->
     """
     texts: list[str] = []
     paths: list[str] = []
+    helpers: set[str] = set()
     for path in _candidates(project, base, folder):
         source = project.source(path)
+        if source is not None and path.endswith(".py") and path.startswith(folder + "/"):
+            helpers.update(_FUNCTION.findall(source.text))
         if source is not None and all(word in source.text for word in VOCABULARY):
             paths.append(path)
             texts.append(source.text)
     text = "\n".join(texts)
     found = FEATURES if "latest" in asked else [name for name, words in FEATURES.items() if re.search(words, text)]
-    return Spec(frozenset({*found, *asked}), tuple(paths), text)
+    return Spec(frozenset({*found, *asked}), tuple(paths), text, frozenset(helpers))
+
+
+_FUNCTION = re.compile(r"^def[ \t]+(\w+)", re.MULTILINE)
 
 
 def _candidates(project: Project, base: str, folder: str) -> list[str]:

@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Iterable
 
-from opschema_rules.tileops.model import Manifest
+from opschema_rules.tileops.spec import Spec
 
 SHAPE_HELPERS = frozenset(
     {
@@ -56,18 +56,10 @@ VARS_HELPERS = ARITHMETIC_HELPERS | {
 """What ``roofline.vars`` may call: TileOPs' ``roofline.md`` §4.4.4."""
 
 
-def states(manifest: Manifest, name: str) -> bool:
-    """Whether the tree's specification quotes or defines ``name``, or a module beside its manifest does."""
-    stated = re.compile(rf"""def\s+_?{re.escape(name)}\s*\(|["'`]{re.escape(name)}["'`(]""")
-    return any(stated.search(text) is not None for text in _texts(manifest))
-
-
-def _texts(manifest: Manifest) -> Iterable[str]:
-    yield manifest.spec.text
-    for path in manifest.project.workspace.under(manifest.folder):
-        source = manifest.project.source(path) if path.endswith(".py") else None
-        if source is not None:
-            yield source.text
+def states(spec: Spec, name: str) -> bool:
+    """Whether the tree's specification quotes or defines ``name``, or a module beside its manifest defines it."""
+    stated = rf"""def\s+_?{re.escape(name)}\s*\(|["'`]{re.escape(name)}["'`(]"""
+    return name in spec.helpers or re.search(stated, spec.text) is not None
 
 
 def closest(name: str, names: Iterable[str]) -> str:

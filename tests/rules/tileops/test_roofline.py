@@ -180,6 +180,11 @@ def test_rows_that_break_a_rule_and_empty_tensors_are_not_looked_at() -> None:
     assert lint('"M"', '"M * K - 0"', signature=broken).codes() == []
 
 
+def test_a_planned_op_may_hold_constants() -> None:
+    assert lint('"0"', '"0"', signature=SIGNATURE + "status: spec-only\n").codes() == []
+    assert lint('"0"', '"M - M"', signature=SIGNATURE + "status: spec-only\n").codes() == ["ROO104"]
+
+
 def test_an_endless_formula_is_stopped() -> None:
     linted = lint('"sum(i for a in range(10**9) for i in range(10**9))"', '"4"', **OLD)
     [item] = linted.diagnostics

@@ -16,7 +16,7 @@ from opschema_rules.tileops.signature import is_complete
 from opschema_rules.tileops.vocabulary import ARITHMETIC_HELPERS, VARS_HELPERS, closest, states
 
 
-@rule("ROO101", "roofline-syntax")
+@rule("ROO101", "roofline-syntax", pure=True)
 def roofline_syntax(entry: OpEntry) -> Iterator[Diagnostic]:
     """A roofline formula is no Python expression.
 
@@ -134,7 +134,7 @@ class _Scope:
             if name not in dims and span.start not in bases:
                 yield self.complaint(formula, name), span
         for name, span in expression.calls():
-            if name not in helpers and not states(self.entry.manifest, name):
+            if name not in helpers and not states(self.entry.manifest.spec, name):
                 yield f"`{name}()` is not a function that `{formula.where}` may call{closest(name, helpers)}", span
 
     def complaint(self, formula: Formula, name: str) -> str:
@@ -291,7 +291,7 @@ def _is_no_shape(node: ast.expr, inputs: Container[str]) -> bool:
     return isinstance(node, _NO_SHAPES)
 
 
-@rule("ROO105", "optional-in-roofline")
+@rule("ROO105", "optional-in-roofline", pure=True)
 def optional_in_roofline(entry: OpEntry) -> Iterator[Diagnostic]:
     """A roofline formula uses an optional input otherwise than to ask whether it is passed.
 

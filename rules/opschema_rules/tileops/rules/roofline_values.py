@@ -21,7 +21,7 @@ from opschema_cli.schema.evaluate import (
 )
 from opschema_cli.schema.solve import describe
 from opschema_rules.tileops.bindings import BoundRow, bound_rows
-from opschema_rules.tileops.formulas import Formula, formulas, runner
+from opschema_rules.tileops.formulas import Formula, formulas
 from opschema_rules.tileops.model import OpEntry
 
 
@@ -34,16 +34,18 @@ class Result(NamedTuple):
     value: Value | EvaluateError
 
 
-@rule("ROO104", "roofline-value")
+@rule("ROO104", "roofline-value", pure=True)
 def roofline_value(entry: OpEntry) -> Iterator[Diagnostic]:
     """A roofline formula gives no count on a workload row.
 
     `flops` and `bytes` are counts: finite numbers, never negative, and an op that moves no byte does nothing. They are
     evaluated on each row, with the shapes, params and dimensions that the row gives, the variables in their order, and the
     size of the row's first dtype as `elem_bytes`. A formula that reads a name without a value is not looked at, nor is a
-    row that breaks a shape rule. An op may compute nothing (`flops: "0"`); a formula that is 0 on every row is wrong.
+    row that breaks a shape rule. An op may compute nothing (`flops: "0"`); a formula that is 0 on every row is wrong. A
+    `spec-only` entry may hold constants until it is implemented.
 
-    Where the op writes `eval_roofline()` by hand, the formula does not run and a finding is a warning.
+    The manifest is the source of truth of the formulas, whether `eval_roofline()` is generated from them or not; a finding on
+    a `spec-only` entry is a warning.
 
     Bad, for a row with one column it is 0, for a wider one negative:
 
@@ -83,8 +85,14 @@ def roofline_value(entry: OpEntry) -> Iterator[Diagnostic]:
         if not bound.broken:
             for result in _evaluate(bound, all_formulas):
                 results.setdefault(result.formula, []).append(result)
-    for found in results.values():
-        yield from _judge(entry, found)
+    for formula, found in results.items():
+        if entry.status != "spec-only" or not _is_placeholder(formula):
+            yield from _judge(entry, found)
+
+
+def _is_placeholder(formula: Formula) -> bool:
+    """Whether a formula reads nothing, so that it may wait for an implementation."""
+    return formula.expression is None or not formula.expression.names()
 
 
 def _evaluate(bound: BoundRow, all_formulas: Sequence[Formula]) -> Iterator[Result]:
@@ -121,9 +129,8 @@ def _judge(entry: OpEntry, found: Sequence[Result]) -> Iterator[Diagnostic]:
         return
     readings = _readings(result)
     message = f"`{result.formula.where}` {fault}" + (f": {readings}" if readings else "")
-    who = runner(entry)
-    related = (entry.related(result.bound.row.node, "the row"), *who.related())
-    yield Diagnostic(message, entry.at(result.formula.node), related, ops=(entry.name,), severity=who.severity)
+    related = (entry.related(result.bound.row.node, "the row"),)
+    yield Diagnostic(message, entry.at(result.formula.node), related, ops=(entry.name,), severity=entry.severity)
 
 
 def _fault(result: Result) -> str:

@@ -29,7 +29,7 @@ class Breach(NamedTuple):
     outcome: Violated
 
 
-@rule("WKL201", "row-breaks-rule")
+@rule("WKL201", "row-breaks-rule", pure=True)
 def row_breaks_rule(entry: OpEntry) -> Iterator[Diagnostic]:
     """A workload row is a call that the signature does not allow.
 
@@ -189,7 +189,7 @@ def _blamed(entry: OpEntry, bound: BoundRow, equation: Equation) -> Place:
     return entry.at(nodes[0] if len(nodes) == 1 else bound.row.node)
 
 
-@rule("WKL202", "rule-fails", severity="warning")
+@rule("WKL202", "rule-fails", severity="warning", pure=True)
 def rule_fails(entry: OpEntry) -> Iterator[Diagnostic]:
     """A shape rule cannot be evaluated on the workload rows.
 
@@ -240,7 +240,7 @@ def _calls_known(equation: Equation) -> bool:
     return all(call.name in SHAPE_FUNCTIONS for call in equation.expression.calls())
 
 
-@rule("WKL203", "row-breaks-constraint")
+@rule("WKL203", "row-breaks-constraint", pure=True)
 def row_breaks_constraint(entry: OpEntry) -> Iterator[Diagnostic]:
     """A workload row has a dimension of a size that its constraint excludes.
 

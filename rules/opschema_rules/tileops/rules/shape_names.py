@@ -23,7 +23,7 @@ from opschema_rules.tileops.signature import (
 from opschema_rules.tileops.vocabulary import SHAPE_HELPERS, closest, states
 
 
-@rule("SHP102", "unknown-helper")
+@rule("SHP102", "unknown-helper", pure=True)
 def unknown_helper(entry: OpEntry) -> Iterator[Diagnostic]:
     """A shape rule calls a function that shape rules do not have.
 
@@ -56,7 +56,7 @@ def unknown_helper(entry: OpEntry) -> Iterator[Diagnostic]:
     known = SHAPE_HELPERS if entry.manifest.spec.knows("rule-helpers") else {*SHAPE_HELPERS, *SHAPE_FUNCTIONS}
     for item, expression in shape_rules(entry):
         for name, span in expression.calls():
-            if name not in known and not states(entry.manifest, name):
+            if name not in known and not states(entry.manifest.spec, name):
                 place = entry.at(entry.inner(item.node, span))
                 hint = closest(name, SHAPE_HELPERS)
                 yield Diagnostic(
@@ -64,7 +64,7 @@ def unknown_helper(entry: OpEntry) -> Iterator[Diagnostic]:
                 )
 
 
-@rule("SHP107", "unbound-name", severity="warning")
+@rule("SHP107", "unbound-name", severity="warning", pure=True)
 def unbound_name(entry: OpEntry) -> Iterator[Diagnostic]:
     """A shape rule reads a name that nothing gives a value.
 
@@ -116,7 +116,7 @@ def _given_names(entry: OpEntry) -> Iterator[str]:
         yield from row.data
 
 
-@rule("SHP108", "unused-symbol", severity="warning")
+@rule("SHP108", "unused-symbol", severity="warning", pure=True)
 def unused_symbol(entry: OpEntry) -> Iterator[Diagnostic]:
     """A shape rule introduces a name that nothing reads.
 
@@ -189,7 +189,7 @@ def _names(text: str) -> Sequence[str]:
     return [] if expression is None else [use.name for use in expression.names()]
 
 
-@rule("SHP111", "ambiguous-size", severity="warning")
+@rule("SHP111", "ambiguous-size", severity="warning", pure=True)
 def ambiguous_size(entry: OpEntry) -> Iterator[Diagnostic]:
     """A shape rule reads a name that is a tensor as well as a dimension.
 

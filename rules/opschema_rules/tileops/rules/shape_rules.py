@@ -16,7 +16,7 @@ from opschema_rules.tileops.signature import (
 )
 
 
-@rule("SHP101", "rule-syntax")
+@rule("SHP101", "rule-syntax", pure=True)
 def rule_syntax(entry: OpEntry) -> Iterator[Diagnostic]:
     """A shape rule is no Python expression.
 
@@ -47,7 +47,7 @@ def rule_syntax(entry: OpEntry) -> Iterator[Diagnostic]:
             yield Diagnostic(f"the shape rule is no Python expression: {error.reason}{hint}", place, ops=(entry.name,))
 
 
-@rule("SHP106", "optional-unguarded")
+@rule("SHP106", "optional-unguarded", pure=True)
 def optional_unguarded(entry: OpEntry) -> Iterator[Diagnostic]:
     """A shape rule uses an optional input without saying what holds when it is not passed.
 
@@ -97,7 +97,7 @@ def optional_unguarded(entry: OpEntry) -> Iterator[Diagnostic]:
             yield Diagnostic(message, place, related, ops=(entry.name,))
 
 
-@rule("SHP110", "rule-without-check", severity="warning", fixable="unsafe")
+@rule("SHP110", "rule-without-check", severity="warning", fixable="unsafe", pure=True)
 def rule_without_check(entry: OpEntry) -> Iterator[Diagnostic]:
     """A shape rule comes out as a number or a shape, so it holds whatever it says.
 

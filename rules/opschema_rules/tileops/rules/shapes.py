@@ -15,7 +15,7 @@ from opschema_rules.tileops.signature import STATIC_DIM, is_complete, shape_rule
 from opschema_rules.tileops.vocabulary import closest, states
 
 
-@rule("SHP103", "static-dim-form")
+@rule("SHP103", "static-dim-form", pure=True)
 def static_dim_form(entry: OpEntry) -> Iterator[Diagnostic]:
     """A static dimension is not one axis of an input.
 
@@ -82,7 +82,7 @@ def _is_whole(entry: OpEntry, section: str) -> bool:
     return node is None or (node.is_mapping and len(list(node.pairs())) == len(found))
 
 
-@rule("SHP104", "shape-declaration")
+@rule("SHP104", "shape-declaration", pure=True)
 def shape_declaration(entry: OpEntry) -> Iterator[Diagnostic]:
     """A declared shape is not a list of dimensions.
 
@@ -169,7 +169,7 @@ _PREDICATE = re.compile(r"power_of_2|even|positive|divisible_by\(\s*\w+\s*\)")
 _SIZES = re.compile(r"\s*\d+\s*(\|\s*\d+\s*)*")
 
 
-@rule("SHP105", "constraint-dim")
+@rule("SHP105", "constraint-dim", pure=True)
 def constraint_dim(entry: OpEntry) -> Iterator[Diagnostic]:
     """A constraint restricts a dimension that the shape does not have, or says nothing that is understood.
 
@@ -228,10 +228,10 @@ def _predicate(entry: OpEntry, node: Node) -> Iterator[Diagnostic]:
 
 def _is_stated(entry: OpEntry, text: str) -> bool:
     name = re.match(r"\s*(\w+)", text)
-    return name is not None and not name[1].isdigit() and states(entry.manifest, name[1])
+    return name is not None and not name[1].isdigit() and states(entry.manifest.spec, name[1])
 
 
-@rule("SHP109", "output-shape", severity="warning")
+@rule("SHP109", "output-shape", severity="warning", pure=True)
 def output_shape(entry: OpEntry) -> Iterator[Diagnostic]:
     """Nothing says what shape an output has.
 

@@ -16,7 +16,7 @@ from opschema_rules.tileops.drift import yaml_fix
 from opschema_rules.tileops.model import OpEntry, Row, Tensor
 
 
-@rule("WKL103", "workload-label-dtype", fixable="safe")
+@rule("WKL103", "workload-label-dtype", fixable="safe", pure=True)
 def workload_label_dtype(entry: OpEntry) -> Iterator[Diagnostic]:
     """A row's label names a dtype that the row lists.
 
@@ -110,7 +110,7 @@ def _without_dtypes(label: str, dtypes: Sequence[str]) -> str:
     return label
 
 
-@rule("WKL104", "workload-keys", fixable="unsafe")
+@rule("WKL104", "workload-keys", fixable="unsafe", pure=True)
 def workload_keys(entry: OpEntry) -> Iterator[Diagnostic]:
     """The keys of a row do not derive from the signature.
 

@@ -12,7 +12,7 @@ from opschema_rules.tileops.drift import names, yaml_fix
 from opschema_rules.tileops.model import OpEntry, ParamDecl, Row
 
 
-@rule("WKL101", "workload-count")
+@rule("WKL101", "workload-count", pure=True)
 def workload_count(entry: OpEntry) -> Iterator[Diagnostic]:
     """An implemented op has too few workload rows.
 
@@ -51,7 +51,7 @@ def workload_count(entry: OpEntry) -> Iterator[Diagnostic]:
         yield Diagnostic(message, entry.at(key), ops=(entry.name,))
 
 
-@rule("WKL102", "workload-missing-param")
+@rule("WKL102", "workload-missing-param", pure=True)
 def workload_missing_param(entry: OpEntry) -> Iterator[Diagnostic]:
     """A workload row gives no value to a param that has no default.
 
@@ -98,7 +98,7 @@ def _required(entry: OpEntry) -> Iterator[ParamDecl]:
             yield param
 
 
-@rule("WKL105", "optional-coverage")
+@rule("WKL105", "optional-coverage", pure=True)
 def optional_coverage(entry: OpEntry) -> Iterator[Diagnostic]:
     """The rows never pass an optional input, or never leave it out.
 
@@ -141,7 +141,7 @@ def optional_coverage(entry: OpEntry) -> Iterator[Diagnostic]:
             yield Diagnostic(message, entry.at(tensor.key), ops=(entry.name,))
 
 
-@rule("WKL106", "duplicate-row", fixable="safe")
+@rule("WKL106", "duplicate-row", fixable="safe", pure=True)
 def duplicate_row(entry: OpEntry) -> Iterator[Diagnostic]:
     """Two workload rows measure the same thing.
 
