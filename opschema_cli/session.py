@@ -88,11 +88,11 @@ def path_filter(session: Session, paths: Sequence[Path]) -> frozenset[str] | Non
         OpschemaError: a path does not exist or lies outside the workspace.
     """
     chosen: set[str] = set()
+    everything = not paths
     for path in paths:
         relative = session.workspace.relative(path)
-        if relative == ".":
-            return None
         if relative not in session.workspace.overlay and not path.exists():
             raise OpschemaError(f"{path}: no such file or folder")
         chosen.update(session.workspace.under(relative) if path.is_dir() else [relative])
-    return frozenset(chosen) if paths else None
+        everything |= relative == "."
+    return None if everything else frozenset(chosen)

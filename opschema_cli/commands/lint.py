@@ -104,7 +104,8 @@ def _lint(options: LintOptions) -> int:
     if options.fix or options.diff:
         fixed, outcome, project, changed = _fix(session, _job(session, inputs, options), outcome, project, options)
         if options.diff:
-            return EXIT_INTERNAL if outcome.crashed else EXIT_FINDINGS if changed else EXIT_CLEAN
+            failed = exit_code(outcome, None)
+            return failed or (EXIT_FINDINGS if changed else EXIT_CLEAN)
     report = make_report(session, project, outcome, fixed, time.perf_counter() - started, options)
     if not (options.fix and options.stdin_filename is not None and options.output_file is None):
         _print(report, outcome, options)
@@ -209,12 +210,7 @@ def _fix(
     for path in fixed.unsettled:
         click.echo(f"opschema: the fixes of {visible(path)} do not settle, or break it; it is left as it was", err=True)
     if options.diff:
-        from opschema_cli.reporters.text import open_console
-        from opschema_cli.reporters.unified import print_diff
-
-        print_diff(
-            open_console(sys.stdout), [(path, before.source(path), text) for path, text in sorted(fixed.texts.items())]
-        )
+        _print_diff(before, fixed.texts)
     elif options.stdin_filename is not None:
         path = session.workspace.relative(options.stdin_filename)
         source = project.source(path)
@@ -222,6 +218,20 @@ def _fix(
     else:
         write_all(session.workspace, fixed.texts)
     return fixed, outcome, project, bool(fixed.texts)
+
+
+def _print_diff(before: Project, texts: Mapping[str, str]) -> None:
+    from opschema_cli.reporters.text import open_console
+    from opschema_cli.reporters.unified import print_diff, unified_diff
+
+    lines: list[str] = []
+    for path, text in sorted(texts.items()):
+        source = before.source(path)
+        lines += unified_diff(path, "" if source is None else source.text, text)
+    if sys.stdout.isatty():
+        print_diff(open_console(sys.stdout), lines)
+    else:
+        write_text("".join(f"{line}\n" for line in lines), None)
 
 
 def make_report(
@@ -293,13 +303,15 @@ def _seconds(outcome: Outcome, code: str) -> float:
     return outcome.timings[code].seconds if code in outcome.timings else 0.0
 
 
-def exit_code(outcome: Outcome, fail_on: Severity) -> int:
-    """3 when a rule failed, 2 when a file could not be read, 1 when findings reach the level that fails, else 0."""
+def exit_code(outcome: Outcome, fail_on: Severity | None) -> int:
+    """3 when a rule failed, 2 when a file could not be read, 1 when findings reach the level that fails (None: they do
+    not count), else 0.
+    """
     if outcome.crashed:
         return EXIT_INTERNAL
     if any(item.code == "OPS101" for item in outcome.diagnostics):
         return EXIT_USAGE
-    failed = any(item.severity.rank >= fail_on.rank for item in outcome.diagnostics)
+    failed = fail_on is not None and any(item.severity.rank >= fail_on.rank for item in outcome.diagnostics)
     return EXIT_FINDINGS if failed else EXIT_CLEAN
 
 

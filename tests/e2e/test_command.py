@@ -21,7 +21,8 @@ POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals and modes di
 
 
 def codes(done: Done) -> list[str]:
-    return re.findall(r"\b[A-Z]{3}\d{3}\b", done.out)
+    """The codes of a text or concise report."""
+    return re.findall(r"^\S+:\d+:\d+:?\s+(?:error|warning|info) ([A-Z]{3}\d{3})", done.out, re.MULTILINE)
 
 
 # Exit codes
@@ -77,6 +78,16 @@ def test_3_when_a_rule_fails_and_the_rest_is_reported(opschema: Opschema, root: 
     assert "OPS900" in done.out
 
 
+def process_group_is_gone(group: int) -> bool:
+    for _ in range(100):
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.02)
+    return False
+
+
 @POSIX
 def test_130_on_interrupt(tmp_path: Path) -> None:
     """One file that takes long to parse; the interrupt goes to the whole group, as a terminal sends it."""
@@ -104,31 +115,30 @@ def test_130_on_interrupt(tmp_path: Path) -> None:
     assert time.monotonic() - started < 5
     assert process.returncode == 130
     assert errors.decode().strip() == "opschema: interrupted"
-    with pytest.raises(ProcessLookupError):  # no worker is left
-        for _ in range(100):
-            os.killpg(process.pid, 0)
-            time.sleep(0.02)
+    assert process_group_is_gone(process.pid), "no worker is left"
 
 
 @POSIX
-def test_a_reader_that_goes_away_is_no_trouble(opschema: Opschema, root: Path) -> None:
-    (root / "a.toy.yaml").write_text("".join(f"op{number}: {{}}\n" for number in range(3000)))
-    command = f'"{EXECUTABLE}" lint --output-format concise | head -n 1; echo "${{PIPESTATUS[@]}}"'
-    run = subprocess.run(
-        ["bash", "-c", command], cwd=root, env=environment(opschema.cache), capture_output=True, text=True
-    )
-    first, statuses = run.stdout.splitlines()
-    assert first.startswith("a.toy.yaml:1:1")
-    assert statuses == "130 0"
-    assert run.stderr == ""
+@pytest.mark.parametrize("name", ["text", "json"])
+def test_a_reader_that_goes_away_is_no_trouble(opschema: Opschema, root: Path, name: str) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        run = subprocess.run(
+            [EXECUTABLE, "lint", "--output-format", name],
+            cwd=root, env=environment(opschema.cache), stdout=writer, stderr=subprocess.PIPE,
+        )  # fmt: skip
+    finally:
+        os.close(writer)
+    assert (run.returncode, run.stderr) == (130, b"")
 
 
 # Formats
 
 
 def test_every_format_is_what_it_says(opschema: Opschema) -> None:
-    found = {name: opschema("lint", "--output-format", name) for name in
-             ("text", "concise", "json", "sarif", "github", "gitlab", "junit")}  # fmt: skip
+    formats = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
+    found = {name: opschema("lint", "--output-format", name) for name in formats}
     assert {name: done.code for name, done in found.items()} == dict.fromkeys(found, 1)
     report = json.loads(found["json"].out)
     assert report["version"] == 1
@@ -197,7 +207,7 @@ def test_lines_and_columns_count_characters(opschema: Opschema, root: Path) -> N
     (root / "a.toy.yaml").write_bytes("\ufeff# 😀\r\nädd: {döc: x, dtype: f8}\r\n".encode())
     report = json.loads(opschema("lint", "--output-format", "json").out)
     places = [(item["code"], item["line"], item["column"], item["end_column"]) for item in report["diagnostics"]]
-    assert places == [("TOY101", 2, 1, 4), ("TOY103", 2, 23, 25)]
+    assert places == [("TOY101", 2, 1, 4), ("TOY103", 2, 22, 24)]
 
 
 # Paths
@@ -272,7 +282,7 @@ PATCHED = {
     "plain": b"add:\n  doc: LOUD\n  dtype: f16\n",
     "crlf": b"add:\r\n  doc: LOUD\r\n  dtype: f16\r\n",
     "no newline at the end": b"add: {doc: LOUD}",
-    "form feeds and line separators": "# a\x0cb\u2028c\x1cd\x85e\nadd: {doc: LOUD}\n# f\x0bg\n".encode(),
+    "line separators": "# a\u2028c\x85e\nadd: {doc: LOUD}\n# f\u2029g\n".encode(),
     "far apart": b"add: {doc: LOUD}\n" + b"# x\n" * 50 + b"mul: {doc: SHOUT}\n",
 }
 
@@ -312,8 +322,7 @@ def test_a_baseline_holds_what_is_there_and_lets_what_is_new_through(opschema: O
     (root / "sub/b.toy.yaml").write_text("mul: {}\n")
     (root / "a.toy.yaml").write_text("add: {doc: LOUD}\n")
     done = opschema("lint", "--output-format", "concise")
-    assert (done.code, codes(done)[:2]) == (1, ["SUP003", "TOY103"])
-    assert codes(done)[-1] == "TOY101"
+    assert (done.code, codes(done)) == (1, ["SUP003", "TOY102", "TOY101"])
     assert opschema("lint", "--write-baseline", "sub").code == 0
     assert opschema("lint").code == 0
     assert len(json.loads((root / ".opschema-baseline.json").read_text())["findings"]) == 2
@@ -408,11 +417,10 @@ def test_init_and_baseline_do_not_write_through_a_link_out_of_the_root(opschema:
     victim = tilekit.parent / "victim"
     (tilekit / ".pre-commit-config.yaml").symlink_to("../victim")
     (tilekit / ".opschema-baseline.json").symlink_to("../victim")
-    assert opschema("init", cwd=tilekit).code == 2
-    assert opschema("baseline", cwd=tilekit).code == 2
+    done = opschema("init", cwd=tilekit)
+    assert (done.code, done.err.partition(" leads")[0]) == (2, "opschema: .pre-commit-config.yaml")
     assert not victim.exists()
     victim.write_text("theirs")
-    assert opschema("init", cwd=tilekit).code == 2
     assert opschema("baseline", cwd=tilekit).code == 2
     assert victim.read_text() == "theirs"
 
@@ -424,24 +432,21 @@ def test_init_and_baseline_do_not_write_through_a_link_out_of_the_root(opschema:
     "env",
     [
         {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
-        {"LC_ALL": "C"},
-        {"PYTHONIOENCODING": "ascii"},
         {"PYTHONIOENCODING": "latin-1"},
-        {"TERM": "dumb", "NO_COLOR": "1"},
-        {"PYTHONWARNINGS": "error", "PYTHONDEVMODE": "1"},
+        {"PYTHONWARNINGS": "error", "PYTHONDEVMODE": "1", "TERM": "dumb", "NO_COLOR": "1"},
     ],
     ids=lambda env: " ".join(f"{name}={value}" for name, value in env.items()),
 )
 def test_any_locale_and_terminal(opschema: Opschema, root: Path, env: dict[str, str | None]) -> None:
+    (root / "a.toy.yaml").unlink()
     (root / "ünï.toy.yaml").write_text("ädd: {doc: 漢字, dtype: 😀}\n", encoding="utf-8")
     text = opschema("lint", env=env)
-    assert text.code == 1
-    assert "Error" not in text.err
-    report = opschema("lint", "--output-format", "json", env=env)
-    paths = {item["path"] for item in json.loads(report.out)["diagnostics"]}
-    assert paths == {"a.toy.yaml", "ünï.toy.yaml"}
+    assert (text.code, text.err) == (1, "")
+    assert "TOY103" in text.out
     concise = opschema("lint", "--output-format", "concise", env=env)
-    assert "ünï.toy.yaml:1:21: error TOY103" in concise.out
+    assert concise.out.startswith(
+        "ünï.toy.yaml:1:23: error TOY103 [known-dtype] `😀` is not one of f16, f32 (ops: ädd)\n"
+    )
     stdin = opschema("lint", "--fix", "--stdin-filename", "a.toy.yaml", stdin="ädd: {doc: ÄÖ}\n".encode(), env=env)
     assert stdin.out == "ädd: {doc: äö}\n"
 
@@ -489,11 +494,12 @@ def test_the_module_runs_like_the_command_and_imports_nothing_from_the_current_f
     assert run.stdout == opschema("lint", "--output-format", "concise").out or "TOY103" in run.stdout
 
 
-def test_help_of_every_command(opschema: Opschema) -> None:
+def test_help_names_every_command_and_option(opschema: Opschema) -> None:
     top = opschema("--help").out
-    for command in ("lint", "rules", "rule", "show", "baseline", "init"):
-        assert f"  {command} " in top
-        assert opschema(command, "-h").out.startswith(f"Usage: opschema {command}")
+    assert all(f"  {command} " in top for command in ("lint", "rules", "rule", "show", "baseline", "init"))
+    lint = opschema("lint", "-h").out
+    for option in ["--select", "--ignore", "--fail-on", "--fix", "--unsafe-fixes", "--diff", "--output-format", "--output-file", "--baseline", "--write-baseline", "--statistics", "--no-cache", "--jobs", "--stdin-filename", "--show-settings"]:
+        assert f"  {option} " in lint
 
 
 def test_version(opschema: Opschema) -> None:

@@ -53,7 +53,7 @@ FEATURES: dict[str, str] = {
     "combos": r"dtype_combos",
     "optional-none": r"admits? None but|None is admitted|whether\W+`None` is admitted",
     "kw-only": r"kw_only",
-    "ctor-default": r"has manifest default|omits `default` MUST|default mismatch",
+    "ctor-default": r"has manifest default|omits `default` MUST|default mismatch|[Dd]efaults? (?:must )?(?:equals?|match|agree)",
     "static-dims": r"static_dims",
     "rule-helpers": r"calls unknown",
     "no-ellipsis": r"[Nn]o ellipsis",

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from opschema_cli.lint.diagnostic import Diagnostic, Fix
+import msgspec
+
+from opschema_cli.lint.diagnostic import Diagnostic, Fix, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.program import Folded
 from opschema_cli.source.python import Expr, Param
@@ -33,8 +35,9 @@ def ctor_default(manifest: Manifest) -> Iterator[Diagnostic]:
     the finding stands at the constructor and the fix, which makes the manifest follow the code, is unsafe: the manifest
     is the source of truth.
 
-    It holds where the tree's specification or validator compares defaults. Where they know `compat_default`, a parameter
-    that is required by the manifest may have that default in the code.
+    It is an error where the tree's specification or validator compares defaults; elsewhere a default that both sides state
+    differently, or that the code lacks, is a warning. Where they know `compat_default`, a parameter that is required by the
+    manifest may have that default in the code.
 
     Bad:
 
@@ -98,6 +101,18 @@ def ctor_default(manifest: Manifest) -> Iterator[Diagnostic]:
     """
     if manifest.spec.knows("ctor-default"):
         yield from settle(manifest, _defaults)
+    else:
+        for found in settle(manifest, _stated_defaults):
+            yield msgspec.structs.replace(found, severity=Severity.WARNING)
+
+
+def _stated_defaults(op: OpImplementation) -> Iterator[Drift]:
+    """Where the manifest states a default that a call by the code does not get."""
+    for method, param, declared in _constructor_params(op):
+        if declared.has_default and param.default is None:
+            yield _missing_default(method, param, declared)
+        elif declared.has_default and param.default is not None:
+            yield from _other_default(method, param.default, declared)
 
 
 def _defaults(op: OpImplementation) -> Iterator[Drift]:
@@ -152,7 +167,8 @@ def _other_default(method: Method, default: Expr, declared: ParamDecl) -> Iterat
         return
     entry, written = method.op.entry, method.text(default)
     stated = short(entry.file.source.text[node.start : node.end])
-    text = f"`__init__()` defaults `{declared.name}` to `{written}`; the manifest declares `default: {stated}`"
+    known = "" if default.kind == "const" or value.symbol else f", which is `{_as_data(value.value)!r}`"
+    text = f"`__init__()` defaults `{declared.name}` to `{written}`{known}; the manifest declares `default: {stated}`"
     fix = _state_default(method, default, declared, UNSAFE)
     yield Drift(method, text, default.span, node.span, f"`default: {stated}`", f"`{written}` here", fix)
 
