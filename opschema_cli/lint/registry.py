@@ -6,11 +6,11 @@ import difflib
 import importlib.util
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
 
@@ -74,17 +74,19 @@ class Registry:
 
 
 def load_registry(root: Path, plugins: Sequence[str] = (), only: Sequence[str] = ()) -> Registry:
-    """The installed packs, and those of the plugins that config names.
+    """The installed packs, and those of the plugins that config names; of these only ``only``, if it names some.
 
     Raises:
         OpschemaError: a plugin or pack cannot be loaded, or ``only`` names none.
     """
-    packs = [*_installed(), *(_plugin(root, name) for name in plugins)]
-    known = [pack.name for pack in packs]
+    points = {point.name: point for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)}
+    added = [_plugin(root, name) for name in plugins]
+    known = [*points, *(pack.name for pack in added)]
     for name in only:
         if name not in known:
             raise OpschemaError(f"no pack is called `{name}`; known packs: {', '.join(known)}")
-    return Registry(tuple(pack for pack in packs if not only or pack.name in only))
+    installed = [_installed(point) for point in points.values() if not only or point.name in only]
+    return Registry((*installed, *(pack for pack in added if not only or pack.name in only)))
 
 
 def code_of_packs(root: Path, plugins: Sequence[str] = ()) -> set[Path]:
@@ -104,15 +106,18 @@ def code_of_packs(root: Path, plugins: Sequence[str] = ()) -> set[Path]:
     return {path for path in found if path.exists()}
 
 
-def _installed() -> Iterator[Pack]:
-    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
-        try:
-            pack = point.load()
-        except Exception as error:
-            # Foreign code runs here, and may raise whatever it likes.
-            what = f"the pack `{point.name}` ({point.value}) cannot be loaded"
-            raise OpschemaError(f"{what}: {type(error).__name__}: {error}") from error
-        yield _checked(pack, point.value)
+def _installed(point: EntryPoint) -> Pack:
+    try:
+        pack = _checked(point.load(), point.value)
+    except OpschemaError:
+        raise
+    except Exception as error:
+        # Foreign code runs here, and may raise whatever it likes.
+        what = f"the pack `{point.name}` ({point.value}) cannot be loaded"
+        raise OpschemaError(f"{what}: {type(error).__name__}: {error}") from error
+    if pack.name != point.name:
+        raise OpschemaError(f"the pack `{pack.name}` is installed as `{point.name}`; it must have one name")
+    return pack
 
 
 def _plugin(root: Path, name: str) -> Pack:

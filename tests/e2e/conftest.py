@@ -16,7 +16,7 @@ def root(tmp_path: Path) -> Path:
     folder = tmp_path / "root"
     (folder / "sub").mkdir(parents=True)
     shutil.copy(TOYPACK, folder / "toypack.py")
-    (folder / "opschema.toml").write_text('plugins = ["toypack.py"]\n')
+    (folder / "opschema.toml").write_text('plugins = ["toypack.py"]\npacks = ["toy"]\n')
     (folder / "a.toy.yaml").write_text("add: {doc: LOUD, dtype: f8}\n")
     (folder / "sub/b.toy.yaml").write_text("mul: {doc: x}\n")
     return folder

@@ -162,12 +162,22 @@ RETURNED = [
     ("{relu: Renamed}", "return {'relu': Renamed}", ["Renamed: the manifest's kernel for `relu` is `Renamed`; "
       "`default_kernel_map` has `ReluKernel`"]),
     ("{relu_kernel: A}", "return {'relu_kernels': A}", [
-      "kernel_map: `default_kernel_map` has the kernel `relu_kernels`, which `source.kernel_map` does not declare",
-      "relu_kernel: `default_kernel_map` has no kernel `relu_kernel`; did you mean `relu_kernels`?"]),
+      "relu_kernel: `default_kernel_map` has the kernel `relu_kernels` where the manifest declares `relu_kernel`"]),
+    ("{slow: ReluKernel, b: B}", "return {'main': ReluKernel, 'b': B}", [
+      "slow: `default_kernel_map` has the kernel `main` where the manifest declares `slow`"]),
+    ("{a: A, b: B}", "return {'a': A, 'wide': Wide}", [
+      "kernel_map: `default_kernel_map` has the kernel `wide`, which `source.kernel_map` does not declare",
+      "b: `default_kernel_map` has no kernel `b`"]),
+    ("{fwd_1: A, fwd_2: B}", "return {'fwd_3': make()}", [
+      "kernel_map: `default_kernel_map` has the kernel `fwd_3`, which `source.kernel_map` does not declare",
+      "fwd_1: `default_kernel_map` has no kernel `fwd_1`",
+      "fwd_2: `default_kernel_map` has no kernel `fwd_2`"]),
     ("{}", "return {'a': A}",
       ["kernel_map: `default_kernel_map` has the kernel `a`, which `source.kernel_map` does not declare"]),
     ("[a]", "return {'b': B}", []),
     ("{a: [A], 1: B}", "return {'a': B}", []),
+    ("{example: [A]}", "return {'examples': A}", [
+      "example: `default_kernel_map` has the kernel `examples` where the manifest declares `example`"]),
 ]  # fmt: skip
 
 

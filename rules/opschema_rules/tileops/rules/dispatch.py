@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.program import HARMLESS_BASES, ClassRef, External, FunctionRef, Unresolved
 from opschema_cli.source.python import Expr, Function
 from opschema_rules.tileops.drift import Drift, Method, settle
-from opschema_rules.tileops.model import Manifest, OpImplementation
+from opschema_rules.tileops.model import Manifest, OpImplementation, call_params
 
 
 @rule("SIG206", "kernel-map-argument")
@@ -62,8 +63,8 @@ def dispatch_call(manifest: Manifest) -> Iterator[Diagnostic]:
 
     `dispatch_kernel` resolves and installs the kernels, and registers the instance for `torch.compile`. A constructor
     that takes `kernel_map` and never gets there, neither itself nor through `super().__init__()` nor through a method of
-    its own, drops the caller's kernels silently. Where a call cannot be followed, nothing is reported. It holds where the
-    tree's specification knows slot S13.
+    its own, drops the caller's kernels silently. The finding stands at the last constructor that is given them. Where a
+    call cannot be followed, nothing is reported. It holds where the tree's specification knows slot S13.
 
     Bad:
 
@@ -102,14 +103,40 @@ def dispatch_call(manifest: Manifest) -> Iterator[Diagnostic]:
     ```
     """
     if manifest.spec.knows("dispatch-call"):
-        yield from settle(manifest, _dispatch_call)
+        found = {op.name: construction for op in manifest.implementations if (construction := _construction(op))}
+        sound = {item.key for each in found.values() if each.dispatches is not False for item in each.constructors}
+        yield from settle(manifest, lambda op: _dispatch_call(op, found.get(op.name), sound))
 
 
-def _dispatch_call(op: OpImplementation) -> Iterator[Drift]:
+@dataclass(frozen=True)
+class _Construction:
+    """The constructors that an op runs, its own first, and whether they get to ``dispatch_kernel``."""
+
+    constructors: list[Method]
+    dispatches: bool | None
+
+
+def _construction(op: OpImplementation) -> _Construction | None:
     method = Method.of(op, "__init__")
-    if method is not None and _takes_kernel_map(method) and _Search(op).dispatches(method.ref) is False:
-        text = "`__init__()` never calls `self.dispatch_kernel()`, so `kernel_map` is dropped"
-        yield Drift(method, text, method.span, op.entry.key, "declares this op")
+    if method is None or not _takes_kernel_map(method):
+        return None
+    search = _Search(op)
+    answer = search.dispatches(method.ref)
+    constructors = [ref for ref in search.seen if ref.function.name == "__init__"]
+    return _Construction([Method(op, "__init__", ref, call_params(ref) or []) for ref in constructors], answer)
+
+
+def _dispatch_call(
+    op: OpImplementation, construction: _Construction | None, sound: set[tuple[str, int]]
+) -> Iterator[Drift]:
+    """The deepest constructor that is given the kernels and drops them, for all ops that run it."""
+    if construction is None or construction.dispatches is not False:
+        return
+    own, *bases = construction.constructors
+    dropping = [base for base in bases if base.key not in sound and _takes_kernel_map(base)]
+    method = dropping[-1] if dropping else own
+    text = "`__init__()` never calls `self.dispatch_kernel()`, so `kernel_map` is dropped"
+    yield Drift(method, text, method.span, op.entry.key, "declares this op")
 
 
 MAX_METHODS = 50
@@ -121,15 +148,15 @@ class _Search:
 
     def __init__(self, op: OpImplementation) -> None:
         self.op = op
-        self.seen: list[Function] = []
+        self.seen: list[FunctionRef] = []
 
     def dispatches(self, ref: FunctionRef) -> bool | None:
         """Whether a method gets there."""
-        if any(ref.function is item for item in self.seen):
+        if any(ref.function is item.function for item in self.seen):
             return False
         if len(self.seen) >= MAX_METHODS:
             return None
-        self.seen.append(ref.function)
+        self.seen.append(ref)
         me = ref.function.params[0].name if ref.function.params else ""
         calls = [call for scope in ref.function.body.walk() for call in scope.calls]
         return _any(self._call(ref, call, me) for call in calls)

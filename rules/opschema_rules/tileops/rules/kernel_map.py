@@ -11,7 +11,7 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.source.program import Folded, FunctionRef, ValueRef
 from opschema_cli.source.python import Expr, PythonFile
 from opschema_cli.source.text import Span
-from opschema_cli.source.yaml import Node
+from opschema_cli.source.yaml import Data, Node
 from opschema_rules.tileops.drift import names
 from opschema_rules.tileops.model import OpImplementation
 
@@ -82,15 +82,32 @@ def kernel_map(op: OpImplementation) -> Iterator[Diagnostic]:
     if not dispatched.kernels:
         return
     stated = {str(key): value for key, value in declared.items()}
+    renamed = _renamed(stated, dispatched) if dispatched.complete else {}
     for name, value in stated.items():
-        if name not in dispatched.kernels:
+        if name in renamed:
+            yield _other_key(op, found, name, renamed[name], dispatched.kernels[renamed[name]])
+        elif name not in dispatched.kernels:
             if dispatched.complete:
-                yield _unknown_key(op, found, name, sorted(dispatched.kernels.keys() - stated.keys()))
+                yield _unknown_key(op, found, name)
         elif isinstance(value, str) and dispatched.kernels[name].differs(value):
             yield _other_class(op, found, name, value, dispatched.kernels[name])
     for name, kernel in dispatched.kernels.items():
-        if name not in stated:
+        if name not in stated and name not in renamed.values():
             yield _undeclared(op, found, name, kernel)
+
+
+def _renamed(stated: dict[str, Data], dispatched: _Dispatched) -> dict[str, str]:
+    """The keys that stand for one kernel on both sides under two names: one class, or else names that are close."""
+    found: dict[str, str] = {}
+    for name in stated.keys() - dispatched.kernels.keys():
+        value = stated[name]
+        spare = {key: kernel for key, kernel in dispatched.kernels.items() if key not in stated}
+        same = [
+            key for key, kernel in spare.items() if kernel.known and isinstance(value, str) and value in kernel.classes
+        ]
+        close = difflib.get_close_matches(name, same or spare, 1, 0.0 if len(same) == 1 else 0.6)
+        found.update({name: close[0]} if close else {})
+    return {name: key for name, key in found.items() if list(found.values()).count(key) == 1}
 
 
 @dataclass
@@ -178,13 +195,16 @@ def _named(file: PythonFile, name: str, hops: int = 8) -> str | None:
     return name
 
 
-def _unknown_key(op: OpImplementation, ref: FunctionRef, name: str, spare: list[str]) -> Diagnostic:
-    close = difflib.get_close_matches(name, spare, 1, 0.5)
-    hint = f"; did you mean `{close[0]}`?" if close else ""
-    text = f"`default_kernel_map` has no kernel `{name}`{hint}"
+def _unknown_key(op: OpImplementation, ref: FunctionRef, name: str) -> Diagnostic:
+    text = f"`default_kernel_map` has no kernel `{name}`"
     return _diagnostic(
         op, text, op.entry.key_of("source", "kernel_map", name), ref, ref.function.span, "the code's map"
     )
+
+
+def _other_key(op: OpImplementation, ref: FunctionRef, name: str, key: str, kernel: _Kernel) -> Diagnostic:
+    text = f"`default_kernel_map` has the kernel `{key}` where the manifest declares `{name}`"
+    return _diagnostic(op, text, op.entry.key_of("source", "kernel_map", name), ref, kernel.span, f"`{key}` here")
 
 
 def _other_class(op: OpImplementation, ref: FunctionRef, name: str, value: str, kernel: _Kernel) -> Diagnostic:

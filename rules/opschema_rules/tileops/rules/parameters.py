@@ -167,7 +167,7 @@ def _other_default(method: Method, default: Expr, declared: ParamDecl) -> Iterat
         return
     entry, written = method.op.entry, method.text(default)
     stated = short(entry.file.source.text[node.start : node.end])
-    known = "" if default.kind == "const" or value.symbol else f", which is `{_as_data(value.value)!r}`"
+    known = "" if value.symbol or default.kind != "name" else f", which is `{_as_data(value.value)!r}`"
     text = f"`__init__()` defaults `{declared.name}` to `{written}`{known}; the manifest declares `default: {stated}`"
     fix = _state_default(method, default, declared, UNSAFE)
     yield Drift(method, text, default.span, node.span, f"`default: {stated}`", f"`{written}` here", fix)
