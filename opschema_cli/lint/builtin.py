@@ -28,7 +28,7 @@ YAML_SYNTAX = Rule(
     Severity.ERROR,
     """A schema file is not YAML, or not YAML that opschema reads.
 
-libyaml's own message is shown at its place. Nesting deeper than 100 levels, more than two million nodes and a second
+libyaml's own message is shown at its place. Nesting deeper than 100 levels, more than a million nodes and a second
 document in the file are refused. The file's other entries cannot be checked until it parses.""",
 )
 CRASHED = Rule(

@@ -19,8 +19,14 @@ from opschema_cli.source.text import Source, Span
 MAX_DEPTH = 100
 """Deepest nesting that is read; a manifest needs 6."""
 
-MAX_NODES = 2_000_000
+MAX_NODES = 1_000_000
 """Most nodes that are built from one file, and most values that its aliases may expand to."""
+
+MAX_DIRECTIVES = 100
+"""Most lines of ``%`` before a document: libyaml compares each with all others."""
+
+MAX_SLOW_CHARACTERS = 250_000
+"""Longest text that is tried again with the slow parser."""
 
 Data: TypeAlias = "None | bool | int | float | str | list[Data] | dict[Data, Data]"
 
@@ -274,6 +280,10 @@ class YamlFile:
         return self.document.data()
 
 
+_HEAD = re.compile(r"(?:[ \t]*(?:[%#][^\r\n]*)?[\r\n])*")
+_DIRECTIVE = re.compile(r"(?:\A|(?<=[\r\n]))%")
+
+
 def compose(text: str) -> Document:
     """The tree of the first document in ``text``.
 
@@ -284,6 +294,9 @@ def compose(text: str) -> Document:
     from _ruamel_yaml import CParser
     from ruamel.yaml.error import YAMLError
 
+    head = _HEAD.match(text)
+    if head is not None and len(_DIRECTIVE.findall(head.group())) > MAX_DIRECTIVES:
+        raise YamlSyntaxError(f"it begins with more than {MAX_DIRECTIVES} directives", Span(0, 0))
     try:
         return _Composer(CParser(text).get_event, text).compose()
     except YAMLError as error:
@@ -293,22 +306,25 @@ def compose(text: str) -> Document:
 
 def _compose_slowly(text: str, refused: YamlSyntaxError) -> Document:
     """The tree by ruamel's own parser, some 20 times slower; ``refused`` if that refuses the text as well."""
+    if len(text) > MAX_SLOW_CHARACTERS or "':'" not in refused.reason:
+        raise refused
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
     events = YAML(typ="safe", pure=True).parse(text)
     try:
         document = _Composer(events.__next__, text).compose()
-    except YAMLError:
+    except (YAMLError, ValueError, OverflowError):  # the latter of an escape that is no character
         raise refused from None
     # To YAML 1.2 `{a:}` has the key `a:`, to its readers here the key `a`: better no answer than another one.
-    if document.root is not None and any(_ends_in_colon(node) for node in document.root.walk()):
+    if document.root is not None and any(map(_read_otherwise, document.root.walk())):
         raise refused
     return document
 
 
-def _ends_in_colon(node: Node) -> bool:
-    return node.kind == "scalar" and not node.style and node.value.endswith(":")
+def _read_otherwise(node: Node) -> bool:
+    half = any("\ud800" <= character <= "\udfff" for character in node.value) if node.style == '"' else False
+    return half or (node.kind == "scalar" and not node.style and node.value.endswith(":"))
 
 
 def _syntax_error(error: Exception, text: str) -> YamlSyntaxError:

@@ -63,6 +63,10 @@ class Tensor:
         found = self.node.get(name)
         return found is not None and found.kind == "scalar" and scalar_value(found) is True
 
+    def misstates(self, name: str) -> bool:
+        """Whether a flag stands there and is not literally true, so that what is meant is not known."""
+        return self.node.get(name) is not None and not self.flag(name)
+
     @property
     def optional(self) -> bool:
         """Whether a call may leave the input out."""
@@ -155,6 +159,10 @@ class Manifest:
         for entry in self.entries:
             found.setdefault(entry.name, []).append(entry)
         return found
+
+    def repeats(self, entry: OpEntry) -> bool:
+        """Whether an entry has the name of another one and no class in its own file: it may well be another op."""
+        return len(self.by_name[entry.name]) > 1 and not isinstance(entry.op_class, ClassRef)
 
     @cached_property
     def implementations(self) -> list[OpImplementation]:

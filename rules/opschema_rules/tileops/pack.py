@@ -89,7 +89,8 @@ def _load_manifest(
     base = _base(project, folder, written)
     spec = find_spec(project, base, folder, options.spec)
     package = _op_files(project, base, written)
-    project.load_python(package)
+    # The validator is the largest file of all: in one batch with the others it is parsed beside them, not after.
+    project.load_python([*package, *(path for path in spec.sources if path.endswith(".py"))])
     program = Program(project.workspace.files, project.python, package)
     manifest = Manifest(project, folder, base, files, spec, program)
     for file in files:

@@ -307,6 +307,10 @@ def test_declared_types_that_cannot_be_known(stated: str) -> None:
 def test_the_manifest_can_catch_up() -> None:
     params = '{eps: {type: "int | float"}}'
     assert fixed("SIG205", params, "eps: Optional[int]", head=ALIASES) == 'params: {eps: {type: "int | float | None"}}'
+    null = '{eps: {type: "float | None", default: null}}'
+    assert found(lint("SIG205", null, "eps: float = None", head=ALIASES)) == [
+        (CODE, "float", "`__init__()` annotates `eps` as `float`; the manifest's `float | None` admits `None`")
+    ]
     # `default: null` on a type without it has a rule, and a fix, of its own.
     assert found(lint("SIG205", "{eps: {type: float, default: null}}", "eps: Optional[int]", head=ALIASES)) == []
 
@@ -369,6 +373,49 @@ def test_constructors_that_do_not_dispatch(body: str) -> None:
     assert lint_op("SIG207", LINEAGE.replace("{body}", body)) == [
         "`__init__()` never calls `self.dispatch_kernel()`, so `kernel_map` is dropped"
     ]
+
+
+BASES = """\
+class Base(Op):
+    def __init__(self, *, kernel_map=None):
+        self.kernels = kernel_map
+
+
+class ExampleFwdOp(Base):
+    {example}
+
+
+class OtherFwdOp(Base):
+    def __init__(self, *, kernel_map=None):
+        super().__init__(kernel_map=kernel_map)
+        {other}
+"""
+
+INHERITS = "def __init__(self, *, kernel_map=None):\n        super().__init__(kernel_map=kernel_map)"
+BOTH = ("ExampleFwdOp", "OtherFwdOp")
+
+
+@pytest.mark.parametrize(
+    ("example", "other", "expected"),
+    [
+        ("pass", "pass", [("Base", BOTH)]),
+        (INHERITS, "pass", [("Base", BOTH)]),
+        ("pass", "self.dispatch_kernel(kernel_map)", [("Base", BOTH[:1])]),
+        # A base that leaves it to its ops is not to blame.
+        (INHERITS, "self.dispatch_kernel(kernel_map)", [("ExampleFwdOp", BOTH[:1])]),
+    ],
+)
+def test_a_base_that_drops_the_kernels_is_one_finding(
+    example: str, other: str, expected: list[tuple[str, tuple[str, ...]]]
+) -> None:
+    entry = "{}:\n  signature: {{inputs: {{}}}}\n  source: {{op: kit/ops/example.py}}\n  status: implemented\n"
+    texts = example_files([("python", BASES.format(example=example, other=other))])
+    texts[YAML] = "".join(entry.format(name) + "  roofline: {}\n  workloads: []\n" for name in BOTH)
+    linted = lint_files([PACK], texts, ["SIG207"])
+    heads = [texts[CODE][: item.place.span.start].rpartition("class ")[2] for item in linted.diagnostics]
+    assert [
+        (head.partition("(")[0], item.ops) for head, item in zip(heads, linted.diagnostics, strict=True)
+    ] == expected
 
 
 def test_a_wrapper_that_calls_the_constructor_it_replaces() -> None:

@@ -181,6 +181,8 @@ def test_an_input_that_no_operator_writes() -> None:
     marked = "x: {dtype: float16, mutated: true}\n    weight: {dtype: float16}"
     text = "the manifest marks `x` as mutated, but no operator of the op writes it"
     assert mutations("()", inputs=marked) == [(YAML, "mutated", text)]
+    # A flag that is not `true` is another rule's business.
+    assert mutations('("x",)', inputs=marked.replace("true", "1")) == []
     # One operator of several is enough: an in-place variant is registered beside the other.
     assert mutations("()", '("kit::one", "kit::two")', inputs=marked) == []
 

@@ -200,6 +200,12 @@ def test_a_required_input_with_a_default_stands_in_the_manifest() -> None:
     assert item.message == "`forward()` defaults the input `bias`, which the manifest requires"
 
 
+@pytest.mark.parametrize("flag", ['"true"', "yes please", "1", "false", "[true]"])
+def test_a_flag_that_is_not_true_is_the_flag_rules_business(flag: str) -> None:
+    declared = inputs("x") + f"\nbias: {{dtype: float16, optional: {flag}}}"
+    assert found(lint(declared, "x, bias=None")) == found(lint(declared, "x, bias")) == []
+
+
 MALFORMED = ["[x, weight]", "x", "null", "{1: {dtype: float16}}", "{x: float16, y: [1]}", "&a {x: *a}", "{<<: 3}"]
 
 

@@ -125,6 +125,15 @@ def test_a_class_that_several_files_define_has_no_fix() -> None:
     assert (item.message, item.fix) == ("`kit/ops/old.py` defines no class `ExampleFwdOp`", None)
 
 
+def test_another_op_that_took_the_name_is_a_duplicate_and_no_more() -> None:
+    texts = files("op: kit/ops/old.py") | {"kit/ops/old.py": HEAD, "kit/manifest/real.yaml": files()[YAML]}
+    assert [(item.code, item.fix) for item in lint_files([PACK], texts, ["MAN", "SRC", "BEN"]).diagnostics] == [
+        ("MAN102", None)
+    ]
+    alone = {path: text for path, text in texts.items() if path != "kit/manifest/real.yaml"}
+    assert lint_files([PACK], alone, ["MAN", "SRC", "BEN"]).codes() == ["SRC102"]
+
+
 @pytest.mark.parametrize(
     "op",
     [

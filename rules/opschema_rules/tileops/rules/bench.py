@@ -183,7 +183,7 @@ def _cases(manifest: Manifest) -> Iterator[_Case]:
     optional = not manifest.spec.knows("bench-declared")
     for entry in manifest.entries if manifest.spec.knows("bench-workloads") else ():
         driven = entry.data_at("source", "bench_manifest_driven") is True
-        if not driven and (optional or entry.status == "spec-only"):
+        if (not driven and (optional or entry.status == "spec-only")) or manifest.repeats(entry):
             continue
         for node, written in entry.source_paths("bench"):
             path = manifest.locate(written) if written.endswith(".py") else None

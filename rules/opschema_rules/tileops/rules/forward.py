@@ -246,6 +246,9 @@ def optional_default(manifest: Manifest) -> Iterator[Diagnostic]:
 
 def _defaults(op: OpImplementation) -> Iterator[Drift]:
     for method, slot, use in _inputs(op):
+        tensor = op.entry.input(slot.name)
+        if tensor is not None and tensor.misstates("optional"):
+            continue
         if use.required and not slot.required:
             text = f"`forward()` requires the optional input `{slot.name}`; give it the default `None`"
             yield Drift(method, text, use.span, slot.span, "optional here", "no default here")

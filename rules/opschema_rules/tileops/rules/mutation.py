@@ -92,7 +92,7 @@ def mutates_args(op: OpImplementation) -> Iterator[Diagnostic]:
     writes = _writes(op, [slot.name for slot in inputs])
     for slot in inputs if writes is not None else ():
         tensor = op.entry.input(slot.name)
-        if tensor is None or writes is None:
+        if tensor is None or writes is None or tensor.misstates("mutated"):
             continue
         if slot.name in writes.places and not tensor.mutated:
             text = f"an operator of the op writes `{slot.name}`, which the manifest does not mark `mutated: true`"

@@ -356,7 +356,8 @@ def _none_annotation(op: OpImplementation) -> Iterator[Drift]:
     null_default = op.entry.manifest.spec.knows("null-default")
     methods = [method for name in ("__init__", "forward") if (method := Method.of(op, name)) is not None]
     for declared in op.entry.params:
-        if null_default and declared.has_default and declared.default is None:
+        null = declared.has_default and declared.default is None
+        if null and null_default and text_admits_none(declared.type or "") is not True:
             continue
         found = next(((item, param) for item in methods if (param := item.param(declared.name)) is not None), None)
         if found is not None and found[1].annotation is not None and declared.type is not None:

@@ -103,7 +103,8 @@ def op_class(manifest: Manifest) -> Iterator[Diagnostic]:
 
     The class of an op has the name of its entry and is defined in the file that `source.op` names; that is how every tool
     finds it. Where exactly one other file defines a class of that name, the fix writes that file. An entry that is
-    `spec-only` may have no class yet; it is reported, as a warning, only if another file defines it.
+    `spec-only` may have no class yet; it is reported, as a warning, only if another file defines it. Of entries with one
+    name, those that are not the class's own are left to `duplicate-op`.
 
     Bad:
 
@@ -142,6 +143,8 @@ def op_class(manifest: Manifest) -> Iterator[Diagnostic]:
         if entry.op_file is None or not isinstance(ref, Missing | ClassRef):
             continue
         if isinstance(ref, ClassRef) and ref.file.path == entry.op_file.path:
+            continue
+        if manifest.repeats(entry):
             continue
         if isinstance(ref, Missing) and not files:
             files = _class_files(manifest)
