@@ -122,7 +122,7 @@ class Document(msgspec.Struct, array_like=True, gc=False):
         """Plain data of ``node`` (default: the root), as PyYAML's ``safe_load`` gives it.
 
         Raises:
-            YamlSyntaxError: aliases expand past :data:`MAX_NODES` values, nest too deeply, or lead into themselves.
+            YamlSyntaxError: aliases nest too deeply, or lead into themselves.
         """
         top = node if node is not None else self.root
         return _Constructor(self).build(top) if top is not None else None
@@ -131,14 +131,10 @@ class Document(msgspec.Struct, array_like=True, gc=False):
 class _Constructor:
     def __init__(self, document: Document) -> None:
         self.document = document
-        self.budget = MAX_NODES
         self.open: list[str] = []
         self.depth = 0
 
     def build(self, node: Node) -> Data:
-        self.budget -= 1
-        if self.budget < 0:
-            raise YamlSyntaxError(f"its aliases expand to more than {MAX_NODES:,} values", node.span)
         if node.kind == "scalar":
             return scalar_value(node) if node.style or node.tag else plain_value(node.value)
         self.depth += 1
@@ -289,7 +285,7 @@ def compose(text: str) -> Document:
 
     Raises:
         YamlSyntaxError: the text is not YAML, nests deeper than :data:`MAX_DEPTH`, holds more than one
-            document, more than :data:`MAX_NODES` nodes, an alias without anchor, or an anchor twice.
+            document, more than :data:`MAX_NODES` nodes or values of aliases, an alias without anchor, or an anchor twice.
     """
     from _ruamel_yaml import CParser
     from ruamel.yaml.error import YAMLError
@@ -346,6 +342,8 @@ class _Composer:
         self.text = text
         self.anchors: dict[str, Node] = {}
         self.stack: list[Node] = []
+        self.values = [0]  # so far in the document and in each open collection, aliases followed
+        self.sizes: dict[str, int] = {}
         self.root: Node | None = None
         self.documents = 0
         self.nodes = 0
@@ -379,18 +377,25 @@ class _Composer:
         node = Node(kind, event.start_mark.index, event.end_mark.index, "", style, event.tag or "", "", [])
         self._add(node, event)
         self.stack.append(node)
+        self.values.append(0)
         if len(self.stack) > MAX_DEPTH:
             raise YamlSyntaxError(f"it nests deeper than {MAX_DEPTH} levels", node.span)
 
     def _close(self, event: Any) -> None:
         node = self.stack.pop()
         node.end = self._collection_end(node, event)
+        size = self.values.pop()
+        self.values[-1] += size
+        self.sizes[node.anchor] = size + 1
 
     def _alias(self, event: Any) -> None:
         span = Span(event.start_mark.index, event.end_mark.index)
         if event.anchor not in self.anchors:
             raise YamlSyntaxError(f"the alias `*{event.anchor}` has no anchor above it", span)
         self._add(Node("alias", *span, event.anchor), None)
+        self.values[-1] += self.sizes.get(event.anchor, 0)
+        if sum(self.values) > MAX_NODES:
+            raise YamlSyntaxError(f"its aliases expand to more than {MAX_NODES:,} values", span)
 
     def _document(self, event: Any) -> None:
         self.documents += 1
@@ -400,6 +405,7 @@ class _Composer:
 
     def _add(self, node: Node, event: object) -> None:
         self.nodes += 1
+        self.values[-1] += 1
         if self.nodes > MAX_NODES:
             raise YamlSyntaxError(f"it holds more than {MAX_NODES:,} nodes", node.span)
         anchor = getattr(event, "anchor", None)

@@ -1,8 +1,8 @@
 """Drift between entries and code that several ops may share: each disagreement said once, at the side to change.
 
 The manifest promises callers what the code grants. Where the code grants less than it, the code is the side to change,
-and ops that inherit one method are one finding there; unless other ops inherit that method rightly, for then the
-entry is the odd one out. Where the code grants more, the manifest has to catch up.
+and ops that inherit one method are one finding there; unless other ops inherit that method rightly and no class of the
+wrong ones writes it itself, for then the entry is the odd one out. Where the code grants more, the manifest has to catch up.
 """
 
 from __future__ import annotations
@@ -125,7 +125,8 @@ def settle(manifest: Manifest, check: Callable[[OpImplementation], Iterable[Drif
         method = drifts[0].method
         if method.name not in users:
             users[method.name] = _users(manifest, method.name)
-        if users[method.name].get(method.key, set()) <= {drift.method.op.name for drift in drifts}:
+        own = any(drift.method.ref.owner == drift.method.op.ref for drift in drifts)
+        if own or users[method.name].get(method.key, set()) <= {drift.method.op.name for drift in drifts}:
             yield from map(_at_code, messages.values())
         else:
             yield from map(_at_entry, drifts)

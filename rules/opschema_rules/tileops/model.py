@@ -6,6 +6,7 @@ are the business of the structure rule alone.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -94,6 +95,12 @@ class ParamDecl:
         found = self.node.get("type")
         value = scalar_value(found) if found is not None and found.kind == "scalar" else None
         return value if isinstance(value, str) else None
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether it has no default, but a key that is nearly spelt so: what is meant is not known."""
+        keys = [key.value for key, _ in self.node.pairs() if key.kind == "scalar"]
+        return "default" not in keys and bool(difflib.get_close_matches("default", keys, 1, 0.7))
 
     @property
     def kw_only(self) -> bool:
@@ -440,8 +447,10 @@ class OpEntry:
         if self.op_file is None:
             return None
         found = self.manifest.program.module_member(self.op_file.path, self.name)
-        if isinstance(found, Missing):
+        if isinstance(found, Missing) and not self.manifest.spec.knows("key-format"):
             return _class_by_convention(self.op_file, self.name) or found
+        if isinstance(found, Missing):
+            return found
         if isinstance(found, ClassRef | Unresolved):
             return found
         return Unresolved(f"`{self.name}` is not a class of {self.op_file.path}")

@@ -43,6 +43,7 @@ USES = {
     "in a function": 'def rows():\n    return load_workloads("ExampleFwdOp")',
     "behind a string with a hash": 'x = "#"; load_workloads("ExampleFwdOp")',
     "handed to a helper": 'run("ExampleFwdOp")',
+    "a constant handed to a helper": 'NAME = "ExampleFwdOp"\nrun(NAME)\nManifestBenchmark(NAME, op)',
     "in a list": 'for name in ["ExampleFwdOp", "B"]:\n    load_workloads(name)',
     "by the class": "load_workloads(ExampleFwdOp.__name__)",
 }
@@ -61,6 +62,7 @@ MISSES = {
     "a docstring": '"""Runs ``load_workloads("ExampleFwdOp")``."""',
     "another constant": 'NAME = "OtherFwdOp"\nload_workloads(NAME)',
     "only the roofline": 'ManifestBenchmark("ExampleFwdOp", op)',
+    "only the roofline, by a constant": 'NAME = "ExampleFwdOp"\nload_workloads("B")\nManifestBenchmark(NAME, op)',
 }
 
 
@@ -105,6 +107,12 @@ def test_benchmarks_that_report_none(bench: str) -> None:
 )
 def test_how_much_it_counts(source: str, status: str, expected: list[Severity]) -> None:
     assert [item.severity for item in lint("BEN102", "", source, status).diagnostics] == expected
+
+
+@pytest.mark.parametrize("select", ["BEN102", "BEN103"])
+def test_a_class_that_is_not_there_is_another_rules_finding(select: str) -> None:
+    texts = example_files([("python", "class ExampleOp(Op): ...\n"), (f"python {BENCH}", "")])
+    assert found(lint_files([PACK], texts, [select])) == []
 
 
 def test_a_benchmark_that_does_not_parse_is_reported_once() -> None:

@@ -79,8 +79,12 @@ def test_a_key_of_the_first_layout_finds_the_class_that_it_spells() -> None:
         "    source: {op: kit/ops/example.py}\n    roofline: {}\n    workloads: []\n    status: spec-only\n"
     )
     op = "class SoftmaxOp(Op): ...\n\n\nclass LogSoftmaxOp(Op):\n    def forward(self, x): ...\n"
-    linted = lint_files([PACK], {**example_files([("python", op)]), YAML: entry}, ["SIG201"])
+    texts = {**example_files([("python", op)]), YAML: entry}
+    linted = lint_files([PACK], {**texts, "opschema.toml": ""}, ["SIG201"])
     assert [(item.ops, item.severity) for item in linted.diagnostics] == [(("log_softmax_fwd",), Severity.WARNING)]
+    # A tree that states how a key is spelled has no such keys: it is a class that is not there.
+    stated = lint_files([PACK], {**texts, YAML: entry.replace("spec-only", "implemented")}, ["SIG201", "SRC102"])
+    assert stated.codes() == ["SRC102"]
 
 
 # SIG202
@@ -98,7 +102,12 @@ def test_a_static_dim_that_the_constructor_does_not_take() -> None:
 DIFFERENT = [
     ("{eps: {type: float, default: 0.5}}", "eps=0.25", "0.25", "`0.25`; the manifest declares `default: 0.5`"),
     ("{eps: {type: float, default: 0.5}}", "eps=None", "None", "`None`; the manifest declares `default: 0.5`"),
-    ("{eps: {type: float, default: null}}", "eps=EPS", "EPS", "`EPS`; the manifest declares `default: null`"),
+    (
+        "{eps: {type: float, default: null}}",
+        "eps=EPS",
+        "EPS",
+        "`EPS`, which is `1e-05`; the manifest declares `default: null`",
+    ),
     (
         "{eps: {type: str, default: 'none'}}",
         "eps='mean'",
@@ -202,6 +211,10 @@ def test_a_default_for_legacy_callers_only_where_the_tree_has_such(
     entry = f"{{experts: {{type: int, compat_default: {stated}}}}}"
     tree = files(entry, f"experts={code}, kernel_map=None", head="COUNT = 4\n\n\n") | {"docs/manifest.md": docs}
     assert lint_files([PACK], tree, ["SIG203"]).codes() == codes
+
+
+def test_a_misspelt_default_is_not_given_a_second_one() -> None:
+    assert found(lint("SIG203", "{eps: {type: float, defualt: 0.5}}", "eps=0.5, kernel_map=None")) == []
 
 
 def test_parameters_of_forward_have_no_constructor_default() -> None:

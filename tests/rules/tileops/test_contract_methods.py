@@ -46,6 +46,18 @@ def test_infer_output_shapes_takes_the_inputs_shapes(params: str, expected: list
     assert found(linted) == [(CODE, place, f"`_infer_output_shapes()` {text}") for place, text in expected]
 
 
+def test_a_method_of_the_class_itself_is_the_place_whoever_inherits_it() -> None:
+    """The other op may get a method of its own from a hook, as it does in the tree where this was seen."""
+    op = method("_infer_output_shapes", "x_shape") + "\n\nclass OtherFwdOp(ExampleFwdOp): ...\n"
+    entry = "{}:\n  signature: {{inputs: {{{}}}, outputs: {{y: {{dtype: float16}}}}}}\n  status: implemented\n"
+    entry += "  source: {{op: kit/ops/example.py}}\n  roofline: {{}}\n  workloads: []\n"
+    texts = example_files([("python", op)])
+    texts[YAML] = entry.format("ExampleFwdOp", "x: {dtype: float16}, w: {dtype: float16}")
+    texts[YAML] += entry.format("OtherFwdOp", "x: {dtype: float16}")
+    (item,) = lint_files([PACK], texts, ["SIG301"]).diagnostics
+    assert (item.place.path, item.ops) == (CODE, ("ExampleFwdOp",))
+
+
 def test_optional_inputs_have_a_shape_argument_too() -> None:
     assert found(lint("SIG301", method("_infer_output_shapes", "x_shape"), OPTIONAL)) == [
         (CODE, "_infer_output_shapes", "`_infer_output_shapes()` does not take `bias_shape`")

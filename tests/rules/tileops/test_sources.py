@@ -69,6 +69,21 @@ def test_a_file_that_was_found_by_its_name_alone() -> None:
     assert fixed("SRC101", texts, unsafe=True) == ["test: tests/test_example.py"]
 
 
+def test_a_file_of_the_ops_name_without_its_class_is_another_file() -> None:
+    texts = files("op: kit/gone/example.py", op="")
+    assert found(lint("SRC101", texts)) == [
+        ("kit/gone/example.py", "`source.op` names `kit/gone/example.py`, which is no file")
+    ]
+
+
+def test_a_file_of_nearly_that_name_in_that_folder() -> None:
+    texts = files("test: tests/test_exampel.py") | {"tests/test_others.py": "", "other/tests/test_exampel1.py": ""}
+    (item,) = lint("SRC101", texts).diagnostics
+    assert item.message.endswith("which is no file; `tests/test_example.py` has nearly that name")
+    assert fixed("SRC101", texts) == []
+    assert fixed("SRC101", texts, unsafe=True) == ["test: tests/test_example.py"]
+
+
 def test_a_file_that_is_nowhere() -> None:
     (item,) = lint("SRC101", files("bench: benchmarks/gone.py")).diagnostics
     assert (item.message, item.fix, item.severity) == (
@@ -105,7 +120,9 @@ def test_paths_that_are_none(value: str) -> None:
 def test_a_file_without_the_class() -> None:
     op = OP.replace("ExampleFwdOp", "ExampleOp")
     linted = lint("SRC102", files(op=op))
-    assert found(linted) == [("kit/ops/example.py", "`kit/ops/example.py` defines no class `ExampleFwdOp`")]
+    assert found(linted) == [
+        ("kit/ops/example.py", "`kit/ops/example.py` defines no class `ExampleFwdOp`; did you mean `ExampleOp`?")
+    ]
     assert [side.message for side in linted.diagnostics[0].related] == ["defines `ExampleOp`"]
     assert found(lint("SRC102", files(op=op, status="spec-only"))) == []
 

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related, Severity
 from opschema_cli.lint.rule import rule
-from opschema_cli.source.program import Folded
+from opschema_cli.source.program import Folded, Missing
 from opschema_cli.source.python import Expr, PythonFile
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node
@@ -185,6 +185,8 @@ def _cases(manifest: Manifest) -> Iterator[_Case]:
         driven = entry.data_at("source", "bench_manifest_driven") is True
         if (not driven and (optional or entry.status == "spec-only")) or manifest.repeats(entry):
             continue
+        if isinstance(entry.op_class, Missing):  # another rule's finding; a benchmark cannot use what is not there
+            continue
         for node, written in entry.source_paths("bench"):
             path = manifest.locate(written) if written.endswith(".py") else None
             if path is not None:
@@ -271,7 +273,12 @@ def _may_do(manifest: Manifest, file: PythonFile, name: str, what: What) -> bool
     # The name as a string of the code beyond the calls that are understood.
     strings = sum(scope.strings.count(name) for scope in scopes)
     others = [call for call in _calls(file) if _last(call) in (*WORKLOADS, *REPORTS) and _last(call) not in helpers]
-    spoken_for = sum(call.items[1].value == name for call in others if len(call.items) > 1)
+    firsts = [call.items[1] for call in others if len(call.items) > 1]
+    spoken_for = sum(first.value == name for first in firsts)
+    for constant, assigns in file.assigns.items():
+        if len(assigns) == 1 and assigns[0].value is not None and assigns[0].value.value == name:
+            reads = sum(use.name == constant for scope in scopes for use in scope.uses)
+            spoken_for += reads == sum(first.kind == "name" and first.text == constant for first in firsts)
     return name in named or strings > spoken_for or (None in named and name in file.source.text)
 
 

@@ -121,7 +121,7 @@ def _defaults(op: OpImplementation) -> Iterator[Drift]:
             if declared.has_default:
                 yield _missing_default(method, param, declared)
         elif not declared.has_default:
-            if not _withheld(method, param.default, declared):
+            if not declared.doubtful and not _withheld(method, param.default, declared):
                 yield _extra_default(method, param.default, declared)
         else:
             yield from _other_default(method, param.default, declared)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic, Fix, Place, Related, Severity
@@ -64,16 +65,32 @@ def source_path(manifest: Manifest) -> Iterator[Diagnostic]:
 def _missing_file(entry: OpEntry, key: str, node: Node, path: str) -> Iterator[Diagnostic]:
     found = entry.manifest.definitions
     by_class = next((file for name in _classes_of(entry, key) if (file := found.of_class(name))), None)
-    target = by_class or found.of_basename(path)
+    # A file of that name that does not define the op's class is another file.
+    by_name = key != "op" or not _is_class_name(entry)
+    target = by_class or (found.of_basename(path) if by_name else None)
     if target is None and entry.status == "spec-only" and not isinstance(entry.op_class, ClassRef):
         return
+    target = target or (_close_by(entry.manifest, path) if by_name else None)
     text = f"`source.{key}` names `{path}`, which is no file"
     fix = None
     if target is not None:
         new = _as_written(entry.manifest, key, path, target)
-        text += f"; `{new}` {'defines its class' if by_class else 'has that name'}"
+        nearly = "" if new.rpartition("/")[2] == path.rpartition("/")[2] else "nearly "
+        text += f"; `{new}` " + ("defines its class" if by_class else f"has {nearly}that name")
         fix = _new_path(entry, node, new, "" if by_class else SAME_NAME)
     yield Diagnostic(text, entry.at(node), (), fix, (entry.name,), severity=entry.severity)
+
+
+def _close_by(manifest: Manifest, path: str) -> str | None:
+    """The file of nearly that name in the folder that the path names."""
+    folder, _, name = path.rpartition("/")
+    for top in (folder, f"src/{folder}") if folder else ():
+        below = top if manifest.base == "." else f"{manifest.base}/{top}"
+        files = [file for file in manifest.project.workspace.under(below) if file.rpartition("/")[0] == below]
+        close = difflib.get_close_matches(name, [file.rpartition("/")[2] for file in files], 1, 0.9)
+        if close:
+            return f"{below}/{close[0]}"
+    return None
 
 
 def _classes_of(entry: OpEntry, key: str) -> Iterable[str]:
@@ -150,7 +167,7 @@ def op_class(manifest: Manifest) -> Iterator[Diagnostic]:
             files = _class_files(manifest)
         homes = [ref.file.path] if isinstance(ref, ClassRef) else files.get(entry.name, [])
         elsewhere = homes[0] if len(homes) == 1 else None
-        if elsewhere is not None or (entry.status != "spec-only" and _is_class_name(entry.name)):
+        if elsewhere is not None or (entry.status != "spec-only" and _is_class_name(entry)):
             yield _no_class(entry, entry.op_file, elsewhere)
 
 
@@ -163,9 +180,9 @@ def _class_files(manifest: Manifest) -> dict[str, list[str]]:
     return found
 
 
-def _is_class_name(key: str) -> bool:
-    """Whether a key is spelled as a class: keys of the first layout (``softmax_fwd``) are not."""
-    return key != key.lower()
+def _is_class_name(entry: OpEntry) -> bool:
+    """Whether a key is to be a class: keys of the first layout (``softmax_fwd``) are not."""
+    return entry.name != entry.name.lower() or entry.manifest.spec.knows("key-format")
 
 
 def _no_class(entry: OpEntry, file: PythonFile, elsewhere: str | None) -> Diagnostic:
@@ -173,10 +190,13 @@ def _no_class(entry: OpEntry, file: PythonFile, elsewhere: str | None) -> Diagno
     public = [name for name in file.classes if not name.startswith("_")]
     text = f"`{node.value}` defines no class `{entry.name}`"
     fix, related = None, Related(Place(file.path, Span(0, 0)), f"defines {names(public) or 'no class'}")
+    close = difflib.get_close_matches(entry.name, [name for name in public if name not in entry.manifest.by_name], 1)
     if elsewhere is not None:
         new = _as_written(entry.manifest, "op", node.value, elsewhere)
         text += f"; `{new}` does"
         fix = _new_path(entry, node, new, "")
+    elif close:
+        text += f"; did you mean `{close[0]}`?"
     return Diagnostic(text, entry.at(node), (related,), fix, (entry.name,), severity=entry.severity)
 
 
