@@ -48,6 +48,9 @@ class _Sense:
         return replace(self, holds=not self.holds)
 
 
+MAX_STEPS = MAX_HOPS + 2
+"""Longest way from an expression to the ``forward`` whose arguments it is made of: names and parameters count too."""
+
 _COMPARED = re.compile(r"""(?:[=!]=|\bin|\bis|\bnot)\s*[(\[{]?\s*["']none["']|["']none["']\s*(?:[=!]=|,|[)\]}])""")
 _COLLECTORS = frozenset({"list", "tuple", "set", "frozenset", "dict", "sorted", "keys", "values", "items"})
 
@@ -122,7 +125,7 @@ class _Reader:
         known = [self._sense(helper, item, hops - 1) for item in helper.scope.returns] if helper is not None else []
         whole = next((item for item in known if item is not None and item.kind == "both"), None)
         measured = emptiness(expr)
-        if whole is not None or measured is None or not self._is_arguments(body, measured[0], MAX_HOPS):
+        if whole is not None or measured is None or not self._is_arguments(body, measured[0], MAX_STEPS):
             return whole
         sized = measured[0] is not expr or self._is_collection(body, expr, hops)
         return _Sense("args", measured[1]) if sized else None

@@ -56,6 +56,28 @@ def check(body: str, names: str = "list(inspect.signature(cls.forward).parameter
     return f"def check(entry, cls, errors):\n    names = {names}\n" + textwrap.indent(textwrap.dedent(body), "    ")
 
 
+def test_helpers_behind_helpers() -> None:
+    script = """\
+        def positional(cls):
+            signature = inspect.signature(cls.forward)
+            return [name for name, item in signature.parameters.items() if name != "self"]
+
+
+        def lone(entry, taken):
+            return entry.get("ref_api") == "none" and taken == []
+
+
+        def check(entry, cls, errors):
+            names = positional(cls)
+            if lone(entry, names):
+                return errors
+            if names != list(entry["signature"]["inputs"]):
+                errors.append("order")
+            return errors
+    """
+    assert found(script) == ['entry.get("ref_api") == "none" and taken == []']
+
+
 def test_a_flag_that_is_passed_on() -> None:
     script = """\
     def positional(cls):
