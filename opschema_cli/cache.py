@@ -12,6 +12,7 @@ import os
 import sqlite3
 import sys
 import time
+import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -46,6 +47,7 @@ class Cache:
             with self._survive():
                 path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
                 self._db = _connect(path)
+                weakref.finalize(self, self._db.close)
 
     @classmethod
     def for_workspace(cls, root: Path) -> Cache:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -158,6 +159,7 @@ def test_such_a_file_is_a_diagnostic_and_the_others_are_parsed(tmp_path: Path) -
     assert "took too long" in problems(mine)[0][2]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal here")
 def test_a_worker_that_runs_out_of_time_once_is_given_another_chance(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,7 @@ are the business of the structure rule alone.
 from __future__ import annotations
 
 import difflib
+import posixpath
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -185,8 +186,8 @@ class Manifest:
     def locate(self, path: str) -> str | None:
         """The workspace path of a path that an entry names: as written from the base, or below its ``src``."""
         for folder in (self.base, f"{self.base}/src" if self.base != "." else "src"):
-            full = path if folder == "." else f"{folder}/{path}"
-            if self.project.workspace.is_file(full):
+            full = posixpath.normpath(path if folder == "." else f"{folder}/{path}")
+            if not path.endswith("/") and self.project.workspace.is_file(full):
                 return full
         return None
 

@@ -78,6 +78,13 @@ def _rows(entry: OpEntry, implementation: OpImplementation | None) -> Iterator[S
         declared = f"input {tensor.dtype or '?'} {tensor.shape or ''}{flags}".strip()
         yield ShowRow(tensor.name, declared, _code(code, file, "forward", forward), note)
         seen.add(tensor.name)
+    dims = entry.data_at("signature", "static_dims")
+    for name, expression in dims.items() if isinstance(dims, dict) else ():
+        code = next((item for item in init or [] if item.name == name), None)
+        yield ShowRow(
+            str(name), f"static dim {expression}", _code(code, _file_of(implementation, "__init__"), "__init__", init)
+        )
+        seen.add(str(name))
     for param in entry.params:
         owner, params = (
             ("forward", forward) if any(item.name == param.name for item in forward or []) else ("__init__", init)

@@ -101,6 +101,19 @@ def test_paths_of_kernels_and_ops_may_be_written_as_below_src() -> None:
     assert "op: kit/ops/moved.py" in after["src/kit/manifest/example.yaml"]
 
 
+@pytest.mark.parametrize("path", ["./kit/ops/example.py", "kit//ops/example.py", "kit/ops/../ops/example.py"])
+def test_paths_written_in_another_way_lead_there(path: str) -> None:
+    linted = lint_files([PACK], files(f"op: {path}"), ["SRC", "SIG"])
+    assert found(linted) == []
+
+
+@pytest.mark.parametrize(
+    "path", ["../example.py", "/etc/passwd", "kit/ops/example.py/", "kit/ops", "kit/ops/../../../x"]
+)
+def test_paths_that_lead_nowhere_or_out_of_the_tree(path: str) -> None:
+    assert [place for place, _ in found(lint("SRC101", files(f"op: {path}")))] == [path]
+
+
 def test_placeholders_of_an_op_that_is_not_written() -> None:
     assert found(lint("SRC101", files("op: kit/ops/planned.py", "", "spec-only"))) == []
     # Here the class exists, so its test should.
@@ -277,6 +290,26 @@ def test_a_close_name_is_suggested() -> None:
     assert found(linted) == [
         ("ExampelKernel", "`kit/kernels/example.py` does not define `ExampelKernel`; did you mean `ExampleKernel`?")
     ]
+
+
+MODULES = [
+    ("from kit.kernels.exampel import ExampleKernel", ["the workspace has no module `kit.kernels.exampel`; "
+      "`kit/kernels/example.py` defines `ExampleKernel`"]),
+    ("from ..kernels.examples import ExampleKernel, Other", ["the workspace has no module `kit.kernels.examples`; "
+      "`kit/kernels/example.py` defines `ExampleKernel`"]),
+    ("from kit.kernels.examples import Other", []),
+    ("from kit.kernels._example import ExampleKernel", []),
+    ("from kit.kernels.example_c import ExampleKernel", []),
+    ("try:\n    from kit.kernels.exampel import ExampleKernel\nexcept ImportError:\n    pass", []),
+    ("from elsewhere.exampel import ExampleKernel", []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "expected"), MODULES)
+def test_modules_that_are_not_there(text: str, expected: list[str]) -> None:
+    texts = files(op=f"{text}\n\n\n{OP}") | {"kit/kernels/example_c.so": ""}
+    linted = lint("SRC105", texts)
+    assert found(linted) == [("ExampleKernel", message) for message in expected]
 
 
 # SRC106

@@ -20,7 +20,8 @@ def import_undefined(manifest: Manifest) -> Iterator[Diagnostic]:
 
     Such an import fails as soon as it runs, and all ops of the module with it. Looked at are the modules that implement ops
     and those beside them, as far as they import from modules of the workspace. Imports in `try` or under a condition (as
-    `if TYPE_CHECKING`) are left alone, and so are modules that make their names at run time.
+    `if TYPE_CHECKING`) are left alone, and so are modules that make their names at run time. A module that is not there may be
+    generated; it is reported only where one beside it has nearly its name and defines what is wanted.
 
     Bad:
 
@@ -56,6 +57,7 @@ def import_undefined(manifest: Manifest) -> Iterator[Diagnostic]:
         found = manifest.program.resolve(item.file, item.wanted.name, (item.scope,))
         if isinstance(found, Missing) and found.module == item.module and found.name == item.wanted.attr:
             yield _undefined(manifest, item)
+    yield from _missing_modules(manifest)
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,39 @@ def _undefined(manifest: Manifest, item: _Doubt) -> Diagnostic:
     related = (Related(Place(item.module, Span(0, 0)), "the module"),)
     ops = tuple(entry.name for entry in manifest.entries if entry.op_file is item.file)
     return Diagnostic(text, Place(item.file.path, item.wanted.span), related, ops=ops)
+
+
+def _missing_modules(manifest: Manifest) -> Iterator[Diagnostic]:
+    """The first import from each module whose name is a slip of the pen."""
+    program, seen = manifest.program, set[tuple[str, str]]()
+    for file in map(manifest.project.python, program.package_files):
+        for item in [item for scope in file.body.walk() for item in scope.imports] if file is not None else ():
+            dotted = program.absolute_module(file, item) if file is not None and not item.guarded else None
+            if file is None or dotted is None or (file.path, dotted) in seen or not program.is_local(dotted):
+                continue
+            meant = _meant(manifest, dotted, item.attr) if item.attr not in ("", "*") else None
+            if meant is not None:
+                seen.add((file.path, dotted))
+                text = f"the workspace has no module `{dotted}`; `{meant}` defines `{item.attr}`"
+                related = (Related(Place(meant, Span(0, 0)), "the module"),)
+                ops = tuple(entry.name for entry in manifest.entries if entry.op_file is file)
+                yield Diagnostic(text, Place(file.path, item.span), related, ops=ops)
+
+
+def _meant(manifest: Manifest, dotted: str, name: str) -> str | None:
+    """The module beside a missing one that has nearly its name and defines ``name``."""
+    program, (package, _, last) = manifest.program, dotted.rpartition(".")
+    home = program.module_path(package) if package and program.module_path(dotted) is None else None
+    if home is None or not home.endswith("/__init__.py") or program.may_exist(dotted):
+        return None
+    folder = home.removesuffix("__init__.py")
+    below = manifest.project.workspace.under(folder, ".py")
+    beside = {path.removeprefix(folder).partition("/")[0].removesuffix(".py") for path in below}
+    for close in difflib.get_close_matches(last, sorted(beside), 3, 0.75):
+        path = program.module_path(f"{package}.{close}")
+        if path is not None and _binds(manifest, None, path, name):
+            return path
+    return None
 
 
 def _public_names(file: PythonFile) -> list[str]:
