@@ -448,13 +448,18 @@ class OpEntry:
         if self.op_file is None:
             return None
         found = self.manifest.program.module_member(self.op_file.path, self.name)
-        if isinstance(found, Missing) and not self.manifest.spec.knows("key-format"):
-            return _class_by_convention(self.op_file, self.name) or found
         if isinstance(found, Missing):
-            return found
+            return _class_by_convention(self.op_file, self.name) or found
         if isinstance(found, ClassRef | Unresolved):
             return found
         return Unresolved(f"`{self.name}` is not a class of {self.op_file.path}")
+
+    @property
+    def unnamed(self) -> bool:
+        """Whether no class of the op's file has its name, though the tree's specification says how a key is spelled."""
+        found = self.op_class
+        by_convention = isinstance(found, ClassRef) and self.name == self.name.lower() != found.name
+        return isinstance(found, Missing) or (by_convention and self.manifest.spec.knows("key-format"))
 
 
 def _param_slot(attributes: Mapping[Data, Data]) -> Slot:

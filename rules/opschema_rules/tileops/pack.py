@@ -14,6 +14,7 @@ from opschema_cli.source.program import ClassRef, Program
 from opschema_cli.source.yaml import Node, YamlFile
 from opschema_cli.workspace import ReadError
 from opschema_rules.tileops import rules
+from opschema_rules.tileops.carve_outs import may_carve_out
 from opschema_rules.tileops.examples import example_files
 from opschema_rules.tileops.model import (
     Manifest,
@@ -89,8 +90,9 @@ def _load_manifest(
     base = _base(project, folder, written)
     spec = find_spec(project, base, folder, options.spec)
     package = _op_files(project, base, written)
-    # The validator is the largest file of all: in one batch with the others it is parsed beside them, not after.
-    project.load_python([*package, *(path for path in spec.sources if path.endswith(".py"))])
+    scripts = _scripts(project, spec.sources)
+    # A validator is larger than any op file: in one batch with them it is parsed beside them, not after.
+    project.load_python([*package, *scripts, *_constant_modules(project, package)])
     program = Program(project.workspace.files, project.python, package)
     manifest = Manifest(project, folder, base, files, spec, program)
     for file in files:
@@ -103,11 +105,28 @@ def _load_manifest(
     for entry in manifest.entries:
         if isinstance(entry.op_class, ClassRef):
             loaded.subjects.append(OpImplementation(entry, entry.op_class))
-    for path in spec.sources:
-        script = project.python(path) if path.endswith(".py") else None
-        if script is not None:
-            loaded.subjects.append(Validator(manifest, script))
+    for script in filter(None, map(project.python, scripts)):
+        loaded.subjects.append(Validator(manifest, script))
     loaded.ops += len(manifest.entries)
+
+
+def _scripts(project: Project, sources: Iterable[str]) -> list[str]:
+    """The validators among the files that state the specification whose code a rule has to look at."""
+    found = [(path, project.source(path)) for path in sources if path.endswith(".py")]
+    return [path for path, source in found if source is not None and may_carve_out(source.text)]
+
+
+_IMPORT = re.compile(r"(?m)^from ([\w.]+) import ([^\n(]+|\([^)]*\))")
+_CONSTANT = re.compile(r"\b[A-Z][A-Z\d]*_[A-Z\d_]*\b")
+
+
+def _constant_modules(project: Project, package: Sequence[str]) -> list[str]:
+    """Modules outside the package from which it imports constants, such as defaults: they will be asked for."""
+    modules: set[str] = set()
+    for source in filter(None, map(project.source, package)):
+        modules |= {module for module, names in _IMPORT.findall(source.text) if _CONSTANT.search(names)}
+    tails = {f"/{module.replace('.', '/')}.py" for module in modules if not module.startswith(".")}
+    return [path for path in project.workspace.files if any(f"/{path}".endswith(tail) for tail in tails)]
 
 
 def _entries(manifest: Manifest, file: YamlFile) -> Iterable[OpEntry]:

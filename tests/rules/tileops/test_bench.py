@@ -101,6 +101,7 @@ def test_benchmarks_that_report_none(bench: str) -> None:
     [
         ("bench_manifest_driven: true", "spec-only", [Severity.WARNING]),
         ("bench_manifest_driven: false", "spec-only", []),
+        ("bench_manifest_driven: false", "implmented", []),  # misspelt: another rule's finding
         ("bench_manifest_driven: false", "implemented", [Severity.WARNING]),
         ("bench: benchmarks/gone.py", "implemented", []),
     ],

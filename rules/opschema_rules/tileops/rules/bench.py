@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related, Severity
 from opschema_cli.lint.rule import rule
-from opschema_cli.source.program import Folded, Missing
+from opschema_cli.source.program import Folded
 from opschema_cli.source.python import Expr, PythonFile
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node
@@ -183,9 +183,9 @@ def _cases(manifest: Manifest) -> Iterator[_Case]:
     optional = not manifest.spec.knows("bench-declared")
     for entry in manifest.entries if manifest.spec.knows("bench-workloads") else ():
         driven = entry.data_at("source", "bench_manifest_driven") is True
-        if (not driven and (optional or entry.status == "spec-only")) or manifest.repeats(entry):
+        if (not driven and (optional or not entry.implemented)) or manifest.repeats(entry):
             continue
-        if isinstance(entry.op_class, Missing):  # another rule's finding; a benchmark cannot use what is not there
+        if entry.unnamed:  # another rule's finding; a benchmark cannot use what is not there
             continue
         for node, written in entry.source_paths("bench"):
             path = manifest.locate(written) if written.endswith(".py") else None

@@ -159,13 +159,13 @@ def op_class(manifest: Manifest) -> Iterator[Diagnostic]:
         ref = entry.op_class
         if entry.op_file is None or not isinstance(ref, Missing | ClassRef):
             continue
-        if isinstance(ref, ClassRef) and ref.file.path == entry.op_file.path:
+        if isinstance(ref, ClassRef) and ref.file.path == entry.op_file.path and not entry.unnamed:
             continue
         if manifest.repeats(entry):
             continue
         if isinstance(ref, Missing) and not files:
             files = _class_files(manifest)
-        homes = [ref.file.path] if isinstance(ref, ClassRef) else files.get(entry.name, [])
+        homes = files.get(entry.name, []) if entry.unnamed else [ref.file.path] if isinstance(ref, ClassRef) else []
         elsewhere = homes[0] if len(homes) == 1 else None
         if elsewhere is not None or (entry.status != "spec-only" and _is_class_name(entry)):
             yield _no_class(entry, entry.op_file, elsewhere)
@@ -190,7 +190,9 @@ def _no_class(entry: OpEntry, file: PythonFile, elsewhere: str | None) -> Diagno
     public = [name for name in file.classes if not name.startswith("_")]
     text = f"`{node.value}` defines no class `{entry.name}`"
     fix, related = None, Related(Place(file.path, Span(0, 0)), f"defines {names(public) or 'no class'}")
-    close = difflib.get_close_matches(entry.name, [name for name in public if name not in entry.manifest.by_name], 1)
+    spare = [name for name in public if name not in entry.manifest.by_name]
+    known = entry.op_class
+    close = [known.name] if isinstance(known, ClassRef) else difflib.get_close_matches(entry.name, spare, 1)
     if elsewhere is not None:
         new = _as_written(entry.manifest, "op", node.value, elsewhere)
         text += f"; `{new}` does"
