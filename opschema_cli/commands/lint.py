@@ -84,7 +84,10 @@ def lint(**options: object) -> int:
     Lints the whole workspace that PATHS lie in (default: the current folder) and reports what touches PATHS. Nothing in the
     workspace is imported or run.
     """
-    return _lint(LintOptions(**options))  # type: ignore[arg-type]
+    chosen = LintOptions(**options)  # type: ignore[arg-type]
+    if chosen.unsafe_fixes and not (chosen.fix or chosen.diff):
+        raise click.UsageError("--unsafe-fixes goes with --fix or --diff")
+    return _lint(chosen)
 
 
 def _lint(options: LintOptions) -> int:
@@ -272,6 +275,8 @@ def _print_text(report: Report, outcome: Outcome, options: LintOptions) -> None:
 
     if not outcome.packs:
         click.echo("opschema: found nothing to lint here; `opschema init` tells what it looks for", err=True)
+        if not report.diagnostics:
+            return
     if options.output_file is None:
         write(report, open_console(sys.stdout))
         return

@@ -48,7 +48,7 @@ class Registry:
         """The rules of a code, a name, or a code's prefix (``SIG``, ``SIG2``); ``ALL`` is every rule."""
         if selector == "ALL":
             return list(self.rules.values())
-        exact = [item for item in self.rules.values() if selector in (item.code, item.name)]
+        exact = [item for item in self.rules.values() if item.code == selector.upper() or item.name == selector]
         prefix = selector[:1].isupper() and selector.isalnum()
         return exact or [item for item in self.rules.values() if prefix and item.code.startswith(selector)]
 

@@ -222,7 +222,12 @@ def _refuse_depth(tree: ast.expr, columns: Columns) -> None:
 
 
 def _free_names(expression: Expression) -> Iterator[tuple[ast.Name, bool]]:
-    """Each free name with whether it is called."""
+    """Each free name with whether it is called; what a walrus binds is not free."""
+    walrus = {node.target.id for node in expression.nodes if isinstance(node, ast.NamedExpr)}
+    return ((node, called) for node, called in _loaded_names(expression) if node.id not in walrus)
+
+
+def _loaded_names(expression: Expression) -> Iterator[tuple[ast.Name, bool]]:
     kinds = {node.__class__ for node in expression.nodes}
     if not kinds.isdisjoint(_SCOPES):
         yield from _unbound_names(expression.tree, frozenset())

@@ -382,6 +382,7 @@ def test_show_prints_an_op_and_helps_with_a_wrong_name(opschema: Opschema) -> No
 
 
 def test_init_writes_the_configuration_and_the_hook_once(opschema: Opschema, tilekit: Path) -> None:
+    (tilekit / "opschema.toml").unlink()
     pyproject = (tilekit / "pyproject.toml").read_text()
     (tilekit / ".pre-commit-config.yaml").write_bytes(
         b"# ours\r\nrepos:\r\n- repo: local\r\n  hooks: []  # none\r\n# end\r\n"

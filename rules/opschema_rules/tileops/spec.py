@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 
+from opschema_cli.errors import OpschemaError
 from opschema_cli.project import Project
 from opschema_cli.workspace import content_digest
 
@@ -98,6 +100,11 @@ def find_spec(project: Project, base: str, folder: str, asked: Iterable[str]) ->
 
     ``asked`` are features that config demands; ``latest`` asks for all.
     """
+    for name in asked:
+        if name != "latest" and name not in FEATURES:
+            close = get_close_matches(name, FEATURES, 1)
+            known = f"did you mean `{close[0]}`?" if close else f"known: latest, {', '.join(FEATURES)}"
+            raise OpschemaError(f"tool.opschema.tileops: `spec` names no demand `{name}`; {known}")
     texts: list[str] = []
     paths: list[str] = []
     helpers: set[str] = set()

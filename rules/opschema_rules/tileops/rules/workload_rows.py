@@ -220,4 +220,9 @@ def _drop(entry: OpEntry, row: Row) -> Fix | None:
     item = _item(entry, row)
     if owner is None or "#" in entry.file.source.text[item.start : item.end]:
         return None  # a comment would go with it
-    return yaml_fix(entry, "drop the row", lambda: remove_item(entry.file, owner, row.index))
+    fix = yaml_fix(entry, "drop the row", lambda: remove_item(entry.file, owner, row.index))
+    removed = [] if fix is None else [entry.file.source.text[slice(*item.edit.span)] for item in fix.edits]
+    if not any("#" in text for text in removed):
+        return fix
+    why = "the comment above the row goes with it"
+    return yaml_fix(entry, "drop the row", lambda: remove_item(entry.file, owner, row.index), why)

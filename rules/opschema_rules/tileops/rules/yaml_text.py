@@ -273,3 +273,36 @@ def _respelling(file: YamlFile, node: Node, number: str, *, sure: bool) -> Fix:
 def _kind(node: Node) -> str:
     found = misreading(node)
     return found.read if found is not None else "text"
+
+
+_TAGS = frozenset(
+    f"tag:yaml.org,2002:{name}"
+    for name in ("null", "bool", "int", "float", "binary", "timestamp", "omap", "pairs", "set", "str", "seq", "map")
+)
+"""The tags that a safe loader constructs; PyYAML 6.0.3, constructor.py, ``SafeConstructor``."""
+
+
+@rule("YML103", "yaml-tag", pure=True)
+def yaml_tag(subject: ManifestFile) -> Iterator[Diagnostic]:
+    """A value carries a tag that a safe YAML loader refuses.
+
+    `yaml.safe_load` raises at such a tag, and with it the whole file is lost, not only the entry. A tag such as
+    `!!python/object/apply:` is an attempt to run code when the file is read.
+
+    Bad:
+
+    ```yaml
+    family: !custom example
+    ```
+
+    Good:
+
+    ```yaml
+    family: !!str example
+    ```
+    """
+    root = subject.file.root
+    for node in root.walk() if root is not None else ():
+        if node.tag and node.tag != "!" and node.tag not in _TAGS:
+            message = f"a safe loader refuses the tag `{node.tag}`, and with it the whole file; drop the tag"
+            yield Diagnostic(message, Place(subject.file.path, node.span), ops=_op_at(subject, node))
