@@ -197,11 +197,6 @@ class Scope(msgspec.Struct, array_like=True, gc=False):
         """The function of that name; of several the last."""
         return next((item for item in reversed(self.functions) if item.name == name), None)
 
-    def assigned(self, target: str) -> Assign | None:
-        """The only write to ``target``; None when there is none or more than one."""
-        found = [item for item in self.assigns if item.target == target]
-        return found[0] if len(found) == 1 else None
-
     def walk(self) -> Iterator[Scope]:
         """This scope and all nested ones."""
         yield self

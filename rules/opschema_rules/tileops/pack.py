@@ -69,7 +69,10 @@ def _looks_like_manifest(project: Project, path: str) -> bool:
 
 def detect(project: Project, options: TileopsOptions) -> bool:
     """Whether the workspace holds a manifest."""
-    return bool(_manifest_files(project, options))
+    yaml = (path for path in project.workspace.files if path.endswith((".yaml", ".yml")))
+    return any(_looks_like_manifest(project, path) for path in yaml) or bool(
+        options.manifests and _manifest_files(project, options)
+    )
 
 
 def load(project: Project, options: TileopsOptions) -> Loaded:

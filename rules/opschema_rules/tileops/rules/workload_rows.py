@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 
+import msgspec
+
 from opschema_cli.lint.diagnostic import Diagnostic, Fix, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.yaml import Data, Node
@@ -221,8 +223,6 @@ def _drop(entry: OpEntry, row: Row) -> Fix | None:
     if owner is None or "#" in entry.file.source.text[item.start : item.end]:
         return None  # a comment would go with it
     fix = yaml_fix(entry, "drop the row", lambda: remove_item(entry.file, owner, row.index))
-    removed = [] if fix is None else [entry.file.source.text[slice(*item.edit.span)] for item in fix.edits]
-    if not any("#" in text for text in removed):
-        return fix
-    why = "the comment above the row goes with it"
-    return yaml_fix(entry, "drop the row", lambda: remove_item(entry.file, owner, row.index), why)
+    if fix is not None and any("#" in entry.file.source.text[slice(*item.edit.span)] for item in fix.edits):
+        return msgspec.structs.replace(fix, safety="unsafe", why_unsafe="the comment above the row goes with it")
+    return fix
