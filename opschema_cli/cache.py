@@ -43,6 +43,8 @@ class Cache:
     def __init__(self, path: Path | None) -> None:
         self._db: sqlite3.Connection | None = None
         self._path = path
+        self.empty = path is None or not path.exists()
+        """Whether no run has left anything here."""
         if path is not None:
             with self._survive():
                 path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -20,12 +20,12 @@ from opschema_cli.source.text import Source, Span
 from opschema_cli.source.yaml import Document, YamlFile, YamlSyntaxError, compose
 from opschema_cli.workspace import ReadError, Workspace
 
+if TYPE_CHECKING:
+    from opschema_cli.source.python_workers import Parsers
+
 T = TypeVar("T")
 
-POOL_THRESHOLD = 400_000
-"""Characters of cold Python above which a second worker pays for its start."""
-
-MAX_JOBS = 8
+_PYTHON = f"python/{__version__}/{FACTS_VERSION}/{sys.version_info[0]}.{sys.version_info[1]}"
 
 _PARSER_DIED = "the parser died of it or took too long; it nests deeply, or is generated"
 
@@ -35,25 +35,28 @@ UNREADABLE, YAML_SYNTAX, PYTHON_SYNTAX = "OPS101", "YML001", "OPS102"
 class Project:
     """Parsed files of one workspace.
 
-    ``jobs`` processes parse Python; with 0 it is parsed here, where hostile text can kill or stall the program.
-    ``progress`` is told how many files of how many are parsed.
+    ``parsers`` gives the processes that parse Python; without, it is parsed here, where hostile text can kill or stall
+    the program. ``progress`` is told how many files of how many are parsed.
     """
 
     def __init__(
         self,
         workspace: Workspace,
         cache: Cache | None = None,
-        jobs: int = 0,
+        parsers: Callable[[], Parsers] | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
         self.workspace = workspace
         self.cache = cache or Cache(None)
-        self.jobs = jobs
+        self.parsers = parsers
         self.progress = progress or (lambda done, total: None)
         self.problems: dict[tuple[str, str], Diagnostic] = {}
         self.inputs: set[str] = set()
         self._yaml: dict[str, YamlFile | None] = {}
         self._python: dict[str, PythonFile | None] = {}
+        self._awaited: dict[str, list[Source]] = {}
+        self._fresh: dict[str, bytes] = {}
+        self._cold = self._done = 0
 
     def source(self, path: str) -> Source | None:
         """A file's text; None, with a diagnostic, if it cannot be read."""
@@ -71,9 +74,11 @@ class Project:
         return self._yaml[path]
 
     def python(self, path: str) -> PythonFile | None:
-        """A Python file's facts; None, with a diagnostic, if it cannot be read or parsed."""
+        """A Python file's facts, once they are there; None, with a diagnostic, if it cannot be read or parsed."""
         if path not in self._python:
             self.load_python([path])
+        while self._awaited and any(source.path == path for sources in self._awaited.values() for source in sources):
+            self._collect(wait=True)
         return self._python[path]
 
     def load_yaml(self, paths: Iterable[str]) -> None:
@@ -97,39 +102,67 @@ class Project:
         self.cache.put(kind, fresh)
 
     def load_python(self, paths: Iterable[str]) -> None:
-        """Parse many Python files: cached ones from the cache, cold ones in worker processes."""
+        """Have many Python files parsed: cached ones from the cache, cold ones by workers while the caller goes on."""
         wanted = [path for path in dict.fromkeys(paths) if path not in self._python]
         self._python.update(dict.fromkeys(wanted, None))
         sources = self._sources(wanted)
-        kind = f"python/{__version__}/{FACTS_VERSION}/{sys.version_info[0]}.{sys.version_info[1]}"
-        cached = self.cache.get(kind, (source.digest for source in sources))
-        facts = {source.path: _decoded(cached.get(source.digest), ModuleFacts) for source in sources}
-        cold = [source for source in sources if facts[source.path] is None]
-        parsed = self._parse(cold)
-        self.cache.put(kind, {source.digest: parsed[source.path] for source in cold})
+        cached = self.cache.get(_PYTHON, (source.digest for source in sources))
+        cold: list[Source] = []
         for source in sources:
-            found = facts[source.path] or _decoded(parsed[source.path], ModuleFacts)
-            if found is None or found.error:
-                reason, offset = (found.error, found.error_at) if found else (_PARSER_DIED, 0)
-                self._problem(PYTHON_SYNTAX, source.path, f"this is not Python: {reason}", offset)
+            facts = _decoded(cached.get(source.digest), ModuleFacts)
+            if facts is None:
+                cold.append(source)
             else:
-                self._python[source.path] = PythonFile(source, found)
+                self._keep(source, facts)
+        if cold:
+            self._parse(cold)
 
-    def _parse(self, sources: list[Source]) -> dict[str, bytes]:
-        if not sources:
-            return {}
+    def _parse(self, cold: list[Source]) -> None:
+        self._cold += len(cold)
+        for source in cold:
+            self._awaited.setdefault(source.digest, []).append(source)
+        if self.parsers is not None:
+            self.parsers().submit({source.digest: source.text for source in cold})
+            return
         # Not at the top: a run whose files are all cached imports neither libcst nor multiprocessing.
-        from opschema_cli.source.python_workers import encoded_facts, parse_in_workers
+        from opschema_cli.source.python_workers import encoded_facts
 
-        texts = [source.text for source in sources]
-        many = sum(map(len, texts)) > POOL_THRESHOLD
-        jobs = min(self.jobs, MAX_JOBS if many else 1)
-        parsed = parse_in_workers(texts, jobs) if jobs else enumerate(map(encoded_facts, texts))
-        done: dict[str, bytes] = {}
-        for number, facts in parsed:
-            done[sources[number].path] = facts
-            self.progress(len(done), len(sources))
-        return done
+        for source in cold:
+            self._arrived(source.digest, encoded_facts(source.text))
+
+    def pump(self) -> None:
+        """Take what the workers have finished and give them more; to be called now and then by who has other work."""
+        if self._awaited:
+            self._collect(wait=False)
+
+    def settle(self) -> None:
+        """Wait until every file that was asked for is parsed, so that all problems are known."""
+        while self._awaited:
+            self._collect(wait=True)
+
+    def _collect(self, *, wait: bool) -> None:
+        found = self.parsers().collect(wait=wait) if self.parsers is not None else []
+        if wait and not found:  # the workers were stopped
+            found = [(digest, b"") for digest in self._awaited]
+        for digest, facts in found:
+            self._arrived(digest, facts)
+
+    def _arrived(self, digest: str, data: bytes) -> None:
+        for source in self._awaited.pop(digest, ()):
+            self._keep(source, _decoded(data, ModuleFacts))
+            self._fresh[digest] = data
+            self._done += 1
+            self.progress(self._done, self._cold)
+        if not self._awaited:
+            self.cache.put(_PYTHON, self._fresh)
+            self._fresh = {}
+
+    def _keep(self, source: Source, found: ModuleFacts | None) -> None:
+        if found is None or found.error:
+            reason, offset = (found.error, found.error_at) if found else (_PARSER_DIED, 0)
+            self._problem(PYTHON_SYNTAX, source.path, f"this is not Python: {reason}", offset)
+        else:
+            self._python[source.path] = PythonFile(source, found)
 
     def _sources(self, paths: Iterable[str]) -> list[Source]:
         return [source for source in map(self.source, paths) if source is not None]

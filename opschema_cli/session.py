@@ -7,14 +7,25 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from opschema_cli.cache import Cache
 from opschema_cli.config import Config, load_config
 from opschema_cli.errors import OpschemaError
+from opschema_cli.lint.baseline import DEFAULT_NAME
 from opschema_cli.lint.pack import Pack
 from opschema_cli.lint.registry import Registry, code_of_packs, load_registry
 from opschema_cli.project import Project
 from opschema_cli.workspace import Workspace, find_root
+
+if TYPE_CHECKING:
+    from opschema_cli.source.python_workers import Parsers
+
+MANY_MODULES = 40
+"""Files from which on a second process is likely to pay for its start."""
+
+MAX_JOBS = 8
+"""Most processes that parse Python unless more are asked for."""
 
 Progress = Callable[[int, int], None]
 
@@ -29,6 +40,17 @@ class Session:
     workspace: Workspace
     cache: Cache
     jobs: int | None = None
+    run_plugins: bool = True
+
+    @property
+    def plugins(self) -> list[str]:
+        """The plugins that run: those that config names, unless none may."""
+        return self.config.plugins if self.run_plugins else []
+
+    @property
+    def partial(self) -> bool:
+        """Whether config names plugins that do not run."""
+        return self.plugins != self.config.plugins
 
     @cached_property
     def registry(self) -> Registry:
@@ -37,12 +59,33 @@ class Session:
         Raises:
             OpschemaError: a pack cannot be loaded.
         """
-        return load_registry(self.root, self.config.plugins, self.config.packs)
+        return load_registry(self.root, self.plugins, self.config.packs, partial=self.partial)
 
     def project(self, overlay: Mapping[str, str] | None = None, progress: Progress | None = None) -> Project:
         """The workspace parsed, with ``overlay`` on top."""
         workspace = self.workspace.with_overlay(overlay) if overlay else self.workspace
-        return Project(workspace, self.cache, self.jobs or os.cpu_count() or 1, progress)
+        return Project(workspace, self.cache, lambda: self.parsers, progress)
+
+    @cached_property
+    def parsers(self) -> Parsers:
+        """The processes that parse Python; they end with the program."""
+        # Not at the top: a replayed run does without.
+        from opschema_cli.source.python_workers import Parsers
+
+        return Parsers(self.jobs or min(os.cpu_count() or 1, MAX_JOBS))
+
+    def close(self) -> None:
+        """End the processes that parse Python, if there are any."""
+        if "parsers" in self.__dict__:
+            self.parsers.close()
+
+    def warm_up(self, changed: Sequence[str] | None) -> None:
+        """Start the processes that parse Python before it is known what there is to parse: for a large workspace of which
+        nothing is cached all of them, else one, and none if the ``changed`` files are known and no Python is among them.
+        """
+        modules = sum(path.endswith((".py", ".pyi")) for path in (self.workspace.files if changed is None else changed))
+        if modules:
+            self.parsers.start(self.parsers.jobs if self.cache.empty and modules > MANY_MODULES else 1)
 
     def detected(self, project: Project, options: Mapping[str, object]) -> list[Pack]:
         """The packs that find something of theirs in the project."""
@@ -50,21 +93,28 @@ class Session:
 
     def code_paths(self) -> list[Path]:
         """Where the code lies that decides a run's result: the engine, the packages of the packs, the plugins' files."""
-        return sorted({Path(__file__).parent, *code_of_packs(self.root, self.config.plugins)})
+        return sorted({Path(__file__).parent, *code_of_packs(self.root, self.plugins)})
 
     def baseline_path(self) -> Path | None:
-        """The configured baseline.
+        """The configured baseline; else the one under the usual name, if it is there.
 
         Raises:
             OpschemaError: it leads out of the workspace.
         """
-        return self.workspace.locate(self.config.baseline) if self.config.baseline else None
+        if self.config.baseline or self.workspace.is_file(DEFAULT_NAME):
+            return self.workspace.locate(self.config.baseline or DEFAULT_NAME)
+        return None
 
 
 def open_session(
-    start: Path, overlay: Mapping[Path, str] | None = None, *, cache: bool = True, jobs: int | None = None
+    start: Path,
+    overlay: Mapping[Path, str] | None = None,
+    *,
+    cache: bool = True,
+    jobs: int | None = None,
+    run_plugins: bool = True,
 ) -> Session:
-    """Find the workspace of ``start`` and load its configuration.
+    """Find the workspace of ``start`` and load its configuration. Without ``run_plugins`` none that it names runs.
 
     Raises:
         OpschemaError: the configuration is wrong.
@@ -78,7 +128,7 @@ def open_session(
     if texts:
         workspace = workspace.with_overlay(texts)
     store = Cache.for_workspace(root) if cache else Cache(None)
-    return Session(root, config, config_path, workspace, store, jobs)
+    return Session(root, config, config_path, workspace, store, jobs, run_plugins)
 
 
 def path_filter(session: Session, paths: Sequence[Path]) -> frozenset[str] | None:

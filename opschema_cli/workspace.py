@@ -35,7 +35,7 @@ class ReadError(Exception):
         self.offset = offset
 
 
-def read_regular(path: Path, limit: int = MAX_FILE_BYTES) -> bytes:
+def read_regular(path: Path | str, limit: int = MAX_FILE_BYTES) -> bytes:
     """The bytes of a regular file; never waits for what a pipe or a device may send.
 
     Raises:
@@ -76,6 +76,7 @@ class Workspace:
         self.exclude = tuple(exclude)
         self._excluded = glob_spec(self.exclude, "exclude") if self.exclude else None
         self._names: dict[str, str] = {}
+        self._real_folders: dict[str, str] = {}
         self.probes: dict[str, bool] = {}
         self._sources: dict[str, Source] = {}
         self._data: dict[str, bytes | ReadError] = {}
@@ -138,14 +139,21 @@ class Workspace:
         target = self._inside(path)
         if target is None:
             raise OpschemaError(f"{path} leads out of the workspace {self.root}")
-        return target
+        return Path(target)
 
-    def _inside(self, path: str) -> Path | None:
+    def _inside(self, path: str) -> str | None:
+        """The file that ``path`` leads to, links followed; None if that is outside. A folder's links are followed once."""
+        folder, _, name = self._names.get(path, path).rpartition("/")
         try:
-            target = (self.root / self._names.get(path, path)).resolve()
+            if folder not in self._real_folders:
+                self._real_folders[folder] = os.path.realpath(self.root / folder)
+            target = os.path.join(self._real_folders[folder], name)
+            if name in ("", ".", "..") or _is_link(target):
+                target = os.path.realpath(target)
         except (OSError, ValueError, RuntimeError):
             return None
-        return target if target == self.root or self.root in target.parents else None
+        root = str(self.root)
+        return target if target == root or target.startswith(root.rstrip(os.sep) + os.sep) else None
 
     def under(self, folder: str, suffix: str = "") -> list[str]:
         """The listed files below ``folder`` (``.`` is the root) whose names end with ``suffix``."""
@@ -207,6 +215,18 @@ class Workspace:
             if candidate == self.root or self.root in candidate.parents:
                 return _shown(candidate.relative_to(self.root).as_posix())
         raise OpschemaError(f"{path} is outside the workspace {self.root}")
+
+
+def _is_link(path: str) -> bool:
+    """Whether a path names a link.
+
+    Raises:
+        ValueError: it is no path at all.
+    """
+    try:
+        return stat.S_ISLNK(os.lstat(path).st_mode)
+    except OSError:
+        return False
 
 
 def _shown(name: str) -> str:

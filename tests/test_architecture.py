@@ -24,7 +24,7 @@ ROOMS = {
     "main": {"commands", "errors", "reporters"},
     "commands": {"session", "project", "reporters", "lint", "config", "workspace", "write", "source", "errors"},
     "testing": {"lint", "project", "workspace", "config", "source"},
-    "session": {"lint", "project", "cache", "config", "workspace", "errors"},
+    "session": {"lint", "project", "cache", "config", "workspace", "source", "errors"},
     "reporters": {"lint", "source"},
     "lint": {"project", "cache", "config", "workspace", "schema", "source", "errors"},
     "project": {"cache", "lint", "workspace", "source"},
@@ -33,7 +33,7 @@ ROOMS = {
     "schema": {"source"},
     "workspace": {"source", "errors"},
     "cache": set(),
-    "source": set(),
+    "source": {"errors"},
     "errors": set(),
 }
 REPORTERS_MAY = {"opschema_cli.lint.diagnostic", "opschema_cli.source.text", "opschema_cli.__version__"}

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,10 @@ def test_each_kind_of_trouble_is_one_diagnostic_at_its_place_and_none_afterwards
     assert len(found) == len(problems(mine)) == 5
     assert found["missing.yaml"] == ("OPS101", "this file cannot be read: it does not exist")
     assert found["missing.py"] == ("OPS101", "this file cannot be read: it does not exist")
-    assert found["binary.yaml"] == ("OPS101", "this file cannot be read: it holds NUL bytes, so it is binary")
+    assert found["binary.yaml"] == (
+        "OPS101",
+        "this file cannot be read: it holds NUL bytes, the first on line 1, so it is binary",
+    )
     assert found["bad.py"] == ("OPS102", "this is not Python: invalid syntax")
     assert found["bad.yaml"][0] == "YML001"
     place = next(start for _, path, _, start in problems(mine) if path == "bad.py")
@@ -106,12 +110,13 @@ def test_a_cache_entry_that_makes_no_sense_is_a_miss(
 def test_however_many_processes_parse_the_result_is_the_same(
     tmp_path: Path, jobs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("opschema_cli.project.POOL_THRESHOLD", 10)
+    monkeypatch.setattr(python_workers, "POOL_THRESHOLD", 10)
     names = [f"m{number}.py" for number in range(12)]
     for number, name in enumerate(names):
         (tmp_path / name).write_text(f"class C{number}: ...\n" * (number + 1) + ("def (" if number == 5 else ""))
     seen: list[tuple[int, int]] = []
-    mine = Project(Workspace(tmp_path), jobs=jobs, progress=lambda done, total: seen.append((done, total)))
+    parsers = cache(lambda: python_workers.Parsers(jobs)) if jobs else None
+    mine = Project(Workspace(tmp_path), None, parsers, lambda done, total: seen.append((done, total)))
     mine.load_python(names)
     parsed = [mine.python(name) for name in names]
     assert [list(file.classes) if file else None for file in parsed] == [
@@ -129,9 +134,15 @@ ENDLESS = "match a:\n case " + "[" * 60 + "a" + "]" * 60 + ":\n  pass\n"  # 2**6
 
 def parse(texts: Sequence[str], jobs: int) -> list[bool]:
     """Whether each text got facts."""
-    found = dict(python_workers.parse_in_workers(texts, jobs))
-    assert sorted(found) == list(range(len(texts)))
-    return [bool(found[number]) for number in range(len(texts))]
+    parsers = python_workers.Parsers(jobs)
+    parsers.submit({str(number): text for number, text in enumerate(texts)})
+    found: dict[str, bytes] = {}
+    while part := parsers.collect(wait=True):
+        assert not found.keys() & dict(part).keys()
+        found.update(part)
+    parsers.close()
+    assert len(found) == len(texts)
+    return [bool(found[str(number)]) for number in range(len(texts))]
 
 
 @pytest.fixture
@@ -151,7 +162,7 @@ def test_a_text_that_kills_or_stalls_the_parser_costs_only_itself(jobs: int) -> 
 def test_such_a_file_is_a_diagnostic_and_the_others_are_parsed(tmp_path: Path) -> None:
     (tmp_path / "bad.py").write_text(ENDLESS)
     (tmp_path / "good.py").write_text("class A: ...\n")
-    mine = Project(Workspace(tmp_path), jobs=1)
+    mine = Project(Workspace(tmp_path), parsers=cache(lambda: python_workers.Parsers(1)))
     mine.load_python(["bad.py", "good.py"])
     assert mine.python("bad.py") is None
     assert mine.python("good.py") is not None
@@ -193,9 +204,41 @@ def test_nothing_to_parse_starts_nothing() -> None:
 
 
 def test_leaving_early_leaves_no_process_behind() -> None:
-    parsing = python_workers.parse_in_workers(["a = 1\n"] * 50, 2)
-    next(parsing)
-    parsing.close()  # type: ignore[attr-defined]
     import multiprocessing
 
+    parsers = python_workers.Parsers(2)
+    parsers.submit({str(number): "a = 1\n" for number in range(50)})
+    assert parsers.collect(wait=True)
+    assert multiprocessing.active_children()
+    parsers.close()
+
     assert multiprocessing.active_children() == []
+
+
+def test_workers_that_were_started_early_serve_later_files_too(tmp_path: Path) -> None:
+    """One remains when all is parsed, so that a file that is asked for late starts no other."""
+    import multiprocessing
+
+    parsers = python_workers.Parsers(2)
+    parsers.start(2)
+    names = ["a.py", "b.py", "late.py"]
+    for name in names:
+        (tmp_path / name).write_text(f"class {name[0].upper()}: ...\n")
+    mine = Project(Workspace(tmp_path), parsers=lambda: parsers)
+    mine.load_python(names[:2])
+    mine.pump()
+    mine.settle()
+    [last] = multiprocessing.active_children()
+    assert [list(file.classes) for file in map(mine.python, names) if file is not None] == [["A"], ["B"], ["L"]]
+    assert multiprocessing.active_children() == [last]
+    parsers.close()
+
+
+def test_a_project_whose_workers_were_stopped_reports_what_was_left(tmp_path: Path) -> None:
+    parsers = python_workers.Parsers(1)
+    (tmp_path / "a.py").write_text("x = 1\n")
+    mine = Project(Workspace(tmp_path), parsers=lambda: parsers)
+    mine.load_python(["a.py"])
+    parsers.close()
+    assert mine.python("a.py") is None
+    assert [code for code, *_ in problems(mine)] == ["OPS102"]

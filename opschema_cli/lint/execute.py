@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -52,36 +53,55 @@ class Executor:
             OpschemaError: the pack refuses its configuration.
         """
         options = self.settings.pack_options[pack.name]
+        loaded: list[Loaded] = []
+        with self._guarded(pack):
+            if pack.detect(project, options):
+                loaded.append(pack.load(project, options))
+        return loaded[0] if loaded else None
+
+    def run(self, pack: Pack, loaded: Loaded, project: Project) -> None:
+        """Run the pack's rules over its subjects; what needs no implementation runs while that is parsed."""
+        enabled = [rule for rule in pack.rules if rule.code in self.settings.enabled and rule.subject is not None]
+        rest = self._run_cached(enabled, loaded.subjects, project)
+        late: list[object] = []
+        for make in loaded.late:
+            with self._guarded(pack):
+                late += make()
+        for rules, subject in rest + self._run_cached(enabled, late, project):
+            for rule in rules:
+                self.found += self._run_rule(rule, subject)
+
+    @contextlib.contextmanager
+    def _guarded(self, pack: Pack) -> Iterator[None]:
+        """Foreign code runs here: a plugin's pack must not hide what the others find."""
         try:
-            return pack.load(project, options) if pack.detect(project, options) else None
+            yield
         except OpschemaError:
             raise
         except Exception as error:
-            # Foreign code runs here: a plugin's pack must not hide what the others find.
             self.crashed = True
             self.found.append(_crash(f"the pack {pack.name}", "this workspace", None, error))
-            return None
 
-    def run(self, pack: Pack, loaded: Loaded) -> None:
-        """Run the pack's rules over its subjects."""
-        enabled = [rule for rule in pack.rules if rule.code in self.settings.enabled]
+    def _run_cached(
+        self, enabled: Sequence[Rule], subjects: Sequence[object], project: Project
+    ) -> list[tuple[list[Rule], object]]:
+        """Run the pure rules over subjects whose findings may be cached; the rules left to run, for each subject."""
         rules = {
             kind: [rule for rule in enabled if rule.subject is not None and issubclass(kind, rule.subject)]
-            for kind in dict.fromkeys(map(type, loaded.subjects))
+            for kind in dict.fromkeys(map(type, subjects))
         }
-        keys = self._keys(loaded.subjects, rules)
+        keys = self._keys(subjects, rules)
         known = self.cache.get(_KIND, keys.values())
         fresh: dict[str, bytes] = {}
-        for subject in loaded.subjects:
+        rest: list[tuple[list[Rule], object]] = []
+        for subject in subjects:
             mine = rules[type(subject)]
-            key = keys.get(id(subject))
-            if key is not None:
-                pure = [rule for rule in mine if rule.pure]
-                mine = [rule for rule in mine if not rule.pure]
-                self._run_pure(pure, subject, key, known, fresh)
-            for rule in mine:
-                self.found += self._run_rule(rule, subject)
+            pure = [rule for rule in mine if rule.pure]
+            self._run_pure(pure, subject, keys.get(id(subject), ""), known, fresh)
+            rest.append(([rule for rule in mine if not rule.pure], subject))
+            project.pump()
         self.cache.put(_KIND, fresh)
+        return rest
 
     def _keys(self, subjects: Sequence[object], rules: dict[type, list[Rule]]) -> dict[int, str]:
         """The cache key of each subject that has pure rules and a ``content_key``."""
@@ -115,7 +135,7 @@ class Executor:
         crashed, self.crashed = self.crashed, False
         findings = [item for rule in rules for item in self._run_rule(rule, subject)]
         self.found += findings
-        if not self.crashed:
+        if key and not self.crashed:
             fresh[key] = msgspec.msgpack.encode(findings)
         self.crashed |= crashed
 

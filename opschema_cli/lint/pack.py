@@ -18,25 +18,34 @@ from opschema_cli.source.text import Span
 
 @dataclass(frozen=True)
 class Entry:
-    """The stretch of a file that declares one op; a suppression on the line of ``key`` covers all of ``span``."""
+    """The stretch of a file that declares one op; a suppression on the line of ``key`` covers all of ``span``, and what
+    is found elsewhere of the op ``name``, as findings' ``ops`` call it.
+    """
 
     path: str
     key: Span
     span: Span
+    name: str = ""
 
 
 @dataclass
 class Loaded:
     """What a pack found in a project.
 
-    ``subjects`` go to the rules of their types, in this order; ``ops`` counts operators; ``files`` are the schema files;
-    ``entries`` are the stretches that suppressions on an op's key cover.
+    ``subjects`` go to the rules of their types, in this order, and after them those that ``late`` makes: what cannot be
+    told before the implementation is parsed. ``ops`` counts operators; ``files`` are the schema files; ``entries`` are
+    the stretches that suppressions on an op's key cover.
     """
 
     subjects: list[object] = field(default_factory=list)
     ops: int = 0
     files: list[str] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
+    late: list[Callable[[], Iterable[object]]] = field(default_factory=list)
+
+    def everything(self) -> list[object]:
+        """All subjects, late ones included."""
+        return [*self.subjects, *(subject for make in self.late for subject in make())]
 
 
 class NoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -62,6 +71,28 @@ class Shown:
     rows: Sequence[ShowRow]
 
 
+@dataclass(frozen=True)
+class Fact:
+    """One thing that a pack found out about a workspace: its name, what it is, and where that shows or what it means."""
+
+    name: str
+    value: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a pack makes of one part of a workspace, for ``--show-settings``; ``hint`` tells how to change it."""
+
+    title: str
+    facts: Sequence[Fact]
+    hint: str = ""
+
+
+def _nothing_described(project: Project, options: Any) -> Sequence[Description]:
+    return ()
+
+
 def _nothing_shown(project: Project, options: Any, name: str) -> Shown | Sequence[str]:
     return ()
 
@@ -75,7 +106,8 @@ class Pack:
     """One kind of op schema repository.
 
     ``detect`` is cheap and reads little; ``load`` turns files into subjects; ``example`` builds a workspace from the
-    fences of a rule's example; ``show`` returns an operator, or the known names closest to a wrong one.
+    fences of a rule's example; ``show`` returns an operator, or the known names closest to a wrong one; ``describe`` tells
+    what the pack found out about the workspace and goes by.
     """
 
     name: str
@@ -86,6 +118,7 @@ class Pack:
     options: type[Any] = NoOptions
     example: Callable[[Sequence[tuple[str, str]]], dict[str, str]] = _no_example
     show: Callable[[Project, Any, str], Shown | Sequence[str]] = _nothing_shown
+    describe: Callable[[Project, Any], Sequence[Description]] = _nothing_described
 
 
 def collect_rules(package: ModuleType) -> tuple[Rule, ...]:

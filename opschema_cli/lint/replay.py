@@ -52,8 +52,8 @@ def run_key(workspace: Workspace, settings: bytes, stamp: str) -> str:
     return digest.hexdigest()
 
 
-def recall(cache: Cache, key: str, workspace: Workspace) -> Outcome | None:
-    """The stored outcome under ``key`` if every file that the run read still has its bytes."""
+def recall(cache: Cache, key: str, workspace: Workspace) -> Outcome | list[str] | None:
+    """The stored outcome under ``key`` if every file that the run read still has its bytes; else those that have changed."""
     data = cache.get(_KIND, [key]).get(key)
     if data is None:
         return None
@@ -61,10 +61,10 @@ def recall(cache: Cache, key: str, workspace: Workspace) -> Outcome | None:
         stored = msgspec.msgpack.decode(data, type=_Stored)
     except msgspec.DecodeError:
         return None
-    if any(workspace.is_file(path) != found for path, found in stored.probes.items()):
-        return None
-    if any(_digest(workspace, path) != digest for path, digest in stored.reads.items()):
-        return None
+    changed = [path for path, found in stored.probes.items() if workspace.is_file(path) != found]
+    changed += [path for path, digest in stored.reads.items() if _digest(workspace, path) != digest]
+    if changed:
+        return changed
     return Outcome(stored.diagnostics, stored.suppressed, stored.baselined, stored.ops, stored.files, stored.packs)
 
 

@@ -64,7 +64,8 @@ def run(job: Job, project: Project) -> Outcome:
             outcome.ops += loaded.ops
             outcome.files += len(loaded.files)
             entries += loaded.entries
-            executor.run(pack, loaded)
+            executor.run(pack, loaded, project)
+    project.settle()
     outcome.timings, outcome.crashed = executor.timings, executor.crashed
     kept = _join(_complete(job, item) for item in (*executor.found, *project.problems.values()))
     kept = [item for item in kept if item.code == CRASHED.code or _wanted(job, item)]

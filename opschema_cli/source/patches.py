@@ -222,13 +222,13 @@ class Patches:
         if isinstance(found, ClassRef):
             yield found
 
-    def elements(self, file: PythonFile, expr: Expr) -> list[Expr]:
+    def elements(self, file: PythonFile, expr: Expr) -> tuple[Expr, ...]:
         """The elements of a literal collection, or of the one that a name stands for."""
         if expr.kind == "name":
             found = self.program.resolve(file, expr.text)
             if isinstance(found, ValueRef) and found.assign.value is not None:
                 expr = found.assign.value
-        return expr.items if expr.kind in ("list", "tuple", "set", "dict") else []
+        return expr.items if expr.kind in ("list", "tuple", "set", "dict") else ()
 
 
 def _surely_bound(scope: Scope, name: str) -> bool | None:

@@ -7,7 +7,7 @@ collected by :mod:`opschema_cli.source.python_facts` and joined over modules by
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Literal, TypeAlias
 
@@ -15,7 +15,7 @@ import msgspec
 
 from opschema_cli.source.text import Source, Span
 
-FACTS_VERSION = 3
+FACTS_VERSION = 4
 """Part of every cache key; raise it when the facts or their collection change."""
 
 Constant: TypeAlias = "None | bool | int | float | str"
@@ -42,8 +42,8 @@ class Expr(msgspec.Struct, array_like=True, gc=False):
     end: int
     text: str = ""
     value: Constant = None
-    items: list[Expr] = []
-    keywords: list[str] = []
+    items: tuple[Expr, ...] = ()
+    keywords: tuple[str, ...] = ()
 
     @property
     def span(self) -> Span:
@@ -165,7 +165,7 @@ class Use(msgspec.Struct, array_like=True, gc=False):
 class Loop(msgspec.Struct, array_like=True, gc=False):
     """A ``for`` statement: its targets, what it runs over, and the span of its body."""
 
-    targets: list[str]
+    targets: tuple[str, ...]
     iterable: Expr
     body: Span
 
@@ -181,17 +181,17 @@ class Condition(msgspec.Struct, array_like=True, gc=False):
 class Scope(msgspec.Struct, array_like=True, gc=False):
     """What happens in one module, class or function body, nested definitions apart."""
 
-    assigns: list[Assign] = []
-    imports: list[Import] = []
-    calls: list[Expr] = []
-    uses: list[Use] = []
-    loops: list[Loop] = []
-    returns: list[Expr] = []
-    functions: list[Function] = []
-    classes: list[Class] = []
-    deleted: list[str] = []
-    strings: list[str] = []
-    conditions: list[Condition] = []
+    assigns: tuple[Assign, ...] = ()
+    imports: tuple[Import, ...] = ()
+    calls: tuple[Expr, ...] = ()
+    uses: tuple[Use, ...] = ()
+    loops: tuple[Loop, ...] = ()
+    returns: tuple[Expr, ...] = ()
+    functions: tuple[Function, ...] = ()
+    classes: tuple[Class, ...] = ()
+    deleted: tuple[str, ...] = ()
+    strings: tuple[str, ...] = ()
+    conditions: tuple[Condition, ...] = ()
 
     def function(self, name: str) -> Function | None:
         """The function of that name; of several the last."""
@@ -235,13 +235,13 @@ class Function(msgspec.Struct, array_like=True, gc=False):
     start: int
     end: int
     outer: Span
-    params: list[Param]
-    decorators: list[Expr]
+    params: tuple[Param, ...]
+    decorators: tuple[Expr, ...]
     returns: Expr | None
     body: Scope
     stub: bool
     sure: bool = True
-    guards: list[Guard] = []
+    guards: tuple[Guard, ...] = ()
 
     @property
     def span(self) -> Span:
@@ -270,9 +270,9 @@ class Class(msgspec.Struct, array_like=True, gc=False):
     start: int
     end: int
     outer: Span
-    bases: list[Expr]
-    keywords: list[str]
-    decorators: list[Expr]
+    bases: tuple[Expr, ...]
+    keywords: tuple[str, ...]
+    decorators: tuple[Expr, ...]
     body: Scope
     sure: bool = True
     metaclass: Expr | None = None
@@ -344,7 +344,7 @@ class PythonFile:
         return found
 
 
-def _by_name(classes: list[Class]) -> dict[str, list[Class]]:
+def _by_name(classes: Iterable[Class]) -> dict[str, list[Class]]:
     found: dict[str, list[Class]] = {}
     for item in classes:
         found.setdefault(item.name, []).append(item)

@@ -222,6 +222,26 @@ def _children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
                     yield item
 
 
+@dataclasses.dataclass
+class _Parts:
+    """A scope that is being filled."""
+
+    assigns: list[Assign] = dataclasses.field(default_factory=list)
+    imports: list[Import] = dataclasses.field(default_factory=list)
+    calls: list[Expr] = dataclasses.field(default_factory=list)
+    uses: list[Use] = dataclasses.field(default_factory=list)
+    loops: list[Loop] = dataclasses.field(default_factory=list)
+    returns: list[Expr] = dataclasses.field(default_factory=list)
+    functions: list[Function] = dataclasses.field(default_factory=list)
+    classes: list[Class] = dataclasses.field(default_factory=list)
+    deleted: list[str] = dataclasses.field(default_factory=list)
+    strings: list[str] = dataclasses.field(default_factory=list)
+    conditions: list[Condition] = dataclasses.field(default_factory=list)
+
+    def finished(self) -> Scope:
+        return Scope(**{name: tuple(parts) for name, parts in vars(self).items()})
+
+
 class _Collector:
     """Turns one tree into facts; ``guard`` counts the conditions, loops and handlers around a statement."""
 
@@ -245,17 +265,17 @@ class _Collector:
         return None
 
     def scope(self, body: Sequence[cst.CSTNode]) -> Scope:
-        scope = Scope([], [], [], [], [], [], [], [], [], [])
+        scope = _Parts()
         outer, self.guard = self.guard, 0
         self.visit_all(body, scope)
         self.guard = outer
-        return scope
+        return scope.finished()
 
-    def visit_all(self, nodes: Sequence[cst.CSTNode], scope: Scope) -> None:
+    def visit_all(self, nodes: Sequence[cst.CSTNode], scope: _Parts) -> None:
         for node in nodes:
             self.visit(node, scope)
 
-    def visit(self, node: cst.CSTNode, scope: Scope) -> None:
+    def visit(self, node: cst.CSTNode, scope: _Parts) -> None:
         handler = _HANDLERS.get(type(node))
         if handler is not None:
             handler(self, node, scope)
@@ -269,10 +289,10 @@ class _Collector:
 
     # Definitions
 
-    def function_def(self, node: cst.FunctionDef, scope: Scope) -> None:
+    def function_def(self, node: cst.FunctionDef, scope: _Parts) -> None:
         for decorator in node.decorators:
             self.visit(decorator.decorator, scope)
-        params = [self.param(item, kind, scope) for item, kind in _params(node.params)]
+        params = tuple([self.param(item, kind, scope) for item, kind in _params(node.params)])
         if node.returns is not None:
             self.visit(node.returns.annotation, scope)
         body = list(node.body.body)
@@ -283,16 +303,16 @@ class _Collector:
                 *self.span(node.name),
                 self.outer(node),
                 params,
-                [self.expr(item.decorator) for item in node.decorators],
+                tuple([self.expr(item.decorator) for item in node.decorators]),
                 self.expr(node.returns.annotation) if node.returns is not None else None,
                 inner,
                 _is_stub(body),
                 not self.guard,
-                find_guards(body, self.span(node).end, self.span, (item.target for item in inner.assigns)),
+                tuple(find_guards(body, self.span(node).end, self.span, (item.target for item in inner.assigns))),
             )
         )
 
-    def class_def(self, node: cst.ClassDef, scope: Scope) -> None:
+    def class_def(self, node: cst.ClassDef, scope: _Parts) -> None:
         for decorator in node.decorators:
             self.visit(decorator.decorator, scope)
         for arg in (*node.bases, *node.keywords):
@@ -302,9 +322,9 @@ class _Collector:
                 node.name.value,
                 *self.span(node.name),
                 self.outer(node),
-                [self.expr(item.value) for item in node.bases],
-                [_keyword(item) for item in node.keywords if item.keyword is not None],
-                [self.expr(item.decorator) for item in node.decorators],
+                tuple([self.expr(item.value) for item in node.bases]),
+                tuple([_keyword(item) for item in node.keywords if item.keyword is not None]),
+                tuple([self.expr(item.decorator) for item in node.decorators]),
                 self.scope(list(node.body.body)),
                 not self.guard,
                 next((self.expr(item.value) for item in node.keywords if _keyword(item) == "metaclass"), None),
@@ -317,7 +337,7 @@ class _Collector:
             start = min(start, self.span(node.decorators[0]).start)
         return Span(start, end)
 
-    def param(self, node: cst.Param, kind: ParamKind, scope: Scope) -> Param:
+    def param(self, node: cst.Param, kind: ParamKind, scope: _Parts) -> Param:
         annotation = node.annotation.annotation if node.annotation is not None else None
         for child in (annotation, node.default):
             if child is not None:
@@ -333,7 +353,7 @@ class _Collector:
             self.expr(node.default) if node.default is not None else None,
         )
 
-    def lambda_(self, node: cst.Lambda, scope: Scope) -> None:
+    def lambda_(self, node: cst.Lambda, scope: _Parts) -> None:
         for item, _ in _params(node.params):
             if item.default is not None:
                 self.visit(item.default, scope)
@@ -341,13 +361,13 @@ class _Collector:
 
     # Statements
 
-    def assign(self, node: cst.Assign, scope: Scope) -> None:
+    def assign(self, node: cst.Assign, scope: _Parts) -> None:
         self.visit(node.value, scope)
         value = self.expr(node.value)
         for target in node.targets:
             self.target(target.target, value, self.span(node), scope)
 
-    def ann_assign(self, node: cst.AnnAssign, scope: Scope) -> None:
+    def ann_assign(self, node: cst.AnnAssign, scope: _Parts) -> None:
         annotation = self.expr(node.annotation.annotation)
         self.visit(node.annotation.annotation, scope)
         if node.value is not None:
@@ -355,17 +375,17 @@ class _Collector:
         value = self.expr(node.value) if node.value is not None else None
         self.target(node.target, value, self.span(node), scope, annotation)
 
-    def aug_assign(self, node: cst.AugAssign, scope: Scope) -> None:
+    def aug_assign(self, node: cst.AugAssign, scope: _Parts) -> None:
         self.visit(node.target, scope)
         self.visit(node.value, scope)
         self.target(node.target, None, self.span(node), scope)
 
-    def named_expr(self, node: cst.NamedExpr, scope: Scope) -> None:
+    def named_expr(self, node: cst.NamedExpr, scope: _Parts) -> None:
         self.visit(node.value, scope)
         self.target(node.target, self.expr(node.value), self.span(node), scope)
 
     def target(
-        self, node: cst.CSTNode, value: Expr | None, statement: Span, scope: Scope, annotation: Expr | None = None
+        self, node: cst.CSTNode, value: Expr | None, statement: Span, scope: _Parts, annotation: Expr | None = None
     ) -> None:
         if isinstance(node, cst.Tuple | cst.List):
             items = value.items if value is not None and value.kind in ("tuple", "list") else []
@@ -382,65 +402,65 @@ class _Collector:
         else:
             self.visit(node, scope)
 
-    def if_(self, node: cst.If, scope: Scope) -> None:
+    def if_(self, node: cst.If, scope: _Parts) -> None:
         scope.conditions.append(Condition("if", self.expr(node.test), self.span(node.body)))
         self.guard += 1
         self.visit_all(list(_children(node)), scope)
         self.guard -= 1
 
-    def assert_(self, node: cst.Assert, scope: Scope) -> None:
+    def assert_(self, node: cst.Assert, scope: _Parts) -> None:
         scope.conditions.append(Condition("assert", self.expr(node.test), self.span(node)))
         self.visit_all(list(_children(node)), scope)
 
-    def for_(self, node: cst.For, scope: Scope) -> None:
+    def for_(self, node: cst.For, scope: _Parts) -> None:
         self.visit(node.iter, scope)
         self.guard += 1
         self.target(node.target, None, self.span(node.target), scope)
-        targets = [_dotted(item) for item in _target_names(node.target)]
+        targets = tuple([_dotted(item) for item in _target_names(node.target)])
         scope.loops.append(Loop(targets, self.expr(node.iter), self.span(node.body)))
         self.visit(node.body, scope)
         if node.orelse is not None:
             self.visit(node.orelse, scope)
         self.guard -= 1
 
-    def comp_for(self, node: cst.CompFor, scope: Scope) -> None:
+    def comp_for(self, node: cst.CompFor, scope: _Parts) -> None:
         self.visit(node.iter, scope)
         self.visit_all([item.test for item in node.ifs], scope)
         if node.inner_for_in is not None:
             self.visit(node.inner_for_in, scope)
 
-    def with_item(self, node: cst.WithItem, scope: Scope) -> None:
+    def with_item(self, node: cst.WithItem, scope: _Parts) -> None:
         self.visit(node.item, scope)
         if node.asname is not None:
             self.target(node.asname.name, None, self.span(node.asname.name), scope)
 
-    def except_handler(self, node: cst.ExceptHandler, scope: Scope) -> None:
+    def except_handler(self, node: cst.ExceptHandler, scope: _Parts) -> None:
         self.guard += 1
         for child in _children(node):
             if not isinstance(child, cst.AsName):
                 self.visit(child, scope)
         self.guard -= 1
 
-    def return_(self, node: cst.Return, scope: Scope) -> None:
+    def return_(self, node: cst.Return, scope: _Parts) -> None:
         if node.value is not None:
             self.visit(node.value, scope)
             scope.returns.append(self.expr(node.value))
         else:
             scope.returns.append(Expr("const", *self.span(node)))
 
-    def del_(self, node: cst.Del, scope: Scope) -> None:
+    def del_(self, node: cst.Del, scope: _Parts) -> None:
         scope.deleted.extend(filter(None, map(_dotted, _target_names(node.target))))
 
-    def global_(self, node: cst.Global, scope: Scope) -> None:
+    def global_(self, node: cst.Global, scope: _Parts) -> None:
         scope.deleted.extend(item.name.value for item in node.names)
 
-    def import_(self, node: cst.Import, scope: Scope) -> None:
+    def import_(self, node: cst.Import, scope: _Parts) -> None:
         for alias in node.names:
             module = _dotted(alias.name)
             local = _alias(alias) or module.partition(".")[0]
             scope.imports.append(Import(local, module, "", 0, *self.span(alias.name), bool(self.guard)))
 
-    def import_from(self, node: cst.ImportFrom, scope: Scope) -> None:
+    def import_from(self, node: cst.ImportFrom, scope: _Parts) -> None:
         module = _dotted(node.module) if node.module is not None else ""
         level = len(node.relative)
         guarded = bool(self.guard)
@@ -454,16 +474,16 @@ class _Collector:
 
     # Expressions
 
-    def call(self, node: cst.Call, scope: Scope) -> None:
+    def call(self, node: cst.Call, scope: _Parts) -> None:
         scope.calls.append(self.expr(node))
         self.visit(node.func, scope)
         for arg in node.args:
             self.visit(arg.value, scope)
 
-    def name(self, node: cst.Name, scope: Scope) -> None:
+    def name(self, node: cst.Name, scope: _Parts) -> None:
         scope.uses.append(Use(node.value, *self.span(node)))
 
-    def attribute(self, node: cst.Attribute, scope: Scope) -> None:
+    def attribute(self, node: cst.Attribute, scope: _Parts) -> None:
         dotted = _dotted(node)
         if dotted:
             scope.uses.append(Use(dotted, *self.span(node)))
@@ -471,7 +491,7 @@ class _Collector:
             self.visit(node.value, scope)
             scope.uses.append(Use(f"?.{node.attr.value}", *self.span(node)))
 
-    def string(self, node: cst.SimpleString, scope: Scope) -> None:
+    def string(self, node: cst.SimpleString, scope: _Parts) -> None:
         value = _string(node)
         if isinstance(value, str) and _IDENTIFIER.match(value):
             scope.strings.append(value)
@@ -488,15 +508,15 @@ class _Collector:
         return build(self, node, span, depth + 1) if build is not None else Expr("other", *span)
 
     def call_expr(self, node: cst.Call, span: Span, depth: int) -> Expr:
-        items = [self.expr(node.func, depth), *(self.expr(arg.value, depth) for arg in node.args)]
-        words = [arg.star or (arg.keyword.value if arg.keyword is not None else "") for arg in node.args]
+        items = (self.expr(node.func, depth), *(self.expr(arg.value, depth) for arg in node.args))
+        words = tuple(arg.star or (arg.keyword.value if arg.keyword is not None else "") for arg in node.args)
         return Expr("call", *span, "", None, items, words)
 
     def sequence_expr(self, node: cst.Tuple | cst.List | cst.Set, span: Span, depth: int) -> Expr:
         kind: ExprKind = "tuple" if isinstance(node, cst.Tuple) else "list" if isinstance(node, cst.List) else "set"
         if any(isinstance(item, cst.StarredElement) for item in node.elements):
             return Expr("other", *span)
-        return Expr(kind, *span, "", None, [self.expr(item.value, depth) for item in node.elements])
+        return Expr(kind, *span, "", None, tuple(self.expr(item.value, depth) for item in node.elements))
 
     def dict_expr(self, node: cst.Dict, span: Span, depth: int) -> Expr:
         items: list[Expr] = []
@@ -506,41 +526,41 @@ class _Collector:
             else:
                 items.append(Expr("other", *self.span(element), "**"))
             items.append(self.expr(element.value, depth))
-        return Expr("dict", *span, "", None, items)
+        return Expr("dict", *span, "", None, tuple(items))
 
     def unary_expr(self, node: cst.UnaryOperation, span: Span, depth: int) -> Expr:
-        return Expr("unary", *span, _operator(node.operator), None, [self.expr(node.expression, depth)])
+        return Expr("unary", *span, _operator(node.operator), None, (self.expr(node.expression, depth),))
 
     def binary_expr(self, node: cst.BinaryOperation, span: Span, depth: int) -> Expr:
-        items = [self.expr(node.left, depth), self.expr(node.right, depth)]
+        items = (self.expr(node.left, depth), self.expr(node.right, depth))
         return Expr("binary", *span, _operator(node.operator), None, items)
 
     def attribute_expr(self, node: cst.Attribute, span: Span, depth: int) -> Expr:
-        return Expr("attribute", *span, node.attr.value, None, [self.expr(node.value, depth)])
+        return Expr("attribute", *span, node.attr.value, None, (self.expr(node.value, depth),))
 
     def boolean_expr(self, node: cst.BooleanOperation, span: Span, depth: int) -> Expr:
         operator = "and" if isinstance(node.operator, cst.And) else "or"
         items: list[Expr] = []
         for side in (self.expr(node.left, depth), self.expr(node.right, depth)):
-            items += side.items if side.kind == "boolop" and side.text == operator else [side]
-        return Expr("boolop", *span, operator, None, items)
+            items += side.items if side.kind == "boolop" and side.text == operator else (side,)
+        return Expr("boolop", *span, operator, None, tuple(items))
 
     def compare_expr(self, node: cst.Comparison, span: Span, depth: int) -> Expr:
         operators = " ".join(_COMPARISONS.get(type(item.operator), "?") for item in node.comparisons)
         items = [node.left, *(item.comparator for item in node.comparisons)]
-        return Expr("compare", *span, operators, None, [self.expr(item, depth) for item in items])
+        return Expr("compare", *span, operators, None, tuple(self.expr(item, depth) for item in items))
 
     def subscript_expr(self, node: cst.Subscript, span: Span, depth: int) -> Expr:
         items = [self.expr(node.value, depth)]
         for element in node.slice:
             if not isinstance(element.slice, cst.Index):
-                return Expr("other", *span, "", None, items)
+                return Expr("other", *span, "", None, tuple(items))
             items.append(self.expr(element.slice.value, depth))
-        return Expr("subscript", *span, "", None, items)
+        return Expr("subscript", *span, "", None, tuple(items))
 
     def lambda_expr(self, node: cst.Lambda, span: Span, depth: int) -> Expr:
         params = [Expr("name", *self.span(item.name), item.name.value) for item, _ in _params(node.params)]
-        return Expr("lambda", *span, "", None, [*params, self.expr(node.body, depth)])
+        return Expr("lambda", *span, "", None, (*params, self.expr(node.body, depth)))
 
 
 _GUARDS = (cst.Try, cst.TryStar, cst.While, cst.Match, cst.IfExp)

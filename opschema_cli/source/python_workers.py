@@ -11,15 +11,22 @@ import gc
 import multiprocessing
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import Connection
+from multiprocessing.connection import wait as ready
 from multiprocessing.context import BaseContext
+from typing import cast
 
 import msgspec
 
+from opschema_cli.errors import OpschemaError
+
 SECONDS, SECONDS_PER_CHARACTER = 1.5, 30e-6
 """The processor time for one text: several times what ordinary code takes."""
+
+POOL_THRESHOLD = 400_000
+"""Characters of Python above which a second worker pays for its start."""
 
 MAX_RECURSION = 20_000
 """Calls that a worker may nest, for long chains of operators; a worker that dies of it harms nobody."""
@@ -35,59 +42,124 @@ def encoded_facts(text: str) -> bytes:
         return b""
 
 
-def parse_in_workers(texts: Sequence[str], jobs: int) -> Iterator[tuple[int, bytes]]:
-    """The encoded facts of each text with its number, as they come; empty where the parser died of it."""
-    context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
-    # The largest first, so that no worker is left alone with it at the end.
-    queue = sorted(range(len(texts)), key=lambda number: len(texts[number]))
-    workers: list[_Worker] = []
-    retried: set[int] = set()
-    try:
-        while queue or workers:
-            while queue and len(workers) < jobs:
-                workers.append(_Worker(context, texts, workers, queue.pop()))
-            ready = wait([worker.pipe for worker in workers])
-            for worker in [worker for worker in workers if worker.pipe in ready]:
-                number, facts = worker.number, worker.result()
-                if facts is None and worker.ran_out_of_time and number not in retried:
-                    retried.add(number)
-                    queue.insert(0, number)
-                else:
-                    yield number, facts or b""
-                if facts is not None and queue:
-                    worker.give(queue.pop())
-                else:
-                    worker.stop()
-                    workers.remove(worker)
-    finally:
-        for worker in workers:
+class Parsers:
+    """Worker processes that turn texts into facts while the program does other things.
+
+    They live until :meth:`close`, so that libcst is imported once in each. No more than ``jobs`` are started; a second
+    one only when there is enough to do for two.
+    """
+
+    def __init__(self, jobs: int) -> None:
+        self.jobs = jobs
+        self._context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+        self._workers: list[_Worker] = []
+        self._queue: list[tuple[str, str]] = []
+        self._asked: set[str] = set()
+        self._retried: set[str] = set()
+
+    def start(self, count: int) -> None:
+        """Start workers, so that they import what they need before there is a text."""
+        while len(self._workers) < min(count, self.jobs):
+            self._workers.append(_Worker(self._context, self._workers))
+
+    def submit(self, texts: Mapping[str, str]) -> None:
+        """Have texts parsed, each under a key of its own; a key that is already being parsed is not parsed twice."""
+        fresh = [(key, text) for key, text in texts.items() if key not in self._asked]
+        self._asked.update(key for key, _ in fresh)
+        # The largest first, so that no worker is left alone with it at the end.
+        self._queue = sorted([*self._queue, *fresh], key=lambda item: len(item[1]))
+        much = sum(len(text) for _, text in self._queue) > POOL_THRESHOLD
+        self.start(self.jobs if much else min(1, len(self._queue)))
+        self._hand_out()
+
+    def collect(self, *, wait: bool) -> list[tuple[str, bytes]]:
+        """The encoded facts of the texts that are done, empty where the parser died of one; with ``wait`` at least one,
+        unless none is left.
+        """
+        found: list[tuple[str, bytes]] = []
+        while self._asked:
+            busy = {worker.pipe: worker for worker in self._workers if worker.task is not None or worker.starting}
+            for pipe in ready(busy, None if wait else 0):
+                found += self._take(busy[cast("Connection", pipe)])
+            self._hand_out()
+            if found or not wait:
+                break
+        if not self._asked:  # one is enough for what may still come
+            for worker in self._workers[1:]:
+                worker.stop()
+            del self._workers[1:]
+        return found
+
+    def _take(self, worker: _Worker) -> list[tuple[str, bytes]]:
+        if worker.starting:
+            worker.has_started()
+            return []
+        (key, text), facts = worker.result()
+        if facts is None:
+            self._workers.remove(worker)
+            if worker.ran_out_of_time and key not in self._retried:
+                self._retried.add(key)
+                self._queue.insert(0, (key, text))
+                self.start(len(self._workers) + 1)
+                return []
+            self.start(len(self._workers) + bool(self._queue))
+        self._asked.discard(key)
+        return [(key, facts or b"")]
+
+    def _hand_out(self) -> None:
+        for worker in self._workers:
+            if worker.task is None and self._queue and not worker.starting:
+                worker.give(self._queue.pop())
+
+    def close(self) -> None:
+        """Stop the workers, whatever they are at."""
+        for worker in self._workers:
             worker.stop()
+        self._workers.clear()
+        self._queue.clear()
+        self._asked.clear()
 
 
 class _Worker:
-    """A process and the number of the text that it parses."""
+    """A process and the text, with its key, that it parses; it is only sent one when it waits for one."""
 
-    def __init__(self, context: BaseContext, texts: Sequence[str], others: Sequence[_Worker], number: int) -> None:
+    def __init__(self, context: BaseContext, others: Sequence[_Worker]) -> None:
+        self.task: tuple[str, str] | None = None
+        self.starting = True
         self.pipe, theirs = context.Pipe()
         # A forked process also holds our ends of all pipes, and would not notice that we are gone.
         ours = [self.pipe, *(worker.pipe for worker in others)] if context.get_start_method() == "fork" else []
-        self.process = context.Process(target=_serve, args=(theirs, texts, ours), daemon=True)  # type: ignore[attr-defined]
+        self.process = context.Process(target=_serve, args=(theirs, ours), daemon=True)  # type: ignore[attr-defined]
         self.process.start()
         theirs.close()
-        self.give(number)
 
-    def give(self, number: int) -> None:
-        self.number = number
-        with suppress(BrokenPipeError):  # then `result` finds the pipe closed
-            self.pipe.send(number)
+    def has_started(self) -> None:
+        """Take the sign that it is ready.
 
-    def result(self) -> bytes | None:
-        """The facts of its text; None if it died."""
+        Raises:
+            OpschemaError: it died at its start, and so would the next.
+        """
         try:
-            return self.pipe.recv_bytes()
+            self.pipe.recv_bytes()
+        except (EOFError, ConnectionResetError):
+            raise OpschemaError("the process that parses Python does not start") from None
+        self.starting = False
+
+    def give(self, task: tuple[str, str]) -> None:
+        self.task = task
+        with suppress(BrokenPipeError, ConnectionResetError):  # then `result` finds the pipe closed
+            self.pipe.send_bytes(task[1].encode("utf-8", "surrogatepass"))
+
+    def result(self) -> tuple[tuple[str, str], bytes | None]:
+        """Its text and the facts; None if it died."""
+        assert self.task is not None
+        task, self.task = self.task, None
+        try:
+            return task, self.pipe.recv_bytes()
         except (EOFError, ConnectionResetError):
             self.process.join()
-            return None
+            self.pipe.close()
+            return task, None
 
     @property
     def ran_out_of_time(self) -> bool:
@@ -100,16 +172,19 @@ class _Worker:
         self.process.join()
 
 
-def _serve(pipe: Connection, texts: Sequence[str], inherited: Sequence[Connection]) -> None:
+def _serve(pipe: Connection, inherited: Sequence[Connection]) -> None:
     for connection in inherited:
         connection.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     faulthandler.disable()  # that a worker dies is not worth a word
     sys.setrecursionlimit(MAX_RECURSION)
     gc.disable()  # trees hold no cycles, and looking for some among half a million nodes costs a tenth of the parse
-    with suppress(EOFError):
+    from opschema_cli.source import python_facts  # noqa: F401 - before the first text comes
+
+    with suppress(EOFError, ConnectionError):
+        pipe.send_bytes(b"ready")
         while True:
-            text = texts[pipe.recv()]
+            text = pipe.recv_bytes().decode("utf-8", "surrogatepass")
             _limit(SECONDS + len(text) * SECONDS_PER_CHARACTER)
             pipe.send_bytes(encoded_facts(text))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 from opschema_cli.source.python import Assign, Class, Function, PythonFile, Scope
@@ -62,9 +63,9 @@ class ClassRef:
         return isinstance(other, ClassRef) and self.key == other.key
 
     def __hash__(self) -> int:
-        return hash(self.key)
+        return hash(self.cls.start)
 
-    @property
+    @cached_property
     def key(self) -> tuple[str, int]:
         """Its file and place, by which two references are the same."""
         return self.file.path, self.cls.start

@@ -81,17 +81,16 @@ class Source:
 
     def line_span(self, line: int) -> Span:
         """The characters of line ``line`` (from 1), without its line end."""
-        starts = self._line_starts
-        start = starts[line - 1]
-        end = starts[line] if line < len(starts) else len(self.text)
-        return Span(start, start + len(self.text[start:end].rstrip("\r\n")))
+        start = self._line_starts[line - 1]
+        return Span(start, start + len(self.line_text(line)))
 
     def line_text(self, line: int) -> str:
         """The text of line ``line`` (from 1), without its line end; empty past the end."""
-        if not 1 <= line <= len(self._line_starts):
+        starts = self._line_starts
+        if not 1 <= line <= len(starts):
             return ""
-        start, end = self.line_span(line)
-        return self.text[start:end]
+        end = starts[line] if line < len(starts) else len(self.text)
+        return self.text[starts[line - 1] : end].rstrip("\r\n")
 
     @property
     def line_count(self) -> int:
@@ -125,13 +124,23 @@ def decode(data: bytes, *, python: bool = False) -> tuple[str, str]:
                 encoding = cookie.group(1).decode("ascii")
                 break
     if encoding != "utf-16" and b"\0" in data:
-        raise DecodeError("it holds NUL bytes, so it is binary", data.index(b"\0"))
+        at = data.index(b"\0")
+        if len(data) > 3 and not (any(data[:64:2]) and any(data[1:64:2])):
+            raise DecodeError("it looks like UTF-16 without a byte order mark; save it as UTF-8", at)
+        raise DecodeError(f"it holds NUL bytes, the first on line {_line(data, at)}, so it is binary", at)
     try:
         return data.decode(encoding), encoding
     except UnicodeDecodeError as error:
-        raise DecodeError(f"byte 0x{data[error.start]:02x} is not {encoding}", error.start) from None
+        where = f"byte 0x{data[error.start]:02x} on line {_line(data, error.start)}"
+        raise DecodeError(f"{where} is not {encoding}", error.start) from None
     except (LookupError, UnicodeError):
         raise DecodeError(f"the encoding {encoding!r} is not known") from None
+
+
+def _line(data: bytes, offset: int) -> int:
+    """The line, from 1, that a byte stands on, in an encoding whose line feed is one byte or has zeros around it."""
+    head = data[:offset]
+    return head.count(b"\n") + head.replace(b"\r\n", b"").count(b"\r") + 1
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:

@@ -56,7 +56,7 @@ class Node(msgspec.Struct, array_like=True, gc=False):
     style: str = ""
     tag: str = ""
     anchor: str = ""
-    items: list[Node] = []
+    items: tuple[Node, ...] = ()
 
     @property
     def span(self) -> Span:
@@ -86,11 +86,14 @@ class Node(msgspec.Struct, array_like=True, gc=False):
 
     def pair(self, key: str) -> tuple[Node, Node] | None:
         """The key and value nodes of ``key``; of a repeated key the last, as the reader takes it."""
-        found = None
-        for key_node, value in self.pairs():
-            if key_node.kind == "scalar" and key_node.value == key:
-                found = (key_node, value)
-        return found
+        if self.kind != "mapping":
+            return None
+        items = self.items
+        for at in range(len(items) - 2, -1, -2):
+            node = items[at]
+            if node.value == key and node.kind == "scalar":
+                return node, items[at + 1]
+        return None
 
     def get(self, *path: str | int) -> Node | None:
         """The node at ``path`` of keys and indexes, or None. Aliases are not followed."""
@@ -169,7 +172,8 @@ class _Constructor:
                 merged.update(here)
                 continue
             key = self.build(key_node)
-            own[repr(key) if isinstance(key, list | dict) else key] = self.build(value_node)
+            # A collection can be no key of a mapping; like null it is no text.
+            own[None if isinstance(key, list | dict) else key] = self.build(value_node)
         return {**merged, **own} if merged else own
 
 
@@ -327,6 +331,8 @@ def _syntax_error(error: Exception, text: str) -> YamlSyntaxError:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     if mark is not None:
         at = min(mark.index, len(text))
+        if text[at : at + 1] == "\t":
+            return YamlSyntaxError("a tab stands where only spaces may; write spaces", Span(at, at + 1))
         words = (getattr(error, "problem", None), getattr(error, "context", None))
         return YamlSyntaxError(" ".join(filter(None, words)), Span(at, at))
     read = text.encode(errors="replace")[: getattr(error, "position", 0) or 0]  # the reader counts bytes
@@ -341,7 +347,8 @@ class _Composer:
         self.step = step
         self.text = text
         self.anchors: dict[str, Node] = {}
-        self.stack: list[Node] = []
+        self.stack: list[tuple[Node, list[Node]]] = []
+        self.words: dict[str, str] = {}
         self.values = [0]  # so far in the document and in each open collection, aliases followed
         self.sizes: dict[str, int] = {}
         self.root: Node | None = None
@@ -370,19 +377,21 @@ class _Composer:
         start, end, style = event.start_mark.index, event.end_mark.index, event.style or ""
         if style in {"|", ">"}:
             end = self._block_scalar_end(start, end, event.value)
-        self._add(Node("scalar", start, end, event.value, style, event.tag or ""), event)
+        value = self.words.setdefault(event.value, event.value)  # the same few words fill every entry
+        self._add(Node("scalar", start, end, value, style, event.tag or ""), event)
 
     def _open(self, kind: Literal["mapping", "sequence"], event: Any) -> None:
         style = "flow" if event.flow_style else "block"
-        node = Node(kind, event.start_mark.index, event.end_mark.index, "", style, event.tag or "", "", [])
+        node = Node(kind, event.start_mark.index, event.end_mark.index, "", style, event.tag or "")
         self._add(node, event)
-        self.stack.append(node)
+        self.stack.append((node, []))
         self.values.append(0)
         if len(self.stack) > MAX_DEPTH:
             raise YamlSyntaxError(f"it nests deeper than {MAX_DEPTH} levels", node.span)
 
     def _close(self, event: Any) -> None:
-        node = self.stack.pop()
+        node, items = self.stack.pop()
+        node.items = tuple(items)
         node.end = self._collection_end(node, event)
         size = self.values.pop()
         self.values[-1] += size
@@ -415,7 +424,7 @@ class _Composer:
             node.anchor = anchor
             self.anchors[anchor] = node
         if self.stack:
-            self.stack[-1].items.append(node)
+            self.stack[-1][1].append(node)
         elif self.root is None:
             self.root = node
 

@@ -223,7 +223,7 @@ def _is_merge(key: Node) -> bool:
 def _is_merged(file: YamlFile, mapping: Node, key: str) -> bool:
     merges = [n for n in entries_of(file, mapping, "<<") if _is_merge(mapping.items[2 * n])]
     items = [node for n in merges for node in mapping.items[2 * n : 2 * n + 2]]
-    merged = file.document.data(Node("mapping", mapping.start, mapping.end, items=items))
+    merged = file.document.data(Node("mapping", mapping.start, mapping.end, items=tuple(items)))
     return isinstance(merged, dict) and (key in merged or plain_value(key) in merged)
 
 

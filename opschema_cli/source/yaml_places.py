@@ -104,7 +104,7 @@ def _step_down(here: Node, node: Node) -> int | None:
     return None
 
 
-def values(node: Node) -> list[Node]:
+def values(node: Node) -> tuple[Node, ...]:
     """A mapping's values or a sequence's items."""
     return node.items[1::2] if node.is_mapping else node.items
 

@@ -18,7 +18,7 @@ def model(parent: Node, number: int) -> Node:
     near = [n for n in (number, number - 1, number + 1, number - 2) if 0 <= n < count(parent)]
     width = 2 if parent.is_mapping else 1
     items = [node for n in near for node in parent.items[n * width : (n + 1) * width]]
-    return Node(parent.kind, parent.start, parent.end, style=parent.style, items=items)
+    return Node(parent.kind, parent.start, parent.end, style=parent.style, items=tuple(items))
 
 
 def layout(file: YamlFile, parent: Node | None, number: int) -> Layout:

@@ -12,7 +12,9 @@ from opschema_cli.lint.execute import Executor
 from opschema_cli.lint.pack import Loaded, Pack
 from opschema_cli.lint.rule import rule
 from opschema_cli.lint.settings import Settings
+from opschema_cli.project import Project
 from opschema_cli.source.text import Span
+from opschema_cli.workspace import Workspace
 
 RAN: list[str] = []
 
@@ -41,12 +43,16 @@ RULES = tuple(check.__rule__ for check in (pure_word, impure_word))  # type: ign
 PACK = Pack("toy", "words", lambda *_: True, lambda *_: Loaded(), RULES)
 
 
+def _executor(cache: Cache, stamp: str = "stamp") -> Executor:
+    severity = dict.fromkeys(("TOY001", "TOY002"), Severity.ERROR)
+    return Executor(Settings(frozenset(severity), severity, (), Severity.ERROR, {}, {}), cache, stamp)
+
+
 def run(cache: Cache, words: list[Word], stamp: str = "stamp") -> tuple[list[str], list[str]]:
     """What ran, and the messages found."""
     RAN.clear()
-    severity = dict.fromkeys(("TOY001", "TOY002"), Severity.ERROR)
-    executor = Executor(Settings(frozenset(severity), severity, (), Severity.ERROR, {}, {}), cache, stamp)
-    executor.run(PACK, Loaded(list(words)))
+    executor = _executor(cache, stamp)
+    executor.run(PACK, Loaded(list(words)), Project(Workspace(Path())))
     return list(RAN), [item.message for item in executor.found]
 
 
@@ -54,9 +60,9 @@ def test_a_pure_rule_runs_once_for_one_content_and_an_impure_one_each_time(tmp_p
     cache = Cache(tmp_path / "cache.sqlite")
     words = [Word("a", "1"), Word("b", "2")]
     first = run(cache, words)
-    assert first == (["pure a", "impure a", "pure b", "impure b"], ["`a` is a word", "`b` is a word"])
+    assert first == (["pure a", "pure b", "impure a", "impure b"], ["`a` is a word", "`b` is a word"])
     assert run(cache, words) == (["impure a", "impure b"], first[1])
-    assert run(cache, [Word("a", "1"), Word("b", "changed")])[0] == ["impure a", "pure b", "impure b"]
+    assert run(cache, [Word("a", "1"), Word("b", "changed")])[0] == ["pure b", "impure a", "impure b"]
 
 
 def test_other_code_or_no_stamp_runs_everything(tmp_path: Path) -> None:
@@ -64,3 +70,28 @@ def test_other_code_or_no_stamp_runs_everything(tmp_path: Path) -> None:
     run(cache, [Word("a", "1")])
     assert run(cache, [Word("a", "1")], stamp="other code")[0] == ["pure a", "impure a"]
     assert run(cache, [Word("a", "1")], stamp="")[0] == ["pure a", "impure a"]
+
+
+def test_late_subjects_are_made_after_the_pure_rules_have_run(tmp_path: Path) -> None:
+    """So that what they are made of may be parsed meanwhile."""
+    executor = _executor(Cache(tmp_path / "cache.sqlite"))
+
+    def late() -> Iterator[Word]:
+        RAN.append("made")
+        yield Word("late", "3")
+
+    RAN.clear()
+    executor.run(PACK, Loaded([Word("early", "1")], late=[late]), Project(Workspace(tmp_path)))
+    assert RAN == ["pure early", "made", "pure late", "impure early", "impure late"]
+
+
+def test_late_subjects_that_cannot_be_made_are_a_finding_and_hide_nothing(tmp_path: Path) -> None:
+    executor = _executor(Cache(tmp_path / "cache.sqlite"))
+
+    def late() -> Iterator[Word]:
+        yield Word("one", "1")
+        raise RuntimeError("no more")
+
+    executor.run(PACK, Loaded([Word("early", "1")], late=[late]), Project(Workspace(tmp_path)))
+    assert [item.code for item in executor.found] == ["TOY001", "OPS900", "TOY001"]
+    assert executor.crashed
