@@ -13,6 +13,7 @@ from opschema_cli.errors import EXIT_USAGE
 from opschema_cli.main import run
 
 TOYPACK = Path(__file__).with_name("toypack.py")
+TILEKIT = Path(__file__).parents[1] / "fixtures/tilekit"
 
 Lint = Callable[..., tuple[int, str, str]]
 
@@ -254,3 +255,76 @@ def test_packs_limits_the_packs(root: Path, lint: Lint) -> None:
     configure(root, "packs = ['tileops']\n")
     code, report, _ = lint()
     assert (code, found(report)) == (0, [])
+
+
+# Without plugins
+
+
+@pytest.mark.parametrize("word", ["plugin.py", "trap_module", "no/such.py", "no_such_module"])
+def test_without_plugins_none_runs_and_each_is_named(
+    root: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, word: str
+) -> None:
+    for name in ("plugin.py", "trap_module.py"):
+        (root / name).write_text(TRAP)
+    monkeypatch.syspath_prepend(str(root))
+    configure(root, f'plugins = ["{word}"]\npacks = ["theirs"]\n[theirs]\nx = 1\n', plugin=False)
+    commands = (["lint"], ["lint", "--show-settings"], ["baseline"], ["rules"], ["rule", "yaml-syntax"])
+    for command in commands:
+        assert run([*command, "--no-plugins"]) == 0, command
+        assert f"opschema: these plugins are not run, nor are their rules: {word}\n" in capfd.readouterr().err
+    for command in (["show", "add"], ["init"]):
+        assert run([*command, "--no-plugins"]) == EXIT_USAGE, "nothing to show, nothing to lint"
+        assert f"their rules: {word}\n" in capfd.readouterr().err
+    assert not (root / "ran").exists()
+
+
+@pytest.mark.parametrize(("value", "runs"), [("1", False), ("true", False), ("0", True), ("", True)])
+def test_the_environment_turns_plugins_off(
+    root: Path, lint: Lint, monkeypatch: pytest.MonkeyPatch, value: str, runs: bool
+) -> None:
+    configure(root, "")
+    monkeypatch.setenv("OPSCHEMA_NO_PLUGINS", value)
+    code, report, errors = lint()
+    assert found(report) == (["TOY101", "TOY103"] if runs else [])
+    assert ("not run" in errors) is not runs
+    assert code == (1 if runs else 0)
+
+
+def test_a_value_that_is_neither_yes_nor_no_runs_nothing(
+    root: Path, lint: Lint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "plugin.py").write_text(TRAP)
+    configure(root, 'plugins = ["plugin.py"]\n', plugin=False)
+    monkeypatch.setenv("OPSCHEMA_NO_PLUGINS", "maybe")
+    code, _, errors = lint()
+    assert code == EXIT_USAGE
+    assert "OPSCHEMA_NO_PLUGINS" in errors or "maybe" in errors
+    assert not (root / "ran").exists()
+
+
+def test_runs_with_and_without_plugins_are_not_taken_for_each_other(root: Path, lint: Lint) -> None:
+    configure(root, "select = ['TOY1']\n")
+    assert [found(lint(*args)[1]) for args in ((), ("--no-plugins",), (), ("--no-plugins",))] == [
+        ["TOY101", "TOY103"],
+        [],
+        ["TOY101", "TOY103"],
+        [],
+    ]
+    configure(root, "select = ['TOY1']\n", plugin=False)
+    code, _, errors = lint()
+    assert (code, "no rule is called `TOY1`" in errors) == (EXIT_USAGE, True)
+
+
+def test_without_plugins_in_the_configuration_there_is_nothing_to_tell(root: Path, lint: Lint) -> None:
+    configure(root, "", plugin=False)
+    assert "plugins" not in lint("--no-plugins")[2]
+
+
+def test_a_plugins_rule_in_a_suppression_is_not_unknown_while_it_does_not_run(tmp_path: Path, lint: Lint) -> None:
+    shutil.copytree(TILEKIT, tmp_path / "tilekit")
+    manifest = tmp_path / "tilekit/tilekit/manifest/reduction.yaml"
+    manifest.write_text(f"# opschema: ignore-file[OUR101] why\n{manifest.read_text()}")
+    assert "SUP002" in found(lint(str(tmp_path / "tilekit"))[1])
+    config = tmp_path / "tilekit/opschema.toml"
+    config.write_text(f'plugins = ["ours.py"]\n{config.read_text()}')
+    assert "SUP002" not in found(lint(str(tmp_path / "tilekit"), "--no-plugins")[1])

@@ -2,48 +2,67 @@
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 
 import click
 
 from opschema_cli.commands.output import ParseProgress, write_text
-from opschema_cli.errors import EXIT_CLEAN, EXIT_INTERNAL, EXIT_USAGE
+from opschema_cli.commands.plugins import no_plugins_option, open_workspace
+from opschema_cli.errors import EXIT_CLEAN, EXIT_INTERNAL, EXIT_USAGE, OpschemaError
 from opschema_cli.lint.baseline import DEFAULT_NAME, render_baseline
 from opschema_cli.lint.builtin import CRASHED, UNREADABLE
 from opschema_cli.lint.runner import Job, Outcome, run
 from opschema_cli.lint.settings import resolve_settings
 from opschema_cli.project import Project
 from opschema_cli.reporters.escape import visible
-from opschema_cli.session import open_session
+from opschema_cli.reporters.phrases import count
+from opschema_cli.session import Session
 
 
 @click.command(short_help="Accept today's findings, so that only new ones count.")
-@click.option("--output-file", type=click.Path(path_type=Path), help="Where to write it [as configured].")
-def baseline(output_file: Path | None) -> int:
+@click.option(
+    "--output-file", type=click.Path(path_type=Path), help="Where to write it [as configured, or beside that]."
+)
+@no_plugins_option
+def baseline(output_file: Path | None, no_plugins: bool) -> int:
     """Write all findings of the workspace into the baseline file.
 
-    With `baseline = ".opschema-baseline.json"` in the configuration, `opschema lint` then counts only what is new, and tells
-    which entries are fixed.
+    `opschema lint` then counts only what is new, and tells which entries are fixed. It reads `.opschema-baseline.json` at
+    the root, or the file that the configuration names as `baseline`.
     """
-    session = open_session(Path.cwd())
+    session = open_workspace(Path.cwd(), no_plugins=no_plugins)
     with ParseProgress() as progress:
         project = session.project(progress=progress)
         outcome = run(Job(session.registry, resolve_settings(session.config, session.registry)), project)
     target = output_file or session.baseline_path() or session.workspace.locate(DEFAULT_NAME)
-    if not session.config.baseline:
-        click.echo(f'Set `baseline = "{target.name}"` in the configuration, so that `opschema lint` uses it.', err=True)
-    return save_baseline(target, outcome, project)
+    return save_baseline(session, target, outcome, project)
 
 
-def save_baseline(target: Path, outcome: Outcome, project: Project) -> int:
-    """Write the baseline that accepts the findings in ``outcome``, and say so; the exit code.
+def save_baseline(session: Session, target: Path, outcome: Outcome, project: Project) -> int:
+    """Write the baseline that accepts the findings in ``outcome``, and say so and how it is used; the exit code.
 
     What says that something was not checked is told, not accepted.
     """
     failed = [item for item in outcome.diagnostics if item.code in (UNREADABLE.code, CRASHED.code)]
     found = [item for item in outcome.diagnostics if item not in failed]
     write_text(render_baseline(found, project.source), target)
-    click.echo(f"Wrote {len(found)} finding{'s' * (len(found) != 1)} to {target}.", err=True)
+    click.echo(f"Wrote {count(len(found), 'finding')} to {target}{_use(session, target)}", err=True)
     for item in failed:
         click.echo(f"Not in it: {visible(item.place.path)} {item.code} {visible(item.message)}", err=True)
     return EXIT_INTERNAL if outcome.crashed else EXIT_USAGE if failed else EXIT_CLEAN
+
+
+def _use(session: Session, target: Path) -> str:
+    """What makes ``opschema lint`` read a baseline that was written."""
+    usual = session.root / (session.config.baseline or DEFAULT_NAME)
+    if os.path.realpath(target) == os.path.realpath(usual):
+        return "; `opschema lint` counts only what is not in it."
+    try:
+        name = session.workspace.relative(target)
+    except OpschemaError:
+        return f"; `opschema lint --baseline {target}` counts only what is not in it."
+    own = session.config_path is None or session.config_path.name == "opschema.toml"
+    where = "opschema.toml" if own else "[tool.opschema] of pyproject.toml"
+    return f". `opschema lint` reads it once {where} says:\nbaseline = {json.dumps(name, ensure_ascii=False)}"

@@ -8,10 +8,11 @@ import click
 
 from opschema_cli import __version__
 from opschema_cli.commands.output import write_text
+from opschema_cli.commands.plugins import no_plugins_option, open_workspace
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.settings import resolve_settings
 from opschema_cli.reporters.unified import unified_diff
-from opschema_cli.session import Session, open_session
+from opschema_cli.session import Session
 from opschema_cli.source.text import Source
 from opschema_cli.workspace import ReadError
 from opschema_cli.write import write_all
@@ -26,9 +27,10 @@ PRE_COMMIT = f"""\
 
 @click.command(short_help="Write a configuration and the pre-commit entry for this repository.")
 @click.option("--dry-run", is_flag=True, help="Print what would be written.")
-def init(dry_run: bool) -> int:
+@no_plugins_option
+def init(dry_run: bool, no_plugins: bool) -> int:
     """Detect which packs apply, and write `[tool.opschema]` and the pre-commit entry, where they are not there yet."""
-    session = open_session(Path.cwd())
+    session = open_workspace(Path.cwd(), no_plugins=no_plugins)
     options = resolve_settings(session.config, session.registry).pack_options
     packs = session.detected(session.project(), options)
     for pack in session.registry.packs:

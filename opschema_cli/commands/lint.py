@@ -7,6 +7,7 @@ import io
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,8 @@ import msgspec
 
 from opschema_cli.commands.baseline import save_baseline
 from opschema_cli.commands.output import ParseProgress, write_text
+from opschema_cli.commands.plugins import no_plugins_option, open_workspace
+from opschema_cli.commands.settings import render_settings
 from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERNAL, EXIT_USAGE, OpschemaError
 from opschema_cli.lint.baseline import DEFAULT_NAME, BaselineFile, read_baseline
 from opschema_cli.lint.diagnostic import Severity
@@ -25,7 +28,7 @@ from opschema_cli.lint.settings import Settings, resolve_settings
 from opschema_cli.project import Project
 from opschema_cli.reporters import FORMATS, Report, RuleInfo, Summary, load_writer
 from opschema_cli.reporters.escape import visible
-from opschema_cli.session import Session, open_session, path_filter
+from opschema_cli.session import Session, path_filter
 from opschema_cli.source.text import DecodeError, decode
 from opschema_cli.write import write_all
 
@@ -44,9 +47,11 @@ class LintOptions:
     output_format: str
     output_file: Path | None
     baseline: Path | None
+    no_baseline: bool
     write_baseline: bool
     statistics: bool
     no_cache: bool
+    no_plugins: bool
     jobs: int | None
     stdin_filename: Path | None
     show_settings: bool
@@ -59,9 +64,12 @@ _PATH = click.Path(path_type=Path)
 @click.command(short_help="Check declarations against each other and against the code.")
 @click.argument("paths", nargs=-1, type=_PATH)
 @click.option(
-    "--select", default="", metavar="RULES", help="Run only these codes, prefixes or names (comma-separated)."
+    "--select",
+    default="",
+    metavar="RULES",
+    help="Run only these codes, prefixes or names (comma-separated), even if the configuration ignores that code or name.",
 )
-@click.option("--ignore", default="", metavar="RULES", help="Leave these out.")
+@click.option("--ignore", default="", metavar="RULES", help="Leave these out, too.")
 @click.option(
     "--fail-on", type=click.Choice(["info", "warning", "error"]), help="Exit 1 from this severity on [error]."
 )
@@ -70,10 +78,14 @@ _PATH = click.Path(path_type=Path)
 @click.option("--diff", is_flag=True, help="Print what --fix would change; write nothing.")
 @click.option("--output-format", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--output-file", type=_PATH, help="Write the report there.")
-@click.option("--baseline", type=_PATH, help="Count only findings that this file does not hold.")
+@click.option(
+    "--baseline", type=_PATH, help="Count only findings that this file does not hold [.opschema-baseline.json]."
+)
+@click.option("--no-baseline", is_flag=True, help="Count the findings that the baseline holds, too.")
 @click.option("--write-baseline", is_flag=True, help="Accept all findings into the baseline and exit 0.")
 @click.option("--statistics", is_flag=True, help="Findings and time for each rule instead of the findings.")
 @click.option("--no-cache", is_flag=True, help="Read and parse everything anew.")
+@no_plugins_option
 @click.option("--jobs", type=click.IntRange(1), help="Processes that parse [number of cores].")
 @click.option("--stdin-filename", type=_PATH, help="Lint the text on standard input as if it were this file.")
 @click.option("--show-settings", is_flag=True, help="Print the settings of this run and exit.")
@@ -82,9 +94,11 @@ def lint(**options: object) -> int:
     """Check the declarations of operators against each other and against the code.
 
     Lints the whole workspace that PATHS lie in (default: the current folder) and reports what touches PATHS. Nothing in the
-    workspace is imported or run.
+    workspace is imported or run but the plugins that its configuration names.
     """
     chosen = LintOptions(**options)  # type: ignore[arg-type]
+    if chosen.no_baseline and (chosen.baseline is not None or chosen.write_baseline):
+        raise click.UsageError("--no-baseline goes with neither --baseline nor --write-baseline")
     if chosen.unsafe_fixes and not (chosen.fix or chosen.diff):
         raise click.UsageError("--unsafe-fixes goes with --fix or --diff")
     return _lint(chosen)
@@ -95,14 +109,22 @@ def _lint(options: LintOptions) -> int:
     # Half a million small objects that live until the end: collecting garbage among them doubles their cost.
     gc.disable()
     overlay = {options.stdin_filename: _stdin()} if options.stdin_filename is not None else None
-    session = open_session(_start(options), overlay, cache=not options.no_cache, jobs=options.jobs)
+    with closing(
+        open_workspace(
+            _start(options), overlay, no_plugins=options.no_plugins, cache=not options.no_cache, jobs=options.jobs
+        )
+    ) as session:
+        return _lint_in(session, options, started)
+
+
+def _lint_in(session: Session, options: LintOptions, started: float) -> int:
     if options.show_settings:
-        write_text(render_settings(session, _settings(session, options)), None)
+        write_text(render_settings(session, _settings(session, options), _baseline(session, options)), None)
         return EXIT_CLEAN
     inputs = _inputs(session, options)
     outcome, project = _run(session, inputs, options)
     if options.write_baseline:
-        return save_baseline(inputs.baseline_path, outcome, project)
+        return save_baseline(session, inputs.baseline_path, outcome, project)
     fixed = Fixed()
     if options.fix or options.diff:
         fixed, outcome, project, changed = _fix(session, _job(session, inputs, options), outcome, project, options)
@@ -157,22 +179,26 @@ class Inputs:
     stamp: str
 
 
+def _baseline(session: Session, options: LintOptions) -> Path | None:
+    """The baseline of this run; None where it has none."""
+    return None if options.no_baseline else options.baseline or session.baseline_path()
+
+
 def _inputs(session: Session, options: LintOptions) -> Inputs:
-    path = options.baseline or session.baseline_path()
-    target = path or session.workspace.locate(DEFAULT_NAME)
+    path = _baseline(session, options)
     asked = options.paths or ([options.stdin_filename] if options.stdin_filename is not None else [])
     # The baseline is of the whole workspace, whatever is reported.
     paths = None if options.write_baseline else path_filter(session, asked)
     # Statistics are timings of rules that run, so nothing comes from the cache.
     stamp = "" if options.no_cache or options.statistics else code_stamp(session.code_paths())
     if path is None or options.write_baseline:
-        return Inputs(paths, target, None, "", "", stamp)
+        return Inputs(paths, path or session.workspace.locate(DEFAULT_NAME), None, "", "", stamp)
     baseline = read_baseline(path)
     try:
         shown = session.workspace.relative(path)
     except OpschemaError:
         shown = str(path)
-    return Inputs(paths, target, baseline, shown, path.read_text(encoding="utf-8"), stamp)
+    return Inputs(paths, path, baseline, shown, path.read_text(encoding="utf-8"), stamp)
 
 
 def _job(session: Session, inputs: Inputs, options: LintOptions) -> Job:
@@ -189,8 +215,9 @@ def _run(session: Session, inputs: Inputs, options: LintOptions) -> tuple[Outcom
     with ParseProgress(enabled=options.output_format == "text") as progress:
         project = session.project(progress=progress)
         known = recall(session.cache, key, workspace) if replay else None
-        if known is not None:
+        if isinstance(known, Outcome):
             return known, project
+        session.warm_up(known)
         outcome = run(_job(session, inputs, options), project)
     if replay:
         remember(session.cache, key, workspace, outcome)
@@ -199,7 +226,7 @@ def _run(session: Session, inputs: Inputs, options: LintOptions) -> tuple[Outcom
 
 def _fingerprint(session: Session, inputs: Inputs, options: LintOptions) -> bytes:
     chosen = (options.select, options.ignore, sorted(inputs.paths) if inputs.paths is not None else None)
-    return msgspec.json.encode((session.config, chosen, inputs.baseline_text, inputs.baseline_name))
+    return msgspec.json.encode((session.config, session.partial, chosen, inputs.baseline_text, inputs.baseline_name))
 
 
 def _fix(
@@ -318,22 +345,3 @@ def exit_code(outcome: Outcome, fail_on: Severity | None) -> int:
         return EXIT_USAGE
     failed = fail_on is not None and any(item.severity.rank >= fail_on.rank for item in outcome.diagnostics)
     return EXIT_FINDINGS if failed else EXIT_CLEAN
-
-
-def render_settings(session: Session, settings: Settings) -> str:
-    """What this run would do: root, configuration, packs, rules with their severities."""
-    project = session.project()
-    detected = [pack.name for pack in session.detected(project, settings.pack_options)]
-    lines = [
-        f"root        {session.root}",
-        f"config      {session.config_path or 'none'}",
-        f"packs       {', '.join(pack.name for pack in session.registry.packs)}",
-        f"detected    {', '.join(detected) or 'none'}",
-        f"files       {len(session.workspace.files)}",
-        f"fail-on     {settings.fail_on.value}",
-        "rules",
-    ]
-    for code, rule in session.registry.rules.items():
-        state = settings.severity[code].value if code in settings.enabled else "off"
-        lines.append(f"  {code}  {rule.name:<28} {state}")
-    return "\n".join(lines) + "\n"

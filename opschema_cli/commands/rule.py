@@ -8,16 +8,17 @@ from pathlib import Path
 import click
 
 from opschema_cli.commands.output import write_text
+from opschema_cli.commands.plugins import no_plugins_option, open_workspace
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.docs import rule_page
-from opschema_cli.session import open_session
 
 
 @click.command(short_help="Explain one rule.")
 @click.argument("selector")
-def rule(selector: str) -> int:
+@no_plugins_option
+def rule(selector: str, no_plugins: bool) -> int:
     """Print the page of a rule, by code or name: why it matters, what it finds, examples, its fix."""
-    registry = open_session(Path.cwd(), cache=False).registry
+    registry = open_workspace(Path.cwd(), no_plugins=no_plugins, cache=False).registry
     found = registry.find(selector)
     if not found:
         raise OpschemaError(f"no rule is called `{selector}`{registry.hint(selector)}")

@@ -8,17 +8,18 @@ from pathlib import Path
 import click
 
 from opschema_cli.commands.output import ParseProgress
+from opschema_cli.commands.plugins import no_plugins_option, open_workspace
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.pack import Shown
 from opschema_cli.lint.settings import resolve_settings
-from opschema_cli.session import open_session
 
 
 @click.command(short_help="Show one operator: its declaration beside its implementation.")
 @click.argument("name")
-def show(name: str) -> int:
+@no_plugins_option
+def show(name: str, no_plugins: bool) -> int:
     """Print operator NAME, argument by argument: what is declared beside what the code takes, each with its place."""
-    session = open_session(Path.cwd())
+    session = open_workspace(Path.cwd(), no_plugins=no_plugins)
     options = resolve_settings(session.config, session.registry).pack_options
     with ParseProgress() as progress:
         project = session.project(progress=progress)

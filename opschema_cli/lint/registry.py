@@ -24,9 +24,10 @@ GROUP = "opschema.packs"
 
 @dataclass(frozen=True)
 class Registry:
-    """The packs of this run and all their rules."""
+    """The packs of this run and all their rules; ``partial`` if plugins were left out, so that a name may be theirs."""
 
     packs: Sequence[Pack]
+    partial: bool = False
 
     @cached_property
     def rules(self) -> dict[str, Rule]:
@@ -48,9 +49,14 @@ class Registry:
         """The rules of a code, a name, or a code's prefix (``SIG``, ``SIG2``); ``ALL`` is every rule."""
         if selector == "ALL":
             return list(self.rules.values())
-        exact = [item for item in self.rules.values() if item.code == selector.upper() or item.name == selector]
         prefix = selector[:1].isupper() and selector.isalnum()
-        return exact or [item for item in self.rules.values() if prefix and item.code.startswith(selector)]
+        found = self.exact([selector])
+        return found or [item for item in self.rules.values() if prefix and item.code.startswith(selector)]
+
+    def exact(self, selectors: Sequence[str]) -> list[Rule]:
+        """The rules that ``selectors`` name one by one, by code or name."""
+        codes = [selector.upper() for selector in selectors]
+        return [item for item in self.rules.values() if item.code in codes or item.name in selectors]
 
     def expand(self, selectors: Iterable[str], where: str) -> frozenset[str]:
         """The codes that ``selectors`` stand for.
@@ -66,6 +72,14 @@ class Registry:
             codes.update(item.code for item in found)
         return frozenset(codes)
 
+    def configured(self, selectors: Iterable[str], where: str) -> frozenset[str]:
+        """The codes that ``selectors`` of the configuration stand for; one that names no rule may be that of a plugin.
+
+        Raises:
+            OpschemaError: one of them names no rule, and no plugin was left out; with a suggestion.
+        """
+        return self.expand((item for item in selectors if not self.partial or self.find(item)), where)
+
     def hint(self, selector: str) -> str:
         """A suggestion for a wrong code or name, ready to append to a message."""
         words = [word for item in self.rules.values() for word in (item.code, item.name)]
@@ -73,8 +87,11 @@ class Registry:
         return f"; did you mean `{close[0]}`?" if close else "; `opschema rules` lists them"
 
 
-def load_registry(root: Path, plugins: Sequence[str] = (), only: Sequence[str] = ()) -> Registry:
+def load_registry(
+    root: Path, plugins: Sequence[str] = (), only: Sequence[str] = (), *, partial: bool = False
+) -> Registry:
     """The installed packs, and those of the plugins that config names; of these only ``only``, if it names some.
+    ``partial`` says that config names plugins that are not among ``plugins``.
 
     Raises:
         OpschemaError: a plugin or pack cannot be loaded, or ``only`` names none.
@@ -83,10 +100,10 @@ def load_registry(root: Path, plugins: Sequence[str] = (), only: Sequence[str] =
     added = [_plugin(root, name) for name in plugins]
     known = [*points, *(pack.name for pack in added)]
     for name in only:
-        if name not in known:
+        if name not in known and not partial:
             raise OpschemaError(f"no pack is called `{name}`; known packs: {', '.join(known)}")
     installed = [_installed(point) for point in points.values() if not only or point.name in only]
-    return Registry((*installed, *(pack for pack in added if not only or pack.name in only)))
+    return Registry((*installed, *(pack for pack in added if not only or pack.name in only)), partial)
 
 
 def code_of_packs(root: Path, plugins: Sequence[str] = ()) -> set[Path]:

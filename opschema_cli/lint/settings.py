@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from opschema_cli.config import KEYS, Config, check_keys, convert
 from opschema_cli.errors import OpschemaError
-from opschema_cli.lint.builtin import UNCHECKED
+from opschema_cli.lint.builtin import UNCHECKED, UNKNOWN
 from opschema_cli.lint.diagnostic import Severity
 from opschema_cli.lint.registry import Registry
 from opschema_cli.workspace import glob_spec
@@ -42,24 +42,30 @@ def resolve_settings(
     ignore: Iterable[str] = (),
     fail_on: str | None = None,
 ) -> Settings:
-    """Join configuration and command line. The command line's ``select`` replaces the configured one; ``ignore`` adds.
-    What could not be checked is told of unless ``ignore`` names it.
+    """Join configuration and command line.
+
+    The command line's ``select`` replaces the configured one, and a code or name in it runs though the configuration
+    ignores it; the command line's ``ignore`` adds. What could not be checked is told of unless ``ignore`` names it.
 
     Raises:
         OpschemaError: a code, name, level or option is not known; the message says where.
     """
-    chosen = list(select) or config.select or ["ALL"]
-    selected = registry.expand(chosen, "select") | {rule.code for rule in UNCHECKED}
-    enabled = selected - registry.expand([*config.ignore, *ignore], "ignore")
-    levels = [(registry.expand([selector], "severity"), level) for selector, level in config.severity.items()]
+    asked = list(select)
+    configured = registry.configured(config.select or ["ALL"], "select")
+    selected = registry.expand(asked, "select") if asked else configured
+    named = {rule.code for rule in registry.exact(asked)}
+    ignored = (registry.configured(config.ignore, "ignore") - named) | registry.expand(ignore, "ignore")
+    # A suppression may name a plugin's rule, which nothing knows while the plugin does not run.
+    unknown = {UNKNOWN.code} if registry.partial else set()
+    levels = [(registry.configured([selector], "severity"), level) for selector, level in config.severity.items()]
     # The widest first, so that a single code wins over its prefix.
     levels.sort(key=lambda pair: -len(pair[0]))
     overrides = {code: Severity(level) for codes, level in levels for code in codes}
     return Settings(
-        enabled=enabled,
+        enabled=(selected | {rule.code for rule in UNCHECKED}) - ignored - unknown,
         severity={code: overrides.get(code, rule.severity) for code, rule in registry.rules.items()},
         per_file=[
-            (glob_spec([glob], "per-file-ignores"), registry.expand(codes, f"per-file-ignores {glob!r}"))
+            (glob_spec([glob], "per-file-ignores"), registry.configured(codes, f"per-file-ignores {glob!r}"))
             for glob, codes in config.per_file_ignores.items()
         ],
         fail_on=Severity(fail_on or config.fail_on),
@@ -70,7 +76,8 @@ def resolve_settings(
 
 
 def _pack_options(config: Config, registry: Registry) -> dict[str, object]:
-    check_keys(config.pack_options, [*(pack.name for pack in registry.packs), *KEYS], "tool.opschema: ")
+    if not registry.partial:
+        check_keys(config.pack_options, [*(pack.name for pack in registry.packs), *KEYS], "tool.opschema: ")
     return {
         pack.name: convert(config.pack_options.get(pack.name, {}), pack.options, f"tool.opschema.{pack.name}: ")
         for pack in registry.packs
@@ -81,7 +88,7 @@ def _rule_options(config: Config, registry: Registry) -> dict[str, object]:
     found: dict[str, object] = {}
     given: dict[str, dict[str, Any]] = {}
     for selector, options in config.rules.items():
-        for code in registry.expand([selector], "rules"):
+        for code in registry.configured([selector], "rules"):
             given[code] = options
     for code, rule in registry.rules.items():
         if rule.options is not None:

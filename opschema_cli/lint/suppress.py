@@ -1,7 +1,8 @@
 """Inline suppressions: ``# opschema: ignore[CODE] why`` and ``# opschema: ignore-file[CODE] why``.
 
 On a line it covers what starts there; on its own line, the next line that is not a comment; on the line of an op's
-key, the whole entry; ``ignore-file`` must stand before the first line that is not a comment.
+key, the whole entry, and what is found elsewhere of that op; ``ignore-file`` must stand before the first line that is
+not a comment.
 """
 
 from __future__ import annotations
@@ -11,9 +12,12 @@ import io
 import re
 import sys
 import tokenize
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
+
+import msgspec
 
 from opschema_cli.lint.builtin import UNKNOWN, UNUSED
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place
@@ -32,7 +36,7 @@ _NEXT_COMMENT = re.compile(r"[ \t]+#[ \t]")
 @dataclass
 class Suppression:
     """One directive: where it is written, the stretch of text it covers (None: it stands where it means nothing),
-    the span between its brackets, and the words and codes in there.
+    the span between its brackets, and the words and codes in there. ``op`` is the op whose entry it covers.
     """
 
     path: str
@@ -41,6 +45,7 @@ class Suppression:
     inside: Span
     words: Sequence[str]
     codes: frozenset[str] = frozenset()
+    op: str = ""
     used: set[str] = field(default_factory=set)
 
 
@@ -48,22 +53,30 @@ def apply_suppressions(
     diagnostics: Iterable[Diagnostic],
     suppressions: Sequence[Suppression],
 ) -> tuple[list[Diagnostic], int]:
-    """The diagnostics that no suppression covers, and how many were; of several that do, the narrowest is used."""
+    """The diagnostics that no suppression covers, and how many were; of several that do, the narrowest is used.
+
+    A finding that stands outside its ops' entries goes when all of them are covered; else it stays, for the others.
+    """
     by_path: dict[str, list[Suppression]] = {}
+    by_op: dict[tuple[str, str], Suppression] = {}
     for item in suppressions:
         by_path.setdefault(item.path, []).append(item)
+        by_op.update({(item.op, code): item for code in item.codes if item.op})
     covers = {path: _Cover(items) for path, items in by_path.items()}
     kept: list[Diagnostic] = []
     hidden = 0
     for diagnostic in diagnostics:
         place, code = diagnostic.place, diagnostic.code
         cover = covers.get(place.path)
-        hider = cover.find(place.span.start, code) if cover is not None else None
-        if hider is None:
-            kept.append(diagnostic)
-        else:
+        here = cover.find(place.span.start, code) if cover is not None else None
+        hiders = [here] if here is not None else [by_op[op, code] for op in diagnostic.ops if (op, code) in by_op]
+        for hider in hiders:
             hider.used.add(code)
+        left = tuple(op for op in diagnostic.ops if (op, code) not in by_op)
+        if here is not None or (hiders and not left):
             hidden += 1
+        else:
+            kept.append(msgspec.structs.replace(diagnostic, ops=left) if hiders else diagnostic)
     return kept, hidden
 
 
@@ -98,10 +111,14 @@ def find_suppressions(
     by_path: dict[str, list[Entry]] = {}
     for entry in entries:
         by_path.setdefault(entry.path, []).append(entry)
+    names = Counter(entry.name for entry in entries)
     found: list[Suppression] = []
     for source in sources:
         if MARK in source.text:
-            found += _parse(source, registry, by_path.get(source.path, ()), root_of)
+            for item in _parse(source, registry, by_path.get(source.path, ()), root_of):
+                # Of two entries with one name, it is not known which one a finding is of.
+                item.op = item.op if names[item.op] == 1 else ""
+                found.append(item)
     return found
 
 
@@ -111,13 +128,14 @@ def _parse(
     contents = [match.start() for match in _CONTENT.finditer(source.text)]
     for match in _directives(source, root_of):
         covers: Span | None = None
+        op = ""
         if match.group(1) == "ignore":
-            covers = _covered(source, match.start(), contents, entries)
+            covers, op = _covered(source, match.start(), contents, entries)
         elif not contents or match.start() < contents[0]:
             covers = WHOLE_FILE
         words = [word.strip() for word in (match.group(2) or "").split(",") if word.strip()]
         codes = frozenset(rule.code for word in words for rule in registry.find(word))
-        yield Suppression(source.path, Span(*match.span()), covers, Span(*match.span(2)), words, codes)
+        yield Suppression(source.path, Span(*match.span()), covers, Span(*match.span(2)), words, codes, op)
 
 
 def _directives(source: Source, root_of: Callable[[str], Node | None]) -> Iterator[re.Match[str]]:
@@ -153,8 +171,10 @@ def _yaml_scalars(text: str, node: Node | None) -> Iterator[Span]:
         yield from _yaml_scalars(text, item)
 
 
-def _covered(source: Source, start: int, contents: Sequence[int], entries: Iterable[Entry]) -> Span:
-    """The directive's line; the next line with content if it has none itself; the whole entry if an op's key is there."""
+def _covered(source: Source, start: int, contents: Sequence[int], entries: Iterable[Entry]) -> tuple[Span, str]:
+    """The directive's line; the next line with content if it has none itself; the whole entry, with the op's name, if
+    its key is there.
+    """
     line = source.position(start).line
     if source.line_text(line).lstrip().startswith("#"):
         following = bisect.bisect(contents, start)
@@ -162,8 +182,8 @@ def _covered(source: Source, start: int, contents: Sequence[int], entries: Itera
     covered = source.line_span(line)
     for entry in entries:
         if covered.start <= entry.key.start <= covered.end:
-            return Span(covered.start, max(covered.end, entry.span.end))
-    return covered
+            return Span(covered.start, max(covered.end, entry.span.end)), entry.name
+    return covered, ""
 
 
 def suppression_findings(

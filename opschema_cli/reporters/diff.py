@@ -7,12 +7,11 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile, zip_longest
 from typing import NamedTuple
 
-from rich.segment import Segment
 from rich.style import Style
 
 from opschema_cli.lint.diagnostic import Fix
 from opschema_cli.reporters import Report
-from opschema_cli.reporters.frame import GUTTER, NEWLINE, room
+from opschema_cli.reporters.frame import GUTTER, room
 from opschema_cli.reporters.screen import Screen
 from opschema_cli.source.text import Edit, EditConflictError, Source, Span, apply_edits
 
@@ -77,16 +76,15 @@ def _shared(one: Sequence[str], other: Sequence[str]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
-def draw_hunk(hunk: Hunk, screen: Screen, gutter: int) -> Iterator[Segment]:
+def draw_hunk(hunk: Hunk, screen: Screen, gutter: int) -> Iterator[str]:
     """Removed lines, then added ones; a long line is cut where its other side is, around what changes."""
     width = room(screen, gutter)
     firsts = [_first(old, new, screen, width) for old, new in zip_longest(hunk.old, hunk.new, fillvalue="")]
     for sign, lines in (("-", hunk.old), ("+", hunk.new)):
         for number, (line, first) in enumerate(zip(lines, firsts, strict=False), hunk.line):
             view = screen.view_from(line, first, width)
-            yield Segment(f"  {number:>{gutter}} ", GUTTER)
-            yield Segment(f"{sign} {view.text}".rstrip(), _STYLES[sign])
-            yield NEWLINE
+            head = screen.paint(f"  {number:>{gutter}} ", GUTTER)
+            yield f"{head}{screen.paint(f'{sign} {view.text}'.rstrip(), _STYLES[sign])}\n"
 
 
 def _first(old: str, new: str, screen: Screen, width: int) -> int:

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from operator import attrgetter
 from typing import NamedTuple
 
-from rich.cells import cell_len
-from rich.segment import Segment
 from rich.style import Style
 
 from opschema_cli.lint.diagnostic import Diagnostic, Severity
 from opschema_cli.reporters import Report
 from opschema_cli.reporters.escape import visible
-from opschema_cli.reporters.screen import Screen, View, wrap
+from opschema_cli.reporters.screen import Screen, View, cells, wrap
 from opschema_cli.source.text import Source, Span
 
 GUTTER = Style(color="blue", bold=True)
@@ -27,7 +26,6 @@ SEVERITIES = {
     Severity.WARNING: Style(color="yellow", bold=True),
     Severity.INFO: Style(color="magenta", bold=True),
 }
-NEWLINE = Segment("\n")
 
 # A place joins a frame of its file that has a place at most this many lines away.
 _NEAR = 4
@@ -54,6 +52,7 @@ class Frame:
     source: Source
     marks: list[Mark]
 
+    @cached_property
     def lines(self) -> range:
         """The lines to show: the places', the one before, and after the primary place the one behind."""
         first = min(mark.line for mark in self.marks)
@@ -97,20 +96,12 @@ def _join(found: list[Frame], source: Source, mark: Mark) -> None:
 def _mark(source: Source, span: Span, label: str, style: Style, sign: str) -> Mark:
     line, column = source.position(span.start)
     text = source.text[span.start : span.end]
-    trimmed = text.rstrip() if "\n" in text or "\r" in text else text
-    until, end = source.position(span.start + len(trimmed))
+    until, end = line, column + len(text)
+    if "\n" in text or "\r" in text:
+        until, end = source.position(span.start + len(text.rstrip()))
     length = len(source.line_text(line))
     start = min(column - 1, length)
     return Mark(line, start, length if until > line else min(end - 1, length), until, label, style, sign)
-
-
-def row(screen: Screen, gutter: int, number: int | None, text: str, sign: str = "") -> Iterator[Segment]:
-    """A line of a frame: a number of ``gutter`` digits or blank, the bar or ``sign``, the text."""
-    head = f"  {'' if number is None else number:>{gutter}} {sign or screen.glyphs.bar}"
-    yield Segment(head, GUTTER)
-    if text:
-        yield Segment(f" {text}")
-    yield NEWLINE
 
 
 def room(screen: Screen, gutter: int) -> int:
@@ -118,19 +109,27 @@ def room(screen: Screen, gutter: int) -> int:
     return max(_LABEL_ROOM, screen.width - gutter - len("   | ") - 1)
 
 
-def draw(frame: Frame, screen: Screen, gutter: int) -> Iterator[Segment]:
+def draw(frame: Frame, screen: Screen, gutter: int) -> Iterator[str]:
     """The frame's lines, each with its underlines below."""
-    for number in frame.lines():
+    width = room(screen, gutter)
+    for number in frame.lines:
         line = frame.source.line_text(number)
-        marks = sorted((mark for mark in frame.marks if mark.line == number), key=attrgetter("start"))
+        head = screen.paint(f"  {number:>{gutter}} {screen.glyphs.bar}", GUTTER)
+        marks = [mark for mark in frame.marks if mark.line == number]
         if not marks:
-            yield from row(screen, gutter, number, screen.view(line, 0, 0, room(screen, gutter)).text.rstrip())
+            yield _row(head, screen.view(line, 0, 0, width))
+        marks.sort(key=attrgetter("start"))
         while marks:
-            view, fitting = _fit(line, marks, screen, room(screen, gutter))
-            yield from row(screen, gutter, number, view.text.rstrip())
+            view, fitting = _fit(line, marks, screen, width)
+            yield _row(head, view)
             for mark in marks[:fitting]:
-                yield from _underline(mark, view, screen, gutter)
+                yield from _underline(mark, view, screen, gutter, width)
             marks = marks[fitting:]
+
+
+def _row(head: str, view: View) -> str:
+    text = view.text.rstrip()
+    return f"{head} {text}\n" if text else f"{head}\n"
 
 
 def _fit(line: str, marks: Sequence[Mark], screen: Screen, width: int) -> tuple[View, int]:
@@ -143,24 +142,23 @@ def _fit(line: str, marks: Sequence[Mark], screen: Screen, width: int) -> tuple[
     return view, number
 
 
-def _underline(mark: Mark, view: View, screen: Screen, gutter: int) -> Iterator[Segment]:
+def _underline(mark: Mark, view: View, screen: Screen, gutter: int, width: int) -> Iterator[str]:
     """The underline, with its label beside it where that fits on the line, else below."""
-    start, width = view.cell(mark.start), room(screen, gutter)
+    start = view.cell(mark.start)
     size = max(1, view.cell(mark.end) - start)
     underline, label = mark.sign * size, visible(mark.label, screen.encoding)
     if mark.until > mark.line:
         cut = screen.glyphs.cut
         underline = underline[: -len(cut)] + cut if size > len(cut) else underline
         label = ": ".join(filter(None, (f"to line {mark.until}", label)))
-    beside = start + size + 1 + cell_len(label) <= width
-    yield from _marked(mark, start, f"{underline} {label}".rstrip() if beside else underline, screen, gutter)
+    beside = start + size + 1 + cells(label) <= width
+    yield _marked(mark, start, f"{underline} {label}".rstrip() if beside else underline, screen, gutter)
     if label and not beside:
-        start = min(start, width - min(cell_len(label), _LABEL_ROOM))
+        start = min(start, width - min(cells(label), _LABEL_ROOM))
         for text in wrap(label, width - start, screen.encoding):
-            yield from _marked(mark, start, text, screen, gutter)
+            yield _marked(mark, start, text, screen, gutter)
 
 
-def _marked(mark: Mark, start: int, text: str, screen: Screen, gutter: int) -> Iterator[Segment]:
-    yield Segment(f"  {'':{gutter}} {screen.glyphs.bar} ", GUTTER)
-    yield Segment(" " * start + text, mark.style)
-    yield NEWLINE
+def _marked(mark: Mark, start: int, text: str, screen: Screen, gutter: int) -> str:
+    head = screen.paint(f"  {'':{gutter}} {screen.glyphs.bar} ", GUTTER)
+    return f"{head}{screen.paint(' ' * start + text, mark.style)}\n"

@@ -1,15 +1,17 @@
-"""What a stream can show: its width in cells, its characters, and a line cut to fit it."""
+"""What a stream can show: its width in cells, its characters and colours, and a line cut to fit it."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
 from rich.cells import cell_len
+from rich.color import ColorSystem
+from rich.style import Style
 
 from opschema_cli.reporters.escape import glyph, visible
 
@@ -52,10 +54,22 @@ class View(NamedTuple):
 
 @dataclass(frozen=True)
 class Screen:
-    """A stream of text, ``width`` cells wide, in an encoding."""
+    """A stream of text, ``width`` cells wide, in an encoding; without ``colors`` it shows no style at all."""
 
     width: int = 100
     encoding: str = "utf-8"
+    colors: ColorSystem | None = None
+    _codes: dict[Style, tuple[str, str]] = field(default_factory=dict, repr=False, compare=False)
+
+    def paint(self, text: str, style: Style) -> str:
+        """The text in a style, where the stream shows any."""
+        if self.colors is None or not text:
+            return text
+        if style not in self._codes:
+            before, _, after = style.render("x", color_system=self.colors).partition("x")
+            self._codes[style] = before, after
+        before, after = self._codes[style]
+        return f"{before}{text}{after}"
 
     @cached_property
     def glyphs(self) -> Glyphs:
@@ -68,6 +82,8 @@ class Screen:
 
     def view(self, line: str, start: int, end: int, room: int) -> View:
         """The line in at most ``room`` cells, cut around its characters ``start`` to ``end``."""
+        if len(line) <= min(room, _REACH) and line.isascii() and line.isprintable():
+            return View(line, 0, range(len(line) + 1))
         return self.view_from(line, self.first(line, start, end, room), room)
 
     def first(self, line: str, start: int, end: int, room: int) -> int:
@@ -124,18 +140,25 @@ def _width(piece: str, before: str) -> int:
     return cell_len(before + piece) if before == _JOINER else cell_len(piece)
 
 
+def cells(text: str) -> int:
+    """How many cells a text without controls takes."""
+    return len(text) if text.isascii() else cell_len(text)
+
+
 def wrap(text: str, width: int, encoding: str = "utf-8") -> list[str]:
     """Lines of at most ``width`` cells, broken at spaces outside backquotes; a longer word is kept whole.
 
     Every space within a line stays, so that quoted text reads as it was.
     """
+    if len(text) <= width and text.isascii() and text.isprintable() and not text.endswith(" "):
+        return [text]
     lines, line, used = [], "", 0
     for word in re.findall(r" *(?:`[^`]{1,40}`|[^ ])+", visible(text, encoding)):
-        size = cell_len(word)
+        size = cells(word)
         if line and used + size > width:
             lines.append(line)
             word = word.lstrip(" ")
-            line, used = word, cell_len(word)
+            line, used = word, cells(word)
         else:
             line, used = line + word, used + size
     return [*lines, line]

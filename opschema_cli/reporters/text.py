@@ -6,28 +6,29 @@ Nothing of a linted file reaches the terminal unescaped, and no text is read as 
 from __future__ import annotations
 
 import os
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from operator import attrgetter
 from typing import Literal, TextIO
 
-from rich.cells import cell_len
-from rich.console import Console
-from rich.segment import Segment, Segments
+from rich.color import ColorSystem
+from rich.console import COLOR_SYSTEMS, Console
 from rich.style import Style
 
 from opschema_cli.lint.diagnostic import Diagnostic, Fix
 from opschema_cli.reporters import Report
 from opschema_cli.reporters.diff import Hunk, draw_hunk, hunks
 from opschema_cli.reporters.escape import visible
-from opschema_cli.reporters.frame import GUTTER, NEWLINE, SEVERITIES, Frame, draw, frames
+from opschema_cli.reporters.frame import GUTTER, SEVERITIES, Frame, draw, frames
 from opschema_cli.reporters.phrases import count, details, headline, some
-from opschema_cli.reporters.places import locate
-from opschema_cli.reporters.screen import Screen, wrap
+from opschema_cli.reporters.screen import Screen, cells, wrap
 
 _STRONG = Style(bold=True)
 _GOOD = Style(color="green", bold=True)
+
+_QUOTED = re.compile(r"`[^`]*`")
 
 _PIPED_WIDTH = 100
 _PROSE_WIDTH = 120
@@ -50,62 +51,63 @@ def open_console(stream: TextIO, color: Literal["auto", "always", "never"] = "au
 
 def write(report: Report, console: Console) -> None:
     """Print the diagnostics and the summary."""
-    screen = Screen(console.width, console.encoding)
-    segments: list[Segment] = []
+    screen = Screen(console.width, console.encoding, _colors(console))
+    # Written as it is made: rich would hold, measure and style the whole report first, which takes as long again.
     for diagnostic in report.diagnostics:
-        segments += _diagnostic(report, diagnostic, screen)
-        segments.append(NEWLINE)
-    segments += _summary(report, screen)
-    # One print of ready segments: rich neither parses, wraps nor crops them.
-    console.print(Segments(segments), end="", soft_wrap=True)
+        console.file.write("".join(_diagnostic(report, diagnostic, screen)) + "\n")
+    console.file.write(_summary(report, screen))
+    console.file.flush()
 
 
-def _diagnostic(report: Report, diagnostic: Diagnostic, screen: Screen) -> Iterator[Segment]:
+def _colors(console: Console) -> ColorSystem | None:
+    """The colours that a console shows by escape sequences, if it may show any."""
+    name = None if console.no_color or console.legacy_windows else console.color_system
+    return COLOR_SYSTEMS[name] if name is not None else None
+
+
+def _diagnostic(report: Report, diagnostic: Diagnostic, screen: Screen) -> Iterator[str]:
     shown = frames(report, diagnostic, _RELATED_SHOWN)
     changes = hunks(report, diagnostic.fix) if diagnostic.fix else []
     gutter = _gutter(shown, changes)
-    yield from _header(report, diagnostic, screen)
-    yield from _prose(Segment(""), diagnostic.message, screen)
+    yield _header(report, diagnostic, screen)
+    yield _prose("", _STRONG, diagnostic.message, screen)
     for number, frame in enumerate(shown):
         if number or frame.source.path != diagnostic.place.path:
             mark = frame.marks[0]
-            yield from _branch(f"{frame.source.path}:{mark.line}:{mark.start + 1}", screen, gutter)
+            yield _branch(f"{frame.source.path}:{mark.line}:{mark.start + 1}", screen, gutter)
         yield from draw(frame, screen, gutter)
     for text in _unseen(report, diagnostic):
-        yield from _branch(text, screen, gutter)
+        yield _branch(text, screen, gutter)
     if diagnostic.ops:
-        yield from _ops(diagnostic.ops, screen)
+        yield _ops(diagnostic.ops, screen)
     if diagnostic.fix:
-        yield from _help(diagnostic.fix, screen)
+        yield _help(diagnostic.fix, screen)
         yield from _diff(changes, diagnostic.place.path, screen, gutter)
 
 
 def _gutter(shown: Sequence[Frame], changes: Sequence[Hunk]) -> int:
     """Digits of the largest line number to show; at least three, so that reports line up."""
-    last = [frame.lines()[-1] for frame in shown]
+    last = [frame.lines[-1] for frame in shown]
     last += [hunk.line + max(len(hunk.old), len(hunk.new)) for hunk in changes]
     return max(3, len(str(max(last, default=0))))
 
 
-def _header(report: Report, diagnostic: Diagnostic, screen: Screen) -> Iterator[Segment]:
+def _header(report: Report, diagnostic: Diagnostic, screen: Screen) -> str:
     """The place first, so that terminals make it a link; what was found beside it, or below if too wide."""
-    line, column, *_ = locate(report, diagnostic.place)
+    source = report.sources(diagnostic.place.path)
+    line, column = source.position(diagnostic.place.span.start) if source is not None else (1, 1)
     place = visible(f"{diagnostic.place.path}:{line}:{column}", screen.encoding)
     found = f"{diagnostic.severity.value} {diagnostic.code}"
     name = visible(f" {diagnostic.name}", screen.encoding)
-    fits = cell_len(place) + len(found) + len(name) + 2 <= screen.width
-    yield Segment(place, _STRONG)
-    yield Segment("  " if fits else "\n  ")
-    yield Segment(found, SEVERITIES[diagnostic.severity])
-    yield Segment(name)
-    yield NEWLINE
+    fits = cells(place) + len(found) + len(name) + 2 <= screen.width
+    gap = "  " if fits else "\n  "
+    return f"{screen.paint(place, _STRONG)}{gap}{screen.paint(found, SEVERITIES[diagnostic.severity])}{name}\n"
 
 
-def _branch(text: str, screen: Screen, gutter: int) -> Iterator[Segment]:
+def _branch(text: str, screen: Screen, gutter: int) -> str:
     """The line that leads from one frame to the next."""
-    yield Segment(f"  {'':{gutter}} {screen.glyphs.branch} ", GUTTER)
-    yield Segment(visible(text, screen.encoding))
-    yield NEWLINE
+    head = screen.paint(f"  {'':{gutter}} {screen.glyphs.branch} ", GUTTER)
+    return f"{head}{visible(text, screen.encoding)}\n"
 
 
 def _unseen(report: Report, diagnostic: Diagnostic) -> Iterator[str]:
@@ -118,56 +120,51 @@ def _unseen(report: Report, diagnostic: Diagnostic) -> Iterator[str]:
         yield f"and {count(more, 'more place')}"
 
 
-def _ops(ops: Sequence[str], screen: Screen) -> Iterator[Segment]:
+def _ops(ops: Sequence[str], screen: Screen) -> str:
     """The ops on one line, as many as fit; at least one."""
     room = min(screen.width, _PROSE_WIDTH) - len("  ops: ")
     shown = min(len(ops), room)
     while shown > 1 and len(some(ops, shown)) > room:
         shown -= 1
     head = "op: " if len(ops) == 1 else "ops: "
-    yield from _prose(Segment(head, _STRONG), some(ops, shown), screen)
+    return _prose(head, _STRONG, some(ops, shown), screen)
 
 
-def _help(fix: Fix, screen: Screen) -> Iterator[Segment]:
+def _help(fix: Fix, screen: Screen) -> str:
     if fix.safety == "safe":
         how = "safe fix: --fix"
     else:
         how = ", ".join(filter(None, ("unsafe fix: --unsafe-fixes", fix.why_unsafe)))
-    yield from _prose(Segment("help: ", _GOOD), f"{fix.title} ({how})", screen)
+    return _prose("help: ", _GOOD, f"{fix.title} ({how})", screen)
 
 
-def _diff(changes: Sequence[Hunk], path: str, screen: Screen, gutter: int) -> Iterator[Segment]:
+def _diff(changes: Sequence[Hunk], path: str, screen: Screen, gutter: int) -> Iterator[str]:
     """The first hunks of a fix, as long as they are small; each file but ``path`` is named."""
     lines = [*accumulate(len(hunk.old) + len(hunk.new) for hunk in changes)]
     shown = bisect_right(lines, _DIFF_LINES)
     for hunk in changes[:shown]:
         if hunk.path != path:
             path = hunk.path
-            yield from _branch(f"{path}:{hunk.line}", screen, gutter)
+            yield _branch(f"{path}:{hunk.line}", screen, gutter)
         yield from draw_hunk(hunk, screen, gutter)
     if shown < len(changes):
         more = lines[-1] - (lines[shown - 1] if shown else 0)
-        yield from _branch(f"{count(more, 'changed line')} {'more ' if shown else ''}with --diff", screen, gutter)
+        yield _branch(f"{count(more, 'changed line')} {'more ' if shown else ''}with --diff", screen, gutter)
 
 
-def _prose(head: Segment, text: str, screen: Screen) -> Iterator[Segment]:
+def _prose(head: str, style: Style, text: str, screen: Screen) -> str:
     """An indented paragraph behind its head; what stands in backquotes is set off."""
-    indent = " " * (2 + len(head.text))
+    indent = " " * (2 + len(head))
     lines = wrap(text, min(screen.width, _PROSE_WIDTH) - len(indent), screen.encoding)
-    yield Segment("  ")
-    yield head
-    parts = f"\n{indent}".join(lines).split("`")
-    for number, part in enumerate(parts):
-        quoted = number % 2 == 1 and number < len(parts) - 1
-        yield Segment(f"`{part}`", _STRONG) if quoted else Segment(part)
-    yield NEWLINE
+    body = f"\n{indent}".join(lines)
+    if screen.colors is not None:
+        body = _QUOTED.sub(lambda match: screen.paint(match.group(), _STRONG), body)
+    return f"  {screen.paint(head, style)}{body}\n"
 
 
-def _summary(report: Report, screen: Screen) -> Iterator[Segment]:
+def _summary(report: Report, screen: Screen) -> str:
     found = headline(report)
     worst = max((diagnostic.severity for diagnostic in report.diagnostics), key=attrgetter("rank"), default=None)
     style = SEVERITIES[worst] if worst else _GOOD
     text = "\n".join(wrap(found + details(report), min(screen.width, _PROSE_WIDTH), screen.encoding))
-    yield Segment(text[: len(found)], style)
-    yield Segment(text[len(found) :])
-    yield NEWLINE
+    return f"{screen.paint(text[: len(found)], style)}{text[len(found) :]}\n"

@@ -48,6 +48,7 @@ def test_1_on_findings(opschema: Opschema) -> None:
         (["lint", "--nope"], "No such option"),
         (["lint", "--output-format", "yaml"], "'yaml' is not one of"),
         (["lint", "--jobs", "0"], "0 is not in the range"),
+        (["lint", "--no-baseline", "--write-baseline"], "--no-baseline goes with neither"),
         (["lint", "--baseline", "none.json"], "none.json: no baseline; `opschema baseline` writes one"),
         (["lint", "--output-file", "no/such/folder.txt"], "no/such/folder.txt cannot be written"),
         (["lint", ".", ".."], "is outside the workspace"),
@@ -205,6 +206,21 @@ def test_show_settings_tells_what_would_run(opschema: Opschema, root: Path) -> N
     assert ["TOY103", "known-dtype", "info"] in lines
 
 
+@pytest.mark.parametrize("columns", ["80", "120"])
+def test_show_settings_tells_what_a_pack_goes_by(opschema: Opschema, tilekit: Path, columns: str) -> None:
+    (tilekit / "opschema.toml").unlink()
+    done = opschema("lint", "--show-settings", cwd=tilekit, env={"COLUMNS": columns})
+    assert done.code == 0
+    shown = done.out[done.out.index("\ntileops ") + 1 :]
+    assert re.search(r"^  two-workloads +on +docs/manifest.md:\d+$", shown, re.MULTILINE)
+    assert re.search(r"^  no-ellipsis +off +a shape has no ellipsis$", shown, re.MULTILINE)
+    assert 'or `spec = ["latest"]` for all' in " ".join(shown.split())
+    assert max(map(len, shown.splitlines())) <= int(columns)
+    (tilekit / "opschema.toml").write_text('[tileops]\nspec = ["no-ellipsis"]\n')
+    asked = opschema("lint", "--show-settings", cwd=tilekit).out
+    assert re.search(r"^  no-ellipsis +on +asked for by `spec`$", asked, re.MULTILINE)
+
+
 def test_lines_and_columns_count_characters(opschema: Opschema, root: Path) -> None:
     (root / "a.toy.yaml").write_bytes("\ufeff# 😀\r\nädd: {döc: x, dtype: f8}\r\n".encode())
     report = json.loads(opschema("lint", "--output-format", "json").out)
@@ -265,7 +281,10 @@ def test_stdin_that_is_not_text_is_wrong_usage(opschema: Opschema) -> None:
     done = opschema("lint", "--stdin-filename", "a.toy.yaml", stdin=b"\xff\xfe\0")
     assert done.code == 2
     done = opschema("lint", "--stdin-filename", "a.toy.yaml", stdin=b"caf\xe9")
-    assert (done.code, done.err.strip()) == (2, "opschema: standard input cannot be read: byte 0xe9 is not utf-8")
+    assert (done.code, done.err.strip()) == (
+        2,
+        "opschema: standard input cannot be read: byte 0xe9 on line 1 is not utf-8",
+    )
 
 
 # Fixes
@@ -319,7 +338,8 @@ def test_a_baseline_holds_what_is_there_and_lets_what_is_new_through(opschema: O
     config.write_text(config.read_text() + 'baseline = ".opschema-baseline.json"\n')
     assert opschema("lint").code == 2
     done = opschema("baseline")
-    assert (done.code, done.err) == (0, f"Wrote 2 findings to {root}/.opschema-baseline.json.\n")
+    written = f"Wrote 2 findings to {root}/.opschema-baseline.json; `opschema lint` counts only what is not in it.\n"
+    assert (done.code, done.err) == (0, written)
     assert opschema("lint").code == 0
     (root / "sub/b.toy.yaml").write_text("mul: {}\n")
     (root / "a.toy.yaml").write_text("add: {doc: LOUD}\n")
@@ -330,12 +350,55 @@ def test_a_baseline_holds_what_is_there_and_lets_what_is_new_through(opschema: O
     assert len(json.loads((root / ".opschema-baseline.json").read_text())["findings"]) == 2
 
 
-def test_a_baseline_of_ones_own(opschema: Opschema, root: Path) -> None:
-    done = opschema("baseline", "--output-file", "mine.json")
-    assert done.code == 0
-    assert 'Set `baseline = "mine.json"` in the configuration' in done.err
+def test_a_baseline_at_its_usual_place_needs_no_configuration(opschema: Opschema, root: Path) -> None:
     assert opschema("lint").code == 1
-    assert opschema("lint", "--baseline", "mine.json").code == 0
+    assert opschema("baseline").err.endswith("; `opschema lint` counts only what is not in it.\n")
+    done = opschema("lint")
+    assert (done.code, "2 baselined" in done.out) == (0, True)
+    assert f"baseline    {root}/.opschema-baseline.json\n" in opschema("lint", "--show-settings").out
+    held = opschema("lint", "--no-baseline", "--output-format", "concise")
+    assert (held.code, codes(held)) == (1, ["TOY102", "TOY103"])
+    assert opschema("lint", cwd=root / "sub").code == 0
+    (root / ".opschema-baseline.json").write_text("[]")
+    assert "not a baseline" in opschema("lint").err
+    (root / ".opschema-baseline.json").unlink()
+    assert opschema("lint").code == 1
+
+
+@pytest.mark.parametrize(
+    ("config", "where"),
+    [("opschema.toml", "opschema.toml"), ("pyproject.toml", "[tool.opschema] of pyproject.toml")],
+)
+def test_a_baseline_of_ones_own_is_used_once_the_configuration_says_what_is_printed(
+    opschema: Opschema, root: Path, config: str, where: str
+) -> None:
+    text = (root / "opschema.toml").read_text()
+    (root / "opschema.toml").unlink()
+    head = "[tool.opschema]\n" if config == "pyproject.toml" else ""
+    (root / config).write_text(head + text)
+    done = opschema("baseline", "--output-file", 'mine "1".json', cwd=root / "sub")
+    first, line = done.err.splitlines()
+    assert (done.code, first) == (0, f'Wrote 2 findings to mine "1".json. `opschema lint` reads it once {where} says:')
+    assert opschema("lint").code == 1
+    assert opschema("lint", "--baseline", 'sub/mine "1".json').code == 0
+    (root / config).write_text(f"{head}{line}\n{text}")
+    assert opschema("lint").code == 0
+    assert opschema("baseline").err.startswith(f'Wrote 2 findings to {root}/sub/mine "1".json; ')
+
+
+def test_a_baseline_outside_the_workspace_is_named_on_the_command_line(opschema: Opschema, root: Path) -> None:
+    theirs = root.parent / "theirs.json"
+    assert f"; `opschema lint --baseline {theirs}` counts" in opschema("baseline", "--output-file", theirs).err
+    assert opschema("lint", "--baseline", theirs).code == 0
+
+
+@POSIX
+def test_a_baseline_that_is_a_link_out_of_the_root_is_not_read(opschema: Opschema, root: Path) -> None:
+    (root.parent / "theirs.json").write_text("secret")
+    (root / ".opschema-baseline.json").symlink_to("../theirs.json")
+    done = opschema("lint")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("opschema: .opschema-baseline.json leads out of the workspace")
 
 
 def test_a_failing_rule_is_not_accepted_into_a_baseline(opschema: Opschema, root: Path) -> None:
@@ -503,7 +566,7 @@ def test_help_names_every_command_and_option(opschema: Opschema) -> None:
     lint = opschema("lint", "-h").out
     options = (
         "select", "ignore", "fail-on", "fix", "unsafe-fixes", "diff", "output-format", "output-file", "baseline",
-        "write-baseline", "statistics", "no-cache", "jobs", "stdin-filename", "show-settings",
+        "no-baseline", "write-baseline", "statistics", "no-cache", "no-plugins", "jobs", "stdin-filename", "show-settings",
     )  # fmt: skip
     assert all(f"  --{option} " in lint for option in options)
 

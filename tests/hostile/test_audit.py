@@ -41,7 +41,7 @@ def watch(event, args):
         note("write", [str(item) for item in args[:2]])
 sys.addaudithook(watch)
 from opschema_cli.main import run
-code = run(["lint", "--jobs", "1", "--output-format", "json", "--output-file", os.devnull, root])
+code = run(["lint", "--jobs", "1", "--output-format", "json", "--output-file", os.devnull, *sys.argv[3:], root])
 modules = {name: getattr(module, "__file__", None) for name, module in list(sys.modules.items())}
 with open(report, "w") as stream:
     json.dump({"code": code, "modules": modules}, stream)
@@ -75,13 +75,18 @@ def set_traps(root: Path) -> None:
     (root / ".git").mkdir(exist_ok=True)
 
 
-@pytest.fixture(scope="module")
-def watched(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, object]]:
+PLUGINS = 'plugins = ["setup.py", "tilekit/trap.py", "yaml", "opschema_plugin"]\n'
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["plain", "plugins named, --no-plugins"])
+def watched(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> tuple[Path, dict[str, object]]:
     tmp_path = tmp_path_factory.mktemp("audit")
     root = tmp_path / "tree"
     shutil.copytree(FIXTURE, root)
     subprocess.run(["git", "init", "-q", str(root)], check=True)
     set_traps(root)
+    if request.param:
+        (root / "opschema.toml").write_text(PLUGINS + (root / "opschema.toml").read_text())
     (root / ".git" / "config").write_text(
         "[core]\n\trepositoryformatversion = 0\n\tfsmonitor = touch trapped\n\thooksPath = hooks\n"
         '[alias]\n\tls-files = !touch trapped\n[filter "x"]\n\tclean = touch trapped\n\tsmudge = touch trapped\n'
@@ -91,6 +96,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, o
     report = tmp_path / "report.json"
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "OPSCHEMA_CACHE_DIR": str(tmp_path / "cache")}
     command = [sys.executable, str(tmp_path / "watch.py"), str(root), str(report)]
+    command += ["--no-plugins"] if request.param else []
     subprocess.run(command, cwd=root, env=environment, check=True, timeout=120)
     found: dict[str, object] = json.loads(report.read_text())
     lines = (tmp_path / "report.json.events").read_text().splitlines()

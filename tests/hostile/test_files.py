@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 import time
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from opschema_cli.lint.runner import Job, run
 from opschema_cli.lint.settings import resolve_settings
 from opschema_cli.project import Project
 from opschema_cli.source import python_workers
+from opschema_cli.source.python_workers import Parsers
 from opschema_cli.workspace import ReadError, Workspace
 from tests.command import TILEKIT, Opschema
 from tests.hostile.files import PYTHON, YAML
@@ -32,7 +34,8 @@ SECONDS = 5.0
 def lint(root: Path, jobs: int = 0) -> list[Diagnostic]:
     registry = Registry((PACK,))
     job = Job(registry, resolve_settings(Config(), registry))
-    return run(job, Project(Workspace(root), jobs=jobs)).diagnostics
+    parsers = cache(lambda: Parsers(jobs)) if jobs else None
+    return run(job, Project(Workspace(root), parsers=parsers)).diagnostics
 
 
 def check(found: list[Diagnostic], path: str, expected: str, data: bytes) -> None:

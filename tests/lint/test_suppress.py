@@ -69,6 +69,32 @@ def test_above_an_ops_key_the_whole_entry() -> None:
     assert codes("# opschema: ignore[loud-doc]\nadd:\n  doc: LOUD\n") == []
 
 
+def test_on_an_ops_key_what_is_found_of_the_op_elsewhere() -> None:
+    linted = lint("add:  # opschema: ignore[TOY104] not ours\n  doc: x\n  impl: m.py\n", m__py="class A: ...\n")
+    assert (linted.codes(), linted.outcome.suppressed) == ([], 1)
+
+
+def test_a_shared_finding_stays_for_the_ops_that_are_not_covered() -> None:
+    text = "add: {doc: x, impl: m.py}  # opschema: ignore[TOY104]\nmul: {doc: x, impl: m.py}\n"
+    linted = lint(text, m__py="class A: ...\n")
+    assert [(item.code, item.ops) for item in linted.diagnostics] == [("TOY104", ("mul",))]
+    assert linted.outcome.suppressed == 0
+    both = text.replace("m.py}\n", "m.py}  # opschema: ignore[impl-forward]\n")
+    linted = lint(both, m__py="class A: ...\n")
+    assert (linted.codes(), linted.outcome.suppressed) == ([], 1)
+
+
+def test_a_line_of_an_entry_covers_nothing_elsewhere() -> None:
+    text = "add:\n  doc: x\n  impl: m.py  # opschema: ignore[TOY104]\n"
+    assert lint(text, m__py="class A: ...\n").codes() == ["SUP001", "TOY104"]
+
+
+def test_of_two_ops_with_one_name_neither_is_covered_elsewhere() -> None:
+    text = "add: {doc: x, impl: m.py}  # opschema: ignore[TOY104]\n"
+    linted = lint(text, b__toy__yaml="add: {doc: x, impl: m.py}\n", m__py="class A: ...\n")
+    assert linted.codes() == ["SUP001", "TOY104"]
+
+
 def test_ignore_file_in_the_head_the_whole_file() -> None:
     head = "# A header.\n\n  # opschema: ignore-file[TOY102] generated\n# more\n"
     assert codes(head + "add:\n  doc: LOUD\nmul:\n  doc: LOUD\n") == []

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import msgspec
 import pytest
@@ -379,3 +380,32 @@ def test_any_text_is_shown_within_the_width(
     written = render(make_report(found, files={"f": text}), columns)
     assert re.sub("[\n\u200c\u200d\u3000]", "", written).isprintable()
     assert max(map(cell_len, written.splitlines())) <= columns
+
+
+def test_a_backquote_without_a_partner_stays(make_report: Make) -> None:
+    found = msgspec.structs.replace(at(0, 1), message="`a` and `b, c")
+    assert body(make_report(found, files={"f": "x"})).startswith("  `a` and `b, c\n")
+    assert "\x1b[1m`a`\x1b[0m and `b, c\n" in render(make_report(found, files={"f": "x"}), color=True)
+
+
+@pytest.mark.parametrize("variable", ["NO_COLOR", "TERM"])
+def test_no_escape_where_none_is_wanted(make_report: Make, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    monkeypatch.setenv(variable, {"NO_COLOR": "1", "TERM": "dumb"}[variable])
+    assert "\x1b" not in render(make_report(at(0, 1), files={"f": "x"}), color=True)
+
+
+def test_what_is_shown_does_not_wait_for_what_follows(make_report: Make) -> None:
+    stream = io.StringIO()
+
+    def found() -> Iterator[Diagnostic]:
+        yield at(0, 1)
+        assert stream.getvalue().startswith("f:1:1"), "the first is out before the second is drawn"
+        yield at(1, 2)
+
+    class Once(list[Diagnostic]):
+        def __iter__(self) -> Iterator[Diagnostic]:
+            return found()
+
+    report = make_report(at(0, 1), at(1, 2), files={"f": "xy"})
+    write(dataclasses.replace(report, diagnostics=Once(report.diagnostics)), open_console(stream, "never"))
+    assert stream.getvalue().count("error A1 n") == 2

@@ -1,0 +1,50 @@
+"""What ``opschema lint --show-settings`` prints."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+from opschema_cli.lint.pack import Description
+from opschema_cli.lint.settings import Settings
+from opschema_cli.reporters.escape import visible
+from opschema_cli.session import Session
+
+
+def render_settings(session: Session, settings: Settings, baseline: Path | None) -> str:
+    """What this run would do: root, configuration, packs, rules with their severities, and what each pack goes by."""
+    project = session.project()
+    detected = session.detected(project, settings.pack_options)
+    lines = [
+        f"root        {session.root}",
+        f"config      {session.config_path or 'none'}",
+        f"baseline    {baseline or 'none'}",
+        f"packs       {', '.join(pack.name for pack in session.registry.packs) or 'none'}",
+        f"detected    {', '.join(pack.name for pack in detected) or 'none'}",
+        f"files       {len(session.workspace.files)}",
+        f"fail-on     {settings.fail_on.value}",
+        "rules",
+    ]
+    for code, rule in session.registry.rules.items():
+        state = settings.severity[code].value if code in settings.enabled else "off"
+        lines.append(f"  {code}  {rule.name:<28} {state}")
+    for pack in detected:
+        for description in pack.describe(project, settings.pack_options[pack.name]):
+            lines += _described(pack.name, description)
+    return "\n".join(map(visible, lines)) + "\n"
+
+
+def _described(pack: str, description: Description) -> Iterator[str]:
+    """The facts in three columns, their notes wrapped to the terminal; a value without a note is not a column's measure."""
+    width = max(60, shutil.get_terminal_size((100, 24)).columns)
+    names = max((len(fact.name) for fact in description.facts), default=0)
+    values = max((len(fact.value) for fact in description.facts if fact.note), default=0)
+    yield f"{pack:<10}  {description.title}"
+    for fact in description.facts:
+        head = f"  {fact.name:<{names}}  {fact.value:<{values}}"
+        note = textwrap.wrap(fact.note, width - len(head) - 2, break_long_words=False, break_on_hyphens=False)
+        yield f"{head}  {note[0]}" if note else head.rstrip()
+        yield from (f"{'':{len(head)}}  {line}" for line in note[1:])
+    yield from textwrap.wrap(description.hint, width - 2, initial_indent="  ", subsequent_indent="  ")
