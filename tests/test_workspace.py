@@ -305,8 +305,8 @@ def test_what_cannot_be_read_says_why(tmp_path: Path, monkeypatch: pytest.Monkey
     workspace = Workspace(tmp_path)
     assert reason(workspace, "missing.yaml") == "it does not exist"
     assert reason(workspace, "folder") == "it is not a regular file"
-    assert reason(workspace, "binary.yaml") == "it holds NUL bytes, so it is binary"
-    assert reason(workspace, "latin.yaml") == "byte 0xe9 is not utf-8"
+    assert reason(workspace, "binary.yaml") == "it holds NUL bytes, the first on line 1, so it is binary"
+    assert reason(workspace, "latin.yaml") == "byte 0xe9 on line 1 is not utf-8"
     assert reason(workspace, "cookie.py") == "the encoding 'klingon' is not known"
     assert reason(workspace, "a\0b.yaml") == "it leads out of the workspace"
     monkeypatch.setattr("opschema_cli.workspace.read_regular.__defaults__", (1000,))

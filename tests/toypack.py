@@ -213,7 +213,7 @@ def load(project: Project, options: ToyOptions) -> Loaded:
         for key, value in file.root.pairs() if file.root is not None else ():
             if value.is_mapping:
                 loaded.subjects.append(ToyOp(project, file, key, value))
-                loaded.entries.append(Entry(file.path, key.span, value.span))
+                loaded.entries.append(Entry(file.path, key.span, value.span, key.value))
                 loaded.ops += 1
     return loaded
 

@@ -236,7 +236,7 @@ def test_classes() -> None:
     )
     [cls] = file.classes["A"]
     assert [shown(file, base) for base in cls.bases] == ["<B>", ("subscript", "<c.D>", "<int>")]
-    assert cls.keywords == ["metaclass", "flag"]
+    assert cls.keywords == ("metaclass", "flag")
     assert [item.text for item in cls.decorators] == ["final"]
     assert [item.target for item in cls.body.assigns] == ["x"]
     assert [(item.name, item.is_property) for item in cls.body.functions] == [("p", True)]
@@ -311,9 +311,9 @@ def test_calls_uses_loops_strings_and_deletions() -> None:
     )
     body = file.functions["f"][0].body
     assert [item.callee for item in body.calls] == ["pairs", "register"]
-    assert [(loop.targets, loop.iterable.callee) for loop in body.loops] == [(["a", "b"], "pairs")]
+    assert [(loop.targets, loop.iterable.callee) for loop in body.loops] == [(("a", "b"), "pairs")]
     assert {"a.name", "x.values", "pairs", "register"} <= {use.name for use in body.uses}
-    assert body.strings == ["KIND"]
+    assert body.strings == ("KIND",)
     assert {"G", "x.y", "c"} <= set(body.deleted)
     assert {"KIND", "name", "register"} <= body.names()
 

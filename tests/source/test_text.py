@@ -76,15 +76,17 @@ def test_a_coding_cookie_counts_in_python_only(data: bytes) -> None:
     text, encoding = decode(data, python=True)
     assert "x = 'é'" in text
     assert Source("f.py", text, encoding).encode() == data
-    with pytest.raises(DecodeError, match="byte 0xe9 is not utf-8"):
+    with pytest.raises(DecodeError, match=r"byte 0xe9 on line [23] is not utf-8"):
         decode(data)
 
 
 @pytest.mark.parametrize(
     ("data", "reason", "offset"),
     [
-        (b"ab\x00c", "it holds NUL bytes, so it is binary", 2),
-        (b"ab\xff", "byte 0xff is not utf-8", 2),
+        (b"ab\x00c", "it holds NUL bytes, the first on line 1, so it is binary", 2),
+        (b"ab\xff", "byte 0xff on line 1 is not utf-8", 2),
+        (b"a\r\nb\rc\nd\xff", "byte 0xff on line 4 is not utf-8", 8),
+        ("a\nb".encode("utf-16") + b"\xff", "byte 0xff on line 2 is not utf-16", 8),
         (b"# coding: nonsense\n", "the encoding 'nonsense' is not known", 0),
     ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from opschema_cli.source.program import ClassRef, External, Program, ValueRef
 from opschema_cli.source.python import Expr, PythonFile
@@ -105,7 +105,7 @@ def _admits_none(expr: Expr, lookup: Lookup) -> bool | None:
     return None
 
 
-def _generic(name: str, arguments: list[Expr], lookup: Lookup) -> bool | None:
+def _generic(name: str, arguments: Sequence[Expr], lookup: Lookup) -> bool | None:
     last = name.rpartition(".")[2]
     if last == "Optional":
         return True
@@ -141,8 +141,8 @@ def _expr(node: ast.expr) -> Expr:
         owner = _expr(node.value)
         return Expr("name", 0, 0, f"{owner.text}.{node.attr}") if owner.kind == "name" else Expr("other", 0, 0)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-        return Expr("binary", 0, 0, "|", None, [_expr(node.left), _expr(node.right)])
+        return Expr("binary", 0, 0, "|", None, (_expr(node.left), _expr(node.right)))
     if isinstance(node, ast.Subscript):
         inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        return Expr("subscript", 0, 0, "", None, [_expr(node.value), *map(_expr, inner)])
+        return Expr("subscript", 0, 0, "", None, (_expr(node.value), *map(_expr, inner)))
     return Expr("other", 0, 0)

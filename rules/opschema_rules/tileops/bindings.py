@@ -87,7 +87,10 @@ def _solved_once(
 
 def _given(row: Row, stated: Statement) -> Iterator[tuple[str, Value]]:
     """Names and values that a row gives."""
+    repeated = row.repeated
     for key, data in row.data.items():
+        if key in repeated:
+            continue
         tensor = key.removesuffix("_shape")
         if key in stated.params:
             yield from ((key, value) for value in param_values(stated.params[key], data))

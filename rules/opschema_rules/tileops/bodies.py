@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -58,9 +58,9 @@ class Body:
         return function.params[0].name
 
     @property
-    def params(self) -> list[Param]:
+    def params(self) -> tuple[Param, ...]:
         """A function's parameters."""
-        return self.function.params if self.function is not None else []
+        return self.function.params if self.function is not None else ()
 
     def at(self, target: Expr | Span) -> Place:
         """A place in the body's file."""
@@ -239,7 +239,7 @@ def _bodies(body: Body) -> Iterator[Body]:
         yield from _bodies(Body(body.file, cls.body, None, cls, body))
 
 
-def param_for(call: Expr, index: int, params: list[Param]) -> Param | None:
+def param_for(call: Expr, index: int, params: Sequence[Param]) -> Param | None:
     """The parameter that takes the argument ``call.items[index]``; None when unpacking hides it."""
     keyword, before = call.keywords[index - 1], call.keywords[: index - 1]
     if keyword in ("*", "**") or "*" in before:
@@ -251,7 +251,7 @@ def param_for(call: Expr, index: int, params: list[Param]) -> Param | None:
     return plain[place] if place < len(plain) else None
 
 
-def argument_for(call: Expr, params: list[Param], name: str) -> Expr | None:
+def argument_for(call: Expr, params: Sequence[Param], name: str) -> Expr | None:
     """The argument that a call passes as the parameter ``name``; None when it passes none or hides it."""
     for index in range(1, len(call.items)):
         param = param_for(call, index, params)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from opschema_cli.source.program import ClassRef, FunctionRef
@@ -66,7 +66,7 @@ def carrier_inputs(op: OpImplementation, made: Callable[[ClassRef], list[Carrier
     return found if len(found) <= len(attributes) else lending
 
 
-def _accounted_for(op: OpImplementation, params: list[Param]) -> bool:
+def _accounted_for(op: OpImplementation, params: Sequence[Param]) -> bool:
     """Whether the entry names all that ``forward()`` takes, so that no argument is an input under another name."""
     init = op.call_params("__init__")
     declared = {item.name for item in op.entry.inputs} | {item.name for item in op.entry.params}

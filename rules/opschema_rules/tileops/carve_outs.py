@@ -193,7 +193,7 @@ class _Reader:
         helper = self.bodies.called(body, expr.callee) if expr.callee else None
         if helper is not None:
             return any(self._is_arguments(helper, value, hops - 1) for value in helper.scope.returns)
-        parts = expr.items
+        parts: Iterable[Expr] = expr.items
         if expr.kind == "other":  # a comprehension, among others: all names in it
             uses = (use for use in body.scope.uses if inside(use.span, expr.span))
             parts = [Expr("name", use.start, use.end, use.name) for use in uses]

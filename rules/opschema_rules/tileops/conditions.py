@@ -30,11 +30,11 @@ def skips(body: Body, condition: Condition) -> bool:
     return all(value.kind in ("name", "const") or (value.kind != "call" and not value.items) for value in returned)
 
 
-def required(condition: Condition) -> list[Expr]:
+def required(condition: Condition) -> tuple[Expr, ...]:
     """The parts of a condition that each decide alone."""
     whole = condition.expr
     deciding = "and" if condition.kind == "assert" else "or"
-    return whole.items if whole.kind == "boolop" and whole.text == deciding else [whole]
+    return whole.items if whole.kind == "boolop" and whole.text == deciding else (whole,)
 
 
 def reference_test(expr: Expr) -> tuple[Expr, bool] | None:

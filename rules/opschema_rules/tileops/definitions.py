@@ -68,6 +68,12 @@ class Definitions:
         found = self._basenames.get(path.rpartition("/")[2], [])
         return found[0] if len(found) == 1 else None
 
+    def mentions(self, name: str) -> bool:
+        """Whether any Python file of the workspace has a name in its text, for whatever it is."""
+        word = re.compile(rf"\b{re.escape(name)}\b")
+        sources = (self.project.source(path) for path in self.files if path.endswith(".py"))
+        return any(source is not None and word.search(source.text) for source in sources)
+
     def binds(self, path: str, name: str) -> bool:
         """Whether a module surely binds a name; False leaves it open."""
         if path not in self._names:

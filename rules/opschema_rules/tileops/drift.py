@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related, Severity
 from opschema_cli.schema.align import Slot, slots
 from opschema_cli.source.program import Folded, FunctionRef
 from opschema_cli.source.python import Expr, Param
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.source.yaml import Node
-from opschema_cli.source.yaml_edit import YamlEditError
+from opschema_cli.source.yaml_edit import YamlEditError, remove_item
 from opschema_rules.tileops.model import Manifest, OpEntry, OpImplementation, call_params
 
 MAX_SHOWN = 80
@@ -65,7 +67,7 @@ class Method:
     op: OpImplementation
     name: str
     ref: FunctionRef
-    params: list[Param]
+    params: Sequence[Param]
 
     @classmethod
     def of(cls, op: OpImplementation, name: str) -> Method | None:
@@ -178,6 +180,17 @@ def yaml_fix(entry: OpEntry, title: str, edit: Callable[[], list[Edit]], why_uns
         return None
     path = entry.file.path
     return Fix(title, tuple(FileEdit(path, item) for item in edits), "unsafe" if why_unsafe else "safe", why_unsafe)
+
+
+def row_removal(entry: OpEntry, owner: Node, index: int) -> Fix | None:
+    """A fix that drops one row of a list; None where a comment in the row would go with it."""
+    item = owner.items[index]
+    if "#" in entry.file.source.text[item.start : item.end]:
+        return None
+    fix = yaml_fix(entry, "drop the row", lambda: remove_item(entry.file, owner, index))
+    if fix is not None and any("#" in entry.file.source.text[slice(*item.edit.span)] for item in fix.edits):
+        return msgspec.structs.replace(fix, safety="unsafe", why_unsafe="the comment above the row goes with it")
+    return fix
 
 
 def short(text: str) -> str:

@@ -42,6 +42,8 @@ def knows_all_tensors(entry: OpEntry) -> bool:
         node = entry.get("signature", section)
         if node is None or not node.is_mapping or len(node.items) != 2 * len(found):
             return False
+        if entry.doubtful("signature", section):
+            return False
     return all(tensor.name != "<<" for tensor in entry.tensors)
 
 

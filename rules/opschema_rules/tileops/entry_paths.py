@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node, YamlFile, scalar_value
 from opschema_rules.tileops.manifest_schema import Path
-from opschema_rules.tileops.model import OpEntry
+from opschema_rules.tileops.model import ManifestFile, OpEntry
 
 MAX_SHOWN = 60
 """Longest value that a message quotes whole, in characters."""
@@ -73,3 +73,22 @@ def kind_of_key(key: Node) -> str:
     if value is None:
         return "null"
     return "a boolean" if isinstance(value, bool) else "a number"
+
+
+def entry_at(subject: ManifestFile, offset: int) -> OpEntry | None:
+    """The entry of a file that a place is in."""
+    for entry in subject.manifest.entries:
+        if entry.file is subject.file and entry.key.start <= offset <= max(entry.node.end, entry.key.end):
+            return entry
+    return None
+
+
+def mappings(root: Node | None) -> Iterator[Node]:
+    """The mappings at and below a node that are not empty; aliases are not followed."""
+    waiting = [root] if root is not None else []
+    while waiting:
+        node = waiting.pop()
+        if node.items:
+            if node.kind == "mapping":
+                yield node
+            waiting += [item for item in node.items if item.items]

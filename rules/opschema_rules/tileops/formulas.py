@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ast
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from opschema_cli.lint.diagnostic import Place, Related, Severity
-from opschema_cli.schema.expression import Expression
+from opschema_cli.schema.expression import Expression, Reference
 from opschema_cli.source.program import ClassRef, FunctionRef, Unresolved
 from opschema_cli.source.yaml import Node
-from opschema_rules.tileops.model import OpEntry
+from opschema_rules.tileops.model import OpEntry, is_doubtful, repeated
+from opschema_rules.tileops.presence import unguarded
 from opschema_rules.tileops.signature import bound_names, parsed, per_entry, statement, static_dims
 
 METHOD = "eval_roofline"
@@ -44,13 +46,14 @@ def formulas(entry: OpEntry) -> tuple[Formula, ...]:
 
 def _formulas(entry: OpEntry) -> Iterator[Formula]:
     owner = entry.get("roofline", "vars")
+    unclear = repeated(owner) if owner is not None else set()
     for key, value in owner.pairs() if owner is not None else ():
         found = _formula(entry, "vars", key, value)
-        if found is not None:
+        if found is not None and found.name not in unclear:
             yield found
     owner = entry.get("roofline")
     for name in ("flops", "bytes"):
-        pair = owner.pair(name) if owner is not None else None
+        pair = owner.pair(name) if owner is not None and not is_doubtful(owner, name) else None
         found = _formula(entry, "arithmetic", *pair) if pair is not None else None
         if found is not None:
             yield found
@@ -62,6 +65,51 @@ def _formula(entry: OpEntry, layer: Literal["vars", "arithmetic"], key: Node, no
     if key.kind != "scalar" or not isinstance(text, str) or not text.strip():
         return None
     return Formula(layer, key.value, key, node, text, parsed(text))
+
+
+def variable_names(entry: OpEntry) -> set[str]:
+    """The names in ``vars``, whatever stands behind them."""
+    owner = entry.get("roofline", "vars")
+    return {key.value for key, _ in owner.pairs() if key.kind == "scalar"} if owner is not None else set()
+
+
+def knows_variables(entry: OpEntry) -> bool:
+    """Whether ``vars`` is there as a mapping, or is left out."""
+    owner = entry.get("roofline", "vars")
+    absent = owner is None or (owner.kind == "scalar" and entry.data_of(owner) is None)
+    return not entry.doubtful("roofline", "vars") and (absent or (owner is not None and owner.is_mapping))
+
+
+def optional_uses(formula: Formula, optional: Iterable[str]) -> Iterator[Reference]:
+    """Where a formula uses one of the ``optional`` inputs otherwise than its layer may: `vars` only test whether it is
+    passed.
+    """
+    expression = formula.expression
+    if expression is not None and formula.layer == "vars":
+        yield from unguarded(expression, optional, guards=False)
+    elif expression is not None:
+        yield from (use for use in expression.names() if use.name in optional)
+
+
+_ARITHMETIC = (ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.IfExp, ast.Compare, ast.Call, ast.Constant, ast.Name)
+_COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+
+
+def not_arithmetic(node: ast.expr) -> Iterator[ast.expr]:
+    """The outermost parts of an expression that are no arithmetic."""
+    sound = isinstance(node, _ARITHMETIC)
+    if isinstance(node, ast.Compare):
+        sound = all(isinstance(sign, _COMPARISONS) for sign in node.ops)
+    elif isinstance(node, ast.Call):
+        sound = isinstance(node.func, ast.Name) and not node.keywords
+    elif isinstance(node, ast.BinOp):
+        sound = not isinstance(node.op, ast.MatMult)
+    if not sound:
+        yield node
+        return
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.expr) and not (isinstance(node, ast.Call) and child is node.func):
+            yield from not_arithmetic(child)
 
 
 @per_entry

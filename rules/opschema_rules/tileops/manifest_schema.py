@@ -59,6 +59,11 @@ class EntrySchema:
         self._schema = schema
         self._validator = validator
 
+    @property
+    def title(self) -> str:
+        """What an entry must be."""
+        return str(self._schema["title"])
+
     def accepts(self, data: Data) -> bool:
         """Whether an entry is sound, all its keys strings included."""
         try:

@@ -10,7 +10,7 @@ import difflib
 import posixpath
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from opschema_cli.lint.diagnostic import Place, Related, Severity
 from opschema_cli.project import Project
@@ -21,9 +21,47 @@ from opschema_cli.source.python import Param, PythonFile
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Data, Node, YamlFile, YamlSyntaxError, scalar_value
 from opschema_rules.tileops.definitions import Definitions
+from opschema_rules.tileops.scalars import misreading
 from opschema_rules.tileops.spec import Spec
 
 SOURCE_PATH_KEYS = ("kernel", "op", "test", "bench")
+
+NEARLY = 0.7
+"""How much a misspelt key has in common with the one that was meant (difflib's ratio)."""
+
+
+def is_doubtful(owner: Node, name: str) -> bool:
+    """Whether it is not known what a mapping means by a key: it gives two values, or only a key nearly spelt so.
+
+    The rules for structure and for repeated keys say that; no other rule judges what follows from it.
+    """
+    if owner.kind != "mapping":
+        return False
+    values = [value for key, value in owner.pairs() if key.value == name and key.kind == "scalar"]
+    if values:
+        return len(values) > 1 and not all(_alike(value, values[0]) for value in values[1:])
+    return _is_misspelt(name, tuple(key.value for key in owner.items[::2] if key.kind == "scalar"))
+
+
+def repeated(owner: Node) -> set[str]:
+    """The keys to which a mapping gives two values."""
+    first: dict[str, Node] = {}
+    pairs = [(key.value, value) for key, value in owner.pairs() if key.kind == "scalar"]
+    return {key for key, value in pairs if not _alike(first.setdefault(key, value), value)}
+
+
+def _alike(one: Node, other: Node) -> bool:
+    """Whether two nodes say the same."""
+    if one is other:
+        return True
+    if (one.kind, one.value, one.tag, len(one.items)) != (other.kind, other.value, other.tag, len(other.items)):
+        return False
+    return all(map(_alike, one.items, other.items))
+
+
+@lru_cache(maxsize=2048)
+def _is_misspelt(name: str, keys: tuple[str, ...]) -> bool:
+    return bool(difflib.get_close_matches(name, [key for key in keys if len(key) < 2 * len(name)], 1, NEARLY))
 
 
 @dataclass(frozen=True)
@@ -42,7 +80,7 @@ class Tensor:
     def text(self, name: str) -> str | None:
         """The text of a string attribute; None when absent or not a string."""
         found = self.node.get(name)
-        if found is None or found.kind != "scalar":
+        if found is None or found.kind != "scalar" or self.doubtful(name):
             return None
         value = scalar_value(found)
         return value if isinstance(value, str) else None
@@ -57,7 +95,7 @@ class Tensor:
         """The shape declaration; a legacy list reads as its string form."""
         found = self.node.get("shape")
         if found is not None and found.is_sequence and all(item.kind == "scalar" for item in found.items):
-            return "[" + ", ".join(item.value for item in found.items) + "]"
+            return "[" + ", ".join(item.value for item in found.items) + "]" if not self.doubtful("shape") else None
         return self.text("shape")
 
     def flag(self, name: str) -> bool:
@@ -65,9 +103,13 @@ class Tensor:
         found = self.node.get(name)
         return found is not None and found.kind == "scalar" and scalar_value(found) is True
 
+    def doubtful(self, name: str) -> bool:
+        """Whether it is not known what is meant by an attribute: see :func:`is_doubtful`."""
+        return is_doubtful(self.node, name)
+
     def misstates(self, name: str) -> bool:
-        """Whether a flag stands there and is not literally true, so that what is meant is not known."""
-        return self.node.get(name) is not None and not self.flag(name)
+        """Whether a flag stands there and is not literally true, or is misspelt, so that what is meant is not known."""
+        return (self.node.get(name) is not None and not self.flag(name)) or self.doubtful(name)
 
     @property
     def optional(self) -> bool:
@@ -97,17 +139,16 @@ class ParamDecl:
         value = scalar_value(found) if found is not None and found.kind == "scalar" else None
         return value if isinstance(value, str) else None
 
-    @property
-    def doubtful(self) -> bool:
-        """Whether it has no default, but a key that is nearly spelt so: what is meant is not known."""
-        keys = [key.value for key, _ in self.node.pairs() if key.kind == "scalar"]
-        return "default" not in keys and bool(difflib.get_close_matches("default", keys, 1, 0.7))
+    def doubtful(self, name: str) -> bool:
+        """Whether it is not known what is meant by an attribute: see :func:`is_doubtful`."""
+        return is_doubtful(self.node, name)
 
     @property
-    def kw_only(self) -> bool:
-        """Whether a caller must name it."""
+    def kw_only(self) -> bool | None:
+        """Whether a caller must name it; None where what stands there does not tell."""
         found = self.node.get("kw_only")
-        return found is not None and found.kind == "scalar" and scalar_value(found) is True
+        value = False if found is None else scalar_value(found) if found.kind == "scalar" else None
+        return value if isinstance(value, bool) and not self.doubtful("kw_only") else None
 
 
 @dataclass(frozen=True)
@@ -123,6 +164,11 @@ class Row:
         """The dtype names it lists."""
         found = self.data.get("dtypes")
         return [item for item in found if isinstance(item, str)] if isinstance(found, list) else []
+
+    @property
+    def repeated(self) -> set[str]:
+        """The keys to which it gives two values."""
+        return repeated(self.node) if len(self.node.items) // 2 > len(self.data) else set()
 
     def value(self, key: str) -> Node | None:
         """The node of one value."""
@@ -154,6 +200,11 @@ class Manifest:
     def name(self) -> str:
         """The folder, for messages."""
         return self.folder
+
+    @property
+    def content_key(self) -> str:
+        """What findings of pure rules depend on: the files, and the tree's specification."""
+        return " ".join(f"{file.path} {file.source.digest}" for file in self.files) + f" {self.spec.digest}"
 
     @property
     def place(self) -> Place:
@@ -224,6 +275,13 @@ def entries_node(file: YamlFile) -> Node | None:
     return old if old is not None and old.is_mapping and old.get("signature") is None else root
 
 
+def is_op_name(key: Node) -> bool:
+    """Whether the key of an entry may be meant as an op's name: it is text, or text to all but a YAML 1.1 reader."""
+    return key.kind == "alias" or (
+        key.kind == "scalar" and (isinstance(scalar_value(key), str) or misreading(key) is not None)
+    )
+
+
 @dataclass(eq=False)
 class OpEntry:
     """One operator's declaration. ``node`` is the entry's value, ``key`` its key."""
@@ -274,6 +332,11 @@ class OpEntry:
         owner = self.get(*path[:-1])
         pair = owner.pair(path[-1]) if owner is not None else None
         return pair[0] if pair else None
+
+    def doubtful(self, *path: str) -> bool:
+        """Whether it is not known what is meant by a key at a path below the entry: see :func:`is_doubtful`."""
+        owner = self.get(*path[:-1])
+        return owner is not None and is_doubtful(owner, path[-1])
 
     @cached_property
     def data(self) -> Data:
@@ -379,14 +442,16 @@ class OpEntry:
     def param_slots(self) -> list[Slot] | None:
         """The parameters as slots, none when the section is absent; None when it is malformed."""
         if self.get("signature") is not None and self.data_at("signature", "params") is None:
-            return []
+            return None if self.doubtful("signature", "params") else []
         return self._slots("params", _param_slot)
 
     def _slots(self, section: str, read: Callable[[Mapping[Data, Data]], Slot]) -> list[Slot] | None:
         data, owner = self.data_at("signature", section), self.get("signature", section)
-        if not isinstance(data, dict) or owner is None:
+        if not isinstance(data, dict) or owner is None or self.doubtful("signature", section):
             return None
         keys = {key.value: key.span for key, _ in owner.pairs() if key.kind == "scalar"}
+        if repeated(owner):
+            return None
         found: list[Slot] = []
         for name, attributes in data.items():
             if not isinstance(name, str):
@@ -412,7 +477,7 @@ class OpEntry:
         """The workload rows that are mappings."""
         owner = self.get("workloads")
         rows = self.data.get("workloads") if isinstance(self.data, dict) else None
-        if owner is None or not owner.is_sequence or not isinstance(rows, list):
+        if owner is None or not owner.is_sequence or not isinstance(rows, list) or self.doubtful("workloads"):
             return []
         found: list[Row] = []
         for index, (item, data) in enumerate(zip(owner.items, rows, strict=True)):
@@ -431,7 +496,7 @@ class OpEntry:
 
     def source_paths(self, key: str) -> list[tuple[Node, str]]:
         """The paths that ``source.<key>`` names, with their nodes: one, or a list of them."""
-        node = self.get("source", key)
+        node = self.get("source", key) if not self.doubtful("source", key) else None
         items = [] if node is None else node.items if node.is_sequence else [node]
         return [(item, item.value) for item in items if item.kind == "scalar" and isinstance(scalar_value(item), str)]
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from opschema_cli.lint.pack import Entry, Loaded, Pack, collect_rules
+from opschema_cli.lint.pack import Description, Entry, Loaded, Pack, collect_rules
 from opschema_cli.project import Project
 from opschema_cli.source.program import ClassRef, Program
 from opschema_cli.source.yaml import Node, YamlFile
 from opschema_cli.workspace import ReadError
 from opschema_rules.tileops import rules
 from opschema_rules.tileops.carve_outs import may_carve_out
+from opschema_rules.tileops.describe import describe_spec
 from opschema_rules.tileops.examples import example_files
 from opschema_rules.tileops.model import (
     Manifest,
@@ -23,9 +24,10 @@ from opschema_rules.tileops.model import (
     OpImplementation,
     Validator,
     entries_node,
+    is_op_name,
 )
 from opschema_rules.tileops.show import show
-from opschema_rules.tileops.spec import find_spec
+from opschema_rules.tileops.spec import Spec, find_spec
 
 _MARKS = tuple(
     re.compile(rb"(?:^|[\s{,])['\"]?" + word + rb"['\"]?\s*:") for word in (b"signature", b"roofline", b"workloads")
@@ -64,6 +66,7 @@ def _looks_like_manifest(project: Project, path: str) -> bool:
         data = project.workspace.data(path)
     except ReadError:
         return False
+    data = data.replace(b"\0", b"")  # of UTF-16
     return all(mark.search(data) for mark in _MARKS)
 
 
@@ -79,11 +82,24 @@ def load(project: Project, options: TileopsOptions) -> Loaded:
     """All manifests of the workspace as subjects."""
     loaded = Loaded()
     for folder, paths in _manifest_files(project, options).items():
-        project.load_yaml(paths)
-        files = [file for file in map(project.yaml, paths) if file is not None]
-        _load_manifest(project, options, folder, files, loaded)
+        _load_manifest(project, options, folder, _parsed(project, paths), loaded)
         loaded.files += paths
     return loaded
+
+
+def describe(project: Project, options: TileopsOptions) -> list[Description]:
+    """The demands that hold for each manifest."""
+    found: list[Description] = []
+    for folder, paths in _manifest_files(project, options).items():
+        files = _parsed(project, paths)
+        base = _base(project, folder, [path for file in files for path in _op_paths(file)])
+        found.append(describe_spec(project, folder, _spec(project, base, folder, files, options)))
+    return found
+
+
+def _parsed(project: Project, paths: Sequence[str]) -> list[YamlFile]:
+    project.load_yaml(paths)
+    return [file for file in map(project.yaml, paths) if file is not None]
 
 
 def _load_manifest(
@@ -91,7 +107,7 @@ def _load_manifest(
 ) -> None:
     written = [path for file in files for path in _op_paths(file)]
     base = _base(project, folder, written)
-    spec = find_spec(project, base, folder, options.spec)
+    spec = _spec(project, base, folder, files, options)
     package = _op_files(project, base, written)
     scripts = _scripts(project, spec.sources)
     # A validator is larger than any op file: in one batch with them it is parsed beside them, not after.
@@ -103,14 +119,24 @@ def _load_manifest(
         manifest.entries += _entries(manifest, file)
     loaded.subjects.append(manifest)
     for entry in manifest.entries:
-        loaded.entries.append(Entry(entry.file.path, entry.key.span, entry.node.span))
+        loaded.entries.append(Entry(entry.file.path, entry.key.span, entry.node.span, entry.name))
         loaded.subjects.append(entry)
+    loaded.late.append(lambda: _implementations(manifest, scripts))
+    loaded.ops += len(manifest.entries)
+
+
+def _spec(project: Project, base: str, folder: str, files: Iterable[YamlFile], options: TileopsOptions) -> Spec:
+    owners = [(file, entries_node(file)) for file in files]
+    entries = [(file, [value for _, value in owner.pairs()]) for file, owner in owners if owner is not None]
+    return find_spec(project, base, folder, entries, options.spec)
+
+
+def _implementations(manifest: Manifest, scripts: Iterable[str]) -> Iterator[OpImplementation | Validator]:
     for entry in manifest.entries:
         if isinstance(entry.op_class, ClassRef):
-            loaded.subjects.append(OpImplementation(entry, entry.op_class))
-    for script in filter(None, map(project.python, scripts)):
-        loaded.subjects.append(Validator(manifest, script))
-    loaded.ops += len(manifest.entries)
+            yield OpImplementation(entry, entry.op_class)
+    for script in filter(None, map(manifest.project.python, scripts)):
+        yield Validator(manifest, script)
 
 
 def _scripts(project: Project, sources: Iterable[str]) -> list[str]:
@@ -135,7 +161,8 @@ def _constant_modules(project: Project, package: Sequence[str]) -> list[str]:
 def _entries(manifest: Manifest, file: YamlFile) -> Iterable[OpEntry]:
     owner = entries_node(file)
     for key, value in owner.pairs() if owner is not None else ():
-        yield OpEntry(manifest, file, key.value, key, file.document.follow(value))
+        if is_op_name(key):
+            yield OpEntry(manifest, file, key.value, key, file.document.follow(value))
 
 
 def _op_paths(file: YamlFile) -> list[str]:
@@ -189,4 +216,5 @@ PACK = Pack(
     options=TileopsOptions,
     example=example_files,
     show=show,
+    describe=describe,
 )

@@ -1,4 +1,4 @@
-"""What the manifest requires a scalar to be, by its path in the entry: text, a number or a flag."""
+"""What the manifest requires a scalar to be, by its path in the entry: text, a flag, or a number, perhaps an integer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from opschema_rules.tileops.manifest_schema import Path
 from opschema_rules.tileops.model import OpEntry
 from opschema_rules.tileops.scalars import misreading
 
-Role = Literal["text", "number", "flag", "any"]
+Role = Literal["text", "integer", "float", "number", "flag", "any"]
+
+NUMBERS: tuple[Role, ...] = ("integer", "float", "number")
+"""Roles of numbers; a `number` may be an integer or not."""
 
 _FLAGS = ("optional", "mutated", "kw_only", "bench_manifest_driven", "torch_compile_fullgraph")
 _TEXT_ATTRIBUTES = ("dtype", "shape", "layout", "constraints", "type")
@@ -47,7 +50,7 @@ def _row_role(entry: OpEntry, path: Path) -> Role:
     if key in ("label", "dtypes"):
         return "text"
     if isinstance(key, str) and key.removesuffix("_shape") in {tensor.name for tensor in entry.inputs}:
-        return "number"
+        return "integer"
     return _type_role(entry, key)
 
 
@@ -58,5 +61,5 @@ def _type_role(entry: OpEntry, param: str | int) -> Role:
     if "bool" in words:
         return "flag"
     if words and words <= _NUMERIC:
-        return "number"
+        return "integer" if words == {"int"} else "float" if "float" in words and "int" not in words else "number"
     return "text" if words and words <= {"str", "torch", "dtype"} else "any"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -18,12 +19,25 @@ _RADIX = re.compile(r"[-+]?0o[0-7_]+", re.ASCII)
 _INFINITE = re.compile(r"([-+]?)(inf|nan)", re.ASCII | re.IGNORECASE)
 
 
+MAX_DIGITS = 30
+"""Most digits of an integer that is written out."""
+
+
 class Misreading(NamedTuple):
     """What a plain scalar looks like, what the reader takes it for, and how a number would have to be written."""
 
     looks: Looks
     read: str
     number: str | None = None
+
+    @property
+    def integer(self) -> str | None:
+        """The number without point and exponent; None where it is no integer, or a very large one."""
+        if self.number is None or self.number.endswith((".inf", ".nan")):
+            return None
+        value = Decimal(self.number)
+        whole = abs(value.adjusted()) <= MAX_DIGITS and value == value.to_integral_value()
+        return str(int(value)) if whole else None
 
 
 def misreading(node: Node) -> Misreading | None:

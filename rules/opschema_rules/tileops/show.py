@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from opschema_cli.lint.pack import Loaded, Shown, ShowRow
 from opschema_cli.project import Project
+from opschema_cli.source.program import ClassRef
 from opschema_cli.source.python import Param, PythonFile
 from opschema_rules.tileops.model import OpEntry, OpImplementation
 
@@ -23,9 +24,7 @@ def show(project: Project, options: TileopsOptions, name: str) -> Shown | Sequen
     entry = next((item for item in loaded.subjects if isinstance(item, OpEntry) and item.name == name), None)
     if entry is None:
         return difflib.get_close_matches(name, [item.name for item in _entries(loaded)], 3, 0.4)
-    implementation = next(
-        (item for item in loaded.subjects if isinstance(item, OpImplementation) and item.entry is entry), None
-    )
+    implementation = OpImplementation(entry, entry.op_class) if isinstance(entry.op_class, ClassRef) else None
     return Shown(
         f"{name} ({entry.status or 'no status'})", _places(entry, implementation), list(_rows(entry, implementation))
     )
@@ -108,7 +107,7 @@ def _file_of(implementation: OpImplementation | None, method: str) -> PythonFile
     return found.file if found else None
 
 
-def _code(param: Param | None, file: PythonFile | None, owner: str, params: list[Param] | None) -> str:
+def _code(param: Param | None, file: PythonFile | None, owner: str, params: Sequence[Param] | None) -> str:
     if params is None:
         return "unresolved"
     if param is None or file is None:

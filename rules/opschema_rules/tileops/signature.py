@@ -15,6 +15,7 @@ from opschema_cli.schema.expression import Expression, ExpressionSyntaxError, pa
 from opschema_cli.schema.shapes import ShapeDeclaration, parse_shape
 from opschema_cli.source.yaml import Data, Node, scalar_value
 from opschema_rules.tileops.model import OpEntry, ParamDecl, Rule
+from opschema_rules.tileops.param_types import admits
 
 T = TypeVar("T")
 
@@ -99,22 +100,27 @@ def shape_rules(entry: OpEntry) -> tuple[tuple[Rule, Expression], ...]:
 
 @per_entry
 def is_complete(entry: OpEntry) -> bool:
-    """Whether every name that the signature declares is known: no part of it is malformed or merged in."""
-    sections = (entry.get("signature", name) for name in ("inputs", "outputs", "params", "static_dims"))
-    for node in sections:
-        if node is not None and not _is_readable(entry, node):
-            return False
+    """Whether every name that the signature declares is known: no part of it is missing, malformed or merged in."""
+    if not all(_is_readable(entry, section) for section in ("inputs", "outputs", "params", "static_dims")):
+        return False
+    if any(tensor.doubtful("shape") for tensor in entry.tensors):
+        return False
     shapes = (tensor.shape for tensor in entry.tensors if tensor.attribute("shape") is not None)
     if any(text is None or parse_shape(text).problems for text in shapes):
         return False
-    return len(shape_rules(entry)) == len(entry.shape_rules)
+    return len(shape_rules(entry)) == len(entry.shape_rules) and not entry.doubtful("signature", "shape_rules")
 
 
-def _is_readable(entry: OpEntry, section: Node) -> bool:
-    values = [entry.file.document.follow(value) for _, value in section.pairs()]
-    merged = any(key.value == "<<" for key, _ in section.pairs())
-    empty = section.kind == "scalar" and entry.data_of(section) is None
-    return empty or (section.is_mapping and not merged and not any(value.is_sequence for value in values))
+def _is_readable(entry: OpEntry, section: str) -> bool:
+    node = entry.get("signature", section)
+    if entry.doubtful("signature", section):
+        return False
+    if node is None or (node.kind == "scalar" and entry.data_of(node) is None):
+        return section not in ("inputs", "outputs")
+    values = [entry.file.document.follow(value) for _, value in node.pairs()]
+    merged = any(key.value == "<<" for key, _ in node.pairs())
+    kind = "scalar" if section == "static_dims" else "mapping"
+    return node.is_mapping and not merged and all(value.kind == kind for value in values)
 
 
 @lru_cache(maxsize=2048)
@@ -194,7 +200,9 @@ def _static_equations(entry: OpEntry) -> Iterator[Equation]:
 
 
 def param_values(param: ParamDecl, data: Data) -> Iterator[Value]:
-    """The value that a call passes for ``data``; nothing where the declared type leaves that open."""
+    """The value that a call passes for ``data``; nothing where the declared type leaves that open, or does not admit it."""
+    if param.type is not None and admits(param.type, data) is False:
+        return
     kinds = _words(param.type or "")
     if data is None:
         if kinds & {"None", "Optional"}:

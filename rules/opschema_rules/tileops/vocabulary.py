@@ -62,7 +62,14 @@ def states(spec: Spec, name: str) -> bool:
     return name in spec.helpers or re.search(stated, spec.text) is not None
 
 
+def nearest(name: str, names: Iterable[str], cutoff: float = 0.75) -> str | None:
+    """The one of ``names`` that was probably meant by ``name``, whatever the case; None where none is close."""
+    folded = {other[:100].lower(): other for other in sorted(set(names) - {name}, reverse=True)}
+    found = difflib.get_close_matches(name[:100].lower(), folded, n=1, cutoff=cutoff)
+    return folded[found[0]] if found else None
+
+
 def closest(name: str, names: Iterable[str]) -> str:
     """A suggestion for a message, or nothing."""
-    found = difflib.get_close_matches(name, sorted(set(names) - {name}), n=1, cutoff=0.75)
-    return f"; is it `{found[0]}`?" if found else ""
+    found = nearest(name, names)
+    return f"; is it `{found}`?" if found is not None else ""

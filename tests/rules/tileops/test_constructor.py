@@ -59,6 +59,26 @@ def test_a_parameter_that_no_method_takes() -> None:
 
 
 @pytest.mark.parametrize(
+    ("declared", "init", "hint"),
+    [
+        ("alpha: {type: float}", "a_shape: tuple", ""),
+        ("alpha: {type: float}", "alphas: tuple[float, ...]", "; did you mean `alphas`?"),
+        ("alpha: {type: float}", "alphas: tuple", ""),
+        ("alpha: {type: float}", "Alpha: int", "; did you mean `Alpha`?"),
+        ("alpha: {type: Mode}", "alpha_: torch.Tensor", ""),
+        ("alpha: {type: Mode}", "alpha_: str", "; did you mean `alpha_`?"),
+        ("out_dtype: {type: torch.dtype}", "dtype: torch.dtype", "; did you mean `dtype`?"),
+        ("out_dtype: {type: torch.dtype}", "out_type: str", ""),
+    ],
+)
+def test_what_is_suggested_is_close_in_spelling_and_of_the_same_kind(declared: str, init: str, hint: str) -> None:
+    linted = lint("SIG201", f"{{{declared}}}", f"{init}, *, kernel_map=None")
+    name = declared.partition(":")[0]
+    message = f"neither `__init__()` nor `forward()` takes the parameter `{name}`{hint}"
+    assert found(linted) == [(YAML, name, message)]
+
+
+@pytest.mark.parametrize(
     ("init", "forward"),
     [("eps", ""), ("", "eps=0.5"), ("**kwargs", ""), ("", "**kwargs"), ("*eps", "")],
     ids=["in __init__", "in forward", "swallowed by __init__", "swallowed by forward", "all positions"],
@@ -95,7 +115,7 @@ def test_a_static_dim_that_the_constructor_does_not_take() -> None:
     entry = "signature:\n  static_dims: {N: 'x.shape[-1]', K: 'x.shape[0]'}\n"
     op = OP.format(init="n, K, *, kernel_map=None", forward="", body="pass")
     linted = lint_files([PACK], example_files([("yaml", entry), ("python", op)]), ["SIG202"])
-    assert found(linted) == [(YAML, "N", "`__init__()` does not take `N` of `static_dims`")]
+    assert found(linted) == [(YAML, "N", "`__init__()` does not take `N` of `static_dims`; did you mean `n`?")]
 
 
 # SIG203

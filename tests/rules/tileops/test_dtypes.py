@@ -147,8 +147,7 @@ def test_promotion_is_said_of_outputs_and_refers_to_inputs() -> None:
     ("row", "expected"),
     [
         ("x: float16, w: int8, z: int8", [("z", "`z` is no tensor of the signature")]),
-        ("x: float16, wx: int8", [("{x: float16, wx: int8}", "the row has no column for `w`; every input has one"),
-                                  ("wx", "`wx` is no tensor of the signature; did you mean `x`?")]),
+        ("x: float16, wx: int8", [("wx", "`wx` is no tensor of the signature; did you mean `w`?")]),
         ("w: int8", [("{w: int8}", "the row has no column for `x`; every input has one")]),
         ("x: float16, w: 8", [("8", "`w` has no dtype in this row: `8` is not the name of a dtype")]),
         ("x: float16, w: ", [("", "`w` has no dtype in this row: the column is empty")]),
@@ -228,3 +227,54 @@ def test_an_input_and_an_output_of_one_name_are_two_tensors() -> None:
     signature = "  inputs:\n    x: {dtype: int8}\n    y: {dtype: float16}\n  outputs:\n    y: {dtype: same_as(y)}\n"
     codes = ["DTY102", "DTY103", "DTY107"]
     assert found(lint_files([PACK], files(signature, row("float16, int8")), codes)) == []
+
+
+def test_a_combination_that_repeats_another() -> None:
+    rows = (
+        "x: float16, w: int8",
+        "x: half, w: int8",
+        "w: int8, x: float32",
+        "x: int8, w: same_as(x)",
+        "w: int8, x: int8",
+    )
+    signature = tensors(x="float16 | float32 | int8", w="int8") + combos(*rows)
+    linted = lint(signature, "DTY108")
+    message = "the row repeats another combination; drop it, or correct what was meant"
+    assert found(linted) == [("{x: half, w: int8}", message), ("{w: int8, x: int8}", message)]
+    assert [linted.text(side.place) for item in linted.diagnostics for side in item.related] == [
+        "{x: float16, w: int8}",
+        "{x: int8, w: same_as(x)}",
+    ]
+    texts, after = fix_files([PACK], files(signature), ["DTY108"])
+    assert texts[YAML] == files(signature)[YAML].replace("      - {x: half, w: int8}\n", "").replace(
+        "      - {w: int8, x: int8}\n", ""
+    )
+    assert after.codes() == []
+
+
+@pytest.mark.parametrize(
+    ("rows", "fixable"),
+    [
+        ("    - {x: int8, w: int8}\n    # why\n    - {x: int8, w: int8}\n", "unsafe"),
+        ("    - {x: int8, w: int8}\n    - x: int8  # why\n      w: int8\n", ""),
+    ],
+)
+def test_no_comment_is_lost_with_a_combination(rows: str, fixable: str) -> None:
+    signature = tensors(x="int8", w="int8") + "  dtype_combos:\n" + rows
+    assert lint(signature, "DTY108").codes() == ["DTY108"]
+    assert fix_files([PACK], files(signature), ["DTY108"])[0] == {}
+    assert bool(fix_files([PACK], files(signature), ["DTY108"], unsafe=True)[0]) == bool(fixable)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ("x: int8, w: int8", "x: int8"),  # `w` is open
+        ("x: int9, w: int8", "x: int9, w: int8"),  # DTY105's
+        ("x: int8 | int16, w: int8", "x: int8 | int16, w: int8"),
+        ("x: int8, w: same_as(q)", "x: int8, w: same_as(q)"),
+        ("",) * 2,
+    ],
+)
+def test_combinations_that_are_not_known_to_be_one(rows: tuple[str, ...]) -> None:
+    assert found(lint(tensors(x="int8", w="int8") + combos(*rows), "DTY108")) == []

@@ -83,10 +83,26 @@ def test_a_null_default_widens_the_type_where_the_code_admits_it() -> None:
     assert after.codes() == []
 
 
-def test_where_the_code_refuses_none_the_fix_is_a_guess() -> None:
-    fix = lint("type: float, default: ", "MAN202").diagnostics[0].fix
+def test_where_the_code_does_not_tell_the_fix_is_a_guess() -> None:
+    op = OP.replace("eps: float = 0.5", "eps: float = compute()")
+    fix = lint("type: float, default: ", "MAN202", op).diagnostics[0].fix
     assert fix is not None
     assert (fix.safety, fix.why_unsafe) == ("unsafe", "the default may be what is wrong, not the type")
+
+
+def test_where_the_constructor_has_another_default_null_is_what_is_wrong() -> None:
+    assert found(lint("type: float, default: null", "MAN202")) == []
+    assert found(lint("type: float, default: null", "MAN202", OP.replace("eps: float = 0.5", "eps: float"))) == []
+    assert len(found(lint("type: float, default: null", "MAN202", OP.replace("eps: float", "scale: float")))) == 1
+
+
+def test_a_default_of_another_type_gives_way_to_the_codes() -> None:
+    linted = lint("type: float, default: auto", "MAN203")
+    assert [other.message for other in linted.diagnostics[0].related] == ["the type", "`0.5` in the code"]
+    texts, after = fix_files([PACK], files("type: float, default: auto"), ["MAN203"], unsafe=True)
+    assert "eps: {type: float, default: 0.5}" in texts[YAML]
+    assert after.codes() == []
+    assert lint("type: bool, default: auto", "MAN203").diagnostics[0].fix is None
 
 
 @pytest.mark.parametrize("kind", ["float | None", "Optional[float]", "Any", "Union[int, None]", "3 |", "None"])

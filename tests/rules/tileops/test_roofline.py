@@ -170,9 +170,9 @@ def test_values(flops: str, bytes_: str, message: str | None) -> None:
 
 
 def test_a_variable_that_fails_is_one_finding() -> None:
-    linted = lint('"2 * N"', '"N * 2"', 'N: "x.shape[2]"')
-    message = "`vars.N` cannot be evaluated on a workload row, tuple index out of range: `x.shape` is (4, 8)"
-    assert found(linted) == [("ROO104", '"x.shape[2]"', message)]
+    linted = lint('"2 * N"', '"N * 2"', 'N: "x.shape[K]"')
+    message = "`vars.N` cannot be evaluated on a workload row, tuple index out of range: `x.shape` is (4, 8), `K` is 8"
+    assert found(linted) == [("ROO104", '"x.shape[K]"', message)]
 
 
 def test_rows_that_break_a_rule_and_empty_tensors_are_not_looked_at() -> None:

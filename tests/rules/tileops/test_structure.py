@@ -16,9 +16,9 @@ from opschema_cli.lint.diagnostic import Severity
 from opschema_cli.source.yaml import Data
 from opschema_cli.testing import Linted, fix_files, lint_files
 from opschema_rules.tileops.examples import MANIFEST_PATH, OP_PATH, example_files
+from opschema_rules.tileops.features import FEATURES
 from opschema_rules.tileops.manifest_schema import as_json, entry_schema, other_keys
 from opschema_rules.tileops.pack import PACK
-from opschema_rules.tileops.spec import FEATURES
 
 SCHEMA = json.loads(resources.files("opschema_rules.tileops").joinpath("manifest.schema.json").read_text("utf-8"))
 

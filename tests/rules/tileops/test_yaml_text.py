@@ -113,6 +113,18 @@ def test_an_op_that_is_declared_twice_is_not_a_repeated_key() -> None:
             "default: [1.5e+3, 1.0]",
         ),
         (
+            param("type: 'int | None', default: 1e0"),
+            "1e0",
+            "`signature.params.p.default` is `1e0`, text to a YAML 1.1 reader; write `1`",
+            "default: 1}",
+        ),
+        (
+            row("x_shape: [-.5e1]"),
+            "-.5e1",
+            "`workloads[0].x_shape[0]` is `-.5e1`, text to a YAML 1.1 reader; write `-5`",
+            "x_shape: [-5]",
+        ),
+        (
             param("type: float, default: -inf"),
             "-inf",
             "`signature.params.p.default` is `-inf`, text to a YAML 1.1 reader; write `-.inf`",
@@ -205,6 +217,28 @@ def test_where_the_manifest_fixes_no_kind_it_is_a_warning_without_a_safe_fix(ent
 )
 def test_what_is_read_as_it_looks_is_left_alone(entry: str) -> None:
     assert found(lint(entry, "YML102")) == []
+
+
+@pytest.mark.parametrize(
+    ("entry", "advice", "safe", "unsafe"),
+    [
+        (param("type: int, default: 1.5e0"), "write an integer", "", ""),
+        (param("type: int, default: 1e400"), "write an integer", "", ""),
+        (param("type: int, default: inf"), "write an integer", "", ""),
+        (param("type: 'int | float', default: 1e3"), "write `1.0e+3`", "", "default: 1.0e+3"),
+        (param("type: 'int | float', default: 08"), "write `8`", "default: 8", ""),
+        (param("type: float, default: 1e3"), "write `1.0e+3`", "default: 1.0e+3", ""),
+    ],
+)
+def test_a_number_is_respelt_safely_only_where_its_kind_is_certain(
+    entry: str, advice: str, safe: str, unsafe: str
+) -> None:
+    (message,) = (message for _, message in found(lint(entry, "YML102")))
+    assert message.endswith(f"; {advice}")
+    texts, _ = fix_files([PACK], files(entry), ["YML102"])
+    assert safe in texts[YAML] if safe else texts == {}
+    texts, _ = fix_files([PACK], files(entry), ["YML102"], unsafe=True)
+    assert (safe or unsafe) in texts[YAML] if safe or unsafe else texts == {}
 
 
 READ = (

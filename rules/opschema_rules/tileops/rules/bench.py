@@ -48,6 +48,8 @@ def bench_declared(entry: OpEntry) -> Iterator[Diagnostic]:
     ```
     """
     flag = entry.get("source", "bench_manifest_driven")
+    if entry.doubtful("source", "bench_manifest_driven"):
+        return
     if not entry.implemented or not entry.text_at("source", "bench") or not entry.manifest.spec.knows("bench-declared"):
         return
     key = entry.key_of("source", "bench_manifest_driven") or entry.key_of("source", "bench")

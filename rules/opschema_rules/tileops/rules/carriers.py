@@ -150,21 +150,15 @@ def carrier_same_as(op: OpImplementation) -> Iterator[Diagnostic]:
         y: {dtype: "same_as(like)", shape: "[n]"}
       params:
         n: {type: int}
-      shape_rules: ["n > 0"]
-    workloads:
-      - {like_shape: [], n: 4, dtypes: [float16], label: "small"}
-      - {like_shape: [], n: 1024, dtypes: [float32], label: "large"}
-    roofline: {flops: "n", bytes: "n * elem_bytes"}
     ```
 
     ```python
     class ExampleFwdOp(Op):
         def __init__(self, n: int, dtype: torch.dtype, *, kernel_map=None):
             self.n, self.dtype = n, dtype
-            self.dispatch_kernel(kernel_map)
 
         def forward(self) -> torch.Tensor:
-            return self.kernel_map["example"](self.n, self.dtype)
+            return ExampleKernel()(self.n, self.dtype)
     ```
 
     Good:

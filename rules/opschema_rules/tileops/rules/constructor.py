@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
+import re
 from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
+from opschema_cli.source.python import Param
 from opschema_rules.tileops.drift import Method, names
 from opschema_rules.tileops.model import OpImplementation
+from opschema_rules.tileops.vocabulary import nearest
 
 INFRASTRUCTURE = frozenset({"kernel_map", "tune", "target"})
 """Constructor parameters that an op has and no manifest declares."""
@@ -53,11 +55,14 @@ def param_not_in_code(op: OpImplementation) -> Iterator[Diagnostic]:
         return
     known = [method for method in methods if method is not None]
     taken = {param.name for method in known for param in method.params}
-    spare = sorted(taken - {slot.name for slot in (*declared, *(op.entry.input_slots or ()))} - INFRASTRUCTURE)
+    used = {slot.name for slot in (*declared, *(op.entry.input_slots or ()))} | INFRASTRUCTURE
+    spare = {param.name: _kinds(method, param) for method in known for param in method.params if param.name not in used}
     related = tuple(Related(op.code_place(method.ref), _takes(method)) for method in known)
     for slot in declared:
         if slot.name not in taken:
-            text = f"neither `__init__()` nor `forward()` takes the parameter `{slot.name}`{_hint(slot.name, spare)}"
+            kinds = _kinds_in(_declared_type(op, slot.name))
+            alike = [name for name, other in spare.items() if _are_alike(kinds, other)]
+            text = f"neither `__init__()` nor `forward()` takes the parameter `{slot.name}`{_hint(slot.name, alike)}"
             yield Diagnostic(text, op.entry.at(slot.span), related, ops=(op.name,), severity=op.entry.severity)
 
 
@@ -69,9 +74,35 @@ def _takes(method: Method) -> str:
     return f"takes {names(method.slots) or 'nothing'}"
 
 
+_KINDS = {
+    **dict.fromkeys(("int", "float", "complex", "Number"), "number"),
+    **dict.fromkeys(("list", "List", "tuple", "Tuple", "Sequence", "Iterable", "Size"), "array"),
+    **{name: name for name in ("bool", "str", "dict", "dtype", "device", "Callable", "Tensor")},
+}
+"""Words of type expressions that tell kinds of values apart."""
+
+
+def _declared_type(op: OpImplementation, name: str) -> str:
+    param = op.entry.param(name)
+    return (param.type if param is not None else None) or ""
+
+
+def _kinds(method: Method, param: Param) -> set[str]:
+    return _kinds_in(method.ref.file.text(param.annotation)) if param.annotation is not None else set()
+
+
+def _kinds_in(text: str) -> set[str]:
+    return {_KINDS[word] for word in re.findall(r"\w+", text) if word in _KINDS}
+
+
+def _are_alike(declared: set[str], taken: set[str]) -> bool:
+    """Whether a parameter of the code may be the one that is declared; a tensor is no param."""
+    return taken != {"Tensor"} and (not declared or not taken or not declared.isdisjoint(taken))
+
+
 def _hint(name: str, choices: list[str]) -> str:
-    close = difflib.get_close_matches(name, choices, 1, 0.5)
-    return f"; did you mean `{close[0]}`?" if close else ""
+    close = nearest(name, choices, 0.6)
+    return f"; did you mean `{close}`?" if close is not None else ""
 
 
 @rule("SIG202", "static-dim-not-in-constructor")

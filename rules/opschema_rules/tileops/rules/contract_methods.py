@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
-from opschema_cli.schema.align import Slot, align
+from opschema_cli.schema.align import Alignment, Slot, align
 from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Span
 from opschema_rules.tileops.carriers import carrier_names
@@ -58,21 +58,32 @@ def infer_shapes_signature(manifest: Manifest) -> Iterator[Diagnostic]:
 def _infer_signature(op: OpImplementation) -> Iterator[Drift]:
     inputs = op.entry.input_slots
     if inputs is not None:
-        carriers = {f"{name}_shape" for name in carrier_names(op)}
         wanted = [Slot(f"{slot.name}_shape", "normal", True, slot.span) for slot in inputs]
-        yield from _named_arguments(op, "_infer_output_shapes", wanted, carriers)
+        yield from _named_arguments(op, "_infer_output_shapes", wanted, "_shape")
 
 
-def _named_arguments(op: OpImplementation, name: str, wanted: list[Slot], carriers: set[str]) -> Iterator[Drift]:
-    """How a method fails to take ``wanted`` arguments by name; ``carriers`` may be left out, they are CAR101's."""
+def _foreign_inputs(op: OpImplementation) -> dict[str, str]:
+    """The inputs that `forward()` does not take either, each with the name that it takes instead: CAR101's and SIG101's."""
+    forward = Method.of(op, "forward")
+    found = align(op.entry.input_slots or [], forward.slots) if forward is not None else Alignment()
+    missing = {*(slot.name for slot in found.missing), *carrier_names(op)}
+    return {**dict.fromkeys(missing, ""), **{slot.name: use.name for slot, use in found.renamed}}
+
+
+def _named_arguments(op: OpImplementation, name: str, wanted: list[Slot], suffix: str = "") -> Iterator[Drift]:
+    """How a method fails to take ``wanted`` arguments by name: the inputs, with ``suffix`` behind their names."""
     method = Method.of(op, name)
     if method is None or "abstractmethod" in " ".join(method.ref.function.decorator_names):
         return
     found = align(wanted, method.slots)
+    uses = _foreign_inputs(op).items() if found.missing or found.renamed else ()
+    foreign = {own + suffix: other + suffix for own, other in uses}
     for slot, use in found.renamed:
+        if foreign.get(slot.name) == use.name:
+            continue
         text = f"`{name}()` takes `{use.name}` where the manifest makes it `{slot.name}`"
         yield Drift(method, text, use.span, slot.span, observed=f"named `{use.name}` here")
-    missing = [slot for slot in found.missing if slot.name not in carriers]
+    missing = [slot for slot in found.missing if slot.name not in foreign]
     if missing:
         text = f"`{name}()` does not take {names(missing)}"
         yield Drift(method, text, method.span, missing[0].span, observed=f"takes {names(method.slots) or 'nothing'}")
@@ -227,4 +238,4 @@ def validate_dtypes_signature(manifest: Manifest) -> Iterator[Diagnostic]:
 
 def _validate_signature(op: OpImplementation) -> Iterator[Drift]:
     if op.entry.input_slots is not None:
-        yield from _named_arguments(op, "_validate_dtypes", op.entry.input_slots, carrier_names(op))
+        yield from _named_arguments(op, "_validate_dtypes", op.entry.input_slots)

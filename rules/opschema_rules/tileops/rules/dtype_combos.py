@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -10,16 +9,19 @@ from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.dtypes import canonical, is_dtype, parse_dtypes, suggest_dtype
 from opschema_cli.source.yaml import Node, scalar_value
+from opschema_rules.tileops.drift import row_removal
 from opschema_rules.tileops.dtypes import dtype_node, expression, knows_all_tensors, row_dtypes
 from opschema_rules.tileops.entry_paths import first_line, listed
-from opschema_rules.tileops.model import OpEntry, Tensor
+from opschema_rules.tileops.model import OpEntry, Tensor, repeated
 from opschema_rules.tileops.scalars import misreading
+from opschema_rules.tileops.vocabulary import nearest
 
 
 @dataclass(frozen=True)
 class Combo:
     """One row of ``dtype_combos``: its columns by tensor, and the dtype of each where it has one."""
 
+    index: int
     node: Node
     columns: dict[str, tuple[Node, Node]]
     dtypes: dict[str, str]
@@ -79,12 +81,21 @@ def dtype_combos(entry: OpEntry) -> Iterator[Diagnostic]:
     complete = knows_all_tensors(entry)
     optional = {tensor.name for tensor in entry.inputs if tensor.optional}
     for combo in combos:
+        unknown = dict(_unknown_columns(entry, combo)) if complete else {}
+        unclear = repeated(combo.node)
         for name, (key, value) in combo.columns.items():
-            if complete and all(tensor.name != name for tensor in entry.tensors):
-                yield _unknown_column(entry, key)
-            elif name not in optional:
+            if name in unknown:
+                yield _unknown_column(entry, key, unknown[name])
+            elif name not in optional and name not in unclear:
                 yield from _value(entry, combo, name, value)
-        missing = [tensor.name for tensor in entry.inputs if tensor.name not in combo.columns and not tensor.optional]
+        missing = [
+            tensor.name
+            for tensor in entry.inputs
+            if not tensor.optional
+            and not tensor.misstates("optional")
+            and tensor.name not in combo.columns
+            and tensor.name not in unknown.values()
+        ]
         if missing and complete and not combo.merged:
             message = f"the row has no column for {listed(missing)}; every input has one"
             yield Diagnostic(message, entry.at(first_line(entry.file, combo.node)), ops=(entry.name,))
@@ -94,14 +105,14 @@ def dtype_combos(entry: OpEntry) -> Iterator[Diagnostic]:
 def _combos(entry: OpEntry) -> Iterator[Combo]:
     owner = entry.get("signature", "dtype_combos")
     follow = entry.file.document.follow
-    for row in owner.items if owner is not None and owner.is_sequence else ():
+    for index, row in enumerate(owner.items if owner is not None and owner.is_sequence else ()):
         row = follow(row)
         pairs = [(key, follow(value)) for key, value in row.pairs() if key.kind == "scalar"]
         columns = {key.value: (key, value) for key, value in pairs if key.value != "<<" and misreading(key) is None}
         if row.is_mapping:
             texts = {name: value.value for name, (_, value) in columns.items() if _is_text(value)}
             dtypes = {name: found for name in texts if (found := _pinned(name, texts)) is not None}
-            yield Combo(row, columns, dtypes, len(columns) < len(row.items) // 2)
+            yield Combo(index, row, columns, dtypes, len(columns) < len(row.items) // 2)
 
 
 def _is_text(node: Node) -> bool:
@@ -120,9 +131,16 @@ def _pinned(name: str, texts: dict[str, str]) -> str | None:
     return None
 
 
-def _unknown_column(entry: OpEntry, key: Node) -> Diagnostic:
-    names = [tensor.name for tensor in entry.tensors]
-    best = next(iter(difflib.get_close_matches(key.value[:100], names, 1)), None)
+def _unknown_columns(entry: OpEntry, combo: Combo) -> Iterator[tuple[str, str | None]]:
+    """The columns that are no tensor, each with the tensor that it was probably meant to be: one that has no column."""
+    names = {tensor.name for tensor in entry.tensors}
+    free = names - combo.columns.keys()
+    for name in combo.columns:
+        if name not in names:
+            yield name, nearest(name, free, 0.6)
+
+
+def _unknown_column(entry: OpEntry, key: Node, best: str | None) -> Diagnostic:
     message = f"`{key.value}` is no tensor of the signature" + (f"; did you mean `{best}`?" if best else "")
     return Diagnostic(message, entry.at(key), ops=(entry.name,))
 
@@ -279,3 +297,65 @@ def workload_dtype(entry: OpEntry) -> Iterator[Diagnostic]:
         if is_dtype(item.value) and canonical(item.value) not in allowed:
             related = (entry.related(at, "what it can have"),) if at is not None else ()
             yield Diagnostic(f"the row runs `{item.value}`, but {reason}", entry.at(item), related, ops=(entry.name,))
+
+
+@rule("DTY108", "duplicate-combo", fixable="safe", pure=True)
+def duplicate_combo(entry: OpEntry) -> Iterator[Diagnostic]:
+    """Two rows of `dtype_combos` list the same combination.
+
+    The rows are a set: one that repeats another supports nothing more, and stands where another combination was probably
+    meant. Rows are compared by what they assign, `same_as(x)` followed and aliases of dtypes resolved; the order of their
+    columns does not count. Rows with a column that has no dtype are not compared.
+
+    Bad:
+
+    ```yaml
+    signature:
+      inputs:
+        x: {dtype: "float16 | float32"}
+        w: {dtype: "float16 | int8"}
+      dtype_combos:
+        - {x: float16, w: int8}
+        - {x: float32, w: int8}
+        - {w: int8, x: float16}
+    ```
+
+    Bad:
+
+    ```yaml
+    signature:
+      inputs:
+        x: {dtype: "float16 | float32"}
+        w: {dtype: "float16 | float32"}
+      dtype_combos:
+        - {x: float16, w: float16}
+        - {x: float16, w: same_as(x)}
+    ```
+
+    Good:
+
+    ```yaml
+    signature:
+      inputs:
+        x: {dtype: "float16 | float32"}
+        w: {dtype: "float16 | float32"}
+      dtype_combos:
+        - {x: float16, w: float32}
+        - {x: float32, w: float16}
+        - {x: float16, w: same_as(x)}
+        - {x: float32, w: same_as(x)}
+    ```
+    """
+    owner = entry.get("signature", "dtype_combos")
+    first: dict[frozenset[tuple[str, str]], Node] = {}
+    for combo in _combos(entry):
+        if owner is None or combo.merged or not combo.columns or combo.columns.keys() != combo.dtypes.keys():
+            continue
+        item = owner.items[combo.index]
+        earlier = first.setdefault(frozenset(combo.dtypes.items()), item)
+        if earlier is not item:
+            related = (entry.related(first_line(entry.file, earlier), "the first one"),)
+            place = entry.at(first_line(entry.file, item))
+            fix = row_removal(entry, owner, combo.index)
+            message = "the row repeats another combination; drop it, or correct what was meant"
+            yield Diagnostic(message, place, related, fix, (entry.name,))

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.program import ClassRef
-from opschema_cli.source.yaml import Node, scalar_value
+from opschema_cli.source.yaml import Node
 from opschema_cli.source.yaml_edit import remove_key
 from opschema_rules.tileops.drift import yaml_fix
 from opschema_rules.tileops.model import Manifest, OpEntry
-
-_VARIANT_BEHIND = re.compile(r"(.*)(Fwd|Bwd)Op(.+)", re.DOTALL)
+from opschema_rules.tileops.op_keys import is_name, misnomer
 
 RESERVED_KEYS = ("dtypes", "label")
 """Keys of a workload row that are no params."""
@@ -45,16 +43,12 @@ def duplicate_op(manifest: Manifest) -> Iterator[Diagnostic]:
     ```
     """
     for name, entries in manifest.by_name.items():
-        named = [entry for entry in entries if _is_name(entry.key)]
+        named = [entry for entry in entries if is_name(entry.key)]
         for entry in named[1:]:
             first = named[0]
             effect = "YAML keeps only the last" if entry.file is first.file else "the loader refuses two"
             message = f"`{name}` is declared a second time; {effect}, so remove or rename one"
             yield Diagnostic(message, entry.place, (Related(first.place, "first declared here"),), ops=(name,))
-
-
-def _is_name(key: Node) -> bool:
-    return key.kind == "scalar" and isinstance(scalar_value(key), str) and (key.value != "<<" or bool(key.style))
 
 
 @rule("MAN103", "op-key-format")
@@ -102,30 +96,10 @@ def op_key_format(entry: OpEntry) -> Iterator[Diagnostic]:
       roofline: {}
     ```
     """
-    if not entry.manifest.spec.knows("key-format") or not _is_name(entry.key):
-        return
-    name = entry.name
-    behind = _VARIANT_BEHIND.fullmatch(name)
-    related = tuple(_class(entry))
-    if behind is not None and not name.endswith("Op"):
-        stem, direction, variant = behind.groups()
-        message = (
-            f"`{variant}` stands behind `{direction}Op`; a variant word stands before: `{stem}{variant}{direction}Op`"
-        )
-        yield Diagnostic(message, entry.place, related, ops=(name,))
-    elif name.endswith("Op") and not name.endswith(("FwdOp", "BwdOp")):
-        for sibling in (f"{name[:-2]}FwdOp", f"{name[:-2]}BwdOp"):
-            if sibling in entry.manifest.by_name:
-                message = (
-                    f"`{name}` does not say its direction, but `{sibling}` exists; write `{name[:-2]}{_other(sibling)}`"
-                )
-                other = entry.manifest.by_name[sibling][0]
-                yield Diagnostic(message, entry.place, (Related(other.place, "its sibling"), *related), ops=(name,))
-                return
-
-
-def _other(sibling: str) -> str:
-    return "BwdOp" if sibling.endswith("FwdOp") else "FwdOp"
+    found = misnomer(entry)
+    if found is not None:
+        sibling = [Related(found.sibling.place, "its sibling")] if found.sibling is not None else []
+        yield Diagnostic(found.reason, entry.place, (*sibling, *_class(entry)), ops=(entry.name,))
 
 
 def _class(entry: OpEntry) -> Iterator[Related]:
@@ -191,7 +165,7 @@ def name_collision(entry: OpEntry) -> Iterator[Diagnostic]:
 
 def _static_dims(entry: OpEntry) -> list[Node]:
     owner = entry.get("signature", "static_dims")
-    return [key for key, _ in owner.pairs() if _is_name(key)] if owner is not None else []
+    return [key for key, _ in owner.pairs() if is_name(key)] if owner is not None else []
 
 
 def _a(noun: str) -> str:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 import msgspec
 
-from opschema_cli.lint.diagnostic import Diagnostic, Fix, Severity
+from opschema_cli.lint.diagnostic import Diagnostic, Severity
 from opschema_cli.lint.rule import rule
-from opschema_cli.source.program import Folded
 from opschema_cli.source.python import Expr, Param
 from opschema_cli.source.text import Edit
-from opschema_cli.source.yaml import Data
 from opschema_cli.source.yaml_edit import insert_key, remove_key, set_value
-from opschema_cli.source.yaml_render import flow_text
 from opschema_rules.tileops.annotations import annotation_admits_none, text_admits_none
 from opschema_rules.tileops.drift import Drift, Method, settle, short, yaml_fix
 from opschema_rules.tileops.model import Manifest, OpImplementation, ParamDecl
+from opschema_rules.tileops.param_defaults import agree, as_data, is_refused, state_default
 
 UNSAFE = "the manifest is the source of truth: perhaps the code is the side to change"
 
@@ -33,7 +30,7 @@ def ctor_default(manifest: Manifest) -> Iterator[Diagnostic]:
 
     Where the code defaults what the manifest does not, the fix adds `default:` and is safe. Where both sides disagree,
     the finding stands at the constructor and the fix, which makes the manifest follow the code, is unsafe: the manifest
-    is the source of truth.
+    is the source of truth. A default that the manifest's own type does not admit is the business of `param-default-type`.
 
     It is an error where the tree's specification or validator compares defaults; elsewhere a default that both sides state
     differently, or that the code lacks, is a warning. Where they know `compat_default`, a parameter that is required by the
@@ -110,7 +107,7 @@ def _stated_defaults(op: OpImplementation) -> Iterator[Drift]:
     """Where the manifest states a default that a call by the code does not get."""
     for method, param, declared in _constructor_params(op):
         if declared.has_default and param.default is None:
-            yield _missing_default(method, param, declared)
+            yield from _missing_default(method, param, declared)
         elif declared.has_default and param.default is not None:
             yield from _other_default(method, param.default, declared)
 
@@ -119,9 +116,9 @@ def _defaults(op: OpImplementation) -> Iterator[Drift]:
     for method, param, declared in _constructor_params(op):
         if param.default is None:
             if declared.has_default:
-                yield _missing_default(method, param, declared)
+                yield from _missing_default(method, param, declared)
         elif not declared.has_default:
-            if not declared.doubtful and not _withheld(method, param.default, declared):
+            if not declared.doubtful("default") and not _withheld(method, param.default, declared):
                 yield _extra_default(method, param.default, declared)
         else:
             yield from _other_default(method, param.default, declared)
@@ -135,20 +132,29 @@ def _constructor_params(op: OpImplementation) -> Iterator[tuple[Method, Param, P
             yield method, param, declared
 
 
-def _missing_default(method: Method, param: Param, declared: ParamDecl) -> Drift:
+def _missing_default(method: Method, param: Param, declared: ParamDecl) -> Iterator[Drift]:
     entry, node = method.op.entry, declared.node.get("default") or declared.key
+    if _is_unsettled(method, declared):
+        return
     value = short(entry.file.source.text[node.start : node.end])
     text = f"`__init__()` gives `{param.name}` no default; the manifest declares `default: {value}`"
     fix = yaml_fix(
         entry, "remove the manifest's `default`", lambda: remove_key(entry.file, declared.node, "default"), UNSAFE
     )
-    return Drift(method, text, param.span, node.span, f"`default: {value}`", "no default here", fix)
+    yield Drift(method, text, param.span, node.span, f"`default: {value}`", "no default here", fix)
+
+
+def _is_unsettled(method: Method, declared: ParamDecl) -> bool:
+    """Whether the manifest's default is no value of its own type, or given twice: the fault is there, not in the drift."""
+    entry = method.op.entry
+    refused = entry.manifest.spec.knows("param-type") and is_refused(entry, declared)
+    return refused or declared.doubtful("default")
 
 
 def _extra_default(method: Method, default: Expr, declared: ParamDecl) -> Drift:
     written = method.text(default)
     text = f"the manifest gives `{declared.name}` no default; `__init__()` defaults it to `{written}`"
-    fix = _state_default(method, default, declared, "")
+    fix = state_default(method, default, declared, "")
     return Drift(method, text, default.span, declared.key.span, observed="defaulted here", fix=fix, in_manifest=True)
 
 
@@ -158,64 +164,19 @@ def _withheld(method: Method, default: Expr, declared: ParamDecl) -> bool:
     if node is None or not entry.manifest.spec.mentions("compat_default"):
         return False
     value = method.fold(default)
-    return value is None or _same(value, entry.data_of(node))
+    return value is None or agree(value, entry.data_of(node), node)
 
 
 def _other_default(method: Method, default: Expr, declared: ParamDecl) -> Iterator[Drift]:
     value, node = method.fold(default), declared.node.get("default")
-    if node is None or value is None or _same(value, declared.default):
+    if node is None or value is None or agree(value, declared.default, node) or _is_unsettled(method, declared):
         return
     entry, written = method.op.entry, method.text(default)
     stated = short(entry.file.source.text[node.start : node.end])
-    known = "" if value.symbol or default.kind != "name" else f", which is `{_as_data(value.value)!r}`"
+    known = "" if value.symbol or default.kind != "name" else f", which is `{as_data(value.value)!r}`"
     text = f"`__init__()` defaults `{declared.name}` to `{written}`{known}; the manifest declares `default: {stated}`"
-    fix = _state_default(method, default, declared, UNSAFE)
+    fix = state_default(method, default, declared, UNSAFE)
     yield Drift(method, text, default.span, node.span, f"`default: {stated}`", f"`{written}` here", fix)
-
-
-def _state_default(method: Method, default: Expr, declared: ParamDecl, why_unsafe: str) -> Fix | None:
-    """Make the manifest declare the code's default; None where that is not a value YAML can hold."""
-    entry, value, node = method.op.entry, method.fold(default), declared.node.get("default")
-    if value is None or (value.symbol and not value.symbol.startswith("torch.")):
-        return None
-    data = value.symbol.removeprefix("torch.") if value.symbol else _as_data(value.value)
-    try:
-        title = f"declare `default: {short(flow_text(data))}`"
-    except ValueError:  # a text that no YAML file can hold
-        return None
-    if node is not None:
-        return yaml_fix(entry, title, lambda: set_value(entry.file, node, data), why_unsafe)
-    after = "type" if declared.node.get("type") is not None else None
-    return yaml_fix(
-        entry, title, lambda: insert_key(entry.file, declared.node, "default", data, after=after), why_unsafe
-    )
-
-
-def _same(code: Folded, stated: Data) -> bool:
-    """Whether both sides mean one value. A dtype is spelled by its name, a tuple as a list, and a number that YAML
-    reads as text (``1e-5``) is another rule's business.
-    """
-    if code.symbol:
-        return not code.symbol.startswith("torch.") or stated in (code.symbol, code.symbol.removeprefix("torch."))
-    value = _as_data(code.value)
-    if isinstance(value, float) and isinstance(stated, str):
-        return _number(stated) == value
-    both_nan = isinstance(value, float) and isinstance(stated, float) and math.isnan(value) and math.isnan(stated)
-    return value == stated or both_nan
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
-
-
-def _as_data(value: object) -> Data:
-    """A folded value as YAML has it: a tuple is a list."""
-    if isinstance(value, tuple | list):
-        return [_as_data(item) for item in value]
-    return value if isinstance(value, bool | int | float | str) else None
 
 
 @rule("SIG204", "ctor-kw-only", fixable="safe")
@@ -271,7 +232,7 @@ def ctor_kw_only(manifest: Manifest) -> Iterator[Diagnostic]:
 
 def _kw_only(op: OpImplementation) -> Iterator[Drift]:
     for method, param, declared in _constructor_params(op):
-        if param.kind == "kwonly" and not declared.kw_only:
+        if param.kind == "kwonly" and declared.kw_only is False:
             yield _only_in_code(method, param, declared)
         elif param.kind == "normal" and declared.kw_only:
             yield _only_in_manifest(method, param, declared)

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
-from opschema_cli.source.program import ClassRef
+from opschema_cli.source.program import ClassRef, Folded
 from opschema_cli.source.yaml import Node
 from opschema_cli.source.yaml_edit import set_value
 from opschema_rules.tileops.annotations import annotation_admits_none, text_admits_none
 from opschema_rules.tileops.drift import Method, yaml_fix
 from opschema_rules.tileops.model import OpEntry, OpImplementation, ParamDecl
+from opschema_rules.tileops.param_defaults import agree, as_data, in_constructor, is_refused, state_default
 from opschema_rules.tileops.param_types import admits, type_problem
-from opschema_rules.tileops.scalar_roles import is_misread
 
 
 @rule("MAN201", "param-type", pure=True)
@@ -66,7 +66,8 @@ def null_default(entry: OpEntry) -> Iterator[Diagnostic]:
     """A param defaults to null, and its type does not admit `None`.
 
     The two together say that the op refuses the value that it supplies itself. The fix declares `| None`; it is safe where
-    the code admits `None` for the param, by its annotation or its default, and a guess where the code does not tell.
+    the code admits `None` for the param, by its annotation or its default, and a guess where the code does not tell. Where
+    the constructor is known to have another default, or none, null is what is wrong, and `ctor-default` says so.
 
     Holds where the tree's specification forbids it.
 
@@ -76,6 +77,16 @@ def null_default(entry: OpEntry) -> Iterator[Diagnostic]:
     signature:
       params:
         eps: {type: float, default: null}
+    ```
+
+    ```python
+    class ExampleFwdOp(Op):
+        def __init__(self, eps: float | None = None, *, kernel_map=None):
+            self.eps = eps
+            self.dispatch_kernel(kernel_map)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.kernel_map["example"](x, self.eps)
     ```
 
     Good:
@@ -93,8 +104,18 @@ def null_default(entry: OpEntry) -> Iterator[Diagnostic]:
         stated = param.type
         if node is None or default is None or stated is None or not param.has_default or param.default is not None:
             continue
-        if type_problem(stated) is None and text_admits_none(stated) is False:
+        if type_problem(stated) is None and text_admits_none(stated) is False and not _settled_by_code(entry, param):
             yield _null_default(entry, param, stated, node, default)
+
+
+def _settled_by_code(entry: OpEntry, param: ParamDecl) -> bool:
+    """Whether the constructor is known not to default a param to ``None``: so that null is wrong, as `ctor-default` says."""
+    found = in_constructor(entry, param.name)
+    if found is None or param.doubtful("default"):
+        return param.doubtful("default")
+    default = found[1].default
+    value = found[0].fold(default) if default is not None else None
+    return default is None or (value is not None and not agree(value, None, None))
 
 
 def _null_default(entry: OpEntry, param: ParamDecl, stated: str, node: Node, default: Node) -> Diagnostic:
@@ -127,14 +148,15 @@ def _none_in_code(entry: OpEntry, name: str) -> Iterator[Related]:
             yield Related(Place(file.path, param.span), "the code admits `None`")
 
 
-@rule("MAN203", "param-default-type", pure=True)
+@rule("MAN203", "param-default-type", fixable="unsafe")
 def param_default_type(entry: OpEntry) -> Iterator[Diagnostic]:
     """The default of a param is not of its type.
 
     Checked for the types whose values YAML can write: numbers, booleans, text, dtypes by name, lists (which stand for tuples
     too, with their elements and length), mappings, `Literal`. As in Python an `int` is a `float`, and a `bool` an `int`. A type
     with a part that is not known here is not judged. `null` is the business of `null-default`, and a number that YAML reads as
-    text that of `yaml11-scalar`.
+    text that of `yaml11-scalar`. The fix declares the constructor's
+    default where that is of the type; it is a guess.
 
     Holds where the tree's specification says that `type` is a Python type expression.
 
@@ -166,34 +188,34 @@ def param_default_type(entry: OpEntry) -> Iterator[Diagnostic]:
         mode: {type: "Mode | int", default: fast}
     ```
     """
-    if not entry.manifest.spec.knows("param-type"):
-        return
-    for param in entry.params:
+    for param in entry.params if entry.manifest.spec.knows("param-type") else ():
         node = param.node.get("default")
-        if node is None or param.type is None or not param.has_default or param.default is None:
-            continue
-        if type_problem(param.type) is not None or _holds_misread(entry, param, node):
-            continue
-        if admits(param.type, param.default) is False:
-            shown = entry.file.source.text[node.start : node.end]
-            message = f"the default of `{param.name}` is `{shown}`, which its type `{param.type}` does not admit"
-            declared = _type_node(param)
-            related = (entry.related(declared, "the type"),) if declared is not None else ()
-            yield Diagnostic(message, entry.at(node), related, ops=(entry.name,))
+        if node is not None and is_refused(entry, param):
+            yield _foreign_default(entry, param, node)
+
+
+def _foreign_default(entry: OpEntry, param: ParamDecl, node: Node) -> Diagnostic:
+    shown = entry.file.source.text[node.start : node.end]
+    message = f"the default of `{param.name}` is `{shown}`, which its type `{param.type}` does not admit"
+    declared, found = _type_node(param), in_constructor(entry, param.name)
+    related = [entry.related(declared, "the type")] if declared is not None else []
+    fix = None
+    if found is not None and found[1].default is not None:
+        method, default = found[0], found[1].default
+        related.append(Related(Place(method.ref.file.path, default.span), f"`{method.text(default)}` in the code"))
+        if _is_admitted(param, method.fold(default)):
+            fix = state_default(method, default, param, "it takes the code's default for the one that is meant")
+    return Diagnostic(message, entry.at(node), tuple(related), fix, (entry.name,))
+
+
+def _is_admitted(param: ParamDecl, value: Folded | None) -> bool:
+    """Whether the type of a param is known to admit a value of the code."""
+    if value is None or param.type is None:
+        return False
+    data = value.symbol.removeprefix("torch.") if value.symbol else as_data(value.value)
+    return admits(param.type, data) is True
 
 
 def _type_node(param: ParamDecl) -> Node | None:
     found = param.node.get("type")
     return found if found is not None and found.kind == "scalar" else None
-
-
-def _holds_misread(entry: OpEntry, param: ParamDecl, node: Node) -> bool:
-    """Whether a default has a scalar in it that is read otherwise than it looks, or that is tagged or an alias."""
-    path = ("signature", "params", param.name, "default")
-    waiting = [node]
-    while waiting:
-        item = waiting.pop()
-        if item.tag or item.kind == "alias" or is_misread(entry, path, item):
-            return True
-        waiting += item.items
-    return False

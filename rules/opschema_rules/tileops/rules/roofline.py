@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterator, Set
 
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.expression import Expression, ExpressionSyntaxError, Reference, parse_expression
 from opschema_cli.source.text import Span
-from opschema_rules.tileops.formulas import Formula, dimensions, formulas, runner
+from opschema_rules.tileops.formulas import (
+    Formula,
+    dimensions,
+    formulas,
+    knows_variables,
+    not_arithmetic,
+    optional_uses,
+    runner,
+    variable_names,
+)
 from opschema_rules.tileops.model import OpEntry
-from opschema_rules.tileops.presence import unguarded
 from opschema_rules.tileops.signature import is_complete
 from opschema_rules.tileops.vocabulary import ARITHMETIC_HELPERS, VARS_HELPERS, closest, states
 
@@ -94,7 +102,7 @@ def roofline_unbound(entry: OpEntry) -> Iterator[Diagnostic]:
       bytes: "2 * N * elem_bytes"
     ```
     """
-    if not entry.manifest.spec.knows("roofline-names"):
+    if not entry.manifest.spec.knows("roofline-names") or not knows_variables(entry):
         return
     scope = _Scope(entry)
     for formula in formulas(entry):
@@ -115,6 +123,8 @@ class _Scope:
         self.entry = entry
         self.inputs = {tensor.name for tensor in entry.inputs}
         self.values = {"elem_bytes", *(param.name for param in entry.params)}
+        # A variable without a formula is MAN101's, and no reason to blame those who read it.
+        self.values |= variable_names(entry) - {formula.name for formula in formulas(entry)}
 
     def define(self, name: str) -> None:
         """Let what follows read ``name``."""
@@ -216,7 +226,7 @@ def roofline_form(entry: OpEntry) -> Iterator[Diagnostic]:
             yield Diagnostic(message, entry.at(span), tuple(who.related()), ops=(entry.name,), severity=who.severity)
 
 
-def _misnamed(formula: Formula, taken: Iterable[str]) -> Iterator[tuple[str, Span]]:
+def _misnamed(formula: Formula, taken: Set[str]) -> Iterator[tuple[str, Span]]:
     if not formula.name.isidentifier():
         yield f"the variable `{formula.name}` is no Python name", formula.key.span
     elif formula.name in taken:
@@ -227,7 +237,7 @@ def _malformed(entry: OpEntry, formula: Formula) -> Iterator[tuple[str, Span]]:
     expression = formula.expression
     if expression is None:
         return
-    nodes = _not_arithmetic(expression.tree) if formula.layer == "arithmetic" else _not_of_shapes(entry, expression)
+    nodes = not_arithmetic(expression.tree) if formula.layer == "arithmetic" else _not_of_shapes(entry, expression)
     for node in nodes:
         span = expression.span_of(node)
         text = expression.text[span.start : span.end]
@@ -238,27 +248,6 @@ def _malformed(entry: OpEntry, formula: Formula) -> Iterator[tuple[str, Span]]:
                 f"`{formula.where}` uses `{text}`; a variable reads `.shape` and `.ndim` of inputs, params and helpers"
             )
         yield message, entry.inner(formula.node, span)
-
-
-_ARITHMETIC = (ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.IfExp, ast.Compare, ast.Call, ast.Constant, ast.Name)
-_COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
-
-
-def _not_arithmetic(node: ast.expr) -> Iterator[ast.expr]:
-    """The outermost parts of a formula that are no arithmetic."""
-    sound = isinstance(node, _ARITHMETIC)
-    if isinstance(node, ast.Compare):
-        sound = all(isinstance(sign, _COMPARISONS) for sign in node.ops)
-    elif isinstance(node, ast.Call):
-        sound = isinstance(node.func, ast.Name) and not node.keywords
-    elif isinstance(node, ast.BinOp):
-        sound = not isinstance(node.op, ast.MatMult)
-    if not sound:
-        yield node
-        return
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.expr) and not (isinstance(node, ast.Call) and child is node.func):
-            yield from _not_arithmetic(child)
 
 
 _NO_SHAPES = (ast.Lambda, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
@@ -275,7 +264,7 @@ def _not_of_shapes(entry: OpEntry, expression: Expression) -> Iterator[ast.expr]
     for node in nodes:
         if isinstance(node, ast.Name):
             tensor = inputs.get(node.id) if id(node) not in read and expression.start_of(node) in free else None
-            if tensor is not None and not tensor.optional:
+            if tensor is not None and not tensor.optional and not tensor.misstates("optional"):
                 yield node
         elif id(node) not in called and _is_no_shape(node, inputs):
             yield node
@@ -334,9 +323,8 @@ def optional_in_roofline(entry: OpEntry) -> Iterator[Diagnostic]:
     if not optional or not entry.manifest.spec.knows("optional"):
         return
     for formula in formulas(entry):
-        expression = formula.expression
         first: dict[str, Reference] = {}
-        for use in _optional_uses(formula, expression, optional) if expression is not None else ():
+        for use in optional_uses(formula, optional):
             first.setdefault(use.name, use)
         for name, use in first.items():
             what = (
@@ -345,10 +333,3 @@ def optional_in_roofline(entry: OpEntry) -> Iterator[Diagnostic]:
             message = f"`{formula.where}` uses the optional input `{name}`; a formula there {what}"
             related = (entry.related(optional[name].key, f"`{name}` is optional"),)
             yield Diagnostic(message, entry.at(entry.inner(formula.node, use.span)), related, ops=(entry.name,))
-
-
-def _optional_uses(formula: Formula, expression: Expression, optional: Iterable[str]) -> Iterator[Reference]:
-    if formula.layer == "vars":
-        yield from unguarded(expression, optional, guards=False)
-    else:
-        yield from (use for use in expression.names() if use.name in optional)

@@ -21,8 +21,10 @@ from opschema_cli.schema.evaluate import (
 )
 from opschema_cli.schema.solve import describe
 from opschema_rules.tileops.bindings import BoundRow, bound_rows
-from opschema_rules.tileops.formulas import Formula, formulas
+from opschema_rules.tileops.formulas import Formula, formulas, not_arithmetic, optional_uses
 from opschema_rules.tileops.model import OpEntry
+from opschema_rules.tileops.ranks import beyond_rank
+from opschema_rules.tileops.signature import statement
 
 
 class Result(NamedTuple):
@@ -86,6 +88,9 @@ def roofline_value(entry: OpEntry) -> Iterator[Diagnostic]:
             for result in _evaluate(bound, all_formulas):
                 results.setdefault(result.formula, []).append(result)
     for formula, found in results.items():
+        expression = formula.expression
+        if expression is not None and any(beyond_rank(entry, expression)):
+            continue  # which is SHP112's
         if entry.status != "spec-only" or not _is_placeholder(formula):
             yield from _judge(entry, found)
 
@@ -120,7 +125,7 @@ def _evaluate(bound: BoundRow, all_formulas: Sequence[Formula]) -> Iterator[Resu
 
 def _judge(entry: OpEntry, found: Sequence[Result]) -> Iterator[Diagnostic]:
     """One finding for a formula, on the first row that shows it."""
-    faulty = [(result, fault) for result in found if (fault := _fault(result))]
+    faulty = [(result, fault) for result in found if (fault := _fault(entry, result))]
     if faulty:
         result, fault = faulty[0]
     elif _always_nothing(found):
@@ -133,17 +138,17 @@ def _judge(entry: OpEntry, found: Sequence[Result]) -> Iterator[Diagnostic]:
     yield Diagnostic(message, entry.at(result.formula.node), related, ops=(entry.name,), severity=entry.severity)
 
 
-def _fault(result: Result) -> str:
-    """What is wrong with a value; empty for a sound one."""
+def _fault(entry: OpEntry, result: Result) -> str:
+    """What is wrong with a value; empty for a sound one, and for one that another rule explains by the formula's form."""
     value, formula = result.value, result.formula
     if isinstance(value, EvaluateError):
-        if _reads_data(result):
-            return ""  # which is ROO103's
+        if _reads_data(result) or _is_explained(entry, result):
+            return ""
         return f"cannot be evaluated on a workload row, {value.reason}"
     if formula.layer == "vars":
         return ""
     if not isinstance(value, int | float):
-        return f"is {describe(value)} on a workload row, and no number"
+        return "" if _is_explained(entry, result) else f"is {describe(value)} on a workload row, and no number"
     if not math.isfinite(value) or value < 0:
         return f"is {describe(value)} on a workload row, and no count"
     return (
@@ -153,8 +158,18 @@ def _fault(result: Result) -> str:
     )
 
 
+def _is_explained(entry: OpEntry, result: Result) -> bool:
+    """Whether a formula is no arithmetic where it has to be, or uses an optional input that the row leaves out."""
+    formula, expression = result.formula, result.formula.expression
+    held = formula.layer == "arithmetic" and entry.manifest.spec.knows("roofline-names")
+    if held and expression is not None and next(not_arithmetic(expression.tree), None) is not None:
+        return True
+    omitted = [name for name in statement(entry).omittable if result.env.get(name, name) is None]
+    return next(optional_uses(formula, omitted), None) is not None
+
+
 def _reads_data(result: Result) -> bool:
-    """Whether a formula reads a tensor otherwise than by an attribute."""
+    """Whether a formula reads a tensor otherwise than by an attribute, which is ROO103's."""
     expression = result.formula.expression
     if expression is None:
         return False

@@ -15,6 +15,8 @@ from opschema_cli.schema.solve import Failed, Holds, Violated, describe
 from opschema_cli.source.yaml import Node
 from opschema_rules.tileops.bindings import BoundRow, bound_rows
 from opschema_rules.tileops.model import OpEntry
+from opschema_rules.tileops.presence import unguarded
+from opschema_rules.tileops.ranks import beyond_rank
 from opschema_rules.tileops.signature import Equation, parsed, statement
 
 SHOWN_ROWS = 3
@@ -39,7 +41,8 @@ def row_breaks_rule(entry: OpEntry) -> Iterator[Diagnostic]:
     the rules themselves (`q.shape == (B, S, H, D)` gives four dimensions) counts as known. A row breaks a rule only where no
     value of what is still open could satisfy it; aggregate keys such as `kv_shape` say nothing.
 
-    A rule that no row satisfies is one finding at the rule.
+    A rule that no row satisfies is one finding at the rule. A rule that uses an input which the row leaves out is the business of
+    `optional-unguarded`.
 
     Bad, `weight` has the length of the wrong axis:
 
@@ -88,6 +91,8 @@ def row_breaks_rule(entry: OpEntry) -> Iterator[Diagnostic]:
     decided: dict[Equation, int] = {}
     for bound in bound_rows(entry):
         for equation, outcome in bound.outcomes:
+            if isinstance(outcome, Violated | Failed) and _is_unguarded(entry, bound, equation):
+                continue
             if isinstance(outcome, Violated):
                 breaches.setdefault(equation, []).append(Breach(equation, bound, outcome))
             if isinstance(outcome, Violated | Holds):
@@ -97,6 +102,12 @@ def row_breaks_rule(entry: OpEntry) -> Iterator[Diagnostic]:
             yield _of_all_rows(entry, found)
         else:
             yield from (_of_row(entry, breach) for breach in found)
+
+
+def _is_unguarded(entry: OpEntry, bound: BoundRow, equation: Equation) -> bool:
+    """Whether a rule uses an optional input that the row leaves out: then the rule is wrong, as `optional-unguarded` says."""
+    omitted = [name for name in statement(entry).omittable if bound.values.get(name, name) is None]
+    return equation.kind == "rule" and next(unguarded(equation.expression, omitted), None) is not None
 
 
 def _origins(entry: OpEntry, breach: Breach) -> Iterator[Related]:
@@ -228,8 +239,12 @@ def rule_fails(entry: OpEntry) -> Iterator[Diagnostic]:
     reported: set[Equation] = set()
     for bound in bound_rows(entry):
         for equation, outcome in bound.outcomes if not bound.broken else ():
-            if isinstance(outcome, Failed) and equation not in reported and _calls_known(equation):
+            if not isinstance(outcome, Failed) or equation in reported or _is_unguarded(entry, bound, equation):
+                continue
+            if _calls_known(equation):
                 reported.add(equation)
+                if any(beyond_rank(entry, equation.expression)):
+                    continue  # which is SHP112's
                 message = f"{_stated(equation)} cannot be evaluated: {outcome.error.reason}"
                 related = (entry.related(bound.row.node, "the row that it is evaluated on"),)
                 place = entry.at(equation.node)

@@ -79,6 +79,8 @@ def _is_whole(entry: OpEntry, section: str) -> bool:
     """Whether a section of the signature holds nothing that cannot be read."""
     node = entry.get("signature", section)
     found = entry.inputs if section == "inputs" else entry.params
+    if entry.doubtful("signature", section):
+        return False
     return node is None or (node.is_mapping and len(list(node.pairs())) == len(found))
 
 

@@ -14,6 +14,7 @@ from opschema_cli.source.yaml import Node
 from opschema_cli.source.yaml_edit import set_value
 from opschema_rules.tileops.drift import names, yaml_fix
 from opschema_rules.tileops.model import SOURCE_PATH_KEYS, Manifest, OpEntry
+from opschema_rules.tileops.op_keys import misnomer
 
 SAME_NAME = "the file was found by its name alone"
 
@@ -121,7 +122,7 @@ def op_class(manifest: Manifest) -> Iterator[Diagnostic]:
     The class of an op has the name of its entry and is defined in the file that `source.op` names; that is how every tool
     finds it. Where exactly one other file defines a class of that name, the fix writes that file. An entry that is
     `spec-only` may have no class yet; it is reported, as a warning, only if another file defines it. Of entries with one
-    name, those that are not the class's own are left to `duplicate-op`.
+    name, those that are not the class's own are left to `duplicate-op`, and an entry that is to be renamed to `op-key-format`.
 
     Bad:
 
@@ -161,7 +162,7 @@ def op_class(manifest: Manifest) -> Iterator[Diagnostic]:
             continue
         if isinstance(ref, ClassRef) and ref.file.path == entry.op_file.path and not entry.unnamed:
             continue
-        if manifest.repeats(entry):
+        if manifest.repeats(entry) or misnomer(entry) is not None:
             continue
         if isinstance(ref, Missing) and not files:
             files = _class_files(manifest)

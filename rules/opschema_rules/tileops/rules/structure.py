@@ -23,19 +23,23 @@ from opschema_rules.tileops.entry_paths import (
     value_span,
 )
 from opschema_rules.tileops.manifest_schema import EntrySchema, Path, SchemaError, entry_schema, other_keys
-from opschema_rules.tileops.model import Manifest, OpEntry
+from opschema_rules.tileops.model import Manifest, OpEntry, entries_node, is_doubtful, is_op_name
 from opschema_rules.tileops.scalar_roles import is_misread
 from opschema_rules.tileops.scalars import misreading
 from opschema_rules.tileops.spec import Spec
+from opschema_rules.tileops.vocabulary import nearest
 
 _CLOSE = 0.8
 """How much a misspelt key has in common with the one that was meant (difflib's ratio)."""
+
+PARTS = ("signature", "workloads", "roofline", "source")
+"""The keys without any of which a mapping is no entry."""
 
 _KEYS = ("required", "dependentRequired", "additionalProperties", "propertyNames")
 """Keywords that speak of a mapping's keys, not of the value as a whole."""
 
 
-@rule("MAN101", "manifest-structure", fixable="safe")
+@rule("MAN101", "manifest-structure", fixable="safe", pure=True)
 def manifest_structure(manifest: Manifest) -> Iterator[Diagnostic]:
     """A part of an entry is missing, misspelt or of the wrong kind.
 
@@ -87,6 +91,7 @@ def manifest_structure(manifest: Manifest) -> Iterator[Diagnostic]:
     ```
     """
     yield from _roots(manifest)
+    yield from _other_ops(manifest)
     schema = entry_schema(manifest.spec.known)
     for entry in manifest.entries:
         if entry.key.value != "<<" or entry.key.style:
@@ -104,6 +109,18 @@ def _roots(manifest: Manifest) -> Iterator[Diagnostic]:
             yield Diagnostic(message, Place(file.path, first_line(file, root)))
 
 
+def _other_ops(manifest: Manifest) -> Iterator[Diagnostic]:
+    """Keys that cannot be the name of an op, so that what they hold is no entry."""
+    for file in manifest.files:
+        owner = entries_node(file)
+        for key, _ in owner.pairs() if owner is not None else ():
+            if key.kind == "scalar" and not is_op_name(key):
+                message = (
+                    f"`{key.value}` is {kind_of_key(key)}; a manifest file maps op names, which are text, to entries"
+                )
+                yield Diagnostic(message, Place(file.path, key.span))
+
+
 def _entry(entry: OpEntry, schema: EntrySchema) -> Iterator[Diagnostic]:
     data = entry.data
     if data is None and (bomb := _bomb(entry)) is not None:
@@ -112,9 +129,13 @@ def _entry(entry: OpEntry, schema: EntrySchema) -> Iterator[Diagnostic]:
     if schema.accepts(data):
         return
     yield from _other_keys(entry, data)
-    found = schema.errors(data)
+    found = [error for error in schema.errors(data) if not _is_unclear(entry, error)]
     typos = {error.path: list(_unknown(entry, error)) for error in found if error.keyword == "additionalProperties"}
     meant = {(path, best) for path, keys in typos.items() for _, best in keys if best}
+    if isinstance(data, dict) and data.keys().isdisjoint(PARTS) and not any(((), part) in meant for part in PARTS):
+        message = f"the entry has none of {listed(PARTS)}; it must be {schema.title}"
+        yield Diagnostic(message, entry.place, ops=(entry.name,))
+        return
     judged: set[Path] = set()
     for error in found:
         if error.keyword == "additionalProperties":
@@ -126,6 +147,15 @@ def _entry(entry: OpEntry, schema: EntrySchema) -> Iterator[Diagnostic]:
         elif error.path not in judged and not _explained(error, meant):
             judged.add(error.path)
             yield from _about_value(entry, error)
+
+
+def _is_unclear(entry: OpEntry, error: SchemaError) -> bool:
+    """Whether a violation follows from a key that is given twice or misspelt, here or where ``x-without`` points."""
+    other = error.text("x-without")
+    if other and entry.doubtful(*other.split(".")):
+        return True
+    owner, key = entry.get(*error.path[:-1]), error.path[-1] if error.path else 0
+    return owner is not None and isinstance(key, str) and owner.get(key) is not None and is_doubtful(owner, key)
 
 
 def _bomb(entry: OpEntry) -> YamlSyntaxError | None:
@@ -216,8 +246,17 @@ def _about_key(entry: OpEntry, error: SchemaError) -> Diagnostic:
     else:
         title = error.title_of(key)
         message = f"{name} lacks `{key}`; add {title}" if title else f"{name} lacks `{key}`; add it"
+        message += _instead(entry, error.path, key)
     hard = not since or entry.manifest.spec.knows(since)
     return Diagnostic(message, place, ops=(entry.name,), severity=Severity.ERROR if hard else Severity.WARNING)
+
+
+def _instead(entry: OpEntry, path: Path, key: str) -> str:
+    """The key of a workload row, whose keys are free, that was probably meant to be the one that it lacks."""
+    row = next((row for row in entry.rows if path == ("workloads", row.index)), None)
+    stray = row.data.keys() - {param.name for param in entry.params} if row is not None else ()
+    best = nearest(key, stray)
+    return f", or rename `{best}` to it" if best is not None else ""
 
 
 # Values.

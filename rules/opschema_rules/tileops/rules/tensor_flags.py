@@ -14,7 +14,7 @@ from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node, scalar_value
 from opschema_cli.source.yaml_edit import remove_key
 from opschema_rules.tileops.drift import yaml_fix
-from opschema_rules.tileops.model import OpEntry, Tensor
+from opschema_rules.tileops.model import OpEntry, Tensor, is_doubtful
 
 _WHERE_ELSE = {
     ("optional", "params"): "a param says with `default` that it may be left out",
@@ -105,7 +105,7 @@ def _flag(entry: OpEntry, flag: str) -> Iterator[Diagnostic]:
     owners += [(tensor.name, tensor.direction, tensor.node) for tensor in entry.tensors]
     for name, section, owner in owners:
         pair = owner.pair(flag)
-        if pair is None:
+        if pair is None or is_doubtful(owner, flag):
             continue
         key, value = pair[0], entry.file.document.follow(pair[1])
         if section != "inputs":
@@ -279,6 +279,6 @@ def optional_order(entry: OpEntry) -> Iterator[Diagnostic]:
     for tensor in entry.inputs:
         if tensor.optional:
             before = before or tensor
-        elif before is not None and tensor.attribute("optional") is None:
+        elif before is not None and not tensor.misstates("optional"):
             message = f"the input `{tensor.name}` is required and follows the optional `{before.name}`; put optional inputs last"
             yield _with_flag(entry, message, tensor.key.span, before)

@@ -8,12 +8,15 @@ from functools import lru_cache
 
 from opschema_cli.lint.diagnostic import Diagnostic, Fix
 from opschema_cli.lint.rule import rule
+from opschema_cli.source.program import ClassRef
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node
 from opschema_cli.source.yaml_edit import rename_key, set_value
 from opschema_rules.tileops.bindings import RESERVED_KEYS
+from opschema_rules.tileops.carriers import carrier_names
 from opschema_rules.tileops.drift import yaml_fix
-from opschema_rules.tileops.model import OpEntry, Row, Tensor
+from opschema_rules.tileops.model import OpEntry, OpImplementation, Row, Tensor
+from opschema_rules.tileops.stray_keys import RowKeys, row_keys
 
 
 @rule("WKL103", "workload-label-dtype", fixable="safe", pure=True)
@@ -110,16 +113,16 @@ def _without_dtypes(label: str, dtypes: Sequence[str]) -> str:
     return label
 
 
-@rule("WKL104", "workload-keys", fixable="unsafe", pure=True)
+@rule("WKL104", "workload-keys", fixable="unsafe")
 def workload_keys(entry: OpEntry) -> Iterator[Diagnostic]:
     """The keys of a row do not derive from the signature.
 
     For an op with one tensor input, a row is read by name: `{input}_shape` is the input's shape, `dtypes` and `label` are what
     they say, and every other key is a param. A key that is none of these reaches nobody, and a shape under another name is
     read by hand-written code only. Keys that begin with `__` are free, and so are the keys of ops with several inputs, whose
-    families agree on aggregate shapes such as `kv_shape`.
+    families agree on aggregate shapes such as `kv_shape`. A row need not give the shape of a carrier (see `carrier-input`).
 
-    The fix renames a shape key; it is unsafe because a benchmark may still read the old one.
+    The fix renames a key; it is unsafe because a benchmark may still read the old one.
 
     Holds where the tree's specification derives the keys from the signature.
 
@@ -147,24 +150,12 @@ def workload_keys(entry: OpEntry) -> Iterator[Diagnostic]:
       - {x_shape: [8, 8], dtypes: [float16], __note: "sweep", label: "large"}
     ```
     """
-    declared = _only_input(entry)
-    if declared is None or not entry.manifest.spec.knows("workload-keys"):
+    keys = row_keys(entry)
+    if keys is None:
         return
-    if not any(key.endswith("_shape") for row in entry.rows for key in row.data):
-        return  # the family sizes its tensors by params alone
-    shape_key = f"{declared.name}_shape"
-    yield from _collisions(entry, shape_key)
-    if not _all_params_known(entry):
-        return
-    allowed = {shape_key, *RESERVED_KEYS, *(param.name for param in entry.params)}
-    for row in entry.rows:
-        yield from _row_keys(entry, row, shape_key, [key for key in row.data if key not in allowed and key[:2] != "__"])
-
-
-def _only_input(entry: OpEntry) -> Tensor | None:
-    owner = entry.get("signature", "inputs")
-    single = owner is not None and len(owner.items) == 2 and len(entry.inputs) == 1 and entry.inputs[0].name != "<<"
-    return entry.inputs[0] if single else None
+    yield from _collisions(entry, keys.shape)
+    for row in entry.rows if keys.params is not None else ():
+        yield from _row_keys(entry, row, keys)
 
 
 def _collisions(entry: OpEntry, shape_key: str) -> Iterator[Diagnostic]:
@@ -176,35 +167,39 @@ def _collisions(entry: OpEntry, shape_key: str) -> Iterator[Diagnostic]:
             yield Diagnostic(message, entry.at(param.key), ops=(entry.name,))
 
 
-def _all_params_known(entry: OpEntry) -> bool:
-    owner = entry.get("signature", "params")
-    if owner is None or (owner.kind == "scalar" and entry.data_of(owner) is None):
-        return True
-    return owner.is_mapping and len(list(owner.pairs())) == len(entry.params) and entry.param("<<") is None
-
-
-def _row_keys(entry: OpEntry, row: Row, shape_key: str, unknown: list[str]) -> Iterator[Diagnostic]:
-    declared = entry.inputs[0]
-    related = (entry.related(declared.key, "the only input"),)
-    shapes = [key for key in unknown if key.endswith("_shape")]
-    if shape_key not in row.data and len(shapes) == 1:
-        unknown.remove(shapes[0])
-        message = (
-            f"`{shapes[0]}` is the shape of no input; the row must give the shape of `{declared.name}` as `{shape_key}`"
-        )
-        fix = yaml_fix(
-            entry,
-            f"rename `{shapes[0]}` to `{shape_key}`",
-            lambda: rename_key(entry.file, row.node, shapes[0], shape_key),
-            f"a benchmark may read `{shapes[0]}`",
-        )
-        yield Diagnostic(message, entry.at(_key(row, shapes[0])), related, fix, (entry.name,))
-    elif shape_key not in row.data:
-        message = f"the row has no `{shape_key}`, which gives the shape of the input"
+def _row_keys(entry: OpEntry, row: Row, keys: RowKeys) -> Iterator[Diagnostic]:
+    stray = keys.stray(row)
+    if keys.shape not in row.data and keys.shape not in stray.values() and not _is_carrier(entry, keys.input):
+        message = f"the row has no `{keys.shape}`, which gives the shape of the input"
+        related = (entry.related(keys.input.key, "the only input"),)
         yield Diagnostic(message, entry.at(row.node), related, ops=(entry.name,))
-    for key in unknown:
-        message = f"`{key}` is no param of the op; a row has `{shape_key}`, `dtypes`, `label` and params"
-        yield Diagnostic(message, entry.at(_key(row, key)), ops=(entry.name,))
+    for key, meant in stray.items():
+        if meant is None:
+            message = f"`{key}` is no param of the op; a row has `{keys.shape}`, `dtypes`, `label` and params"
+            yield Diagnostic(message, entry.at(_key(row, key)), ops=(entry.name,))
+        elif meant != "dtypes":  # a row without `dtypes` is MAN101's
+            yield _misspelt(entry, row, keys, key, meant)
+
+
+def _misspelt(entry: OpEntry, row: Row, keys: RowKeys, key: str, meant: str) -> Diagnostic:
+    related = (entry.related(keys.input.key, "the only input"),) if meant == keys.shape else ()
+    message = f"`{key}` is no param of the op; did you mean `{meant}`?"
+    if meant == keys.shape and key.endswith("_shape"):
+        name = keys.input.name
+        message = f"`{key}` is the shape of no input; the row must give the shape of `{name}` as `{meant}`"
+    fix = yaml_fix(
+        entry,
+        f"rename `{key}` to `{meant}`",
+        lambda: rename_key(entry.file, row.node, key, meant),
+        f"a benchmark may read `{key}`",
+    )
+    return Diagnostic(message, entry.at(_key(row, key)), related, fix, (entry.name,))
+
+
+def _is_carrier(entry: OpEntry, tensor: Tensor) -> bool:
+    """Whether no call passes the input: that rows give it no shape is not what is wrong with it."""
+    ref = entry.op_class
+    return isinstance(ref, ClassRef) and tensor.name in carrier_names(OpImplementation(entry, ref))
 
 
 def _key(row: Row, key: str) -> Node:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterator
-
-import msgspec
 
 from opschema_cli.lint.diagnostic import Diagnostic, Fix, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.yaml import Data, Node
-from opschema_cli.source.yaml_edit import remove_item
-from opschema_rules.tileops.drift import names, yaml_fix
+from opschema_rules.tileops.bindings import RESERVED_KEYS
+from opschema_rules.tileops.drift import names, row_removal
+from opschema_rules.tileops.dtypes import knows_all_tensors
 from opschema_rules.tileops.model import OpEntry, ParamDecl, Row
+from opschema_rules.tileops.stray_keys import misspelt
 
 
 @rule("WKL101", "workload-count", pure=True)
@@ -42,7 +43,7 @@ def workload_count(entry: OpEntry) -> Iterator[Diagnostic]:
     ```
     """
     node = entry.get("workloads")
-    if not entry.implemented or node is None or not node.is_sequence:
+    if not entry.implemented or node is None or not node.is_sequence or entry.doubtful("workloads"):
         return
     count = len(node.items)
     least = 2 if entry.manifest.spec.knows("two-workloads") else 1
@@ -84,6 +85,8 @@ def workload_missing_param(entry: OpEntry) -> Iterator[Diagnostic]:
     required = list(_required(entry)) if entry.manifest.spec.knows("required-params") else []
     for row in entry.rows:
         missing = [param for param in required if param.name not in row.data]
+        known = misspelt(entry, row) if missing else ()
+        missing = [param for param in missing if param.name not in known]
         if missing:
             related = tuple(entry.related(param.key, f"`{param.name}` has no default") for param in missing)
             message = (
@@ -96,8 +99,80 @@ def _required(entry: OpEntry) -> Iterator[ParamDecl]:
     """Params without a default of their own or by a merge."""
     for param in entry.params:
         attributes = entry.data_of(param.node)
-        if isinstance(attributes, dict) and "default" not in attributes and param.name != "<<":
+        lacking = isinstance(attributes, dict) and "default" not in attributes and not param.doubtful("default")
+        if lacking and param.name != "<<":
             yield param
+
+
+@rule("WKL109", "workload-missing-shape")
+def workload_missing_shape(entry: OpEntry) -> Iterator[Diagnostic]:
+    """A workload row leaves out the shape of an input that the other rows give.
+
+    An op with several inputs takes their shapes from the row by the keys that its benchmark agrees on, `{input}_shape` or an
+    aggregate such as `kv_shape`. A row that lacks `{input}_shape` of a required input, and has no key in its place that the
+    rows with it do not have, says nothing of that input: the benchmark fails on this row, or measures another call. Not
+    judged are inputs for which no row has the key, and a row where the benchmark asks first whether it is there
+    (`row.get("weight_shape")`). With a single input this is `workload-keys`.
+
+    Bad:
+
+    ```yaml
+    signature:
+      inputs:
+        x: {dtype: "float16 | float32"}
+        weight: {dtype: "same_as(x)"}
+    workloads:
+      - {x_shape: [4, 8], weight_shape: [8], dtypes: [float16], label: "small"}
+      - {x_shape: [8, 8], dtypes: [float16], label: "large"}
+    ```
+
+    Good, `kv_shape` stands for both, and `bias` may be left out:
+
+    ```yaml
+    signature:
+      inputs:
+        q: {dtype: "float16 | float32"}
+        k: {dtype: "same_as(q)"}
+        v: {dtype: "same_as(q)"}
+        bias: {dtype: "same_as(q)", optional: true}
+    workloads:
+      - {q_shape: [4, 8], k_shape: [4, 8], v_shape: [4, 8], bias_shape: [8], dtypes: [float16], label: "split"}
+      - {q_shape: [4, 8], kv_shape: [4, 8], dtypes: [float16], label: "joint"}
+    ```
+    """
+    if len(entry.inputs) < 2 or not knows_all_tensors(entry):
+        return
+    for tensor in entry.inputs:
+        key = f"{tensor.name}_shape"
+        having = [row for row in entry.rows if key in row.data]
+        if not 0 < len(having) < len(entry.rows) or tensor.optional or tensor.misstates("optional"):
+            continue
+        for row in (row for row in entry.rows if key not in row.data):
+            model = next((other for other in having if _has_no_other_key(entry, row, other)), None)
+            if model is not None and not _asks_for(entry, key):
+                message = (
+                    f"the row has no `{key}`, which the other rows give: it says nothing of the input `{tensor.name}`"
+                )
+                pair = model.node.pair(key)
+                shown = pair[0] if pair is not None else model.node
+                related = (entry.related(shown, "given here"), entry.related(tensor.key, "a required input"))
+                yield Diagnostic(message, entry.at(row.node), related, ops=(entry.name,))
+
+
+def _has_no_other_key(entry: OpEntry, row: Row, other: Row) -> bool:
+    """Whether a row has nothing but params, inputs' shapes and what another row has too."""
+    known = {*other.data, *RESERVED_KEYS, *(param.name for param in entry.params)}
+    known |= {f"{tensor.name}_shape" for tensor in entry.inputs}
+    return all(key in known or key.startswith("__") for key in row.data)
+
+
+def _asks_for(entry: OpEntry, key: str) -> bool:
+    """Whether the benchmark reads a key of a row only if it is there."""
+    asking = re.compile(rf"""get\(\s*["']{re.escape(key)}["']|["']{re.escape(key)}["']\s+(?:not\s+)?in\b""")
+    manifest = entry.manifest
+    paths = (manifest.locate(path) for _, path in entry.source_paths("bench"))
+    sources = (manifest.project.source(path) for path in paths if path is not None)
+    return any(source is not None and asking.search(source.text) for source in sources)
 
 
 @rule("WKL105", "optional-coverage", pure=True)
@@ -219,10 +294,4 @@ def _frozen(value: Data) -> Hashable:
 
 def _drop(entry: OpEntry, row: Row) -> Fix | None:
     owner = entry.get("workloads")
-    item = _item(entry, row)
-    if owner is None or "#" in entry.file.source.text[item.start : item.end]:
-        return None  # a comment would go with it
-    fix = yaml_fix(entry, "drop the row", lambda: remove_item(entry.file, owner, row.index))
-    if fix is not None and any("#" in entry.file.source.text[slice(*item.edit.span)] for item in fix.edits):
-        return msgspec.structs.replace(fix, safety="unsafe", why_unsafe="the comment above the row goes with it")
-    return fix
+    return row_removal(entry, owner, row.index) if owner is not None else None

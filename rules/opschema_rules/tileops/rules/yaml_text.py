@@ -10,10 +10,10 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.source.yaml import Node, YamlFile, scalar_value
 from opschema_cli.source.yaml_edit import YamlEditError, quote_scalar
-from opschema_rules.tileops.entry_paths import path_name
+from opschema_rules.tileops.entry_paths import entry_at, mappings, path_name
 from opschema_rules.tileops.manifest_schema import Path
 from opschema_rules.tileops.model import ManifestFile, OpEntry, entries_node
-from opschema_rules.tileops.scalar_roles import is_misread, role_at
+from opschema_rules.tileops.scalar_roles import NUMBERS, Role, is_misread, role_at
 from opschema_rules.tileops.scalars import Misreading, misreading
 
 _NO_TEXT = re.compile(
@@ -58,19 +58,9 @@ def duplicate_key(subject: ManifestFile) -> Iterator[Diagnostic]:
     ```
     """
     ops = entries_node(subject.file)
-    for mapping in _mappings(subject.file.root):
+    for mapping in mappings(subject.file.root):
         if mapping is not ops:
             yield from _repeated(subject, mapping)
-
-
-def _mappings(root: Node | None) -> Iterator[Node]:
-    waiting = [root] if root is not None else []
-    while waiting:
-        node = waiting.pop()
-        if node.items:
-            if node.kind == "mapping":
-                yield node
-            waiting += [item for item in node.items if item.items]
 
 
 def _repeated(subject: ManifestFile, mapping: Node) -> Iterator[Diagnostic]:
@@ -129,8 +119,8 @@ def misread_scalar(subject: ManifestFile) -> Iterator[Diagnostic]:
     The manifest is read as YAML 1.1: `no`, `yes`, `on` and `off` are booleans, as keys too; `010` is octal and `12:30` a number
     to the base of 60; `2026-01-31` is a date; `1e-6`, `1.0e5` and `-.5` are text, since a float needs a digit, a point and a
     sign in its exponent. Where text is required (names, dtypes, labels, paths, formulas) the cure is quotes; where a
-    number is required it is the spelling that the reader knows. A value whose kind the manifest does not fix, such as an
-    extra key of a workload row, is a warning.
+    number is required it is the spelling that the reader knows, without point and exponent where an integer is. A value
+    whose kind the manifest does not fix, such as an extra key of a workload row, is a warning.
 
     Bad:
 
@@ -167,7 +157,7 @@ def misread_scalar(subject: ManifestFile) -> Iterator[Diagnostic]:
     """
     for node, is_key in _misread(subject.file.root):
         found = misreading(node)
-        entry = _entry_at(subject, node)
+        entry = entry_at(subject, node.start)
         if found is not None and is_key:
             yield from _misread_key(subject, node, found)
         elif found is not None and entry is not None:
@@ -203,16 +193,8 @@ def _path_to(root: Node | None, target: Node) -> Path:
     return tuple(path)
 
 
-def _entry_at(subject: ManifestFile, node: Node) -> OpEntry | None:
-    """The entry of this file that a node is written in."""
-    for entry in subject.manifest.entries:
-        if entry.file is subject.file and entry.key.start <= node.start <= max(entry.node.end, entry.key.end):
-            return entry
-    return None
-
-
 def _op_at(subject: ManifestFile, node: Node) -> tuple[str, ...]:
-    entry = _entry_at(subject, node)
+    entry = entry_at(subject, node.start)
     return (entry.name,) if entry is not None else ()
 
 
@@ -237,11 +219,12 @@ def _misread_value(subject: ManifestFile, entry: OpEntry, node: Node, found: Mis
     if role == "text":
         advice, fix = "quote it", _quoting(subject.file, node)
     elif found.read == "text" and found.number is not None:
-        advice = f"write `{found.number}`"
-        fix = _respelling(subject.file, node, found.number, sure=role == "number")
+        number = found.integer if role == "integer" else found.number
+        advice = f"write `{number}`" if number is not None else "write an integer"
+        fix = _respelling(subject.file, node, number, role) if number is not None else None
     elif found.looks == "number":
         advice = f"write `{found.number}`, or `{scalar_value(node)}` if that is meant"
-    elif role == "number":
+    elif role in NUMBERS:
         advice = "write a number"
     else:
         advice = f"write `{found.read.split('`')[1]}`, or quote it" if found.looks == "word" else "quote it"
@@ -264,10 +247,14 @@ def _quoting(file: YamlFile, node: Node, *, sure: bool = True) -> Fix | None:
     return Fix(title, edits) if sure else Fix(title, edits, "unsafe", f"the value becomes text, and was {_kind(node)}")
 
 
-def _respelling(file: YamlFile, node: Node, number: str, *, sure: bool) -> Fix:
+def _respelling(file: YamlFile, node: Node, number: str, role: Role) -> Fix:
     edits = (FileEdit(file.path, Edit(node.span, number)),)
     title = f"write `{number}`"
-    return Fix(title, edits) if sure else Fix(title, edits, "unsafe", "the value becomes a number, and was text")
+    if role == "number" and not number.lstrip("+-").isdigit():
+        return Fix(title, edits, "unsafe", "the value becomes a float, where an integer may be meant")
+    if role in NUMBERS:
+        return Fix(title, edits)
+    return Fix(title, edits, "unsafe", "the value becomes a number, and was text")
 
 
 def _kind(node: Node) -> str:

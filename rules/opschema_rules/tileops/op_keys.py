@@ -1,0 +1,43 @@
+"""How an op's key is written: `{Name}[Fwd|Bwd]Op`, text, and the key that a wrong one should be."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from opschema_cli.source.yaml import Node, scalar_value
+from opschema_rules.tileops.model import OpEntry
+
+_VARIANT_BEHIND = re.compile(r"(.*)(Fwd|Bwd)Op(.+)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Misnomer:
+    """Why an op's key is wrong, in words; ``sibling`` is the op that makes a direction necessary."""
+
+    reason: str
+    sibling: OpEntry | None = None
+
+
+def is_name(key: Node) -> bool:
+    """Whether a key is text, and no merge."""
+    return key.kind == "scalar" and isinstance(scalar_value(key), str) and (key.value != "<<" or bool(key.style))
+
+
+def misnomer(entry: OpEntry) -> Misnomer | None:
+    """What is wrong with an op's key; None where its tree does not say how one is written."""
+    if not entry.manifest.spec.knows("key-format") or not is_name(entry.key):
+        return None
+    name = entry.name
+    behind = _VARIANT_BEHIND.fullmatch(name)
+    if behind is not None and not name.endswith("Op"):
+        stem, direction, variant = behind.groups()
+        better = f"{stem}{variant}{direction}Op"
+        return Misnomer(f"`{variant}` stands behind `{direction}Op`; a variant word stands before: `{better}`")
+    if name.endswith("Op") and not name.endswith(("FwdOp", "BwdOp")):
+        for own, other in (("Bwd", "Fwd"), ("Fwd", "Bwd")):
+            sibling = f"{name[:-2]}{other}Op"
+            if sibling in entry.manifest.by_name:
+                reason = f"`{name}` does not say its direction, but `{sibling}` exists; write `{name[:-2]}{own}Op`"
+                return Misnomer(reason, entry.manifest.by_name[sibling][0])
+    return None

@@ -1,0 +1,48 @@
+"""The values that a workload row gives, each with its node, also where a merge brings it in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opschema_cli.source.yaml import Node
+from opschema_rules.tileops.manifest_schema import Path
+from opschema_rules.tileops.model import OpEntry, Row
+from opschema_rules.tileops.scalar_roles import is_misread
+
+MAX_MERGES = 100
+"""Most mappings that are looked into for one row."""
+
+
+def given(entry: OpEntry, row: Row) -> Iterator[tuple[str, Node]]:
+    """Each key of a row with its value as it is written, an alias where it is one; not what it is given two of."""
+    nodes: dict[str, Node] = {}
+    for mapping in _mappings(entry, row.node):
+        own = {key.value: value for key, value in mapping.pairs() if key.kind == "scalar"}
+        nodes = {**own, **nodes}
+    unclear = row.repeated
+    yield from ((key, nodes[key]) for key in row.data if key in nodes and key not in unclear)
+
+
+def _mappings(entry: OpEntry, node: Node) -> Iterator[Node]:
+    """A mapping and those that it merges, the strongest first."""
+    waiting = [node]
+    for count, item in enumerate(waiting):  # which grows meanwhile
+        item = entry.file.document.follow(item)
+        if count > MAX_MERGES:
+            return
+        if item.is_mapping:
+            yield item
+            waiting += [value for key, value in item.pairs() if key.value == "<<" and not key.style]
+        elif item.is_sequence:
+            waiting += item.items
+
+
+def holds_misread(entry: OpEntry, path: Path, node: Node) -> bool:
+    """Whether a value has a scalar in it that a reader takes otherwise than it looks, or a tag."""
+    waiting = [node]
+    for count, item in enumerate(waiting):  # which grows meanwhile
+        item = entry.file.document.follow(item)
+        if item.tag or count > MAX_MERGES or is_misread(entry, path, item):
+            return True
+        waiting += item.items
+    return False
