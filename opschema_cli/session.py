@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +15,7 @@ from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.pack import Pack
 from opschema_cli.lint.registry import Registry, code_of_packs, load_registry
 from opschema_cli.project import Project
+from opschema_cli.transaction.apply import check_finished, recover
 from opschema_cli.workspace import Workspace, find_root
 
 Progress = Callable[[int, int], None]
@@ -39,7 +41,7 @@ class Session:
         """
         return load_registry(self.root, self.config.plugins, self.config.packs)
 
-    def project(self, overlay: Mapping[str, str] | None = None, progress: Progress | None = None) -> Project:
+    def project(self, overlay: Mapping[str, str | None] | None = None, progress: Progress | None = None) -> Project:
         """The workspace parsed, with ``overlay`` on top."""
         workspace = self.workspace.with_overlay(overlay) if overlay else self.workspace
         return Project(workspace, self.cache, self.jobs or os.cpu_count() or 1, progress)
@@ -62,16 +64,29 @@ class Session:
 
 
 def open_session(
-    start: Path, overlay: Mapping[Path, str] | None = None, *, cache: bool = True, jobs: int | None = None
+    start: Path,
+    overlay: Mapping[Path, str] | None = None,
+    *,
+    cache: bool = True,
+    jobs: int | None = None,
+    writes: bool = False,
 ) -> Session:
     """Find the workspace of ``start`` and load its configuration.
 
+    A run that ``writes`` completes or discards first what an earlier one left; others never touch the tree.
+
     Raises:
-        OpschemaError: the configuration is wrong.
+        OpschemaError: the configuration is wrong, or an earlier run left files half changed.
     """
     if not start.exists():
         raise OpschemaError(f"{start}: no such file or folder")
     root = find_root(start)
+    if writes:
+        recovered = recover(root)
+        if recovered:
+            print(f"opschema: {recovered}", file=sys.stderr)
+    else:
+        check_finished(root)
     config, config_path = load_config(root)
     workspace = Workspace(root, exclude=config.exclude)
     texts = {workspace.relative(path): text for path, text in (overlay or {}).items()}

@@ -95,7 +95,8 @@ def _lint(options: LintOptions) -> int:
     # Half a million small objects that live until the end: collecting garbage among them doubles their cost.
     gc.disable()
     overlay = {options.stdin_filename: _stdin()} if options.stdin_filename is not None else None
-    session = open_session(_start(options), overlay, cache=not options.no_cache, jobs=options.jobs)
+    writes = options.fix and not options.diff and overlay is None
+    session = open_session(_start(options), overlay, cache=not options.no_cache, jobs=options.jobs, writes=writes)
     if options.show_settings:
         write_text(render_settings(session, _settings(session, options)), None)
         return EXIT_CLEAN

@@ -40,7 +40,11 @@ class Edit(NamedTuple):
 
 
 class EditConflictError(ValueError):
-    """Two edits of one file overlap; applying both would lose one."""
+    """Two edits of one file overlap; applying both would lose one. ``offset`` is where the second begins."""
+
+    def __init__(self, reason: str, offset: int = 0) -> None:
+        super().__init__(reason)
+        self.offset = offset
 
 
 class DecodeError(ValueError):
@@ -119,11 +123,7 @@ def decode(data: bytes, *, python: bool = False) -> tuple[str, str]:
     elif data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         encoding = "utf-16"
     elif python:
-        for line in data.split(b"\n", 2)[:2]:
-            cookie = _CODING.match(line)
-            if cookie:
-                encoding = cookie.group(1).decode("ascii")
-                break
+        encoding = cookie(data)
     if encoding != "utf-16" and b"\0" in data:
         raise DecodeError("it holds NUL bytes, so it is binary", data.index(b"\0"))
     try:
@@ -132,6 +132,12 @@ def decode(data: bytes, *, python: bool = False) -> tuple[str, str]:
         raise DecodeError(f"byte 0x{data[error.start]:02x} is not {encoding}", error.start) from None
     except (LookupError, UnicodeError):
         raise DecodeError(f"the encoding {encoding!r} is not known") from None
+
+
+def cookie(data: bytes) -> str:
+    """The encoding that a Python file declares in its first two lines (PEP 263), UTF-8 if none."""
+    found = filter(None, map(_CODING.match, data.split(b"\n", 2)[:2]))
+    return next((match.group(1).decode("ascii") for match in found), "utf-8")
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
@@ -143,7 +149,7 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
     ordered = sorted(set(edits))
     for before, after in pairwise(ordered):
         if after.span.start < before.span.end or after.span.start == before.span.start:
-            raise EditConflictError(f"edits of {before.span} and {after.span} overlap")
+            raise EditConflictError(f"edits of {before.span} and {after.span} overlap", after.span.start)
     pieces: list[str] = []
     at = 0
     for span, replacement in ordered:

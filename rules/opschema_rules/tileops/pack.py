@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from opschema_cli.lint.pack import Entry, Loaded, Pack, collect_rules
+from opschema_cli.lint.pack import Entry, Loaded, Pack, collect_migrations, collect_rules
 from opschema_cli.project import Project
 from opschema_cli.source.program import ClassRef, Program
 from opschema_cli.source.yaml import Node, YamlFile
 from opschema_cli.workspace import ReadError
-from opschema_rules.tileops import rules
+from opschema_rules.tileops import migrations, rules
 from opschema_rules.tileops.carve_outs import may_carve_out
 from opschema_rules.tileops.examples import example_files
 from opschema_rules.tileops.model import (
@@ -189,4 +189,5 @@ PACK = Pack(
     options=TileopsOptions,
     example=example_files,
     show=show,
+    migrations=collect_migrations(migrations),
 )

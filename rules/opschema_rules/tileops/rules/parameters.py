@@ -100,7 +100,7 @@ def ctor_default(manifest: Manifest) -> Iterator[Diagnostic]:
     ```
     """
     if manifest.spec.knows("ctor-default"):
-        yield from settle(manifest, _defaults)
+        yield from settle(manifest, default_drifts)
     else:
         for found in settle(manifest, _stated_defaults):
             yield msgspec.structs.replace(found, severity=Severity.WARNING)
@@ -108,15 +108,16 @@ def ctor_default(manifest: Manifest) -> Iterator[Diagnostic]:
 
 def _stated_defaults(op: OpImplementation) -> Iterator[Drift]:
     """Where the manifest states a default that a call by the code does not get."""
-    for method, param, declared in _constructor_params(op):
+    for method, param, declared in constructor_params(op):
         if declared.has_default and param.default is None:
             yield _missing_default(method, param, declared)
         elif declared.has_default and param.default is not None:
             yield from _other_default(method, param.default, declared)
 
 
-def _defaults(op: OpImplementation) -> Iterator[Drift]:
-    for method, param, declared in _constructor_params(op):
+def default_drifts(op: OpImplementation) -> Iterator[Drift]:
+    """Where the defaults of an op's manifest and constructor differ."""
+    for method, param, declared in constructor_params(op):
         if param.default is None:
             if declared.has_default:
                 yield _missing_default(method, param, declared)
@@ -127,7 +128,8 @@ def _defaults(op: OpImplementation) -> Iterator[Drift]:
             yield from _other_default(method, param.default, declared)
 
 
-def _constructor_params(op: OpImplementation) -> Iterator[tuple[Method, Param, ParamDecl]]:
+def constructor_params(op: OpImplementation) -> Iterator[tuple[Method, Param, ParamDecl]]:
+    """The parameters that both the manifest declares and the constructor takes."""
     method = Method.of(op, "__init__")
     for declared in op.entry.params if method is not None else ():
         param = method.param(declared.name) if method is not None else None
@@ -158,12 +160,12 @@ def _withheld(method: Method, default: Expr, declared: ParamDecl) -> bool:
     if node is None or not entry.manifest.spec.mentions("compat_default"):
         return False
     value = method.fold(default)
-    return value is None or _same(value, entry.data_of(node))
+    return value is None or same_value(value, entry.data_of(node))
 
 
 def _other_default(method: Method, default: Expr, declared: ParamDecl) -> Iterator[Drift]:
     value, node = method.fold(default), declared.node.get("default")
-    if node is None or value is None or _same(value, declared.default):
+    if node is None or value is None or same_value(value, declared.default):
         return
     entry, written = method.op.entry, method.text(default)
     stated = short(entry.file.source.text[node.start : node.end])
@@ -191,7 +193,7 @@ def _state_default(method: Method, default: Expr, declared: ParamDecl, why_unsaf
     )
 
 
-def _same(code: Folded, stated: Data) -> bool:
+def same_value(code: Folded, stated: Data) -> bool:
     """Whether both sides mean one value. A dtype is spelled by its name, a tuple as a list, and a number that YAML
     reads as text (``1e-5``) is another rule's business.
     """
@@ -266,11 +268,12 @@ def ctor_kw_only(manifest: Manifest) -> Iterator[Diagnostic]:
     ```
     """
     if manifest.spec.knows("kw-only"):
-        yield from settle(manifest, _kw_only)
+        yield from settle(manifest, kw_only_drifts)
 
 
-def _kw_only(op: OpImplementation) -> Iterator[Drift]:
-    for method, param, declared in _constructor_params(op):
+def kw_only_drifts(op: OpImplementation) -> Iterator[Drift]:
+    """Where only one of an op's manifest and constructor makes a parameter keyword-only."""
+    for method, param, declared in constructor_params(op):
         if param.kind == "kwonly" and not declared.kw_only:
             yield _only_in_code(method, param, declared)
         elif param.kind == "normal" and declared.kw_only:
