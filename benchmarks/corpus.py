@@ -28,6 +28,12 @@ FIXES = {
 }
 """Commits of TileOPs that mended a fault by hand, and the rule that finds it at their parents."""
 
+MIGRATED = (
+    *("a72e78b9", "daace1e6", "82535c3d", "8ac5b963", "e01a88ee", "a6b9ff24", "6a61ba14", "e4960c8c", "19ee4c2b"),
+    *("46d0918a", "9448edbf", "dfce4964", "2b307059", "2ec50323", "c986df54", "40bd165b"),
+)
+"""Commits of TileOPs, beside :data:`FIXES`, that did by hand what a migration does."""
+
 HISTORY = (
     *(
         "d4f3e5af",
@@ -60,7 +66,7 @@ HISTORY = (
 def revisions() -> dict[str, str]:
     """Every revision by the name of its folder."""
     found = {f"tileops-{HEAD}": HEAD}
-    for commit in (CARRIER_FIX, *FIXES):
+    for commit in (CARRIER_FIX, *FIXES, *MIGRATED):
         found[f"tileops-{commit}"] = commit
         found[f"tileops-{commit}-parent"] = f"{commit}^"
     return {**found, **{f"tileops-{commit}": commit for commit in HISTORY}}

@@ -98,8 +98,8 @@ def check_keys(data: Mapping[str, object], known: Iterable[str], where: str) -> 
             raise OpschemaError(f"{where}unknown key `{key}`{hint}")
 
 
-def convert(data: object, kind: type[T], where: str) -> T:
-    """``data`` as a typed struct.
+def convert(data: object, kind: type[T], where: str, *, strict: bool = True) -> T:
+    """``data`` as a typed struct; unless ``strict``, numbers and truth values may be written as strings.
 
     Raises:
         OpschemaError: naming the key that is wrong.
@@ -108,7 +108,7 @@ def convert(data: object, kind: type[T], where: str) -> T:
         fields = msgspec.structs.fields(kind)
         check_keys(data, [field.encode_name for field in fields], where)
     try:
-        return msgspec.convert(data, kind)
+        return msgspec.convert(data, kind, strict=strict)
     except msgspec.ValidationError as error:
         reason, _, place = str(error).partition(" - at `$.")
         key = place.rstrip("`")

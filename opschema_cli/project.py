@@ -7,7 +7,7 @@ cannot be read or parsed becomes a diagnostic here, once, and reads as None ever
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -57,6 +57,15 @@ class Project:
         self._awaited: dict[str, list[Source]] = {}
         self._fresh: dict[str, bytes] = {}
         self._cold = self._done = 0
+
+    def with_overlay(self, overlay: Mapping[str, str | None]) -> Project:
+        """The same project with these texts on top; what else was parsed stays parsed."""
+        other = Project(self.workspace.with_overlay(overlay), self.cache, self.parsers, self.progress)
+        other.inputs = self.inputs - overlay.keys()
+        other.problems = {key: found for key, found in self.problems.items() if key[1] not in overlay}
+        other._yaml = {path: file for path, file in self._yaml.items() if path not in overlay}
+        other._python = {path: file for path, file in self._python.items() if path not in overlay}
+        return other
 
     def source(self, path: str) -> Source | None:
         """A file's text; None, with a diagnostic, if it cannot be read."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,7 @@ from opschema_cli.lint.baseline import DEFAULT_NAME
 from opschema_cli.lint.pack import Pack
 from opschema_cli.lint.registry import Registry, code_of_packs, load_registry
 from opschema_cli.project import Project
+from opschema_cli.transaction.apply import check_finished, recover
 from opschema_cli.workspace import Workspace, find_root
 
 if TYPE_CHECKING:
@@ -61,7 +63,7 @@ class Session:
         """
         return load_registry(self.root, self.plugins, self.config.packs, partial=self.partial)
 
-    def project(self, overlay: Mapping[str, str] | None = None, progress: Progress | None = None) -> Project:
+    def project(self, overlay: Mapping[str, str | None] | None = None, progress: Progress | None = None) -> Project:
         """The workspace parsed, with ``overlay`` on top."""
         workspace = self.workspace.with_overlay(overlay) if overlay else self.workspace
         return Project(workspace, self.cache, lambda: self.parsers, progress)
@@ -113,15 +115,24 @@ def open_session(
     cache: bool = True,
     jobs: int | None = None,
     run_plugins: bool = True,
+    writes: bool = False,
 ) -> Session:
     """Find the workspace of ``start`` and load its configuration. Without ``run_plugins`` none that it names runs.
 
+    A run that ``writes`` completes or discards first what an earlier one left; others never touch the tree.
+
     Raises:
-        OpschemaError: the configuration is wrong.
+        OpschemaError: the configuration is wrong, or an earlier run left files half changed.
     """
     if not start.exists():
         raise OpschemaError(f"{start}: no such file or folder")
     root = find_root(start)
+    if writes:
+        recovered = recover(root)
+        if recovered:
+            print(f"opschema: {recovered}", file=sys.stderr)
+    else:
+        check_finished(root)
     config, config_path = load_config(root)
     workspace = Workspace(root, exclude=config.exclude)
     texts = {workspace.relative(path): text for path, text in (overlay or {}).items()}

@@ -1,4 +1,4 @@
-"""For authors of rules and packs: lint files given as texts, and check that a rule's examples hold.
+"""For authors of rules, migrations and packs: lint or migrate files given as texts, and check that a rule's examples hold.
 
 Example:
     >>> from opschema_cli.testing import check_examples
@@ -22,6 +22,10 @@ from opschema_cli.lint.registry import Registry
 from opschema_cli.lint.rule import Rule, examples
 from opschema_cli.lint.runner import Job, Outcome, run
 from opschema_cli.lint.settings import resolve_settings
+from opschema_cli.migrate.choose import Choice
+from opschema_cli.migrate.draft import Draft
+from opschema_cli.migrate.engine import Ground, Result, Task, migrate_all
+from opschema_cli.migrate.options import fill
 from opschema_cli.project import Project
 from opschema_cli.source.text import Position
 from opschema_cli.workspace import Workspace
@@ -72,6 +76,55 @@ def fix_files(
 
     fixed, outcome, project = fix_all(job, project, outcome, reload, unsafe=unsafe)
     return fixed.texts, Linted(outcome, project)
+
+
+@dataclass(frozen=True)
+class Migrated:
+    """What a migration made of some texts: all files by path, and what it tells of its sites and notes."""
+
+    files: dict[str, str]
+    result: Result
+
+    def notes(self) -> list[str]:
+        """The notes as ``path:line: message``."""
+        return [f"{left.note.place.path}:{left.position.line}: {left.note.message}" for left in self.result.notes]
+
+    def sites(self) -> list[str]:
+        """The sites as ``path:line: title``, those left alone with their status."""
+        return [
+            f"{item.site.place.path}:{item.position.line}: {item.site.title}"
+            + ("" if item.status == "migrated" else f" ({item.status})")
+            for item in self.result.sites
+        ]
+
+
+def migrate_files(
+    pack: Pack,
+    name: str,
+    files: Mapping[str, str],
+    options: Iterable[str] = (),
+    *,
+    only: Iterable[str] = (),
+    skip: Iterable[str] = (),
+) -> Migrated:
+    """Run a migration over a workspace made of ``files`` (path to text); ``options`` are ``NAME=VALUE``.
+
+    That a second run changes nothing is checked too.
+
+    Raises:
+        MigrationFailure: the migration raises, leaves what does not parse, or would have to run again.
+        OpschemaError: it refuses its options, or a place means nothing.
+    """
+    job, project = _prepare([pack], files, [])
+    record = next(item for item in pack.migrations() if item.name == name)
+    pack_options = job.settings.pack_options[pack.name]
+    task = Task(record, fill([record], options)[name], lambda loaded: pack.load(loaded, pack_options))
+    draft = Draft(project, task.load)
+    choice = Choice(tuple(only), tuple(skip))
+    result = migrate_all(draft, [task], Ground(job.registry, job.settings, choice))[0]
+    choice.check()
+    workspace = draft.project.workspace
+    return Migrated({path: workspace.source(path).text for path in workspace.files}, result)
 
 
 def _prepare(packs: Iterable[Pack], files: Mapping[str, str], select: Iterable[str]) -> tuple[Job, Project]:

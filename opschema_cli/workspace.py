@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from opschema_cli.errors import OpschemaError
-from opschema_cli.source.text import DecodeError, Source, decode
+from opschema_cli.source.text import DecodeError, Source, cookie, decode
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -63,14 +63,16 @@ class Workspace:
     r"""A folder and the files below it that are not ignored.
 
     Paths are relative to ``root``, with ``/``; bytes in them that are not UTF-8 read ``\xff``. ``overlay`` holds
-    texts that replace or add files without touching the disk (stdin, drafts of fixes). Links that leave the
-    root are not followed.
+    texts that replace or add files without touching the disk (stdin, drafts), and None for each file that a draft
+    removes. Links that leave the root are not followed.
 
     Raises:
         OpschemaError: ``exclude`` holds a malformed pattern.
     """
 
-    def __init__(self, root: Path, overlay: Mapping[str, str] | None = None, exclude: Iterable[str] = ()) -> None:
+    def __init__(
+        self, root: Path, overlay: Mapping[str, str | None] | None = None, exclude: Iterable[str] = ()
+    ) -> None:
         self.root = root.resolve()
         self.overlay = dict(overlay or {})
         self.exclude = tuple(exclude)
@@ -86,10 +88,10 @@ class Workspace:
         """Every file that was asked for, with the digest of its bytes; empty for one that could not be read."""
         return {path: "" if isinstance(data, ReadError) else content_digest(data) for path, data in self._data.items()}
 
-    def with_overlay(self, overlay: Mapping[str, str]) -> Workspace:
+    def with_overlay(self, overlay: Mapping[str, str | None]) -> Workspace:
         """The same workspace with these texts on top; what was read stays read."""
         other = Workspace(self.root, {**self.overlay, **overlay}, self.exclude)
-        other.__dict__["files"] = tuple(sorted({*self.files, *overlay}))
+        other.__dict__["files"] = _overlaid(self.files, overlay)
         other._sources = {path: source for path, source in self._sources.items() if path not in overlay}
         other._data = {path: data for path, data in self._data.items() if path not in overlay}
         other._names = self._names
@@ -103,7 +105,7 @@ class Workspace:
             listed = _walked_files(self.root)
         self._names = {_shown(name): name for name in listed}
         kept = (path for path in self._names if self._excluded is None or not self._excluded.match_file(path))
-        return tuple(sorted({*kept, *self.overlay}))
+        return _overlaid(kept, self.overlay)
 
     @cached_property
     def file_set(self) -> frozenset[str]:
@@ -125,6 +127,8 @@ class Workspace:
         """Whether ``path`` names a file inside the root, ignored or not."""
         if path in self.file_set:
             return True
+        if path in self.overlay:
+            return False
         if path not in self.probes:
             target = self._inside(path)
             self.probes[path] = target is not None and os.path.isfile(target)
@@ -167,7 +171,7 @@ class Workspace:
             ReadError: it is missing, unreadable, too large, or leads out of the root.
         """
         if path in self.overlay:
-            return self.overlay[path].encode("utf-8", "surrogatepass")
+            return self._drafted(path)
         if path not in self._data:
             try:
                 self._data[path] = self._read(path)
@@ -177,6 +181,23 @@ class Workspace:
         if isinstance(found, ReadError):
             raise found
         return found
+
+    def _drafted(self, path: str) -> bytes:
+        text = self.overlay[path]
+        if text is None:
+            raise ReadError(path, "it does not exist")
+        try:
+            return text.encode(self.encoding(path, text))
+        except (UnicodeError, LookupError):
+            return text.encode("utf-8", "surrogatepass")
+
+    def encoding(self, path: str, text: str) -> str:
+        """The encoding in which ``text`` is written to a file: the one it declares, and the mark that the file begins with."""
+        try:
+            found = decode(self._read(path))[1]
+        except (ReadError, DecodeError):
+            found = "utf-8"
+        return cookie(text.encode("utf-8", "replace")) if found == "utf-8" and is_python(path) else found
 
     def _read(self, path: str) -> bytes:
         target = self._inside(path)
@@ -198,7 +219,7 @@ class Workspace:
         if path not in self._sources:
             data = self.data(path)
             try:
-                text, encoding = decode(data, python=path.endswith((".py", ".pyi")))
+                text, encoding = decode(data, python=is_python(path))
             except DecodeError as error:
                 raise ReadError(path, error.reason, error.offset) from None
             self._sources[path] = Source(path, text, encoding, content_digest(data))
@@ -229,6 +250,16 @@ def _is_link(path: str) -> bool:
         return False
 
 
+def is_python(path: str) -> bool:
+    """Whether a file is Python by its name."""
+    return path.endswith((".py", ".pyi"))
+
+
+def _overlaid(files: Iterable[str], overlay: Mapping[str, str | None]) -> tuple[str, ...]:
+    added = (path for path, text in overlay.items() if text is not None)
+    return tuple(sorted({path for path in files if path not in overlay}.union(added)))
+
+
 def _shown(name: str) -> str:
     """A file's name as text that any report can hold."""
     try:
@@ -240,12 +271,12 @@ def _shown(name: str) -> str:
 
 def _git_files(root: Path) -> list[str] | None:
     """Tracked and untracked files that git does not ignore; None without git, or where it ignores the whole root."""
-    if not _in_git(root):
+    if not in_git(root):
         return None
     command = ["git", "-c", "core.fsmonitor=false", "-C", str(root), "ls-files", "-z", "--cached", "--others"]
     command += ["--exclude-standard", "--", "."]
     try:
-        run = subprocess.run(command, capture_output=True, timeout=60, check=False, env=_git_environment())
+        run = subprocess.run(command, capture_output=True, timeout=60, check=False, env=git_environment())
     except (OSError, subprocess.TimeoutExpired):
         return None
     names = {os.fsdecode(name) for name in run.stdout.split(b"\0") if name}
@@ -254,7 +285,7 @@ def _git_files(root: Path) -> list[str] | None:
     return [name for name in names if os.path.isfile(root / name)]
 
 
-def _git_environment() -> dict[str, str]:
+def git_environment() -> dict[str, str]:
     """An environment in which git lists the folder it is given and runs no command that the repository chose.
 
     Such commands are ``core.fsmonitor``, and those that fetch the objects which a partial clone lacks. Inside a hook the
@@ -265,7 +296,8 @@ def _git_environment() -> dict[str, str]:
     return {**kept, "GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none", "GIT_OPTIONAL_LOCKS": "0"}
 
 
-def _in_git(folder: Path) -> bool:
+def in_git(folder: Path) -> bool:
+    """Whether a folder lies in what looks like a git repository."""
     return any(os.path.exists(parent / ".git") for parent in (folder, *folder.parents))
 
 

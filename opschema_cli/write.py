@@ -1,71 +1,73 @@
-"""Writes many files as one step: all of them, or none.
-
-New texts go to temporary files beside their targets first, so that what can fail fails before the first rename.
-"""
+"""Writes the texts of fixes and migrations: all files as one step, in their own encodings, with their owners and modes."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from opschema_cli.errors import OpschemaError
-from opschema_cli.workspace import Workspace, content_digest, read_regular
+from opschema_cli.source.text import DecodeError, decode
+from opschema_cli.transaction.apply import write_files
+from opschema_cli.transaction.disk import Conflict
+from opschema_cli.transaction.steps import Write
+from opschema_cli.workspace import ReadError, Workspace, content_digest, is_python, read_regular
 
 
-def write_all(workspace: Workspace, texts: Mapping[str, str]) -> None:
-    """Replace the files' texts, keeping their encodings, owners and modes.
+def write_all(workspace: Workspace, texts: Mapping[str, str | None], origins: Mapping[str, str] | None = None) -> None:
+    """Replace, add and remove files (None); ``origins`` tells which file a new one was, whose encoding and mode it gets.
 
     Raises:
         OpschemaError: a file changed on disk since it was read, leads out of the workspace, cannot hold the text in its
             encoding, or cannot be written; then no file was changed.
     """
-    staged: list[tuple[str, Path]] = []
     try:
+        writes: dict[Path, Write] = {}
         for path, text in sorted(texts.items()):
-            target = workspace.locate(path)
-            _check_unchanged(workspace, path, target)
-            staged.append((_stage(target, _encoded(workspace, path, text)), target))
-        for temporary, target in staged:
-            os.replace(temporary, target)
-    except OSError as error:
+            write = _write(workspace, path, text, (origins or {}).get(path, path))
+            if writes.setdefault(write.target, write).after != write.after:
+                raise Conflict(f"{path} is a second name of another file, which gets another text")
+        changing = [write for write in writes.values() if write.after != write.before]
+        if changing:
+            write_files(workspace.root, changing)
+    except (OSError, Conflict) as error:
         raise OpschemaError(f"nothing was written: {error}") from None
-    finally:
-        for temporary, _ in staged:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
 
 
-def _check_unchanged(workspace: Workspace, path: str, target: Path) -> None:
-    if content_digest(read_regular(target)) != workspace.source(path).digest:
-        raise OpschemaError(f"nothing was written: {path} changed on disk since it was read")
+def _write(workspace: Workspace, path: str, text: str | None, origin: str) -> Write:
+    target = workspace.locate(path)
+    before = _before(workspace, path, target)
+    if text is None and (workspace.root / path).is_symlink():
+        raise Conflict(f"{path} is a link; remove it by hand")
+    like = workspace.locate(origin).stat() if text is not None and (before is not None or origin != path) else None
+    return Write(target, before, None if text is None else _encoded(workspace, origin, path, text), like)
 
 
-def _encoded(workspace: Workspace, path: str, text: str) -> bytes:
-    source = workspace.source(path)
+def _before(workspace: Workspace, path: str, target: Path) -> bytes | None:
+    """The bytes on disk, which must be those that were read; None where a file is to be added."""
     try:
-        return source.encode(text)
+        digest = workspace.source(path).digest
+    except ReadError:
+        if os.path.lexists(target):
+            raise Conflict(f"{path} is there already") from None
+        return None
+    found = read_regular(target)
+    if content_digest(found) != digest:
+        raise Conflict(f"{path} changed on disk since it was read")
+    # A file that says that it is not to be written is not replaced either.
+    os.close(os.open(target, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0)))
+    return found
+
+
+def _encoded(workspace: Workspace, origin: str, path: str, text: str) -> bytes:
+    encoding = workspace.encoding(origin, text)
+    try:
+        data = text.encode(encoding)
+        if decode(data, python=is_python(path)) == (text, encoding):
+            return data
     except UnicodeEncodeError as error:
         character = text[error.start]
-        raise OpschemaError(f"nothing was written: {path} is {source.encoding}, which has no {character!r}") from None
-
-
-def _stage(target: Path, data: bytes) -> str:
-    """A finished file beside ``target``, ready to take its place."""
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.", suffix=".opschema")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        status = target.stat()
-        if hasattr(os, "chown"):
-            with contextlib.suppress(PermissionError):
-                os.chown(temporary, status.st_uid, status.st_gid)
-        os.chmod(temporary, status.st_mode & 0o7777)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-    return temporary
+        raise Conflict(f"{path} is {encoding}, which has no {character!r}") from None
+    except (DecodeError, LookupError):
+        pass
+    raise Conflict(f"{path} could not be read again as {encoding}")

@@ -22,13 +22,19 @@ TILEKIT = ROOT / "fixtures/tilekit"
 ROOMS = {
     "__main__": {"main"},
     "main": {"commands", "errors", "reporters"},
-    "commands": {"session", "project", "reporters", "lint", "config", "workspace", "write", "source", "errors"},
-    "testing": {"lint", "project", "workspace", "config", "source"},
-    "session": {"lint", "project", "cache", "config", "workspace", "source", "errors"},
+    "commands": {
+        *("session", "project", "reporters", "lint", "migrate", "config", "workspace", "write", "transaction", "git"),
+        *("source", "errors"),
+    },
+    "testing": {"lint", "migrate", "project", "workspace", "config", "source"},
+    "session": {"lint", "project", "cache", "config", "transaction", "workspace", "source", "errors"},
     "reporters": {"lint", "source"},
+    "migrate": {"lint", "project", "config", "workspace", "source", "errors"},
     "lint": {"project", "cache", "config", "workspace", "schema", "source", "errors"},
     "project": {"cache", "lint", "workspace", "source"},
-    "write": {"workspace", "errors"},
+    "write": {"transaction", "workspace", "source", "errors"},
+    "transaction": {"cache", "workspace", "errors"},
+    "git": {"workspace", "errors"},
     "config": {"workspace", "errors"},
     "schema": {"source"},
     "workspace": {"source", "errors"},
@@ -108,7 +114,7 @@ def test_the_engine_never_imports_a_pack() -> None:
 
 def test_packs_do_not_import_each_other_nor_the_engines_edge() -> None:
     rules = ROOT / "rules/opschema_rules"
-    edge = {"commands", "main", "session", "reporters", "write", "cache"}
+    edge = {"commands", "main", "session", "reporters", "write", "transaction", "git", "cache"}
     found = []
     for path in modules(rules):
         pack = path.relative_to(rules).parts[0]
@@ -150,6 +156,7 @@ def test_exceptions_are_caught_whole_only_where_foreign_code_runs() -> None:
     assert {path: count for path, count in found.items() if count} == {
         "opschema_cli/main.py": 1,  # the one error boundary
         "opschema_cli/lint/execute.py": 2,  # a pack that loads, a rule that runs
+        "opschema_cli/migrate/engine.py": 2,  # a pack's migrations that are imported, a migration that runs
         "opschema_cli/lint/registry.py": 2,  # an installed pack and a plugin that are imported
     }
 
@@ -183,6 +190,7 @@ def test_a_cold_run_imports_no_torch_and_parses_elsewhere(tilekit: Path) -> None
     _, names = imported_by(tilekit, "lint", "--no-cache")
     assert "opschema_rules.tileops.pack" in names
     assert not {name.partition(".")[0] for name in names} & {"torch", "tilekit", "numpy", "libcst"}
+    assert not any(name.startswith(("opschema_cli.migrate", "opschema_rules.tileops.migrations.")) for name in names)
 
 
 def test_a_warm_run_imports_no_parser(tilekit: Path) -> None:

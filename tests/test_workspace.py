@@ -386,6 +386,18 @@ def test_an_overlay_replaces_and_adds_texts_and_leaves_the_disk_alone(tmp_path: 
     assert [again.source(path).text for path in again.files] == ["draft", "second", "draft"]
 
 
+def test_an_overlay_removes_files_for_every_reader(tmp_path: Path) -> None:
+    write(tmp_path, {"a.yaml": "a", "sub/b.yaml": "b"})
+    drafted = Workspace(tmp_path).with_overlay({"sub/b.yaml": None, "new.yaml": "n"})
+    assert drafted.files == ("a.yaml", "new.yaml")
+    assert not drafted.is_file("sub/b.yaml")
+    assert drafted.folders == {"."}
+    with pytest.raises(ReadError, match="it does not exist"):
+        drafted.source("sub/b.yaml")
+    assert drafted.with_overlay({"sub/b.yaml": "again"}).source("sub/b.yaml").text == "again"
+    assert (tmp_path / "sub/b.yaml").read_text() == "b"
+
+
 # The root
 
 

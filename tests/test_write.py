@@ -125,7 +125,7 @@ def test_text_that_the_files_encoding_lacks_aborts_everything(tmp_path: Path) ->
     (tmp_path / "b.py").write_bytes(b"# coding: latin-1\n")
     workspace = Workspace(tmp_path)
     message = "nothing was written: b.py is latin-1, which has no '→'"
-    refused(tmp_path, workspace, message, {"a.yaml": "new", "b.py": "# →\n"})
+    refused(tmp_path, workspace, message, {"a.yaml": "new", "b.py": "# coding: latin-1\n# →\n"})
 
 
 @pytest.mark.parametrize("step", ["fsync", "chmod", "replace"])

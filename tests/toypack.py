@@ -12,9 +12,12 @@ from dataclasses import dataclass
 
 import msgspec
 
+from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related
 from opschema_cli.lint.pack import Entry, Loaded, Pack, Shown, ShowRow
 from opschema_cli.lint.rule import Rule, rule
+from opschema_cli.migrate.draft import Draft
+from opschema_cli.migrate.migration import Migration, Note, Site, migration
 from opschema_cli.project import Project
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.source.yaml import Node, YamlFile
@@ -227,8 +230,118 @@ def show(project: Project, options: ToyOptions, name: str) -> Shown | Sequence[s
     return Shown(name, [("declared", ops[name].file.path)], rows)
 
 
+def _ops(draft: Draft) -> list[ToyOp]:
+    return [subject for subject in draft.loaded.subjects if isinstance(subject, ToyOp)]
+
+
+def _loud(draft: Draft, options: object) -> Iterator[Site]:
+    for op in _ops(draft):
+        doc = op.scalar("doc")
+        if doc is not None and doc.value.isupper():
+            yield Site(op.at(doc), f"lower the doc of `{op.name}`", (op.name,), ("TOY102",), (op, doc))
+
+
+@migration("lower-docs", find=_loud)
+def lower_docs(draft: Draft, sites: Sequence[Site], options: object) -> Iterator[Note]:
+    """Lower the docs that shout.
+
+    An op without a dtype comes back as a note.
+    """
+    for site in sites:
+        op, doc = site.subject  # type: ignore[misc]
+        if op.node.get("keep") is not None:
+            yield Note(site.place, f"`{op.name}` is to keep its doc", leaves_site=True)
+            continue
+        draft.edit(op.file.path, [op.replace(doc, doc.value.lower()).edit])
+        if op.scalar("dtype") is None:
+            yield Note(op.place, f"`{op.name}` has no dtype")
+
+
+class KeyOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
+    """``old`` becomes ``new`` in ``ops``, or in all; at most ``at_most`` times."""
+
+    old: str
+    new: str
+    ops: tuple[str, ...] = ()
+    at_most: int = 100
+
+
+def _keys(draft: Draft, options: KeyOptions) -> Iterator[Site]:
+    for op in _ops(draft):
+        for key, _ in op.node.pairs():
+            if key.value == options.old and (not options.ops or op.name in options.ops):
+                yield Site(op.at(key), f"`{options.old}` of `{op.name}`", (op.name,), subject=key)
+
+
+@migration("rename-key", find=_keys, options=KeyOptions)
+def rename_key(draft: Draft, sites: Sequence[Site], options: KeyOptions) -> Sequence[Note]:
+    """Rename a key of ops."""
+    for site in sites[: options.at_most]:
+        draft.edit(site.place.path, [Edit(site.place.span, options.new)])
+    return []
+
+
+class FileOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``into`` is the folder that the files move to."""
+
+    into: str = "moved"
+
+
+def _outside(draft: Draft, options: FileOptions) -> Iterator[Site]:
+    for file in draft.loaded.subjects:
+        if isinstance(file, ToyFile) and not file.file.path.startswith(options.into + "/"):
+            yield Site(Place(file.file.path, Span(0, 0)), f"move {file.file.path}", subject=file)
+
+
+@migration("move-files", find=_outside, options=FileOptions)
+def move_files(draft: Draft, sites: Sequence[Site], options: FileOptions) -> Iterator[Note]:
+    """Move toy files into one folder, with a list of them."""
+    for site in sites:
+        draft.move(site.place.path, f"{options.into}/{site.place.path.rpartition('/')[2]}")
+    draft.create(f"{options.into}/list.txt", "".join(f"{site.place.path}\n" for site in sites))
+    yield from ()
+
+
+class Misdeed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``how`` it misbehaves."""
+
+    how: str
+
+
+def _misdeeds(draft: Draft, options: Misdeed) -> Iterator[Site]:
+    if options.how == "raise in find":
+        raise ZeroDivisionError("the toy broke")
+    if options.how == "refuse":
+        raise OpschemaError("the toy refuses")
+    yield from (Site(op.place, f"harm `{op.name}`", (op.name,)) for op in _ops(draft))
+
+
+@migration("misbehave", find=_misdeeds, options=Misdeed)
+def misbehave(draft: Draft, sites: Sequence[Site], options: Misdeed) -> Iterator[Note]:
+    """Do what a migration must not do."""
+    for site in sites:
+        if options.how == "raise":
+            raise KeyError("the toy broke")
+        if options.how == "overlap":
+            start = site.place.span.start
+            draft.edit(site.place.path, [Edit(Span(start, start + 2), "x"), Edit(Span(start + 1, start + 3), "y")])
+        if options.how == "break":
+            draft.edit(site.place.path, [Edit(site.place.span, "[")])
+        if options.how == "create twice":
+            draft.create("new.txt", "")
+        if options.how == "reach too far":
+            draft.edit(site.place.path, [Edit(Span(0, 10**6), "")])
+    yield from ()
+
+
+def migrations() -> tuple[Migration, ...]:
+    """The migrations above."""
+    functions = (lower_docs, misbehave, move_files, rename_key)
+    return tuple(function.__migration__ for function in functions)  # type: ignore[attr-defined]
+
+
 RULES: tuple[Rule, ...] = tuple(
     sorted((value.__rule__ for value in vars(sys.modules[__name__]).values() if hasattr(value, "__rule__")), key=str)
 )
 
-PACK = Pack("toy", "ops in *.toy.yaml", detect, load, RULES, ToyOptions, show=show)
+PACK = Pack("toy", "ops in *.toy.yaml", detect, load, RULES, ToyOptions, show=show, migrations=migrations)

@@ -109,9 +109,15 @@ def _lint(options: LintOptions) -> int:
     # Half a million small objects that live until the end: collecting garbage among them doubles their cost.
     gc.disable()
     overlay = {options.stdin_filename: _stdin()} if options.stdin_filename is not None else None
+    writes = options.fix and not options.diff and overlay is None
     with closing(
         open_workspace(
-            _start(options), overlay, no_plugins=options.no_plugins, cache=not options.no_cache, jobs=options.jobs
+            _start(options),
+            overlay,
+            no_plugins=options.no_plugins,
+            cache=not options.no_cache,
+            jobs=options.jobs,
+            writes=writes,
         )
     ) as session:
         return _lint_in(session, options, started)

@@ -26,13 +26,14 @@ def open_workspace(
     no_plugins: bool,
     cache: bool = True,
     jobs: int | None = None,
+    writes: bool = False,
 ) -> Session:
     """The session of the workspace of ``start``; which plugins are left out is told on standard error.
 
     Raises:
         OpschemaError: the configuration is wrong.
     """
-    session = open_session(start, overlay, cache=cache, jobs=jobs, run_plugins=not no_plugins)
+    session = open_session(start, overlay, cache=cache, jobs=jobs, run_plugins=not no_plugins, writes=writes)
     if session.partial:
         names = ", ".join(visible(name) for name in session.config.plugins)
         click.echo(f"opschema: these plugins are not run, nor are their rules: {names}", err=True)

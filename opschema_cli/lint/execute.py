@@ -162,9 +162,14 @@ class Executor:
 
 
 def _crash(what: str, subject: str, place: object, error: Exception) -> Diagnostic:
+    message = f"{what} failed on {subject}: {failure(error)}"
+    return Diagnostic(message, place if isinstance(place, Place) else Place("", Span(0, 0)), code=CRASHED.code)
+
+
+def failure(error: Exception) -> str:
+    """What foreign code raised, and the line that did."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     where = f" (line {trace.tb_lineno} of {trace.tb_frame.f_code.co_filename})" if trace is not None else ""
-    message = f"{what} failed on {subject}: {type(error).__name__}: {error}{where}"
-    return Diagnostic(message, place if isinstance(place, Place) else Place("", Span(0, 0)), code=CRASHED.code)
+    return f"{type(error).__name__}: {error}{where}"

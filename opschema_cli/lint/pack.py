@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from opschema_cli.lint.rule import Rule, RuleError
 from opschema_cli.project import Project
 from opschema_cli.source.text import Span
+
+if TYPE_CHECKING:
+    from opschema_cli.migrate.migration import Migration
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,10 @@ def _nothing_shown(project: Project, options: Any, name: str) -> Shown | Sequenc
     return ()
 
 
+def _no_migrations() -> tuple[Migration, ...]:
+    return ()
+
+
 def _no_example(fences: Sequence[tuple[str, str]]) -> dict[str, str]:
     raise NotImplementedError("this pack's rules have no examples")
 
@@ -107,7 +114,8 @@ class Pack:
 
     ``detect`` is cheap and reads little; ``load`` turns files into subjects; ``example`` builds a workspace from the
     fences of a rule's example; ``show`` returns an operator, or the known names closest to a wrong one; ``describe`` tells
-    what the pack found out about the workspace and goes by.
+    what the pack found out about the workspace and goes by; ``migrations`` imports the pack's migrations, which a lint run
+    does not pay for.
     """
 
     name: str
@@ -119,6 +127,7 @@ class Pack:
     example: Callable[[Sequence[tuple[str, str]]], dict[str, str]] = _no_example
     show: Callable[[Project, Any, str], Shown | Sequence[str]] = _nothing_shown
     describe: Callable[[Project, Any], Sequence[Description]] = _nothing_described
+    migrations: Callable[[], tuple[Migration, ...]] = _no_migrations
 
 
 def collect_rules(package: ModuleType) -> tuple[Rule, ...]:
@@ -128,17 +137,35 @@ def collect_rules(package: ModuleType) -> tuple[Rule, ...]:
         RuleError: two rules share a code or a name.
     """
     found: dict[str, Rule] = {}
-    for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda info: info.name):
-        module = import_module(f"{package.__name__}.{info.name}")
-        for item in _rules_of(module):
-            if item.code in found or any(item.name == other.name for other in found.values()):
-                raise RuleError(f"rule {item.code} {item.name}: its code or name is taken")
-            found[item.code] = item
+    for item in _records(package, "__rule__"):
+        if item.code in found or any(item.name == other.name for other in found.values()):
+            raise RuleError(f"rule {item.code} {item.name}: its code or name is taken")
+        found[item.code] = item
     return tuple(found[code] for code in sorted(found))
 
 
-def _rules_of(module: ModuleType) -> Iterable[Rule]:
-    for value in vars(module).values():
-        record = getattr(value, "__rule__", None)
-        if isinstance(record, Rule) and value.__module__ == module.__name__:
-            yield record
+def collect_migrations(package: ModuleType) -> Callable[[], tuple[Migration, ...]]:
+    """What imports every module of a package and returns their migrations, by name.
+
+    Raises:
+        RuleError: when it is called; two migrations share a name.
+    """
+
+    def collect() -> tuple[Migration, ...]:
+        found: dict[str, Migration] = {}
+        for item in _records(package, "__migration__"):
+            if item.name in found:
+                raise RuleError(f"migration {item.name}: its name is taken")
+            found[item.name] = item
+        return tuple(found[name] for name in sorted(found))
+
+    return collect
+
+
+def _records(package: ModuleType, mark: str) -> Iterator[Any]:
+    """The records of a package's functions that are filed under ``mark``."""
+    for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda info: info.name):
+        module = import_module(f"{package.__name__}.{info.name}")
+        for value in vars(module).values():
+            if mark in getattr(value, "__dict__", ()) and value.__module__ == module.__name__:
+                yield getattr(value, mark)

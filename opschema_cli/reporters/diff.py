@@ -65,13 +65,13 @@ def _hunk(source: Source, edits: Sequence[Edit]) -> Hunk:
     before = source.text[start:end]
     moved = [Edit(Span(edit.span.start - start, edit.span.end - start), edit.replacement) for edit in edits]
     old, new = _NEWLINE.split(before), _NEWLINE.split(apply_edits(before, moved))
-    head = _shared(old, new)
+    head = shared(old, new)
     old, new = old[head:], new[head:]
-    tail = _shared(old[::-1], new[::-1])
+    tail = shared(old[::-1], new[::-1])
     return Hunk(source.path, first + head, old[: len(old) - tail], new[: len(new) - tail])
 
 
-def _shared(one: Sequence[str], other: Sequence[str]) -> int:
+def shared(one: Sequence[str], other: Sequence[str]) -> int:
     """How many items both begin with."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
@@ -89,8 +89,8 @@ def draw_hunk(hunk: Hunk, screen: Screen, gutter: int) -> Iterator[str]:
 
 def _first(old: str, new: str, screen: Screen, width: int) -> int:
     """The character with which both views start."""
-    start = _shared(old, new)
-    tail = _shared(old[start:][::-1], new[start:][::-1])
+    start = shared(old, new)
+    tail = shared(old[start:][::-1], new[start:][::-1])
     # The head of a long change is enough to see; the head of the line says where it is.
     ends = (min(len(text) - tail, start + width // 2) for text in (old, new))
     return max(screen.first(text, start, end, width) for text, end in zip((old, new), ends, strict=True))

@@ -15,9 +15,13 @@ if TYPE_CHECKING:
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
-def unified_diff(path: str, before: str, after: str) -> list[str]:
-    """The lines of one file's diff, each without its line feed; a carriage return before that is the line's own."""
-    lines = difflib.unified_diff(_lines(before), _lines(after), f"a/{path}", f"b/{path}")
+def unified_diff(path: str, before: str | None, after: str | None) -> list[str]:
+    """The lines of one file's diff, each without its line feed; a carriage return before that is the line's own.
+
+    None is a text of no file.
+    """
+    names = ("/dev/null" if before is None else f"a/{path}", "/dev/null" if after is None else f"b/{path}")
+    lines = difflib.unified_diff(_lines(before or ""), _lines(after or ""), *names)
     found: list[str] = []
     for line in lines:
         found.append(line.removesuffix("\n"))

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeGuard
 
 import libcst as cst
 from libcst._nodes.internal import CodegenState
@@ -58,9 +58,9 @@ def collect(text: str) -> ModuleFacts:
     """
     if len(text) > MAX_CHARACTERS:
         return _failed(f"it has {len(text):,} characters; opschema parses up to {MAX_CHARACTERS:,}", 0)
-    too_deep = _too_deep(text)
-    if too_deep is not None:
-        return _failed(f"it nests deeper than {MAX_BRACKETS} brackets", too_deep)
+    deep_at = too_deep(text)
+    if deep_at is not None:
+        return _failed(f"it nests deeper than {MAX_BRACKETS} brackets", deep_at)
     try:
         module = cst.parse_module(text)
     except (cst.ParserSyntaxError, SyntaxError, ValueError) as error:
@@ -70,7 +70,7 @@ def collect(text: str) -> ModuleFacts:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of invalid escapes, when literals are evaluated
-            return _Collector(_positions(module)).module(module)
+            return _Collector(positions(module)).module(module)
     except RecursionError:
         return _failed("it nests too deeply", 0)
 
@@ -110,7 +110,7 @@ _STRING_REST = {
 }
 
 
-def _too_deep(text: str) -> int | None:
+def too_deep(text: str) -> int | None:
     """Where brackets nest past :data:`MAX_BRACKETS`; None if nowhere."""
     if sum(map(text.count, "([{")) <= MAX_BRACKETS:
         return None
@@ -196,7 +196,8 @@ class _Recorder:
         spans[id(self.node)] = (start, end)
 
 
-def _positions(module: cst.Module) -> dict[int, tuple[int, int]]:
+def positions(module: cst.Module) -> dict[int, tuple[int, int]]:
+    """The span of every node of a tree, by the node's ``id``."""
     state = _PositionState(module)
     module._codegen(state)
     return state.spans
@@ -211,15 +212,24 @@ def _child_fields(node_type: type[cst.CSTNode]) -> tuple[str, ...]:
     return tuple(name for name in names if name not in _SKIP and "whitespace" not in name)
 
 
-def _children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+@cache
+def _is_node_type(kind: type[object]) -> bool:
+    return issubclass(kind, cst.CSTNode)
+
+
+def _is_node(value: object) -> TypeGuard[cst.CSTNode]:
+    """Asked once for each type: libcst's base class is abstract, so ``isinstance`` of it is slow."""
+    return _is_node_type(type(value))  # type: ignore[arg-type]  # mypy: a type is not Hashable
+
+
+def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The nodes right below a node; white space and punctuation left out."""
     for name in _child_fields(type(node)):
-        value = getattr(node, name)
-        if isinstance(value, cst.CSTNode):
+        value: object = getattr(node, name)
+        if isinstance(value, list | tuple):
+            yield from filter(_is_node, value)
+        elif _is_node(value):
             yield value
-        elif isinstance(value, list | tuple):
-            for item in value:
-                if isinstance(item, cst.CSTNode):
-                    yield item
 
 
 @dataclasses.dataclass
@@ -281,10 +291,10 @@ class _Collector:
             handler(self, node, scope)
         elif isinstance(node, _GUARDS):
             self.guard += 1
-            self.visit_all(list(_children(node)), scope)
+            self.visit_all(list(children(node)), scope)
             self.guard -= 1
         else:
-            for child in _children(node):
+            for child in children(node):
                 self.visit(child, scope)
 
     # Definitions
@@ -405,12 +415,12 @@ class _Collector:
     def if_(self, node: cst.If, scope: _Parts) -> None:
         scope.conditions.append(Condition("if", self.expr(node.test), self.span(node.body)))
         self.guard += 1
-        self.visit_all(list(_children(node)), scope)
+        self.visit_all(list(children(node)), scope)
         self.guard -= 1
 
     def assert_(self, node: cst.Assert, scope: _Parts) -> None:
         scope.conditions.append(Condition("assert", self.expr(node.test), self.span(node)))
-        self.visit_all(list(_children(node)), scope)
+        self.visit_all(list(children(node)), scope)
 
     def for_(self, node: cst.For, scope: _Parts) -> None:
         self.visit(node.iter, scope)
@@ -436,7 +446,7 @@ class _Collector:
 
     def except_handler(self, node: cst.ExceptHandler, scope: _Parts) -> None:
         self.guard += 1
-        for child in _children(node):
+        for child in children(node):
             if not isinstance(child, cst.AsName):
                 self.visit(child, scope)
         self.guard -= 1

@@ -40,7 +40,11 @@ class Edit(NamedTuple):
 
 
 class EditConflictError(ValueError):
-    """Two edits of one file overlap; applying both would lose one."""
+    """Two edits of one file overlap; applying both would lose one. ``offset`` is where the second begins."""
+
+    def __init__(self, reason: str, offset: int = 0) -> None:
+        super().__init__(reason)
+        self.offset = offset
 
 
 class DecodeError(ValueError):
@@ -118,11 +122,7 @@ def decode(data: bytes, *, python: bool = False) -> tuple[str, str]:
     elif data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         encoding = "utf-16"
     elif python:
-        for line in data.split(b"\n", 2)[:2]:
-            cookie = _CODING.match(line)
-            if cookie:
-                encoding = cookie.group(1).decode("ascii")
-                break
+        encoding = cookie(data)
     if encoding != "utf-16" and b"\0" in data:
         at = data.index(b"\0")
         if len(data) > 3 and not (any(data[:64:2]) and any(data[1:64:2])):
@@ -143,6 +143,12 @@ def _line(data: bytes, offset: int) -> int:
     return head.count(b"\n") + head.replace(b"\r\n", b"").count(b"\r") + 1
 
 
+def cookie(data: bytes) -> str:
+    """The encoding that a Python file declares in its first two lines (PEP 263), UTF-8 if none."""
+    found = filter(None, map(_CODING.match, data.split(b"\n", 2)[:2]))
+    return next((match.group(1).decode("ascii") for match in found), "utf-8")
+
+
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
     """``text`` with all edits applied; identical edits count once.
 
@@ -152,7 +158,7 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
     ordered = sorted(set(edits))
     for before, after in pairwise(ordered):
         if after.span.start < before.span.end or after.span.start == before.span.start:
-            raise EditConflictError(f"edits of {before.span} and {after.span} overlap")
+            raise EditConflictError(f"edits of {before.span} and {after.span} overlap", after.span.start)
     pieces: list[str] = []
     at = 0
     for span, replacement in ordered:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from libcst.metadata import MetadataWrapper, PositionProvider
 
 from opschema_cli.source.python import Expr, Function, ModuleFacts, PythonFile, Scope
-from opschema_cli.source.python_facts import MAX_BRACKETS, MAX_CHARACTERS, _positions, _too_deep, collect
+from opschema_cli.source.python_facts import MAX_BRACKETS, MAX_CHARACTERS, collect, positions, too_deep
 from opschema_cli.source.text import Source, decode
 
 NASTY = '''\
@@ -67,7 +67,7 @@ def differences(text: str) -> list[str]:
     """Nodes whose places differ from those of libcst's own provider; white space and comments aside."""
     source = Source("", text)
     wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
-    ours = _positions(wrapper.module)
+    ours = positions(wrapper.module)
     found: list[str] = []
     for node, place in wrapper.resolve(PositionProvider).items():
         if not isinstance(node, LAYOUT):
@@ -93,7 +93,7 @@ def test_places_in_the_standard_library_are_those_of_libcst(name: str) -> None:
 
 def test_every_name_stands_where_its_place_says() -> None:
     module = cst.parse_module(NASTY)
-    spans = _positions(module)
+    spans = positions(module)
     names: list[str] = []
 
     class Names(cst.CSTVisitor):
@@ -367,7 +367,7 @@ def test_what_is_too_long_is_not_parsed() -> None:
 
 @pytest.mark.parametrize("opening", ["(", "[", "{", "f(", "{1: ", "([{"])
 def test_brackets_nest_as_deep_as_python_allows(opening: str) -> None:
-    assert _too_deep(opening * (MAX_BRACKETS // len(opening.replace("f", "").replace("1: ", "")))) is None
+    assert too_deep(opening * (MAX_BRACKETS // len(opening.replace("f", "").replace("1: ", "")))) is None
     deep = "x = " + opening * (MAX_BRACKETS + 1)
     assert collect(deep).error == "it nests deeper than 200 brackets"
     assert deep[collect(deep).error_at] in "([{"
@@ -392,7 +392,7 @@ def test_python_itself_refuses_what_is_refused() -> None:
     ],
 )
 def test_brackets_in_strings_and_comments_do_not_count(text: str) -> None:
-    assert _too_deep(text) is None
+    assert too_deep(text) is None
 
 
 def test_a_line_of_dashes_is_no_chain_of_operators() -> None:
@@ -403,7 +403,7 @@ def test_no_file_of_the_standard_library_is_too_deep() -> None:
     refused = []
     for path in sorted(Path(sysconfig.get_path("stdlib")).glob("*.py")):
         text, _ = decode(path.read_bytes(), python=True)
-        if _too_deep(text) is not None:
+        if too_deep(text) is not None:
             refused.append(path.name)
     assert refused == []
 

@@ -80,12 +80,13 @@ def _is_scalar(entry: OpEntry, tensor: Tensor) -> bool:
     """Whether an input is declared 0-dimensional: by its shape, by a rule, or by every workload row."""
     if tensor.attribute("shape") is not None:
         return tensor.shape is not None and _EMPTY.match(tensor.shape) is not None
-    if any(_says_scalar(rule.text, tensor.name) for rule in entry.shape_rules):
+    if any(says_scalar(rule.text, tensor.name) for rule in entry.shape_rules):
         return True
     return bool(entry.rows) and all(row.data.get(f"{tensor.name}_shape") == [] for row in entry.rows)
 
 
-def _says_scalar(rule: str, name: str) -> bool:
+def says_scalar(rule: str, name: str) -> bool:
+    """Whether a shape rule says of a tensor that it is 0-dimensional, and nothing else."""
     text = re.sub(r"\s", "", rule)
     return text in {
         f"{name}.shape==()", f"{name}.shape==[]", f"tuple({name}.shape)==()", f"list({name}.shape)==[]",
@@ -106,7 +107,7 @@ def _lent(entry: OpEntry, name: str) -> list[Lent] | None:
             node = entry.file.document.follow(node)
             matches = [match for match in _REFERENCE.finditer(node.value) if match[1] == name]
             found += (Lent(tensor, node, entry.inner(node, match.span())) for match in matches)
-    texts = [rule.text for rule in entry.shape_rules if not _says_scalar(rule.text, name)]
+    texts = [rule.text for rule in entry.shape_rules if not says_scalar(rule.text, name)]
     texts += _texts(entry, entry.get("roofline"))
     signature = entry.get("signature")
     for key, value in signature.pairs() if signature is not None else ():

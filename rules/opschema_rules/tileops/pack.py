@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from opschema_cli.lint.pack import Description, Entry, Loaded, Pack, collect_rules
+from opschema_cli.lint.pack import Description, Entry, Loaded, Pack, collect_migrations, collect_rules
 from opschema_cli.project import Project
 from opschema_cli.source.program import ClassRef, Program
 from opschema_cli.source.yaml import Node, YamlFile
 from opschema_cli.workspace import ReadError
-from opschema_rules.tileops import rules
+from opschema_rules.tileops import migrations, rules
 from opschema_rules.tileops.carve_outs import may_carve_out
 from opschema_rules.tileops.describe import describe_spec
 from opschema_rules.tileops.examples import example_files
@@ -217,4 +217,5 @@ PACK = Pack(
     example=example_files,
     show=show,
     describe=describe,
+    migrations=collect_migrations(migrations),
 )

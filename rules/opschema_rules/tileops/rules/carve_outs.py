@@ -135,7 +135,7 @@ def carrier_invariant(manifest: Manifest) -> Iterator[Diagnostic]:
     if not forced:
         return
     related = tuple(found.entry.related(found.tensor.key, f"the carrier of `{found.entry.name}`") for found in forced)
-    for file in _checks(manifest):
+    for file in checks(manifest):
         for demand in demands(manifest.program, file):
             yield Diagnostic(
                 "this demands an input of every op, so an op without tensor inputs has to declare a carrier; accept "
@@ -149,7 +149,7 @@ def carrier_invariant(manifest: Manifest) -> Iterator[Diagnostic]:
 _LOOKED_UP = (re.compile(r"""["']signature["']"""), re.compile(r"""["']inputs["']"""))
 
 
-def _checks(manifest: Manifest) -> Iterator[PythonFile]:
+def checks(manifest: Manifest) -> Iterator[PythonFile]:
     """The tree's validators, and its tests that look into manifests."""
     for path in manifest.project.workspace.under(manifest.base, ".py"):
         name = path.rpartition("/")[2]

@@ -97,7 +97,7 @@ def ctor_default(manifest: Manifest) -> Iterator[Diagnostic]:
     ```
     """
     if manifest.spec.knows("ctor-default"):
-        yield from settle(manifest, _defaults)
+        yield from settle(manifest, default_drifts)
     else:
         for found in settle(manifest, _stated_defaults):
             yield msgspec.structs.replace(found, severity=Severity.WARNING)
@@ -105,15 +105,16 @@ def ctor_default(manifest: Manifest) -> Iterator[Diagnostic]:
 
 def _stated_defaults(op: OpImplementation) -> Iterator[Drift]:
     """Where the manifest states a default that a call by the code does not get."""
-    for method, param, declared in _constructor_params(op):
+    for method, param, declared in constructor_params(op):
         if declared.has_default and param.default is None:
             yield from _missing_default(method, param, declared)
         elif declared.has_default and param.default is not None:
             yield from _other_default(method, param.default, declared)
 
 
-def _defaults(op: OpImplementation) -> Iterator[Drift]:
-    for method, param, declared in _constructor_params(op):
+def default_drifts(op: OpImplementation) -> Iterator[Drift]:
+    """Where the defaults of an op's manifest and constructor differ."""
+    for method, param, declared in constructor_params(op):
         if param.default is None:
             if declared.has_default:
                 yield from _missing_default(method, param, declared)
@@ -124,7 +125,8 @@ def _defaults(op: OpImplementation) -> Iterator[Drift]:
             yield from _other_default(method, param.default, declared)
 
 
-def _constructor_params(op: OpImplementation) -> Iterator[tuple[Method, Param, ParamDecl]]:
+def constructor_params(op: OpImplementation) -> Iterator[tuple[Method, Param, ParamDecl]]:
+    """The parameters that both the manifest declares and the constructor takes."""
     method = Method.of(op, "__init__")
     for declared in op.entry.params if method is not None else ():
         param = method.param(declared.name) if method is not None else None
@@ -227,11 +229,12 @@ def ctor_kw_only(manifest: Manifest) -> Iterator[Diagnostic]:
     ```
     """
     if manifest.spec.knows("kw-only"):
-        yield from settle(manifest, _kw_only)
+        yield from settle(manifest, kw_only_drifts)
 
 
-def _kw_only(op: OpImplementation) -> Iterator[Drift]:
-    for method, param, declared in _constructor_params(op):
+def kw_only_drifts(op: OpImplementation) -> Iterator[Drift]:
+    """Where only one of an op's manifest and constructor makes a parameter keyword-only."""
+    for method, param, declared in constructor_params(op):
         if param.kind == "kwonly" and declared.kw_only is False:
             yield _only_in_code(method, param, declared)
         elif param.kind == "normal" and declared.kw_only:

@@ -1,0 +1,318 @@
+"""``opschema migrate``."""
+
+from __future__ import annotations
+
+import difflib
+import gc
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import click
+import msgspec
+
+from opschema_cli.commands.output import ParseProgress, write_text
+from opschema_cli.commands.plugins import no_plugins_option, open_workspace
+from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERNAL, OpschemaError
+from opschema_cli.git import uncommitted
+from opschema_cli.lint.pack import Loaded, Pack
+from opschema_cli.lint.settings import resolve_settings
+from opschema_cli.migrate.choose import Choice
+from opschema_cli.migrate.draft import Change, Draft
+from opschema_cli.migrate.engine import (
+    Ground,
+    MigrationFailure,
+    Result,
+    Task,
+    find,
+    load_migrations,
+    migrate_all,
+)
+from opschema_cli.migrate.migration import Migration
+from opschema_cli.migrate.options import fill, missing
+from opschema_cli.project import Project
+from opschema_cli.reporters.escape import visible
+from opschema_cli.reporters.migrations import FileReport, Listed, MigrationReport, NoteReport, RunReport, SiteReport
+from opschema_cli.session import Session
+from opschema_cli.transaction.apply import recover
+from opschema_cli.workspace import find_root
+from opschema_cli.write import write_all
+
+_SHOWN_FILES = 5
+
+
+@dataclass(frozen=True)
+class MigrateOptions:
+    """The options of one ``opschema migrate``."""
+
+    names: tuple[str, ...]
+    list_only: bool
+    diff: bool
+    apply: bool
+    check: bool
+    recover: bool
+    only: tuple[str, ...]
+    skip: tuple[str, ...]
+    option: tuple[str, ...]
+    allow_dirty: bool
+    output_format: str
+    no_cache: bool
+    no_plugins: bool
+    jobs: int | None
+
+    @property
+    def mode(self) -> Literal["list", "diff", "apply", "check", "recover"]:
+        """What is asked for.
+
+        Raises:
+            click.UsageError: more than one thing.
+        """
+        flags = {"list": self.list_only, "diff": self.diff, "apply": self.apply, "check": self.check}
+        asked = [name for name, given in {**flags, "recover": self.recover}.items() if given]
+        if len(asked) > 1:
+            raise click.UsageError(f"choose one of {' and '.join(f'--{name}' for name in asked)}")
+        return asked[0] if asked else "diff" if self.names else "list"  # type: ignore[return-value]
+
+
+@click.command(short_help="Rewrite the whole workspace: list, show, apply or check migrations.")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--list", "list_only", is_flag=True, help="List the migrations that apply here; so without NAME.")
+@click.option("--diff", is_flag=True, help="Print what would change; so with NAME.")
+@click.option("--apply", is_flag=True, help="Write the changes: all files, or none.")
+@click.option("--check", is_flag=True, help="Exit 1 while there is something to migrate.")
+@click.option("--recover", is_flag=True, help="Complete or discard what a killed run left, and exit.")
+@click.option("--only", multiple=True, metavar="PLACE", help="Migrate only this op, glob of ops, path or path:line.")
+@click.option("--skip", multiple=True, metavar="PLACE", help="Leave this one alone.")
+@click.option("-o", "--option", multiple=True, metavar="NAME=VALUE", help="An option of the migration.")
+@click.option("--allow-dirty", is_flag=True, help="With --apply: also when git has uncommitted changes.")
+@click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--no-cache", is_flag=True, help="Read and parse everything anew.")
+@no_plugins_option
+@click.option("--jobs", type=click.IntRange(1), help="Processes that parse [number of cores].")
+def migrate(**options: object) -> int:
+    """Rewrite the workspace by the migrations NAME, one after the other.
+
+    Without NAME, list those that have something to do here. What a migration leaves to you is told with its place.
+    """
+    chosen = MigrateOptions(**options)  # type: ignore[arg-type]
+    try:
+        return _migrate(chosen)
+    except MigrationFailure as error:
+        click.echo(f"opschema: {visible(str(error))}; nothing was written", err=True)
+        return EXIT_INTERNAL
+
+
+def _migrate(options: MigrateOptions) -> int:
+    mode = options.mode
+    _check_usage(mode, options)
+    # Many small objects that live until the end: see `opschema lint`.
+    gc.disable()
+    if mode == "recover":
+        click.echo(recover(find_root(Path.cwd())) or "nothing was left unfinished here")
+        return EXIT_CLEAN
+    with closing(
+        open_workspace(
+            Path.cwd(),
+            no_plugins=options.no_plugins,
+            cache=not options.no_cache,
+            jobs=options.jobs,
+            writes=mode == "apply",
+        )
+    ) as session:
+        return _migrate_in(session, options, mode)
+
+
+def _migrate_in(session: Session, options: MigrateOptions, mode: Literal["list", "diff", "apply", "check"]) -> int:
+    with ParseProgress(enabled=options.output_format == "text") as progress:
+        work = _Work.of(session, session.project(progress=progress), options)
+        if mode == "list":
+            return _list(work)
+        draft, results = _run(work)
+    if mode == "apply":
+        _write(session, draft, allow_dirty=options.allow_dirty)
+    report = _report(draft, results, mode)
+    _print(report, options)
+    return EXIT_FINDINGS if report.sites("pending") else EXIT_CLEAN
+
+
+def _check_usage(mode: str, options: MigrateOptions) -> None:
+    if mode in ("diff", "apply", "check") and not options.names:
+        raise click.UsageError(f"--{mode} needs the NAME of a migration; `opschema migrate` lists them")
+    if mode in ("list", "recover") and (options.names or options.only or options.skip or options.option):
+        raise click.UsageError(f"--{mode} takes neither a NAME nor options of one")
+    if options.allow_dirty and mode != "apply":
+        raise click.UsageError("--allow-dirty goes with --apply")
+
+
+@dataclass(frozen=True)
+class _Work:
+    """A project, the packs that find something in it with what loads their subjects, and what was asked."""
+
+    project: Project
+    packs: Sequence[Pack]
+    loaders: Mapping[str, Callable[[Project], Loaded]]
+    ground: Ground
+    options: MigrateOptions
+
+    @classmethod
+    def of(cls, session: Session, project: Project, options: MigrateOptions) -> _Work:
+        settings = resolve_settings(session.config, session.registry)
+        packs = session.detected(project, settings.pack_options)
+        if not packs:
+            click.echo("opschema: found nothing to migrate here; `opschema init` tells what it looks for", err=True)
+        choice = Choice(options.only, options.skip, session.workspace.relative(Path.cwd()))
+        loaders = {pack.name: _loader(pack, settings.pack_options[pack.name]) for pack in packs}
+        return cls(project, packs, loaders, Ground(session.registry, settings, choice), options)
+
+    def known(self) -> dict[str, tuple[Pack, Migration]]:
+        """All migrations of the packs, by name.
+
+        Raises:
+            OpschemaError: a pack's migrations cannot be imported, or two packs have one of the same name.
+        """
+        found: dict[str, tuple[Pack, Migration]] = {}
+        for pack in self.packs:
+            for item in load_migrations(pack):
+                if item.name in found:
+                    raise OpschemaError(f"two packs have a migration `{item.name}`")
+                found[item.name] = (pack, item)
+        return found
+
+    def tasks(self) -> list[Task]:
+        """What was asked for, in order.
+
+        Raises:
+            OpschemaError: a name or an option is not known, missing or wrong.
+        """
+        known = self.known()
+        chosen = [self._named(name, known) for name in dict.fromkeys(self.options.names)]
+        values = fill([item for _, item in chosen], self.options.option)
+        return [Task(item, values[item.name], self.loaders[pack.name]) for pack, item in chosen]
+
+    def _named(self, name: str, known: dict[str, tuple[Pack, Migration]]) -> tuple[Pack, Migration]:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, 1)
+            hint = f"did you mean `{close[0]}`?" if close else "`opschema migrate` lists those that apply"
+            raise OpschemaError(f"no migration here is called `{name}`; {hint}")
+        return known[name]
+
+    def draft(self) -> Draft:
+        """A new draft; what loads its subjects comes with the first task."""
+        return Draft(self.project, lambda project: Loaded())
+
+
+def _loader(pack: Pack, options: object) -> Callable[[Project], Loaded]:
+    return lambda project: pack.load(project, options)
+
+
+def _list(work: _Work) -> int:
+    from opschema_cli.reporters.migrations import json, text
+    from opschema_cli.reporters.text import open_console
+
+    draft = work.draft()
+    found = [_listed(work, draft, pack, item) for pack, item in work.known().values()]
+    _tell_problems(work.project)
+    if work.options.output_format == "json":
+        write_text(json.write_list(found), None)
+    else:
+        text.write_list(found, open_console(sys.stdout))
+    return EXIT_CLEAN
+
+
+def _listed(work: _Work, draft: Draft, pack: Pack, item: Migration) -> Listed:
+    options = [field.encode_name for field in msgspec.structs.fields(item.options)]
+    needs = missing(item)
+    if needs:
+        return Listed(item.name, item.summary, None, "", needs, options)
+    try:
+        sites = find(draft, Task(item, item.options(), work.loaders[pack.name]))
+    except OpschemaError as error:
+        return Listed(item.name, item.summary, None, str(error), needs, options)
+    return Listed(item.name, item.summary, len(sites), "", needs, options)
+
+
+def _run(work: _Work) -> tuple[Draft, list[Result]]:
+    draft = work.draft()
+    results = migrate_all(draft, work.tasks(), work.ground)
+    work.ground.choice.check()
+    _tell_problems(work.project)
+    return draft, results
+
+
+def _write(session: Session, draft: Draft, *, allow_dirty: bool) -> None:
+    """Write the draft's changes.
+
+    Raises:
+        OpschemaError: git has changes that are not committed, or the files cannot be written; nothing was.
+    """
+    texts = {change.path: change.after for change in draft.changes}
+    if not texts:
+        return
+    dirty = [] if allow_dirty else uncommitted(session.root, texts.keys())
+    if dirty is None:
+        click.echo("opschema: this is not in git, so only a copy of yours could bring the old files back", err=True)
+    elif dirty:
+        more = f" and {len(dirty) - _SHOWN_FILES} more" if len(dirty) > _SHOWN_FILES else ""
+        hint = "commit or stash them first, or give --allow-dirty"
+        raise OpschemaError(
+            f"nothing was written: git has uncommitted changes in {', '.join(dirty[:_SHOWN_FILES])}{more}; {hint}"
+        )
+    write_all(session.workspace, texts, draft.origins)
+
+
+def _tell_problems(project: Project) -> None:
+    """Say which files could not be read or parsed: a migration does not see them."""
+    found = sorted(project.problems.values(), key=lambda item: (item.place.path, item.message))
+    for item in found[:_SHOWN_FILES]:
+        click.echo(f"opschema: {visible(f'{item.place.path}: {item.message}')}; no migration sees it", err=True)
+    if len(found) > _SHOWN_FILES:
+        click.echo(f"opschema: and {len(found) - _SHOWN_FILES} more files", err=True)
+
+
+def _print(report: RunReport, options: MigrateOptions) -> None:
+    from opschema_cli.reporters.migrations import json, text
+    from opschema_cli.reporters.text import open_console
+
+    if options.output_format == "json":
+        write_text(json.write(report), None)
+        return
+    if report.mode == "diff" and not sys.stdout.isatty():
+        write_text(text.patch(report), None)
+    text.write(report, open_console(sys.stdout))
+
+
+def _report(draft: Draft, results: Iterable[Result], mode: Literal["check", "diff", "apply"]) -> RunReport:
+    """The run as reporters read it; where it was only to be checked, what would change stays untold."""
+    if mode == "check":
+        return RunReport(
+            [MigrationReport(item.migration.name, _sites(item, "pending"), [], []) for item in results], [], mode
+        )
+    reports = [
+        MigrationReport(item.migration.name, _sites(item, "migrated"), _notes(item), _files(item.changes))
+        for item in results
+    ]
+    return RunReport(reports, _files(draft.changes), mode)
+
+
+def _notes(result: Result) -> list[NoteReport]:
+    return [NoteReport(left.note.place.path, *left.position, left.note.message) for left in result.notes]
+
+
+def _sites(result: Result, done: Literal["migrated", "pending"]) -> list[SiteReport]:
+    return [
+        SiteReport(
+            item.site.place.path,
+            *item.position,
+            item.site.title,
+            item.site.ops,
+            done if item.status == "migrated" else item.status,
+        )
+        for item in result.sites
+    ]
+
+
+def _files(changes: Iterable[Change]) -> list[FileReport]:
+    return [FileReport(change.path, change.before, change.after) for change in changes]

@@ -1,0 +1,53 @@
+"""What git says is not committed, asked so that git runs no command that the repository chose."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from opschema_cli.errors import OpschemaError
+from opschema_cli.workspace import git_environment, in_git
+
+_FILTERS = {".clean": "", ".smudge": "", ".process": "", ".required": "false"}
+
+
+def uncommitted(root: Path, touched: Collection[str]) -> list[str] | None:
+    """The workspace's tracked files with changes that are not committed, and those of ``touched`` that git does not
+    know; None outside of git. Paths are relative to ``root``.
+
+    Raises:
+        OpschemaError: git cannot tell.
+    """
+    if not in_git(root):
+        return None
+    prefix = os.fsdecode(_git(root, "rev-parse", "--show-prefix")).rstrip("\n")
+    known = [*_without_filters(root), "-c", "core.quotePath=false"]
+    listed = ("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=all")
+    entries = os.fsdecode(_git(root, *known, *listed, "--", ".")).split("\0")
+    found = [(entry[:2], entry[3:].removeprefix(prefix)) for entry in entries if entry]
+    return sorted(path for status, path in found if status != "??" or path in touched)
+
+
+def _without_filters(root: Path) -> Iterator[str]:
+    """Options that take the commands away which the repository's configuration puts before git reads a file."""
+    for name in os.fsdecode(_git(root, "config", "--null", "--name-only", "--get-regexp", r"^filter\.")).split("\0"):
+        empty = next((value for tail, value in _FILTERS.items() if name.endswith(tail)), None)
+        if empty is not None and "=" in name:
+            raise OpschemaError(f"git cannot be asked for changes without running the filter {name!r}")
+        if empty is not None:
+            yield from ("-c", f"{name}={empty}")
+
+
+def _git(root: Path, *arguments: str) -> bytes:
+    command = ["git", "-c", "core.fsmonitor=false", "-C", str(root), *arguments]
+    try:
+        run = subprocess.run(command, capture_output=True, timeout=120, check=False, env=git_environment())
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise OpschemaError(f"git cannot tell what is not committed here: {error}") from None
+    # To find no such setting is no error.
+    if run.returncode and not (arguments[0] == "config" and run.returncode == 1):
+        reason = os.fsdecode(run.stderr).strip().partition("\n")[0]
+        raise OpschemaError(f"git cannot tell what is not committed here: {reason}")
+    return run.stdout

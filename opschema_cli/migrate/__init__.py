@@ -1,0 +1,1 @@
+"""Migrations: named rewrites of a whole workspace, drafted first, written all or none."""

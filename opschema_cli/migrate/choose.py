@@ -1,0 +1,98 @@
+"""``--only`` and ``--skip``: sites by op, by a pattern of ops, by path, by line."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from opschema_cli.errors import OpschemaError
+from opschema_cli.migrate.draft import Draft
+from opschema_cli.migrate.migration import Site
+
+_LINE = re.compile(r"(.+):(\d+)\Z")
+
+
+@dataclass
+class Choice:
+    """The patterns of one run, and what the workspace has that they may mean.
+
+    ``cwd`` is the folder, relative to the root, that paths may be relative to as well.
+    """
+
+    only: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
+    cwd: str = "."
+    _ops: set[str] = field(default_factory=set)
+    _paths: dict[str, int] = field(default_factory=dict)
+
+    def learn(self, draft: Draft, sites: Iterable[Site]) -> None:
+        """Take note of the ops and files that a migration looks at."""
+        workspace = draft.project.workspace
+        for entry in draft.loaded.entries:
+            text = workspace.source(entry.path).text
+            self._ops.add(text[entry.key.start : entry.key.end].strip("'\""))
+        self._ops.update(op for site in sites for op in site.ops)
+        for path in workspace.files:
+            self._paths.setdefault(path, 0)
+        for site in sites:
+            source = draft.project.source(site.place.path)
+            self._paths[site.place.path] = source.line_count if source is not None else 0
+
+    def takes(self, draft: Draft, site: Site) -> bool:
+        """Whether a site is to be migrated."""
+        if self.only and not any(self._matches(draft, pattern, site) for pattern in self.only):
+            return False
+        return not any(self._matches(draft, pattern, site) for pattern in self.skip)
+
+    def _matches(self, draft: Draft, pattern: str, site: Site) -> bool:
+        if any(fnmatchcase(op, pattern) for op in site.ops):
+            return True
+        path, line = _split(pattern)
+        if not any(_covers(candidate, site.place.path) for candidate in self._candidates(path)):
+            return False
+        source = draft.project.source(site.place.path)
+        if line is None or source is None:
+            return line is None
+        first, last = (source.position(offset).line for offset in site.place.span)
+        return first <= line <= last
+
+    def _candidates(self, path: str) -> list[str]:
+        """What a path may be relative to the root."""
+        plain = path.removeprefix("./").rstrip("/")
+        if not plain or plain == ".":
+            return [self.cwd] if path else []
+        return [plain] if self.cwd == "." else [plain, f"{self.cwd}/{plain}"]
+
+    def check(self) -> None:
+        """Refuse patterns that mean nothing in this workspace.
+
+        Raises:
+            OpschemaError: naming the first, with a suggestion.
+        """
+        for option, pattern in [*(("--only", item) for item in self.only), *(("--skip", item) for item in self.skip)]:
+            if not self._means_something(pattern):
+                known = [*sorted(self._ops), *sorted(self._paths)]
+                close = difflib.get_close_matches(pattern, known, 1)
+                hint = f"; did you mean `{close[0]}`?" if close else ""
+                raise OpschemaError(f"{option} {pattern}: there is no such op, file or line here{hint}")
+
+    def _means_something(self, pattern: str) -> bool:
+        if any(fnmatchcase(op, pattern) for op in self._ops):
+            return True
+        path, line = _split(pattern)
+        found = [known for known in self._paths if any(_covers(item, known) for item in self._candidates(path))]
+        return any(line is None or not self._paths[known] or line <= self._paths[known] for known in found)
+
+
+def _split(pattern: str) -> tuple[str, int | None]:
+    """A path, and the line behind it."""
+    match = _LINE.match(pattern)
+    return (match.group(1), int(match.group(2))) if match else (pattern, None)
+
+
+def _covers(pattern: str, path: str) -> bool:
+    """Whether a path is the file, lies in the folder, or fits the glob."""
+    return pattern in (".", path) or path.startswith(f"{pattern}/") or fnmatchcase(path, pattern)

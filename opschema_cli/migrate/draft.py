@@ -1,0 +1,234 @@
+"""The draft: an overlay of the workspace that a migration writes into. The disk is not touched here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from opschema_cli.errors import OpschemaError
+from opschema_cli.lint.diagnostic import Place
+from opschema_cli.lint.pack import Loaded
+from opschema_cli.project import PYTHON_SYNTAX, YAML_SYNTAX, Project
+from opschema_cli.source.text import Edit, EditConflictError, Span, apply_edits
+from opschema_cli.workspace import ReadError
+
+_PYTHON, _YAML = (".py", ".pyi"), (".yaml", ".yml")
+
+
+class DraftError(OpschemaError):
+    """A migration's edits overlap, or leave a file that does not parse; nothing was written."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One changed file: its text before and after; None where there is no file."""
+
+    path: str
+    before: str | None
+    after: str | None
+
+
+@dataclass
+class _Step:
+    """What is collected until the draft settles."""
+
+    edits: dict[str, set[Edit]]
+    created: dict[str, str]
+    deleted: set[str]
+    moved: dict[str, str]
+
+
+class Draft:
+    """What a migration has rewritten so far.
+
+    Edits are collected against the texts of :attr:`project`; :meth:`settle` applies them, parses every changed file
+    anew and loads the pack's subjects again, so that a next step sees what the last one left.
+    """
+
+    def __init__(self, project: Project, load: Callable[[Project], Loaded]) -> None:
+        self.project = project
+        self._load = load
+        self._loaded: dict[Callable[[Project], Loaded], Loaded] = {}
+        self._first = project
+        self._step = _Step({}, {}, set(), {})
+        self._done: list[_Step] = []
+        self._origins: dict[str, str] = {}
+
+    @property
+    def loaded(self) -> Loaded:
+        """The pack's subjects, as of the last :meth:`settle`."""
+        if self._load not in self._loaded:
+            self._loaded[self._load] = self._load(self.project)
+        return self._loaded[self._load]
+
+    def use(self, load: Callable[[Project], Loaded]) -> None:
+        """Load the subjects of another pack from now on."""
+        self._load = load
+
+    def text(self, path: str) -> str:
+        """A file's text as of the last :meth:`settle`.
+
+        Raises:
+            DraftError: there is no such file, or it cannot be read.
+        """
+        try:
+            return self.project.workspace.source(path).text
+        except ReadError as error:
+            raise DraftError(str(error)) from None
+
+    def edit(self, path: str, edits: Iterable[Edit]) -> None:
+        """Collect edits of a file's text; equal ones count once.
+
+        Raises:
+            DraftError: there is no such file, or an edit reaches past its end.
+        """
+        size = len(self.text(path))
+        for edit in edits:
+            if not 0 <= edit.span.start <= edit.span.end <= size:
+                raise DraftError(f"{path}: an edit of {edit.span} in a text of {size} characters")
+            self._step.edits.setdefault(path, set()).add(edit)
+
+    def create(self, path: str, text: str) -> None:
+        """Add a file.
+
+        Raises:
+            DraftError: it is there already.
+        """
+        self._claim(path)
+        self._step.created[path] = text
+
+    def delete(self, path: str) -> None:
+        """Remove a file.
+
+        Raises:
+            DraftError: there is no such file.
+        """
+        self.text(path)
+        self._step.deleted.add(path)
+
+    def move(self, path: str, target: str) -> None:
+        """Give a file another path; edits of it are collected by its old path until the draft settles.
+
+        Raises:
+            DraftError: there is no such file, or one is there already.
+        """
+        self.text(path)
+        self._claim(target)
+        self._step.moved[path] = target
+        self._step.deleted.add(path)
+
+    def _claim(self, path: str) -> None:
+        """Check that a file may be added at ``path``."""
+        taken = path in self._step.created or path in self._step.moved.values()
+        freed = path in self._step.deleted
+        if taken or (not freed and self.project.workspace.is_file(path)):
+            raise DraftError(f"{path}: it is there already")
+
+    def settle(self) -> Project:
+        """Apply the collected edits and parse again.
+
+        Raises:
+            DraftError: edits overlap, or a file that parsed before no longer does; with its place.
+        """
+        step, self._step = self._step, _Step({}, {}, set(), {})
+        texts = self._texts(step)
+        texts = {path: text for path, text in texts.items() if text != self._known(path)}
+        if not texts:
+            return self.project
+        after = self.project.with_overlay(texts)
+        origins = {target: path for path, target in step.moved.items()}
+        self._check(after, texts, origins)
+        self._origins = {
+            **{path: origin for path, origin in self._origins.items() if path not in step.deleted},
+            **{target: self._origins.get(path, path) for target, path in origins.items()},
+        }
+        self._done.append(step)
+        self.project, self._loaded = after, {}
+        return after
+
+    def _texts(self, step: _Step) -> dict[str, str | None]:
+        """The new texts of all files of a step."""
+        edited = {path: self._edited(path, edits) for path, edits in step.edits.items()}
+        found: dict[str, str | None] = {**edited, **dict.fromkeys(step.deleted, None)}
+        for path, target in step.moved.items():
+            found[target] = edited[path] if path in edited else self.text(path)
+        return {**found, **step.created}
+
+    def _edited(self, path: str, edits: Iterable[Edit]) -> str:
+        try:
+            return apply_edits(self.text(path), edits)
+        except EditConflictError as error:
+            line = self.project.workspace.source(path).position(error.offset).line
+            raise DraftError(f"{path}:{line}: {error}") from None
+
+    def _known(self, path: str) -> str | None:
+        return _text(self.project, path)
+
+    def _check(self, after: Project, texts: Mapping[str, str | None], origins: Mapping[str, str]) -> None:
+        """Check that what parsed before, and what is new, parses."""
+        written = [path for path, text in texts.items() if text is not None]
+        after.load_python(path for path in written if path.endswith(_PYTHON))
+        after.load_yaml(path for path in written if path.endswith(_YAML))
+        for path in written:
+            problem = after.problems.get((YAML_SYNTAX, path)) or after.problems.get((PYTHON_SYNTAX, path))
+            origin = origins.get(path, path)
+            new = _text(self.project, origin) is None
+            if problem is not None and (new or _parses(self.project, origin)):
+                line = after.workspace.source(path).position(problem.place.span.start).line
+                raise DraftError(f"{path}:{line}: the draft does not parse: {problem.message}")
+
+    @property
+    def changes(self) -> list[Change]:
+        """All changed files as of the last :meth:`settle`, by path; one that is as it was before is not changed."""
+        return self.changes_since(self._first)
+
+    def changes_since(self, project: Project) -> list[Change]:
+        """The files that differ from what they were in a project that this draft has settled on earlier."""
+        found = (
+            Change(path, _text(project, path), _text(self.project, path))
+            for path in sorted(self.project.workspace.overlay)
+        )
+        return [change for change in found if change.before != change.after]
+
+    @property
+    def origins(self) -> dict[str, str]:
+        """The first path of each file that was moved, by its path now."""
+        return dict(self._origins)
+
+    @property
+    def revision(self) -> int:
+        """How often the draft has settled on something new."""
+        return len(self._done)
+
+    def forward(self, place: Place, since: int = 0) -> Place:
+        """Where a place of revision ``since`` is now; one whose text is gone is where it was cut out."""
+        for step in self._done[since:]:
+            start, end = (_moved(offset, step.edits.get(place.path, ())) for offset in place.span)
+            place = Place(step.moved.get(place.path, place.path), Span(start, max(start, end)))
+        return place
+
+
+def _moved(offset: int, edits: Iterable[Edit]) -> int:
+    """Where an offset is after edits; one inside of what an edit replaces is at its beginning."""
+    shift = 0
+    for edit in sorted(edits):
+        if edit.span.end <= offset:
+            shift += len(edit.replacement) - (edit.span.end - edit.span.start)
+        elif edit.span.start < offset:
+            return edit.span.start + shift
+    return offset + shift
+
+
+def _text(project: Project, path: str) -> str | None:
+    """The text of a file; None if there is none that can be read."""
+    try:
+        return project.workspace.source(path).text
+    except ReadError:
+        return None
+
+
+def _parses(project: Project, path: str) -> bool:
+    """Whether a file parses; one that is neither Python nor YAML does."""
+    if path.endswith(_YAML):
+        return project.yaml(path) is not None
+    return not path.endswith(_PYTHON) or project.python(path) is not None

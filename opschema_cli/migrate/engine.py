@@ -1,0 +1,238 @@
+"""Runs migrations over one draft: finds their sites, leaves alone what is to stay, and holds them to their promise.
+
+A migration promises that what it migrated is gone: it finds none of that in its own draft. So a second run changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from opschema_cli.errors import OpschemaError
+from opschema_cli.lint.diagnostic import Diagnostic, Place
+from opschema_cli.lint.execute import failure
+from opschema_cli.lint.pack import Loaded, Pack
+from opschema_cli.lint.registry import Registry
+from opschema_cli.lint.settings import Settings
+from opschema_cli.lint.suppress import MARK, apply_suppressions, find_suppressions
+from opschema_cli.migrate.choose import Choice
+from opschema_cli.migrate.draft import Change, Draft, DraftError
+from opschema_cli.migrate.migration import Migration, Note, Site
+from opschema_cli.project import Project
+from opschema_cli.source.text import Position, Source
+from opschema_cli.source.yaml import Node
+
+Status = Literal["migrated", "suppressed", "skipped", "left"]
+
+
+class MigrationFailure(Exception):  # noqa: N818 - the failure of foreign code, not an error to raise there
+    """A migration raised, or did not do what it promises; a defect of it, not of its user."""
+
+    def __init__(self, name: str, what: str) -> None:
+        super().__init__(f"the migration `{name}` failed: {what}")
+
+
+@dataclass(frozen=True)
+class Task:
+    """One migration to run: its options filled, and its pack's loader."""
+
+    migration: Migration
+    options: object
+    load: Callable[[Project], Loaded]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A site, where it was found, and what becomes of it; of one that is ``left`` a note at its place says why."""
+
+    site: Site
+    position: Position
+    status: Status
+
+
+@dataclass(frozen=True)
+class Left:
+    """A note, and where its place is in the finished draft."""
+
+    note: Note
+    position: Position
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one migration did: ``changes`` are from the draft that it was given to the one that it left."""
+
+    migration: Migration
+    sites: Sequence[Chosen]
+    notes: Sequence[Left]
+    changes: Sequence[Change]
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What decides which sites are left alone: suppressions by the rules of ``registry``, and the user's choice."""
+
+    registry: Registry
+    settings: Settings
+    choice: Choice
+
+
+def load_migrations(pack: Pack) -> tuple[Migration, ...]:
+    """A pack's migrations.
+
+    Raises:
+        OpschemaError: they cannot be imported.
+    """
+    try:
+        return pack.migrations()
+    except Exception as error:
+        # Foreign code runs here, and may raise whatever it likes.
+        raise OpschemaError(f"the migrations of the pack `{pack.name}` cannot be loaded: {failure(error)}") from error
+
+
+def find(draft: Draft, task: Task) -> list[Site]:
+    """The sites of a migration, by place.
+
+    Raises:
+        MigrationFailure: it raises.
+        OpschemaError: it refuses its options.
+    """
+    draft.use(task.load)
+    with _foreign(task):
+        found = list(task.migration.find(draft, task.options))
+    return sorted(found, key=lambda site: (site.place.path, site.place.span))
+
+
+def choose(draft: Draft, task: Task, ground: Ground) -> list[Chosen]:
+    """The sites of a migration, and which of them stay.
+
+    Raises:
+        MigrationFailure, OpschemaError: as for :func:`find`.
+    """
+    sites = find(draft, task)
+    ground.choice.learn(draft, sites)
+    suppressed = _suppressed(draft, sites, ground)
+    chosen: list[Chosen] = []
+    for number, site in enumerate(sites):
+        status: Status = "suppressed" if number in suppressed else "migrated"
+        if not ground.choice.takes(draft, site):
+            status = "skipped"
+        chosen.append(Chosen(site, position(draft, site.place), status))
+    return chosen
+
+
+def migrate_all(draft: Draft, tasks: Sequence[Task], ground: Ground) -> list[Result]:
+    """Run migrations one after the other in one draft.
+
+    Raises:
+        MigrationFailure: one raises, leaves a file that does not parse, or finds in its draft what it should have migrated.
+        OpschemaError: one refuses its options.
+    """
+    runs = [_run(draft, task, ground) for task in tasks]
+    for run in runs:
+        _check_gone(draft, run)
+    return [
+        Result(run.task.migration, run.chosen, [_left(draft, *item) for item in run.notes], run.changes) for run in runs
+    ]
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A migration that ran; ``since`` is the revision of the draft that it began with, notes are with theirs."""
+
+    task: Task
+    since: int
+    chosen: Sequence[Chosen]
+    notes: Sequence[tuple[int, Note]]
+    changes: Sequence[Change]
+
+
+def _run(draft: Draft, task: Task, ground: Ground) -> _Run:
+    before, since = draft.project, draft.revision
+    chosen = choose(draft, task, ground)
+    wanted = [item.site for item in chosen if item.status == "migrated"]
+    notes: list[tuple[int, Note]] = []
+    if wanted:
+        with _foreign(task):
+            notes += ((draft.revision, note) for note in task.migration.apply(draft, wanted, task.options))
+            draft.settle()
+    return _Run(task, since, _without_left(draft, chosen, notes, since), notes, draft.changes_since(before))
+
+
+def _without_left(
+    draft: Draft, chosen: Sequence[Chosen], notes: Sequence[tuple[int, Note]], since: int
+) -> list[Chosen]:
+    """The sites, those marked as left that the migration itself left as they are, and says so at their place."""
+    places = {draft.forward(note.place, revision) for revision, note in notes if note.leaves_site}
+    return [
+        replace(item, status="left") if places and draft.forward(item.site.place, since) in places else item
+        for item in chosen
+    ]
+
+
+def _check_gone(draft: Draft, run: _Run) -> None:
+    """Check that a migration finds no more than the sites that it was to leave alone."""
+    stayed = [_key(draft, item.site, run.since) for item in run.chosen if item.status != "migrated"]
+    known = {key for keys in stayed for key in keys}
+    found = find(draft, run.task)
+    fresh = [site for site in found if not known.intersection(_key(draft, site, draft.revision))]
+    if fresh or len(found) > len(stayed):
+        site = (fresh or found)[0]
+        line = position(draft, site.place).line
+        what = f"it would have to run again: {site.place.path}:{line} ({site.title})"
+        raise MigrationFailure(run.task.migration.name, what)
+
+
+def _key(draft: Draft, site: Site, since: int) -> tuple[object, object]:
+    """What tells a site from others after edits around it, or of it: its place, or what it is called."""
+    place = draft.forward(site.place, since)
+    return (place.path, place.span.start), (place.path, site.title, site.ops)
+
+
+def _left(draft: Draft, revision: int, note: Note) -> Left:
+    place = draft.forward(note.place, revision)
+    return Left(Note(place, note.message), position(draft, place))
+
+
+def position(draft: Draft, place: Place) -> Position:
+    """Line and column of a place in the draft; the first ones in a file that cannot be read."""
+    source = draft.project.source(place.path)
+    return Position(1, 1) if source is None else source.position(place.span.start)
+
+
+def _suppressed(draft: Draft, sites: Sequence[Site], ground: Ground) -> set[int]:
+    """The numbers of the sites of which a rule is suppressed at their place."""
+    project = draft.project
+
+    def root_of(path: str) -> Node | None:
+        file = project.yaml(path) if path.endswith((".yaml", ".yml")) else None
+        return file.root if file is not None else None
+
+    marked: dict[str, Source] = {}
+    for path in {site.place.path for site in sites if site.codes}:
+        source = project.source(path)
+        if source is not None and MARK in source.text:
+            marked[path] = source
+    suppressions = find_suppressions(marked.values(), ground.registry, draft.loaded.entries, root_of)
+    # One finding of each rule at each site, told apart by the number of the site.
+    found = [Diagnostic(str(number), site.place, code=code) for number, site in enumerate(sites) for code in site.codes]
+    found = [item for item in found if not ground.settings.ignored_in(item.place.path, item.code)]
+    kept = Counter(int(item.message) for item in apply_suppressions(found, suppressions)[0])
+    return {number for number, site in enumerate(sites) if kept[number] < len(site.codes)}
+
+
+@contextmanager
+def _foreign(task: Task) -> Iterator[None]:
+    """Name the migration that fails."""
+    try:
+        yield
+    except DraftError as error:
+        raise MigrationFailure(task.migration.name, str(error)) from error
+    except OpschemaError:
+        raise
+    except Exception as error:
+        # Foreign code runs here: what a pack's migration raises is told as its own.
+        raise MigrationFailure(task.migration.name, failure(error)) from error

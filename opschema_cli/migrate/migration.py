@@ -1,0 +1,102 @@
+"""The migration API: a decorator, the record it makes, the sites a migration finds and the notes it leaves.
+
+A migration rewrites a whole workspace. ``find`` says where it applies; the decorated function drafts the rewrite
+of the sites that were chosen, and yields notes: places that it leaves to a person, and why.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from opschema_cli.lint.diagnostic import Place
+from opschema_cli.lint.rule import NAME
+
+if TYPE_CHECKING:
+    from opschema_cli.migrate.draft import Draft
+
+F = TypeVar("F", bound=Callable[..., "Iterable[Note]"])
+
+
+class MigrationError(TypeError):
+    """A migration is badly made; the message says which and how to mend it."""
+
+
+class NoMigrationOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A migration without options of its own."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """One thing that a migration would change: an op's carrier, a key to rename.
+
+    ``codes`` are the rules that report it: a suppression of one of them at ``place`` leaves the site alone.
+    ``title`` is an imperative ("drop the carrier `x`"). ``subject`` is the migration's own; it is not shown.
+    """
+
+    place: Place
+    title: str
+    ops: tuple[str, ...] = ()
+    codes: tuple[str, ...] = ()
+    subject: object = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Note:
+    """A place that a migration leaves to a person, and why.
+
+    The place is in the text that the draft settled on last when the note is yielded; it is followed through later edits.
+    With ``leaves_site`` the chosen site at that very place is left as it is, and may be found again.
+    """
+
+    place: Place
+    message: str
+    leaves_site: bool = False
+
+
+@dataclass(frozen=True)
+class Migration:
+    """A registered migration. ``options`` is the type of its options, filled from ``-o NAME=VALUE``."""
+
+    name: str
+    doc: str
+    find: Callable[[Draft, Any], Iterable[Site]] = field(compare=False)
+    apply: Callable[[Draft, Sequence[Site], Any], Iterable[Note]] = field(compare=False)
+    options: type[Any] = NoMigrationOptions
+
+    @property
+    def summary(self) -> str:
+        """The first line of its page."""
+        return self.doc.partition("\n")[0]
+
+
+def migration(
+    name: str, *, find: Callable[[Draft, Any], Iterable[Site]], options: type[Any] = NoMigrationOptions
+) -> Callable[[F], F]:
+    """File a function as a migration; its docstring is its page.
+
+    Args:
+        name: lower case with dashes.
+        find: the sites that it would change, none where nothing is left to do.
+        options: a frozen msgspec struct; fields without a default must be given on the command line.
+
+    Raises:
+        MigrationError: the name is malformed, or the function has no page.
+    """
+    if not NAME.match(name):
+        raise MigrationError(f"migration {name!r}: a name is lower-case-words")
+
+    def file(apply: F) -> F:
+        doc = inspect.getdoc(apply) or inspect.getdoc(sys.modules[apply.__module__]) or ""
+        if not doc:
+            raise MigrationError(f"migration {name}: it has no docstring, so no page")
+        # The pack reads this back when it collects its modules.
+        apply.__migration__ = Migration(name, doc, find, apply, options)  # type: ignore[attr-defined]
+        return apply
+
+    return file

@@ -1,0 +1,84 @@
+"""``-o NAME=VALUE``: a migration's options, filled and checked."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+import msgspec.inspect
+
+from opschema_cli.config import convert
+from opschema_cli.errors import OpschemaError
+from opschema_cli.migrate.migration import Migration
+
+_LISTS = (
+    msgspec.inspect.ListType,
+    msgspec.inspect.VarTupleType,
+    msgspec.inspect.SetType,
+    msgspec.inspect.FrozenSetType,
+)
+
+
+def fill(migrations: Sequence[Migration], given: Iterable[str]) -> dict[str, object]:
+    """The options of each migration by its name; one that several take goes to each.
+
+    Values of options that are lists have commas between their items.
+
+    Raises:
+        OpschemaError: an option is malformed, unknown, missing or of the wrong type.
+    """
+    values = dict(map(_pair, given))
+    known = {field.encode_name for item in migrations for field in msgspec.structs.fields(item.options)}
+    for name in values:
+        if name not in known:
+            raise OpschemaError(f"-o {name}: {_who(migrations)} no such option{_hint(name, sorted(known))}")
+    return {item.name: _filled(item, values) for item in migrations}
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, mark, value = text.partition("=")
+    if not mark:
+        raise OpschemaError(f"-o {text}: expected NAME=VALUE")
+    return name.strip(), value
+
+
+def _who(migrations: Sequence[Migration]) -> str:
+    names = [f"`{item.name}`" for item in migrations]
+    return f"{' and '.join(names)} {'has' if len(names) == 1 else 'have'}"
+
+
+def _hint(name: str, known: Sequence[str]) -> str:
+    close = difflib.get_close_matches(name, known, 1)
+    listed = f"; known: {', '.join(f'`{item}`' for item in known)}" if known else ""
+    return f"; did you mean `{close[0]}`?" if close else listed
+
+
+def _filled(migration: Migration, values: dict[str, str]) -> object:
+    needed = missing(migration, values)
+    if needed:
+        listed = " ".join(f"-o {name}=…" for name in needed)
+        raise OpschemaError(f"`{migration.name}` needs {listed}")
+    mine: dict[str, object] = {}
+    for field in msgspec.structs.fields(migration.options):
+        value = values.get(field.encode_name)
+        if value is not None:
+            mine[field.encode_name] = [*_items(value)] if _is_list(field) else value
+    options: object = convert(mine, migration.options, f"`{migration.name}`: ", strict=False)
+    return options
+
+
+def missing(migration: Migration, values: Iterable[str] = ()) -> list[str]:
+    """The options without a default that ``values`` do not name."""
+    fields = msgspec.structs.fields(migration.options)
+    return [field.encode_name for field in fields if field.required and field.encode_name not in values]
+
+
+def _is_list(field: msgspec.structs.FieldInfo) -> bool:
+    found = msgspec.inspect.type_info(field.type)
+    kinds = found.types if isinstance(found, msgspec.inspect.UnionType) else (found,)
+    return any(isinstance(kind, _LISTS) for kind in kinds)
+
+
+def _items(value: str) -> Iterator[str]:
+    return (item.strip() for item in value.split(",") if item.strip())

@@ -1,0 +1,89 @@
+"""Reports of migrations: the model that every format reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class SiteReport:
+    """One site, where it was found (from 1), and what becomes of it."""
+
+    path: str
+    line: int
+    column: int
+    title: str
+    ops: Sequence[str]
+    status: Literal["migrated", "pending", "left", "suppressed", "skipped"]
+
+
+@dataclass(frozen=True)
+class NoteReport:
+    """A place that is left to a person, in the files as they are afterwards."""
+
+    path: str
+    line: int
+    column: int
+    message: str
+
+
+@dataclass(frozen=True)
+class FileReport:
+    """A changed file's text before and after; None where there is no file."""
+
+    path: str
+    before: str | None
+    after: str | None
+
+    @property
+    def change(self) -> Literal["modified", "added", "removed"]:
+        """What happens to the file."""
+        if self.before is None:
+            return "added"
+        return "removed" if self.after is None else "modified"
+
+
+@dataclass(frozen=True)
+class MigrationReport:
+    """What one migration does."""
+
+    name: str
+    sites: Sequence[SiteReport]
+    notes: Sequence[NoteReport]
+    files: Sequence[FileReport]
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """Migrations one after the other; ``files`` are what all of them change together.
+
+    ``mode`` is what was asked for: to see whether there is something to do, to show it, or to write it.
+    """
+
+    migrations: Sequence[MigrationReport]
+    files: Sequence[FileReport]
+    mode: Literal["check", "diff", "apply"]
+
+    def sites(self, status: str) -> int:
+        """How many sites have this status."""
+        return sum(site.status == status for item in self.migrations for site in item.sites)
+
+    @property
+    def notes(self) -> list[NoteReport]:
+        """All notes, by place."""
+        found = {note for item in self.migrations for note in item.notes}
+        return sorted(found, key=lambda note: (note.path, note.line, note.column, note.message))
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A migration in the list: its sites, or None with the reason why they are not known; its options."""
+
+    name: str
+    summary: str
+    sites: int | None
+    reason: str = ""
+    needs: Sequence[str] = ()
+    options: Sequence[str] = ()

@@ -1,0 +1,70 @@
+"""``opschema migrate --output-format json``: version 1, keys in a fixed order, ASCII only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from opschema_cli.reporters.json import Json
+from opschema_cli.reporters.migrations import FileReport, Listed, MigrationReport, NoteReport, RunReport, SiteReport
+from opschema_cli.reporters.unified import unified_diff
+
+
+def write(report: RunReport) -> str:
+    """The run as one object. The files of a migration are against what the one before it left."""
+    statuses = ("migrated", "pending", "left", "suppressed", "skipped")
+    document: Json = {
+        "version": 1,
+        "migrations": [_migration(item) for item in report.migrations],
+        "applied": report.mode == "apply",
+        "summary": {
+            **{status: report.sites(status) for status in statuses},
+            "notes": len(report.notes),
+            "files": len(report.files),
+        },
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
+def write_list(found: Sequence[Listed]) -> str:
+    """The migrations as one object; ``sites`` is null where options are missing."""
+    rows: list[Json] = [
+        {
+            "name": item.name,
+            "summary": item.summary,
+            "sites": item.sites,
+            "needs": [*item.needs],
+            "options": [*item.options],
+        }
+        for item in found
+    ]
+    return json.dumps({"version": 1, "migrations": rows}, indent=2) + "\n"
+
+
+def _migration(item: MigrationReport) -> Json:
+    return {
+        "name": item.name,
+        "sites": [_site(site) for site in item.sites],
+        "notes": [_note(note) for note in item.notes],
+        "files": [_file(file) for file in item.files],
+    }
+
+
+def _site(site: SiteReport) -> Json:
+    return {
+        "path": site.path,
+        "line": site.line,
+        "column": site.column,
+        "title": site.title,
+        "ops": [*site.ops],
+        "status": site.status,
+    }
+
+
+def _note(note: NoteReport) -> Json:
+    return {"path": note.path, "line": note.line, "column": note.column, "message": note.message}
+
+
+def _file(file: FileReport) -> Json:
+    lines = unified_diff(file.path, file.before, file.after)
+    return {"path": file.path, "change": file.change, "diff": "".join(f"{line}\n" for line in lines)}

@@ -1,0 +1,217 @@
+"""Migrations for people: the diff file by file, the notes left to a person, and the summary.
+
+On a terminal the diff has line numbers and colours; elsewhere it is one that ``patch`` and ``git apply`` accept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.segment import Segment, Segments
+from rich.style import Style
+
+from opschema_cli.reporters.diff import shared
+from opschema_cli.reporters.escape import visible
+from opschema_cli.reporters.frame import GUTTER
+from opschema_cli.reporters.migrations import FileReport, Listed, NoteReport, RunReport
+from opschema_cli.reporters.phrases import count
+from opschema_cli.reporters.screen import Screen, wrap
+from opschema_cli.reporters.unified import unified_diff
+
+NEWLINE = Segment("\n")
+_STRONG = Style(bold=True)
+_STRESSED = Style(bold=True, underline=True)
+_REMOVED, _ADDED = Style(color="red"), Style(color="green")
+_STYLES = {"-": _REMOVED, "+": _ADDED}
+_CONTEXT = 3
+_MARGIN, _LEAST_WIDTH = 6, 20
+_PROSE_WIDTH = 120
+
+
+def patch(report: RunReport) -> str:
+    """The diff as programs read it."""
+    lines = (line for file in report.files for line in unified_diff(file.path, file.before, file.after))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def write(report: RunReport, console: Console) -> None:
+    """Print what was asked for (the diff, the files that were written, the pending sites), then notes and summary.
+
+    Off a terminal the diff is left to :func:`patch`.
+    """
+    screen = Screen(console.width, console.encoding)
+    segments: list[Segment] = []
+    for file in report.files:
+        if report.mode == "apply":
+            segments += _stat(file, screen)
+        elif console.is_terminal:
+            segments += _diff(file, screen)
+    if report.mode == "check":
+        segments += _pending(report, screen)
+    segments += _notes(report.notes, screen)
+    segments += _prose("", _summary(report), screen)
+    console.print(Segments(segments), end="", soft_wrap=True)
+
+
+def write_list(found: Sequence[Listed], console: Console) -> None:
+    """Print the migrations that have something to do here or need to be told what."""
+    screen = Screen(console.width, console.encoding)
+    segments: list[Segment] = []
+    shown = [item for item in found if item.sites != 0]
+    for item in shown:
+        told = item.reason or (count(item.sites, "site") if item.sites is not None else _needs(item))
+        segments += [Segment(visible(item.name, screen.encoding), _STRONG), Segment(f"  {visible(told)}"), NEWLINE]
+        segments += _prose("  ", item.summary, screen)
+    idle = [item.name for item in found if item.sites == 0]
+    if idle:
+        segments += _prose("", f"Nothing to do here for {', '.join(idle)}.", screen)
+    if shown:
+        segments += _prose("", "`opschema migrate NAME` shows what it would change; `--apply` writes it.", screen)
+    console.print(Segments(segments), end="", soft_wrap=True)
+
+
+def _needs(item: Listed) -> str:
+    return "needs " + " ".join(f"-o {name}=…" for name in item.needs)
+
+
+def _prose(indent: str, text: str, screen: Screen) -> Iterator[Segment]:
+    for line in wrap(text, min(screen.width, _PROSE_WIDTH) - len(indent), screen.encoding):
+        yield Segment(f"{indent}{line}")
+        yield NEWLINE
+
+
+class _Line(NamedTuple):
+    """A line of a diff: its number, its sign and its text; ``other`` is what it was or becomes. A number of 0 is a gap."""
+
+    number: int
+    sign: str
+    text: str
+    other: str = ""
+
+
+def _lines(file: FileReport) -> list[_Line]:
+    """The changed lines of a file and those around them; new numbers where a line is still there."""
+    old, new = (text.splitlines() if text else [] for text in (file.before, file.after))
+    found: list[_Line] = []
+    for group in SequenceMatcher(None, old, new).get_grouped_opcodes(_CONTEXT):
+        if found:
+            found.append(_Line(0, "", ""))
+        for kind, *stretch in group:
+            first, last = stretch[2:]
+            if kind == "equal":
+                found += [_Line(number + 1, " ", new[number]) for number in range(first, last)]
+            else:
+                found += _changed(old, new, *stretch)
+    return found
+
+
+def _changed(old: Sequence[str], new: Sequence[str], i1: int, i2: int, j1: int, j2: int) -> Iterator[_Line]:
+    """Removed lines, then added ones; those that stand for each other know it."""
+    paired = i2 - i1 == j2 - j1
+    for i in range(i1, i2):
+        yield _Line(i + 1, "-", old[i], new[i - i1 + j1] if paired else "")
+    for j in range(j1, j2):
+        yield _Line(j + 1, "+", new[j], old[j - j1 + i1] if paired else "")
+
+
+def _diff(file: FileReport, screen: Screen) -> Iterator[Segment]:
+    lines = _lines(file)
+    gutter = max([3, *(len(str(line.number)) for line in lines)])
+    yield from _stat(file, screen)
+    for line in lines:
+        if not line.number:
+            yield Segment(f"  {screen.glyphs.cut:>{gutter}}", GUTTER)
+            yield NEWLINE
+        elif line.sign == " ":
+            view = screen.view_from(line.text, 0, max(_LEAST_WIDTH, screen.width - gutter - _MARGIN)).text
+            yield Segment(f"  {line.number:>{gutter}}", GUTTER)
+            yield Segment(f"   {view}".rstrip())
+            yield NEWLINE
+        else:
+            yield from _rows(line, gutter, screen)
+    yield NEWLINE
+
+
+def _rows(line: _Line, gutter: int, screen: Screen) -> Iterator[Segment]:
+    """A changed line in as many rows as it takes, with what differs from its other side set off."""
+    text, other = (visible(side.expandtabs(4), screen.encoding) for side in (line.text, line.other))
+    start = shared(text, other) if other else 0
+    end = len(text) - (shared(text[start:][::-1], other[start:][::-1]) if other else len(text))
+    style, at = _STYLES[line.sign], 0
+    for row in _folded(text, max(_LEAST_WIDTH, screen.width - gutter - _MARGIN)):
+        first, last = (min(max(edge - at, 0), len(row)) for edge in (start, end))
+        yield Segment(f"  {line.number if not at else '':>{gutter}} ", GUTTER)
+        yield Segment(f"{line.sign} {row[:first]}", style)
+        yield Segment(row[first:last], style + _STRESSED)
+        yield Segment(row[max(first, last) :], style)
+        yield NEWLINE
+        at += len(row)
+
+
+def _folded(text: str, width: int) -> Iterator[str]:
+    """Pieces of at most ``width`` cells; one for an empty text."""
+    while cell_len(text) > width:
+        size = width
+        while cell_len(text[:size]) > width:
+            size -= 1
+        yield text[:size]
+        text = text[size:]
+    yield text
+
+
+def _stat(file: FileReport, screen: Screen) -> Iterator[Segment]:
+    """The file, what happens to it, and how many lines go and come."""
+    signs = [line.sign for line in _lines(file)]
+    yield Segment(visible(file.path, screen.encoding), _STRONG)
+    yield Segment("" if file.change == "modified" else f" {file.change}")
+    yield Segment(f" +{signs.count('+')}", _ADDED)
+    yield Segment(f" -{signs.count('-')}", _REMOVED)
+    yield NEWLINE
+
+
+def _pending(report: RunReport, screen: Screen) -> Iterator[Segment]:
+    for item in report.migrations:
+        for site in item.sites:
+            if site.status == "pending":
+                yield Segment(visible(f"{site.path}:{site.line}:{site.column}", screen.encoding), _STRONG)
+                yield Segment(visible(f": {item.name}: {site.title}", screen.encoding))
+                yield NEWLINE
+
+
+def _notes(notes: Sequence[NoteReport], screen: Screen) -> Iterator[Segment]:
+    if not notes:
+        return
+    yield Segment(f"Left to you: {count(len(notes), 'place')}", _STRONG)
+    yield NEWLINE
+    for note in notes:
+        place = visible(f"{note.path}:{note.line}:{note.column}", screen.encoding)
+        fits = cell_len(place) + cell_len(note.message) + 4 <= min(screen.width, _PROSE_WIDTH)
+        yield Segment(f"  {place}:", _STRONG)
+        if fits:
+            yield Segment(f" {visible(note.message, screen.encoding)}")
+            yield NEWLINE
+        else:
+            yield NEWLINE
+            yield from _prose("    ", note.message, screen)
+    yield NEWLINE
+
+
+def _summary(report: RunReport) -> str:
+    done = {"check": "pending", "diff": "migrated", "apply": "migrated"}[report.mode]
+    number = report.sites(done)
+    reasons = {"left": "left to you", "suppressed": "suppressed", "skipped": "skipped"}
+    stayed = [f"{report.sites(status)} {reason}" for status, reason in reasons.items() if report.sites(status)]
+    tail = f" ({', '.join(stayed)})" if stayed else ""
+    if not number:
+        return f"Nothing to migrate{tail}."
+    where = f"{count(number, 'site')} in {count(len(report.files), 'file')}"
+    if report.mode == "check":
+        names = [item.name for item in report.migrations if any(site.status == "pending" for site in item.sites)]
+        return f"Pending: {', '.join(names)}, {count(number, 'site')}{tail}; `opschema migrate NAME --apply` migrates."
+    if report.mode == "apply":
+        return f"Migrated {where}{tail}."
+    return f"Would migrate {where}{tail}; --apply writes."

@@ -1,0 +1,328 @@
+"""A Python file as a libcst tree whose nodes know their places: what rewrites work on.
+
+Facts (:mod:`opschema_cli.source.python`) are enough to find things; a tree is parsed only for the files that change.
+"""
+
+from __future__ import annotations
+
+import bisect
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias, TypeVar
+
+import libcst as cst
+
+from opschema_cli.source.python_facts import MAX_CHARACTERS, children, positions, too_deep
+from opschema_cli.source.text import Span
+
+Definition: TypeAlias = "cst.FunctionDef | cst.ClassDef"
+Statement: TypeAlias = "cst.BaseSmallStatement | cst.BaseCompoundStatement"
+
+N = TypeVar("N", bound=cst.CSTNode)
+
+_NEWLINE = re.compile(r"\r\n|\r|\n")
+
+
+class TreeError(ValueError):
+    """A text that is no Python, or too long or too deep to be parsed."""
+
+
+class PythonTree:
+    """A module's text, its tree, and where each node is written.
+
+    A node's span leaves out its own parentheses and decorators, as libcst's positions do; :meth:`outer` has them.
+    """
+
+    def __init__(self, text: str, module: cst.Module) -> None:
+        self.text = text
+        self.module = module
+        self._spans = positions(module)
+
+    @classmethod
+    def parse(cls, text: str) -> PythonTree:
+        """The tree of a module's text.
+
+        Raises:
+            TreeError: it does not parse.
+        """
+        if len(text) > MAX_CHARACTERS or too_deep(text) is not None:
+            raise TreeError("it is too long, or nests too deeply")
+        try:
+            return cls(text, cst.parse_module(text))
+        except (cst.ParserSyntaxError, SyntaxError, ValueError, RecursionError) as error:
+            raise TreeError("it does not parse") from error
+
+    # Places
+
+    def span(self, node: cst.CSTNode) -> Span:
+        """Where a node is written."""
+        return Span(*self._spans[id(node)])
+
+    def outer(self, node: cst.CSTNode) -> Span:
+        """Where a node is written, with its own parentheses or decorators."""
+        start, end = self._spans[id(node)]
+        defines = isinstance(node, cst.FunctionDef | cst.ClassDef)
+        before = getattr(node, "decorators" if defines else "lpar", ())
+        after = () if defines else getattr(node, "rpar", ())
+        if isinstance(before, list | tuple) and before:
+            start = min(start, self._spans[id(before[0])][0])
+        if isinstance(after, list | tuple) and after:
+            end = max(end, self._spans[id(after[-1])][1])
+        return Span(start, end)
+
+    def code(self, node: cst.CSTNode) -> str:
+        """A node's text, its own parentheses left out."""
+        start, end = self.span(node)
+        return self.text[start:end]
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        return [0, *(match.end() for match in _NEWLINE.finditer(self.text))]
+
+    def line_start(self, offset: int) -> int:
+        """Where the line of a character begins."""
+        return self._line_starts[bisect.bisect_right(self._line_starts, offset) - 1]
+
+    def line_end(self, offset: int) -> int:
+        """Where the line of a character ends, its line end included."""
+        after = bisect.bisect_right(self._line_starts, offset)
+        return self._line_starts[after] if after < len(self._line_starts) else len(self.text)
+
+    def indent(self, offset: int) -> str:
+        """The white space that begins the line of a character."""
+        line = self.text[self.line_start(offset) : self.line_end(offset)]
+        return line[: len(line) - len(line.lstrip(" \t\f"))]
+
+    def comments_above(self, offset: int, floor: int = 0) -> int:
+        """Where the comments right above the line of a character begin, but not before ``floor``; else that line itself."""
+        at = self.line_start(offset)
+        while at > floor:
+            above = self.line_start(at - 1)
+            if above < floor or not self.text[above:at].lstrip().startswith("#"):
+                break
+            at = above
+        return at
+
+    def top(self, statement: Statement | cst.BaseStatement) -> int:
+        """Where the line of a statement begins, or the comments right above it."""
+        line: cst.CSTNode = statement
+        block = self.parent(line)
+        if isinstance(block, cst.SimpleStatementLine):
+            line, block = block, self.parent(block)
+        floor = 0
+        if isinstance(block, cst.Module | cst.IndentedBlock):
+            at = next(index for index, item in enumerate(block.body) if item is line)
+            before = block.body[at - 1] if at else None
+            header = block.header if isinstance(block, cst.IndentedBlock) else None
+            floor = self.line_end(self.outer(before).end) if before is not None else floor
+            floor = self.line_end(self.span(header).start) if before is None and header is not None else floor
+        return self.comments_above(self.outer(statement).start, floor)
+
+    # Relations
+
+    def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        """The node that a node stands in; None of the module."""
+        return self._order.parents.get(id(node))
+
+    def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """The nodes around a node, the nearest first."""
+        above = self.parent(node)
+        while above is not None:
+            yield above
+            above = self.parent(above)
+
+    def enclosing(self, node: cst.CSTNode, kind: type[N]) -> N | None:
+        """The nearest node of a kind around a node."""
+        return next((item for item in self.ancestors(node) if isinstance(item, kind)), None)
+
+    def statement(self, node: cst.CSTNode) -> Statement:
+        """The innermost statement that a node is in or is.
+
+        Raises:
+            LookupError: it is in none.
+        """
+        for item in (node, *self.ancestors(node)):
+            if isinstance(item, cst.BaseSmallStatement | cst.BaseCompoundStatement):
+                return item
+        raise LookupError("it is in no statement")
+
+    # Indexes
+
+    @cached_property
+    def _order(self) -> _Order:
+        return _Order.of(self.module)
+
+    @property
+    def nodes(self) -> list[cst.CSTNode]:
+        """All nodes but white space and punctuation, each before those below it."""
+        return self._order.nodes
+
+    def walk(self, node: cst.CSTNode) -> list[cst.CSTNode]:
+        """A node and all below it, each before those below itself; white space and punctuation left out."""
+        at = self._order.places[id(node)]
+        return self._order.nodes[at : self._order.ends[at]]
+
+    @cached_property
+    def _by_span(self) -> dict[Span, list[cst.CSTNode]]:
+        found: dict[Span, list[cst.CSTNode]] = {}
+        for node in self.nodes:
+            if not isinstance(node, cst.Module):
+                found.setdefault(self.span(node), []).append(node)
+        return found
+
+    def find(self, span: Span, kind: type[N]) -> N:
+        """The node of a kind that is written exactly at a span.
+
+        Raises:
+            LookupError: there is none.
+        """
+        for node in self._by_span.get(Span(*span), ()):
+            if isinstance(node, kind):
+                return node
+        raise LookupError(f"no {kind.__name__} is written at {span.start}-{span.end}")
+
+    @cached_property
+    def _definitions(self) -> dict[str, list[Definition]]:
+        found: dict[str, list[Definition]] = {}
+        names: dict[int, str] = {}
+        for node in self.nodes:
+            if isinstance(node, cst.FunctionDef | cst.ClassDef):
+                around = next((names[id(item)] for item in self.ancestors(node) if id(item) in names), "")
+                name = f"{around}.{node.name.value}" if around else node.name.value
+                names[id(node)] = name
+                found.setdefault(name, []).append(node)
+        return found
+
+    def definitions(self, name: str) -> list[Definition]:
+        """The classes and functions of a qualified name (``Class.method``, ``outer.inner``)."""
+        return self._definitions.get(name, [])
+
+    def function(self, name: str) -> cst.FunctionDef:
+        """The function of a qualified name.
+
+        Raises:
+            LookupError: there is none, or several.
+        """
+        return _only(self.definitions(name), name, cst.FunctionDef)
+
+    def method(self, class_name: str, name: str) -> cst.FunctionDef:
+        """A method by its class and name; errors as for :meth:`function`."""
+        return self.function(f"{class_name}.{name}")
+
+    def class_def(self, name: str) -> cst.ClassDef:
+        """The class of a qualified name; errors as for :meth:`function`."""
+        return _only(self.definitions(name), name, cst.ClassDef)
+
+    @cached_property
+    def _names(self) -> dict[str, list[cst.Name]]:
+        found: dict[str, list[cst.Name]] = {}
+        for node in self.nodes:
+            if isinstance(node, cst.Name):
+                found.setdefault(node.value, []).append(node)
+        for nodes in found.values():
+            nodes.sort(key=self.span)
+        return found
+
+    def names(self, name: str) -> list[cst.Name]:
+        """Where a variable of that name is read, written, imported, or declared as parameter or definition.
+
+        Names of attributes, keyword arguments, modules, and things imported under another name are none.
+        """
+        return [node for node in self._names.get(name, ()) if not self._is_label(node)]
+
+    def _is_label(self, node: cst.Name) -> bool:
+        child: cst.CSTNode = node
+        above = self.parent(node)
+        if isinstance(above, cst.Arg):
+            return above.keyword is node
+        while isinstance(above, cst.Attribute):
+            if above.attr is child:
+                return True
+            child, above = above, self.parent(above)
+        if isinstance(above, cst.ImportAlias):
+            return above.name is child and above.asname is not None
+        return isinstance(above, cst.ImportFrom)
+
+    def attributes(self, name: str) -> list[cst.Attribute]:
+        """Where an attribute of that name is read or written, of whatever object."""
+        above = (self.parent(node) for node in self._names.get(name, ()))
+        return [node for node in above if isinstance(node, cst.Attribute) and node.attr.value == name]
+
+    def calls(self, name: str) -> list[cst.Call]:
+        """Calls whose callee's last name is that (``f()``, ``module.f()``)."""
+        found: list[cst.Call] = []
+        for node in self._names.get(name, ()):
+            above = self.parent(node)
+            callee = above if isinstance(above, cst.Attribute) and above.attr is node else node
+            call = self.parent(callee)
+            if isinstance(call, cst.Call) and call.func is callee:
+                found.append(call)
+        return found
+
+    def strings(self, value: str) -> list[cst.SimpleString]:
+        """String literals of that value."""
+        return self._strings.get(value, [])
+
+    @cached_property
+    def _strings(self) -> dict[str, list[cst.SimpleString]]:
+        found: dict[str, list[cst.SimpleString]] = {}
+        for node in self.nodes:
+            if isinstance(node, cst.SimpleString):
+                found.setdefault(node.raw_value, []).append(node)
+        return found
+
+    def docstring(self, node: Definition | cst.Module) -> cst.SimpleString | None:
+        """The docstring, if it is one plain literal."""
+        body = node.body.body if isinstance(node, cst.FunctionDef | cst.ClassDef) else node.body
+        first = body[0] if body else None
+        if isinstance(first, cst.SimpleStatementLine):
+            first = first.body[0]
+        value = first.value if isinstance(first, cst.Expr) else None
+        return value if isinstance(value, cst.SimpleString) and "b" not in value.prefix.lower() else None
+
+
+@dataclass(frozen=True)
+class _Order:
+    """All nodes, each before those below it; the parents and places of each by ``id``, and where what is below it ends."""
+
+    nodes: list[cst.CSTNode]
+    parents: dict[int, cst.CSTNode]
+    places: dict[int, int]
+    ends: list[int]
+
+    @classmethod
+    def of(cls, module: cst.Module) -> _Order:
+        nodes: list[cst.CSTNode] = []
+        parents: dict[int, cst.CSTNode] = {}
+        open_nodes: list[cst.CSTNode] = [module]
+        while open_nodes:
+            node = open_nodes.pop()
+            nodes.append(node)
+            below = list(children(node))
+            for child in below:
+                parents[id(child)] = node
+            open_nodes.extend(reversed(below))
+        places = {id(node): index for index, node in enumerate(nodes)}
+        ends = list(range(1, len(nodes) + 1))
+        for index in range(len(nodes) - 1, 0, -1):
+            above = places[id(parents[id(nodes[index])])]
+            ends[above] = max(ends[above], ends[index])
+        return cls(nodes, parents, places, ends)
+
+
+def walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """A node and all below it, each before those below itself; white space and punctuation left out."""
+    open_nodes = [node]
+    while open_nodes:
+        found = open_nodes.pop()
+        yield found
+        open_nodes.extend(reversed(list(children(found))))
+
+
+def _only(found: list[Definition], name: str, kind: type[N]) -> N:
+    matching = [node for node in found if isinstance(node, kind)]
+    if len(matching) != 1:
+        raise LookupError(f"{name!r} is defined {len(matching)} times")
+    return matching[0]

@@ -1,0 +1,237 @@
+"""The journal of an apply: what it is about to do to which files, so that the next run can complete or undo it.
+
+It lies in the root of the workspace, which may be hostile: a plan counts only with the seal of a key that lies in the
+user's own folder. Three lines and more: the seal, the plan, then a word for each state that was reached.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import hmac
+import os
+import re
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+from urllib.parse import quote_from_bytes, unquote_to_bytes
+
+import msgspec
+
+from opschema_cli.cache import cache_folder
+from opschema_cli.errors import OpschemaError
+from opschema_cli.transaction.disk import Conflict
+from opschema_cli.workspace import read_regular
+
+if sys.platform != "win32":
+    import fcntl
+
+_NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)
+"""What file systems answer that know no locks; there, two runs at once are the user's to avoid."""
+
+NAME = ".opschema-journal"
+"""The journal's file, in the root of the workspace."""
+
+_HEAD = "opschema journal 1 "
+_KEY_BYTES = 32
+
+State = Literal["staging", "commit", "abort"]
+"""Staging: nothing is changed yet. Commit: all new files are complete. Abort: what was changed is being undone."""
+
+
+class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One file: its percent-encoded path, and the digests of its bytes before and after; empty where there is no file."""
+
+    path: str
+    before: str
+    after: str
+
+    @property
+    def name(self) -> str:
+        """The path relative to the root, links resolved."""
+        return os.fsdecode(unquote_to_bytes(self.path))
+
+
+class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All steps of an apply. ``token`` is part of the names of its files; ``folders`` are those that it makes."""
+
+    token: str
+    steps: list[Step]
+    folders: list[str]
+
+
+@dataclass(frozen=True)
+class Journal:
+    """What a journal says. Without a plan it was cut off before anything else was written."""
+
+    plan: Plan | None
+    state: State
+
+
+def quoted(path: str) -> str:
+    """A path as a plan writes it: any bytes, readable where they are letters."""
+    return quote_from_bytes(os.fsencode(path))
+
+
+def head(plan: Plan) -> bytes:
+    """The lines that a journal begins with."""
+    body = msgspec.json.encode(plan)
+    return f"{_HEAD}{_seal(body)}\n".encode() + body + b"\n"
+
+
+def read_journal(root: Path) -> Journal | None:
+    """The journal of a workspace; None if there is none.
+
+    Raises:
+        OpschemaError: it cannot be read, or was not written by this user's opschema; it is to be looked at by a person.
+    """
+    path = root / NAME
+    if not os.path.lexists(path):
+        return None
+    if path.is_symlink():
+        raise _foreign(path, "it is a link")
+    try:
+        return parse(path, read_regular(path))
+    except FileNotFoundError:  # the run that wrote it has just ended
+        return None
+    except OSError as error:
+        raise _foreign(path, error.strerror or str(error)) from None
+
+
+def parse(path: Path, data: bytes) -> Journal:
+    """The journal that a file holds.
+
+    Raises:
+        OpschemaError: see :func:`read_journal`.
+    """
+    lines = data.split(b"\n")
+    if len(lines) < 3:
+        return Journal(None, "staging")
+    first, body, *states = lines[:-1]
+    seal = first.decode("ascii", "replace").removeprefix(_HEAD)
+    if not hmac.compare_digest(seal.encode(), _seal(body).encode()):
+        raise _foreign(path, "it does not have your seal")
+    try:
+        plan = msgspec.json.decode(body, type=Plan)
+    except msgspec.DecodeError:
+        raise _foreign(path, "another version wrote it") from None
+    _check(path.parent, plan)
+    reached: State = "abort" if b"abort" in states else "commit" if b"commit" in states else "staging"
+    return Journal(plan, reached)
+
+
+def _foreign(path: Path, reason: str) -> OpschemaError:
+    what = f"{path} is no journal of yours ({reason}), so nothing is done with it"
+    return OpschemaError(f"{what}; see with git whether the tree is as it should be, then delete that file")
+
+
+def _check(root: Path, plan: Plan) -> None:
+    """Check that all steps lie inside the root, with no link on the way: the seal is no reason to be careless."""
+    sound = re.fullmatch("[0-9a-f]{16}", plan.token)
+    for name in (*(step.name for step in plan.steps), *(os.fsdecode(unquote_to_bytes(item)) for item in plan.folders)):
+        target = root / name
+        parent = target.parent
+        if not sound or ".." in Path(name).parts or Path(name).is_absolute() or parent.resolve() != parent:
+            raise OpschemaError(f"{root / NAME} names {name!r}, which is not inside {root}; nothing is done with it")
+
+
+def _seal(body: bytes) -> str:
+    return hashlib.blake2b(body, key=_key(), digest_size=32).hexdigest()
+
+
+def _key() -> bytes:
+    """This user's key; one for this call alone where none can be kept, so that no seal ever holds."""
+    try:
+        path = cache_folder() / "journal.key"
+        key = _stored(path)
+        if key is None:
+            _store(path, os.urandom(_KEY_BYTES))
+            key = _stored(path)
+    except (OSError, RuntimeError):
+        key = None
+    return key or os.urandom(_KEY_BYTES)
+
+
+def _stored(path: Path) -> bytes | None:
+    try:
+        key = read_regular(path, _KEY_BYTES)
+    except FileNotFoundError:
+        return None
+    return key if len(key) == _KEY_BYTES else None
+
+
+def _store(path: Path, key: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    handle, temporary = tempfile.mkstemp(dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(key)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, path)
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
+
+
+@contextmanager
+def locked(root: Path) -> Iterator[int]:
+    """The journal, open and locked; without content unless another run left some. It goes when it has none at the end.
+
+    Raises:
+        OpschemaError: another run holds it.
+        Conflict: what lies there is no file.
+    """
+    path = root / NAME
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    journal = os.open(path, flags, 0o600)
+    with closing(_Handle(journal, path)) as handle:
+        if not stat.S_ISREG(os.fstat(journal).st_mode):
+            raise Conflict(f"{NAME} is not a regular file")
+        if sys.platform != "win32":
+            _lock(journal, path)
+        handle.locked = True
+        yield journal
+
+
+@dataclass
+class _Handle:
+    """The open journal."""
+
+    number: int
+    path: Path
+    locked: bool = False
+
+    def close(self) -> None:
+        """Close it, and remove it if it is ours and empty: where the system can, before others may lock it."""
+        done = self.locked and not os.fstat(self.number).st_size
+        if sys.platform == "win32":
+            os.close(self.number)
+        if done:
+            # One that stays without content means nothing to anybody.
+            with suppress(OSError):
+                os.unlink(self.path)
+        if sys.platform != "win32":
+            os.close(self.number)
+
+
+if sys.platform != "win32":
+
+    def _lock(journal: int, path: Path) -> None:
+        """Lock the journal; one that a run which ended just now has removed counts as still held."""
+        busy = OpschemaError("another opschema is writing here; try again when it is done")
+        try:
+            fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise busy from None
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise
+        mine, there = os.fstat(journal), os.lstat(path) if os.path.lexists(path) else None
+        if there is None or (mine.st_dev, mine.st_ino) != (there.st_dev, there.st_ino):
+            raise busy

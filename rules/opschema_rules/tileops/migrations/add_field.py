@@ -1,0 +1,83 @@
+"""`add-field`: a field on all entries that a condition chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from opschema_cli.lint.diagnostic import Place
+from opschema_cli.migrate.draft import Draft
+from opschema_cli.migrate.migration import Note, Site, migration
+from opschema_cli.source.text import Edit
+from opschema_cli.source.yaml import Data
+from opschema_cli.source.yaml_edit import YamlEditError, insert_key, set_value
+from opschema_rules.tileops.migrations.entries import all_entries, refusal
+from opschema_rules.tileops.migrations.fields import KeyOrder, Slot, chosen, read_path, read_value, slots
+
+
+class AddField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``path`` and ``value`` are the field; ``op`` and ``where`` choose entries, and ``replace`` also sets a field that has
+    another value.
+    """
+
+    path: str
+    value: str
+    op: str = ""
+    where: str = ""
+    replace: bool = False
+
+
+def find(draft: Draft, options: AddField) -> Iterator[Site]:
+    """The places that lack the field, or have another value where that is to be replaced."""
+    path, value = read_path(options.path), read_value(options.value)
+    for entry in chosen(all_entries(draft), options.op, options.where):
+        for slot in slots(entry, path):
+            if slot.node is None or (options.replace and repr(entry.data_of(slot.node)) != repr(value)):
+                title = f"{'add' if slot.node is None else 'set'} `{_name(slot)}` of `{entry.name}`"
+                yield Site(_place(slot), title, (entry.name,), subject=slot)
+
+
+@migration("add-field", find=find, options=AddField)
+def add_field(draft: Draft, sites: Sequence[Site], options: AddField) -> Iterator[Note]:
+    """Add a field to all entries that a condition chooses.
+
+    The path is written with dots, and `*` stands for every key or item: `status`, `source.bench_manifest_driven`,
+    `signature.params.*.kw_only`. The value is YAML. A field that is there already stays, unless `-o replace=true`. A mapping
+    on the path that an entry lacks is made, but never in place of a `*`.
+
+    Entries are chosen by name (`-o op=Exp*,LogFwdOp`) and by conditions that all have to hold (`-o where=`):
+    `status=implemented`, `family!=norm*`, `has:source.bench`, `lacks:source.kernel_map`.
+
+    The field is written as its neighbours are, in block or flow style, in the place that it has in the tree's other
+    entries.
+
+        opschema migrate add-field -o path=source.bench_manifest_driven -o value=true -o where=status=implemented
+    """
+    order, value = KeyOrder(all_entries(draft)), read_value(options.value)
+    found = [site.subject for site in sites if isinstance(site.subject, Slot)]
+    for slot in found:
+        try:
+            draft.edit(slot.entry.file.path, _edits(order, slot, value))
+        except (YamlEditError, ValueError) as error:
+            yield refusal(_place(slot), f"write `{options.path}`", error)
+    draft.settle()
+
+
+def _edits(order: KeyOrder, slot: Slot, value: Data) -> list[Edit]:
+    file = slot.entry.file
+    if slot.node is not None:
+        return set_value(file, file.document.follow(slot.node), value)
+    for step in reversed(slot.missing):
+        value = {step: value}
+    key = str(slot.path[len(slot.path) - len(slot.missing) - 1])
+    after, before = order.neighbour(slot, key)
+    return insert_key(file, slot.owner, key, value, before=before, after=after)
+
+
+def _place(slot: Slot) -> Place:
+    return slot.entry.at(slot.node or slot.owner)
+
+
+def _name(slot: Slot) -> str:
+    return ".".join(map(str, slot.path))

@@ -1,0 +1,64 @@
+"""Whether a module's name stands for one op class, or for something else that is called the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opschema_cli.source.program import ClassRef, External, FunctionRef, Program, Resolution, ValueRef
+from opschema_cli.source.python import Import, PythonFile, Scope
+from opschema_cli.source.resolution import binds
+from opschema_cli.source.text import Span
+
+
+def another_meaning(program: Program, file: PythonFile, name: str, ref: ClassRef | None) -> Span | None:
+    """Where a module gives ``name`` another meaning than the class ``ref``; None where it has none.
+
+    A value that stands in for the class where its import fails is no other meaning.
+    """
+    scopes = list(file.body.walk())
+    imports = [item for scope in scopes for item in scope.imports if name in (item.name, item.attr)]
+    others = [item.span for item in imports if not _is_import_of(program, file, item, name, ref)]
+    others += [span for scope in scopes for span in _definitions(file, scope, name, ref)]
+    if len(others) == 0 and not imports:
+        others = [item.span for scope in scopes for item in scope.assigns if item.target == name and binds(item)]
+    others += _other_attributes(program, file, scopes, name, ref)
+    return min(others, default=None)
+
+
+def _is_import_of(program: Program, file: PythonFile, item: Import, name: str, ref: ClassRef | None) -> bool:
+    if item.attr != name:
+        return False
+    module = program.absolute_module(file, item)
+    path = program.module_path(module) if module is not None else None
+    if path is None:
+        return module is not None and program.is_local(module)
+    return not _is_other(program.module_member(path, name), ref)
+
+
+def _definitions(file: PythonFile, scope: Scope, name: str, ref: ClassRef | None) -> Iterator[Span]:
+    for function in scope.functions:
+        if function.name == name:
+            yield function.span
+        yield from (param.span for param in function.params if param.name == name)
+    for cls in scope.classes:
+        if cls.name == name and (ref is None or (file.path, cls.start) != ref.key):
+            yield cls.span
+
+
+def _other_attributes(
+    program: Program, file: PythonFile, scopes: list[Scope], name: str, ref: ClassRef | None
+) -> list[Span]:
+    found: list[Span] = []
+    for scope in scopes:
+        for use in scope.uses:
+            head, _, rest = use.name.partition(f".{name}")
+            if rest[:1] in ("", ".") and head != use.name:
+                found += [use.span] if _is_other(program.resolve(file, f"{head}.{name}", (scope,)), ref) else []
+    return found
+
+
+def _is_other(found: Resolution, ref: ClassRef | None) -> bool:
+    """Whether a name surely means something else than ``ref``."""
+    if isinstance(found, ClassRef):
+        return found != ref
+    return isinstance(found, FunctionRef | External | ValueRef)

@@ -1,0 +1,277 @@
+"""Methods brought to what the manifest says of their parameters: keyword-only, default, order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from opschema_cli.lint.diagnostic import Place
+from opschema_cli.migrate.codemods.rewrite import Problem, Refused, Rewrite
+from opschema_cli.migrate.codemods.signatures import set_default
+from opschema_cli.migrate.draft import Draft
+from opschema_cli.migrate.migration import Note
+from opschema_cli.source.program import FunctionRef
+from opschema_cli.source.python import Param, PythonFile
+from opschema_cli.source.yaml import Data
+from opschema_rules.tileops.drift import Method, names
+from opschema_rules.tileops.migrations.call_sites import CallSites, FunctionKey, key_of
+from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
+from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
+from opschema_rules.tileops.migrations.input_code import method_node
+from opschema_rules.tileops.migrations.parameter_lists import (
+    STAR,
+    in_order,
+    listed_names,
+    reorder,
+    with_keyword_only,
+    with_positional,
+)
+from opschema_rules.tileops.migrations.words import paths_with_any
+from opschema_rules.tileops.model import Manifest, OpEntry, OpImplementation, ParamDecl
+from opschema_rules.tileops.param_defaults import agree
+from opschema_rules.tileops.rules.constructor import INFRASTRUCTURE
+from opschema_rules.tileops.rules.parameters import constructor_params
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What one method is to become: parameters by position or keyword only, new defaults (None for none), an order."""
+
+    ref: FunctionRef
+    manifest: Manifest
+    entries: tuple[OpEntry, ...]
+    positional: frozenset[str] = frozenset()
+    keyword_only: frozenset[str] = frozenset()
+    defaults: tuple[tuple[ParamDecl, bool], ...] = ()
+    order: tuple[str, ...] = ()
+    declared: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> Place:
+        """The method's name."""
+        return Place(self.ref.file.path, self.ref.function.span)
+
+    @property
+    def ops(self) -> tuple[str, ...]:
+        """The ops that run it."""
+        return tuple(entry.name for entry in self.entries)
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The rules that report it."""
+        kw_only = ("SIG204",) if self.positional or self.keyword_only else ()
+        return (*kw_only, *(("SIG203",) if self.defaults else ()), *(("SIG101",) if self.order else ()))
+
+    @property
+    def title(self) -> str:
+        """What changes."""
+        owner = f"{self.ref.owner.name}." if self.ref.owner is not None else ""
+        parts = [f"take {names(sorted(self.positional))} by position"] if self.positional else []
+        parts += [f"take {names(sorted(self.keyword_only))} by keyword only"] if self.keyword_only else []
+        parts += [f"change the default of {names(param.name for param, _ in self.defaults)}"] if self.defaults else []
+        parts += [f"order the parameters as {names(self.order)}"] if self.order else []
+        return f"{owner}{self.ref.function.name}(): {', '.join(parts) or 'by hand'}"
+
+
+@dataclass
+class _Votes:
+    """What the entries that share a method say of it."""
+
+    ref: FunctionRef
+    ops: list[OpImplementation] = field(default_factory=list)
+
+
+def wanted_changes(ops: Sequence[OpImplementation], what: Sequence[str]) -> Iterator[Wanted]:
+    """The methods of some ops that differ from what all entries that share them say."""
+    chosen = {op.entry for op in ops}
+    for name in ("__init__", "forward"):
+        for votes in _methods(ops, name).values():
+            if any(op.entry in chosen for op in votes.ops):
+                wanted = _constructor(votes, what) if name == "__init__" else _forward(votes, what)
+                if wanted.codes:
+                    yield wanted
+
+
+def _methods(ops: Sequence[OpImplementation], name: str) -> dict[FunctionKey, _Votes]:
+    found: dict[FunctionKey, _Votes] = {}
+    for op in ops[0].entry.manifest.implementations if ops else ():
+        method = Method.of(op, name)
+        if method is not None and op.entry.status != "spec-only":
+            found.setdefault(key_of(method.ref), _Votes(method.ref)).ops.append(op)
+    return found
+
+
+def _constructor(votes: _Votes, what: Sequence[str]) -> Wanted:
+    said: dict[str, list[tuple[Method, Param, ParamDecl]]] = {}
+    for op in votes.ops:
+        for method, param, declared in constructor_params(op):
+            said.setdefault(param.name, []).append((method, param, declared))
+    positional, keyword_only, doubts = set[str](), set[str](), list[str]()
+    defaults: list[tuple[ParamDecl, bool]] = []
+    for name, found in said.items():
+        kinds = {declared.kw_only for _, _, declared in found}
+        param = found[0][1]
+        if "kw_only" in what and (param.kind == "kwonly") not in kinds:
+            (keyword_only if True in kinds else positional).add(name)
+        elif "kw_only" in what and len(kinds) > 1:
+            doubts.append(f"entries differ in whether `{name}` is keyword-only")
+        if "defaults" in what and any(_differs(*item) for item in found):
+            values = {repr((declared.has_default, declared.default)) for _, _, declared in found}
+            if len(values) == 1:
+                defaults.append((found[0][2], found[0][2].has_default))
+            else:
+                doubts.append(f"entries differ in the default of `{name}`")
+    orders = {tuple(param.name for param in op.entry.params) for op in votes.ops}
+    longest = max(orders, key=len, default=())
+    static = {key for op in votes.ops for key in _static_names(op.entry)} - set(said)
+    taken = {param.name: param.kind for param in votes.ref.function.params}
+    positional |= {name for name in static if taken.get(name) == "kwonly"} if positional else set()
+    order = _order(votes, longest) if "order" in what and len(orders) == 1 else ()
+    return Wanted(
+        votes.ref,
+        votes.ops[0].entry.manifest,
+        tuple(op.entry for op in votes.ops),
+        frozenset(positional),
+        frozenset(keyword_only),
+        tuple(defaults),
+        order,
+        longest,
+        tuple(doubts),
+    )
+
+
+def _static_names(entry: OpEntry) -> list[str]:
+    """The names that a caller commits to when the op is made, beside its params."""
+    owner = entry.get("signature", "static_dims")
+    return [key.value for key, _ in owner.pairs()] if owner is not None else []
+
+
+def _differs(method: Method, param: Param, declared: ParamDecl) -> bool:
+    if param.default is None or not declared.has_default:
+        return (param.default is not None) != declared.has_default and not declared.doubtful("default")
+    value = method.fold(param.default)
+    return value is not None and not agree(value, declared.default, declared.node.get("default"))
+
+
+def _forward(votes: _Votes, what: Sequence[str]) -> Wanted:
+    orders = {tuple(tensor.name for tensor in op.entry.inputs) for op in votes.ops}
+    declared = next(iter(orders)) if len(orders) == 1 else ()
+    order = _order(votes, declared) if "order" in what else ()
+    entries = tuple(op.entry for op in votes.ops)
+    return Wanted(votes.ref, entries[0].manifest, entries, order=order, declared=declared)
+
+
+def _order(votes: _Votes, declared: Sequence[str]) -> tuple[str, ...]:
+    """The positional parameters in declared order; nothing where they stand so."""
+    taken = [param.name for param in votes.ref.function.params if param.kind == "normal"]
+    order = in_order(taken, declared)
+    return tuple(order) if order != taken else ()
+
+
+class CodeSignatures:
+    """Changes signatures in a draft."""
+
+    def __init__(self, draft: Draft) -> None:
+        self.draft = draft
+        self.workshop = Workshop(draft)
+
+    def apply(self, changes: Sequence[Wanted]) -> Iterator[Note]:
+        """Draft all changes and settle; what is left comes back."""
+        notes = [Note(wanted.place, doubt) for wanted in changes for doubt in wanted.doubts]
+        moved: dict[FunctionKey, tuple[Wanted, int]] = {}
+        for wanted in changes:
+            try:
+                with self.workshop.atomic(), self.workshop.on(wanted.ref.file.path) as rewrite:
+                    first = self._change(rewrite, wanted)
+                    if first is not None:
+                        moved[key_of(wanted.ref)] = wanted, first
+            except LeftAlone as left:
+                notes.append(Note(wanted.place, f"{wanted.title}: by hand, because {left.reason}", leaves_site=True))
+        yield from notes
+        yield from self._positional_calls(moved)
+        self.workshop.commit()
+        self.draft.settle()
+
+    def _change(self, rewrite: Rewrite, wanted: Wanted) -> int | None:
+        """Mark one method's changes; the place, from 0, of the first positional parameter that is now another."""
+        node = method_node(rewrite.tree, wanted.ref)
+        before = listed_names(node)
+        after = _moved(before, wanted)
+        changed = {param.name for param, _ in wanted.defaults}
+        if after != before and changed:
+            raise Refused(
+                [Problem(rewrite.tree.span(node.name).start, "defaults and places change at once; change one first")]
+            )
+        reorder(rewrite, node, after)
+        for param, has_default in wanted.defaults:
+            set_default(rewrite, node, param.name, _code(param) if has_default else None)
+        old, new = _positional(before), _positional(after)
+        return next((at for at, name in enumerate(old) if new[at : at + 1] != [name]), None)
+
+    def _positional_calls(self, moved: dict[FunctionKey, tuple[Wanted, int]]) -> Iterator[Note]:
+        """The calls that pass by position what has moved."""
+        for file in self._callers(wanted for wanted, _ in moved.values()):
+            manifest = next(iter(moved.values()))[0].manifest
+            for site in CallSites(manifest.program).of(file):
+                passed = len(site.call.positional())
+                for target in site.targets or ():
+                    wanted, first = moved.get(key_of(target), (None, passed))
+                    if wanted is not None and passed > first:
+                        text = f"this passes arguments of `{wanted.title.partition('(')[0]}()` by position; they have moved"
+                        yield Note(Place(file.path, site.call.span), text)
+
+    def _callers(self, changes: Iterable[Wanted]) -> Iterator[PythonFile]:
+        for path in paths_with_any(self.draft, {entry.name for wanted in changes for entry in wanted.entries}):
+            file = self.draft.project.python(path)
+            if file is not None:
+                yield file
+
+
+def _moved(before: list[str], wanted: Wanted) -> list[str]:
+    """The parameters as they are to stand."""
+    after = before
+    if wanted.positional or wanted.keyword_only:
+        if STAR not in before:
+            raise Refused([Problem(wanted.ref.function.start, "the signature has no `*` to move")])
+        after = with_keyword_only(after, wanted.keyword_only.__contains__)
+        after = with_positional(after, wanted.positional.__contains__, INFRASTRUCTURE.__contains__, wanted.declared)
+        if after[-1] == STAR:
+            raise Refused([Problem(wanted.ref.function.start, "nothing would stand behind the `*`")])
+    if wanted.order:
+        positional = after[: after.index(STAR)] if STAR in after else after
+        after = [*in_order(positional, wanted.order), *after[len(positional) :]]
+    return after
+
+
+def _positional(listed: Sequence[str]) -> list[str]:
+    """The positional parameters, ``self`` left out."""
+    end = listed.index(STAR) if STAR in listed else len(listed)
+    return list(listed[1:end])
+
+
+def _code(param: ParamDecl) -> str:
+    """A declared default as Python code.
+
+    Raises:
+        Refused: it has no literal.
+    """
+    kind = param.type or ""
+    if isinstance(param.default, str) and "dtype" in kind:
+        return f"torch.{param.default.removeprefix('torch.')}"
+    return _literal(param.default, "tuple" in kind)
+
+
+def _literal(value: Data, as_tuple: bool) -> str:
+    if isinstance(value, list):
+        items = [_literal(item, as_tuple) for item in value]
+        comma = "," if as_tuple and len(items) == 1 else ""
+        return f"({', '.join(items)}{comma})" if as_tuple else f"[{', '.join(items)}]"
+    if isinstance(value, float) and not math.isfinite(value):
+        return f'float("{value}")'
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    if isinstance(value, dict):
+        raise Refused([Problem(0, "a mapping is no default")])
+    return repr(value)

@@ -1,0 +1,62 @@
+"""Drop carriers: 0-dim tensors that stand in for a dtype, in the manifest, the ops, the validator and the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from opschema_cli.migrate.draft import Draft
+from opschema_cli.migrate.migration import NoMigrationOptions, Note, Site, migration
+from opschema_rules.tileops.migrations.drop_carrier.checks import drop_exceptions, relax_demands
+from opschema_rules.tileops.migrations.drop_carrier.forwards import Eager, inline
+from opschema_rules.tileops.migrations.drop_carrier.groups import sites
+from opschema_rules.tileops.migrations.drop_carrier.leftovers import sweep
+from opschema_rules.tileops.migrations.drop_carrier.narrative import Gone, drop_narrative, kinds_in, remarks
+from opschema_rules.tileops.migrations.drop_carrier.ops import migrate_groups
+from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
+from opschema_rules.tileops.migrations.entries import all_entries, manifests
+
+
+def find(draft: Draft, options: NoMigrationOptions) -> Iterator[Site]:
+    """Every entry that declares a carrier, and every other carrier of an op class."""
+    for manifest in manifests(draft):
+        yield from sites(manifest)
+
+
+@migration("drop-carrier", find=find)
+def drop_carrier(draft: Draft, chosen: Sequence[Site], options: NoMigrationOptions) -> Iterator[Note]:
+    """Drop carriers: an op without tensor inputs declares `inputs: {}` and its dtype as a parameter."""
+    outcome = migrate_groups(draft, shop := Workshop(draft), chosen)
+    yield from outcome.notes
+    gone = Gone(ops=outcome.entries)
+    every = dict.fromkeys(group.subjects[0].carriers for group in outcome.migrated)
+    for carriers in every:
+        if outcome.is_complete(carriers):
+            yield from drop_exceptions(draft, shop, carriers.manifest, gone.names)
+            yield from relax_demands(draft, shop, carriers.manifest)
+        for helper in sweep(shop, carriers.bodies):
+            gone.names.add(helper.name)
+            gone.kinds |= kinds_in([helper.text])
+    yield from outcome.remarks(gone)
+    shop.commit()
+    draft.settle()
+    _inline(draft, outcome.later)
+    for carriers in every:
+        gone.forget_used(draft.project, carriers.bodies.paths, _inputs(draft))
+    drop_narrative(draft, gone)
+    draft.settle()
+    yield from remarks(draft, gone)
+
+
+def _inline(draft: Draft, eager: Iterable[Eager]) -> None:
+    """Inline what the first round wrote the calls of."""
+    shop = Workshop(draft)
+    for item in eager:
+        with shop.on(item.body.file.path) as rewrite:
+            inline(rewrite, item)
+    shop.commit()
+    draft.settle()
+
+
+def _inputs(draft: Draft) -> set[str]:
+    """The names of all inputs that are left."""
+    return {tensor.name for entry in all_entries(draft) for tensor in entry.inputs}

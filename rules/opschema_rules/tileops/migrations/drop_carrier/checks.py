@@ -1,0 +1,104 @@
+"""Validators and tests of a manifest none of whose entries declares a carrier any more."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+
+from opschema_cli.lint.diagnostic import Place
+from opschema_cli.migrate.draft import Draft
+from opschema_cli.migrate.mentions import mentions
+from opschema_cli.migrate.migration import Note
+from opschema_cli.source.text import Span
+from opschema_rules.tileops.bodies import Bodies
+from opschema_rules.tileops.carve_outs import carve_outs
+from opschema_rules.tileops.demands import Demand, demands
+from opschema_rules.tileops.migrations.drop_carrier.carve_outs import drop_carve_out
+from opschema_rules.tileops.migrations.drop_carrier.invariants import relax
+from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
+from opschema_rules.tileops.migrations.drop_carrier.new_tests import add_tests
+from opschema_rules.tileops.migrations.drop_carrier.schema_checks import add_demands, schema_check
+from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
+from opschema_rules.tileops.model import Manifest, Validator
+from opschema_rules.tileops.rules.carve_outs import checks
+
+
+def validators(draft: Draft, manifest: Manifest) -> list[Validator]:
+    """The validators of a manifest that may have an exception."""
+    return [item for item in draft.loaded.subjects if isinstance(item, Validator) and item.manifest is manifest]
+
+
+def drop_exceptions(draft: Draft, shop: Workshop, manifest: Manifest, gone: set[str]) -> Iterator[Note]:
+    """Take the exceptions for ops without tensors out of the validators; ``gone`` gets the flags' names."""
+    for validator in validators(draft, manifest):
+        for found in carve_outs(manifest.program, validator.file):
+            try:
+                with shop.atomic():
+                    gone.update(drop_carve_out(shop, found))
+            except LeftAlone as why:
+                yield Note(found.body.at(found.test), f"the exception stays: {why.reason}")
+
+
+def relax_demands(draft: Draft, shop: Workshop, manifest: Manifest) -> Iterator[Note]:
+    """Let validators and tests accept ``inputs: {}`` where an op has params, and have that tested."""
+    relaxed: set[str] = set()
+    demanding: dict[str, str] = {}
+    for file in checks(manifest):
+        for demand in demands(manifest.program, file):
+            try:
+                with shop.atomic():
+                    relax(shop, demand)
+            except LeftAlone as why:
+                yield Note(why.place, why.reason)
+                continue
+            yield from _claims(demand)
+            relaxed.add(file.path)
+            if demand.body.function is not None:
+                demanding[file.path] = demand.body.function.name
+    yield from _documented(draft, manifest)
+    for validator in validators(draft, manifest):
+        path = validator.file.path
+        check = schema_check(Bodies(manifest.program, [path]), path)
+        name, added = demanding.get(path, ""), False
+        if path not in relaxed and check is not None:
+            name, added = check.function.name, add_demands(shop, check)
+        if path not in relaxed and not added:
+            yield Note(validator.place, "no check here demands an output, and an input or a param; add one")
+        if name:
+            yield from _tested(draft, shop, validator, name, rejected=added)
+
+
+def _documented(draft: Draft, manifest: Manifest) -> Iterator[Note]:
+    """Where the documents that specify manifests claim that every op has an input."""
+    for path in manifest.spec.sources:
+        source = draft.project.source(path) if path.endswith(".md") else None
+        for match in _CLAIM.finditer(source.text) if source is not None else ():
+            yield Note(Place(path, Span(*match.span())), f"`{match.group()}`: an op may do with params now; say so")
+
+
+_CLAIM = re.compile(r"\bat least (?:1|one) (?:input|tensor)\b[^.\n]*", re.IGNORECASE)
+
+
+def _claims(demand: Demand) -> Iterator[Note]:
+    """Where the docstring of a check still claims that it demands an input."""
+    function, text = demand.body.function, demand.body.file.source.text
+    if function is None:
+        return
+    start, end = function.end, min((item.start for item in demand.body.scope.uses), default=function.end)
+    for match in _CLAIM.finditer(text, start, end):
+        place = demand.body.at(Span(*match.span()))
+        yield Note(place, f"`{match.group()}`: an op may do with params now; say so")
+
+
+def _tested(draft: Draft, shop: Workshop, validator: Validator, check: str, *, rejected: bool) -> Iterator[Note]:
+    """Add the tests to the module that tests a check most."""
+    found = [item.place.path for item in mentions(draft.project, {check}, _tests(draft))]
+    for path in sorted(set(found), key=lambda path: (-found.count(path), path)):
+        if add_tests(shop, path, check, rejected=rejected):
+            return
+    yield Note(validator.place, f"no test of `{check}()` shows how to test that it accepts `inputs: {{}}`; add one")
+
+
+def _tests(draft: Draft) -> Collection[str]:
+    names = ((path, path.rpartition("/")[2]) for path in draft.project.workspace.files)
+    return [path for path, name in names if name.startswith("test_") and name.endswith(".py")]

@@ -1,0 +1,166 @@
+"""What is told of carriers in the files that had them, and what is left of it for a person to reword."""
+
+from __future__ import annotations
+
+import io
+import re
+import tokenize
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from opschema_cli.lint.diagnostic import Place
+from opschema_cli.migrate.draft import Draft
+from opschema_cli.migrate.mentions import mentions
+from opschema_cli.migrate.migration import Note
+from opschema_cli.project import Project
+from opschema_cli.source.text import Source, Span
+from opschema_cli.source.yaml import YamlFile
+from opschema_rules.tileops.migrations.drop_carrier.comments import Paragraph, named_in, paragraphs, without
+from opschema_rules.tileops.migrations.words import is_history
+from opschema_rules.tileops.model import entries_node
+
+
+@dataclass
+class Gone:
+    """What a migration took away.
+
+    ``ops`` are the entries without their carriers, ``names`` what those and their helpers and flags were called, ``kinds``
+    the words for such ops, ``registering`` the modules that register fewer ops.
+    """
+
+    ops: set[str] = field(default_factory=set)
+    names: set[str] = field(default_factory=set)
+    kinds: set[str] = field(default_factory=set)
+    registering: set[str] = field(default_factory=set)
+
+    def forget_used(self, project: Project, package: Iterable[str], inputs: Collection[str]) -> None:
+        """Leave out the names that the package's code, or an input, still has."""
+        used = set(inputs)
+        for path in package:
+            source = project.source(path)
+            words = [name for name in self.names if source is not None and name in source.text]
+            file = project.python(path) if words else None
+            used |= file.body.names() if file is not None else set()
+        self.names -= used
+
+
+def drop_narrative(draft: Draft, gone: Gone) -> None:
+    """Take out the comments of changed files that speak of nothing but what is gone."""
+    for change in draft.changes:
+        source = draft.project.source(change.path)
+        if source is None:
+            continue
+        if change.path.endswith((".yaml", ".yml")):
+            file = draft.project.yaml(change.path)
+            found = [item for item in paragraphs(source) if file is not None and _is_over(file, item, gone)]
+        elif change.path.endswith(".py"):
+            found = [item for item in paragraphs(source, _comment_lines(source)) if _is_told(item, gone)]
+        else:
+            found = []
+        draft.edit(change.path, without(source, found))
+
+
+def _comment_lines(source: Source) -> list[int]:
+    """The lines of a Python file that are comments, and not part of a string."""
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(source.text).readline))
+    except (tokenize.TokenError, SyntaxError):
+        return []
+    return [token.start[0] for token in tokens if token.type == tokenize.COMMENT]
+
+
+def _is_told(item: Paragraph, gone: Gone) -> bool:
+    return item.sentences == 1 and named_in(item.text, gone.names)
+
+
+def _is_over(file: YamlFile, item: Paragraph, gone: Gone) -> bool:
+    """Whether a manifest's paragraph tells of carriers: one sentence, or in the file's preamble any number."""
+    entries = entries_node(file)
+    names = [key.value for key, _ in entries.pairs()] if entries is not None else []
+    head = entries is not None and file.source.line_span(item.last).end < entries.start
+    if not head:
+        return _is_told(item, gone)
+    return named_in(item.text, gone.names) or (gone.ops.issuperset(names) and item.tells_of_no_tensor)
+
+
+# What is left to a person
+
+
+def remarks(draft: Draft, gone: Gone) -> Iterator[Note]:
+    """Notes on what still speaks of what is gone."""
+    project = draft.project
+    for found in mentions(project, gone.names):
+        source = project.source(found.place.path)
+        if source is None or is_history(found.place.path):
+            continue
+        line = source.line_text(source.position(found.place.span.start).line)
+        if named_in(line, {found.name}):
+            yield Note(found.place, f"`{found.name}` is gone; this still speaks of it")
+    yield from _kinds(draft, gone)
+    yield from _counts(draft, gone)
+
+
+def _kinds(draft: Draft, gone: Gone) -> Iterator[Note]:
+    """Where an op is still said to be of the kind that needed a carrier."""
+    if not gone.kinds:
+        return
+    pattern = re.compile(rf"\b(?:{'|'.join(sorted(gone.kinds))})[- ]ops?\b", re.IGNORECASE)
+    for path in _near(draft, gone):
+        source = draft.project.source(path)
+        for match in pattern.finditer(source.text) if source is not None else ():
+            message = f"`{match.group()}`: there is no such kind of op any more; say what the op does"
+            yield Note(Place(path, Span(*match.span())), message)
+
+
+def _near(draft: Draft, gone: Gone) -> list[str]:
+    """The changed files."""
+    return [change.path for change in draft.changes if change.after is not None]
+
+
+_NUMBERS = "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
+_COUNT = re.compile(rf"\b(?:\d+|{_NUMBERS})\b[^.\n]{{0,30}}\bops?\b", re.IGNORECASE)
+
+
+def _counts(draft: Draft, gone: Gone) -> Iterator[Note]:
+    """Comments that head more than one statement, and count ops, in modules that register fewer now."""
+    for path in sorted(gone.registering):
+        source = draft.project.source(path)
+        if source is None:
+            continue
+        for item in paragraphs(source, _comment_lines(source)):
+            below = source.line_text(item.block[1] + 1)
+            match = _COUNT.search(item.text)
+            if match is not None and not below.strip():
+                start, end = source.line_span(item.first).start, source.line_span(item.last).end
+                message = f"`{match.group()}`: fewer are registered here now; count again"
+                yield Note(Place(path, Span(start, end)), message)
+
+
+# Words for such ops
+
+_KIND = re.compile(r"\b([a-z]+)[- ]ops?\b", re.IGNORECASE)
+_NO_KIND = frozenset(
+    {
+        "a",
+        "all",
+        "an",
+        "any",
+        "compile",
+        "concrete",
+        "custom",
+        "each",
+        "every",
+        "fake",
+        "library",
+        "new",
+        "no",
+        "of",
+        "other",
+    }
+    | {"one", "our", "per", "some", "such", "that", "the", "these", "this", "those", "torch", "two", "which"}
+)
+
+
+def kinds_in(texts: Iterable[str]) -> set[str]:
+    """The words by which texts call a kind of op."""
+    return {match[1].lower() for text in texts for match in _KIND.finditer(text)} - _NO_KIND

@@ -1,0 +1,131 @@
+"""Entries, op classes and custom ops, group by group: each all or not at all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from opschema_cli.lint.diagnostic import Place
+from opschema_cli.migrate.draft import Draft
+from opschema_cli.migrate.mentions import mentions as find_mentions
+from opschema_cli.migrate.migration import Note, Site
+from opschema_cli.project import Project
+from opschema_cli.source.program import ClassRef
+from opschema_cli.source.text import Edit
+from opschema_rules.tileops.bodies import Bodies
+from opschema_rules.tileops.carriers import Carriers
+from opschema_rules.tileops.custom_ops import CustomOp
+from opschema_rules.tileops.mentions import MentionIndex
+from opschema_rules.tileops.migrations.drop_carrier.classes import alone, drop_from_classes
+from opschema_rules.tileops.migrations.drop_carrier.dtype_params import dtype_param
+from opschema_rules.tileops.migrations.drop_carrier.entries import entry_edits
+from opschema_rules.tileops.migrations.drop_carrier.forwards import Eager, inline, is_private
+from opschema_rules.tileops.migrations.drop_carrier.groups import Carried, Group, check_whole, grouped
+from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
+from opschema_rules.tileops.migrations.drop_carrier.narrative import Gone
+from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
+
+
+@dataclass
+class Outcome:
+    """What became of the groups: those that are migrated, notes on the others, and what is left to be inlined."""
+
+    migrated: list[Group] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+    later: list[Eager] = field(default_factory=list)
+
+    @property
+    def entries(self) -> set[str]:
+        """The names of the entries that are migrated."""
+        return {item.op.name for group in self.migrated for item in group.subjects if item.op is not None}
+
+    def is_complete(self, carriers: Carriers) -> bool:
+        """Whether no entry of a manifest is left with a carrier."""
+        return all(found.entry.name in self.entries for found in carriers.inputs)
+
+    def remarks(self, gone: Gone) -> Iterator[Note]:
+        """Tell ``gone`` what the groups had; notes on the ops that are no custom ops any more."""
+        eager: dict[CustomOp, list[ClassRef]] = {}
+        for group in self.migrated:
+            bodies = group.subjects[0].carriers.bodies
+            gone.names.update(found.tensor.name for item in group.subjects for found in item.inputs)
+            gone.names.update(item.name for item in group.attributes if item.name)
+            for op in dict.fromkeys(op for item in group.attributes for op in alone(item)):
+                eager.setdefault(op, []).append(group.attributes[0].owner)
+                calls = bodies.calls_of(op.factory) if op.factory is not None else ()
+                gone.registering.update(body.file.path for body, _ in calls)
+        for refs in eager.values():
+            yield Note(Place(refs[0].file.path, refs[0].cls.span), _told(refs))
+
+
+def _told(refs: Sequence[ClassRef]) -> str:
+    """What it means for some ops that they have no custom op any more."""
+    if len(refs) == 1:
+        return f"without a custom op, `{refs[0].name}` runs eagerly: `torch.compile` does not take it as one operator"
+    names = ", ".join(f"`{ref.name}`" for ref in refs[:3]) + (f" and {len(refs) - 3} more" if len(refs) > 3 else "")
+    return f"without custom ops, {names} run eagerly: `torch.compile` does not take each as one operator"
+
+
+def migrate_groups(draft: Draft, shop: Workshop, chosen: Sequence[Site]) -> Outcome:
+    """Mark what changes for each group of sites that can be migrated with certainty, and note the others."""
+    outcome = Outcome()
+    indexes: dict[Carriers, MentionIndex] = {}
+    elsewhere = _Elsewhere(draft)
+    for group in grouped(chosen):
+        carriers = group.subjects[0].carriers
+        mentions = indexes.setdefault(carriers, MentionIndex(carriers.bodies))
+        try:
+            with shop.atomic():
+                check_whole(group)
+                edits = [(subject, _manifest_edits(subject)) for subject in group.subjects if subject.op is not None]
+                left = drop_from_classes(shop, carriers, mentions, group.attributes, group.classes)
+        except LeftAlone as why:
+            outcome.notes += _notes(group, why)
+            continue
+        for subject, found in edits:
+            if subject.op is not None:
+                draft.edit(subject.op.entry.file.path, found)
+        private = [item for item in left if is_private(carriers.bodies, mentions, item, elsewhere)]
+        for item in private:
+            if not item.later:
+                inline(shop.rewrites[item.body.file.path], item)
+        outcome.later += [item for item in private if item.later]
+        outcome.migrated.append(group)
+    return outcome
+
+
+class _Elsewhere:
+    """The Python files outside a package by the attributes that they read, each asked for once."""
+
+    def __init__(self, draft: Draft) -> None:
+        self.draft = draft
+        self._texts: dict[str, list[str]] = {}
+
+    def __call__(self, bodies: Bodies, name: str) -> list[str]:
+        """The texts that read an attribute of that name."""
+        if name not in self._texts:
+            package, project = set(bodies.paths), self.draft.project
+            paths = {item.place.path for item in find_mentions(project, {name}, _python(project, package))}
+            read = re.compile(rf"""\.{re.escape(name)}\b|["']{re.escape(name)}["']""")
+            texts = (self.draft.text(path) for path in sorted(paths))
+            self._texts[name] = [text for text in texts if read.search(text)]
+        return self._texts[name]
+
+
+def _python(project: Project, package: Collection[str]) -> list[str]:
+    return [path for path in project.workspace.files if path.endswith(".py") and path not in package]
+
+
+def _manifest_edits(subject: Carried) -> list[Edit]:
+    assert subject.op is not None
+    param = dtype_param(subject.carriers, subject.op, subject.inputs)
+    return entry_edits(subject.op.entry, subject.inputs, param)
+
+
+def _notes(group: Group, why: LeftAlone) -> Iterator[Note]:
+    """The notes on a group that is left as it is: at each of its sites, and where the reason is."""
+    for site in group.sites:
+        yield Note(site.place, f"not migrated: {why.reason}", leaves_site=True)
+    if all(site.place != why.place for site in group.sites):
+        yield Note(why.place, why.reason)

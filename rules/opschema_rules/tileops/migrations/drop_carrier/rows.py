@@ -1,0 +1,107 @@
+"""Workload rows without the carrier's shape, and with the dtype that the op is made with: one row for each dtype."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from opschema_cli.source.text import Edit, Source, Span, apply_edits
+from opschema_cli.source.yaml import Node, YamlFile, YamlSyntaxError, compose
+from opschema_cli.source.yaml_edit import YamlEditError, insert_key, remove_key, set_value
+from opschema_cli.source.yaml_places import column, line_end
+from opschema_cli.source.yaml_places import entry as written
+from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
+from opschema_rules.tileops.model import OpEntry, Row
+
+Step = Callable[[YamlFile, Node], list[Edit]]
+
+
+def row_edits(entry: OpEntry, shapes: Sequence[str], param: str) -> Iterator[Edit]:
+    """The edits that take the keys ``shapes`` from every row, and set ``param``, empty for none, to the row's dtypes.
+
+    Raises:
+        LeftAlone: a row lists no dtypes, or shares its text with something else.
+    """
+    owner = entry.get("workloads")
+    if owner is None or not owner.is_sequence:
+        return
+    for row in entry.rows:
+        drop = [key for key in shapes if key in row.data]
+        if not drop and (not param or param in row.data):
+            continue
+        if owner.items[row.index].kind == "alias":
+            raise LeftAlone(entry.at(owner.items[row.index]), "this row is an alias of another")
+        yield from _edits(entry.file, owner, row, list(_texts(entry, owner, row, drop, param)))
+
+
+def _texts(entry: OpEntry, owner: Node, row: Row, drop: Iterable[str], param: str) -> Iterator[str]:
+    """The texts of the rows that this one becomes."""
+    without = [_removal(key) for key in drop]
+    if not param or param in row.data:
+        yield _rewritten(entry, owner, row, without)
+        return
+    names = row.dtypes
+    if not names or names != row.data.get("dtypes") or len(set(names)) != len(names):
+        raise LeftAlone(entry.at(row.node), f"this row lists no dtypes from which `{param}` could be set")
+    for name in names:
+        narrowed = [_narrowing(name)] if len(names) > 1 else []
+        yield _rewritten(entry, owner, row, [*without, _setting(param, name), *narrowed])
+
+
+def _removal(key: str) -> Step:
+    return lambda file, node: remove_key(file, node, key)
+
+
+def _setting(param: str, dtype: str) -> Step:
+    def set_dtype(file: YamlFile, node: Node) -> list[Edit]:
+        written_as = next((file.source.text[slice(*item.span)] for item in _listed(node) if item.value == dtype), dtype)
+        edits = insert_key(file, node, param, dtype, before="dtypes")
+        quoted = re.compile(rf"""(["']){re.escape(dtype)}\1""")
+        return [Edit(edit.span, quoted.sub(lambda _: written_as, edit.replacement)) for edit in edits]
+
+    return set_dtype
+
+
+def _listed(node: Node) -> tuple[Node, ...]:
+    listed = node.get("dtypes")
+    return listed.items if listed is not None else ()
+
+
+def _narrowing(dtype: str) -> Step:
+    def narrow(file: YamlFile, node: Node) -> list[Edit]:
+        listed = node.get("dtypes")
+        return set_value(file, listed, [dtype]) if listed is not None else []
+
+    return narrow
+
+
+def _rewritten(entry: OpEntry, owner: Node, row: Row, steps: Iterable[Step]) -> str:
+    """The row's text after all steps, its lines indented as in the file."""
+    start, end = written(entry.file, owner, row.index)
+    newline, margin = entry.file.source.newline, " " * column(entry.file, start)
+    lines = entry.file.source.text[start:end].split(newline)
+    text = newline.join(line.removeprefix(margin) for line in lines) + newline
+    try:
+        for step in steps:
+            text = _stepped(YamlFile(Source(entry.file.path, text), compose(text)), step)
+    except (YamlEditError, YamlSyntaxError) as error:
+        raise LeftAlone(entry.at(row.node), f"this row cannot be rewritten: {error}") from None
+    first, *rest = text.removesuffix(newline).split(newline)
+    return newline.join([first, *(margin + line if line else line for line in rest)])
+
+
+def _stepped(file: YamlFile, step: Step) -> str:
+    root = file.root
+    row = root.items[0] if root is not None and root.is_sequence else root
+    return apply_edits(file.source.text, step(file, row)) if row is not None else file.source.text
+
+
+def _edits(file: YamlFile, owner: Node, row: Row, texts: Sequence[str]) -> Iterator[Edit]:
+    span = written(file, owner, row.index)
+    if owner.style == "flow":
+        yield Edit(span, ", ".join(texts))
+        return
+    yield Edit(span, texts[0])
+    newline, margin, below = file.source.newline, " " * column(file, span.start), line_end(file, span.end)
+    if len(texts) > 1:
+        yield Edit(Span(below, below), "".join(newline + margin + text for text in texts[1:]))

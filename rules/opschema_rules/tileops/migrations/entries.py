@@ -1,0 +1,62 @@
+"""What migrations ask of a draft: its manifests, and the entries that an option names."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+
+from opschema_cli.errors import OpschemaError
+from opschema_cli.lint.diagnostic import Place
+from opschema_cli.migrate.draft import Draft
+from opschema_cli.migrate.migration import Note
+from opschema_cli.source.yaml_edit import YamlEditError
+from opschema_rules.tileops.model import Manifest, OpEntry
+
+
+class OptionError(OpschemaError):
+    """An option of a migration that does not fit the tree; the message says which and why."""
+
+
+def manifests(draft: Draft) -> list[Manifest]:
+    """The manifests of the draft, as of its last step."""
+    return [item for item in draft.loaded.subjects if isinstance(item, Manifest)]
+
+
+def all_entries(draft: Draft) -> list[OpEntry]:
+    """The entries of all manifests, in order."""
+    return [entry for manifest in manifests(draft) for entry in manifest.entries]
+
+
+def words_of(text: str) -> list[str]:
+    """The parts of an option that lists several things with commas."""
+    return [word for word in (part.strip() for part in text.split(",")) if word]
+
+
+def named(entries: Sequence[OpEntry], patterns: str) -> list[OpEntry]:
+    """The entries that a list of names or shell patterns chooses; all for an empty one.
+
+    Raises:
+        OptionError: a name or pattern chooses none.
+    """
+    wanted = words_of(patterns)
+    for pattern in wanted:
+        if not any(fnmatchcase(entry.name, pattern) for entry in entries):
+            raise OptionError(f"no op is called `{pattern}`{did_you_mean(pattern, (item.name for item in entries))}")
+    return [entry for entry in entries if not wanted or any(fnmatchcase(entry.name, item) for item in wanted)]
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of a message about a name that is not known."""
+    close = difflib.get_close_matches(name, known, 1)
+    return f"; did you mean `{close[0]}`?" if close else ""
+
+
+def refusal(site: Place, what: str, error: YamlEditError | ValueError) -> Note:
+    """The note on a site that the editor refused to change."""
+    return Note(site, f"{what} by hand: {error}", leaves_site=True)
+
+
+def unique(notes: Iterable[Note]) -> Iterator[Note]:
+    """The notes, each once."""
+    yield from dict.fromkeys(notes)

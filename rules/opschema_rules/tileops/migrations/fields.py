@@ -1,0 +1,177 @@
+"""Fields of entries by their path, the entries that a condition chooses, and where the tree puts a key."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from itertools import combinations
+from typing import NamedTuple, TypeAlias
+
+from opschema_cli.migrate.draft import Draft
+from opschema_cli.migrate.migration import Note
+from opschema_cli.source.text import Source
+from opschema_cli.source.yaml import Data, Node, YamlSyntaxError, parse, scalar_value
+from opschema_cli.source.yaml_edit import YamlEditError, remove_key
+from opschema_rules.tileops.migrations.entries import OptionError, named, refusal, words_of
+from opschema_rules.tileops.migrations.removals import remove_keys
+from opschema_rules.tileops.model import OpEntry
+
+Path: TypeAlias = tuple[str | int, ...]
+
+_NAMED = frozenset({"inputs", "outputs", "params", "vars", "kernel_map", "static_dims", "constraints"})
+"""Mappings whose keys are names, so that one of them says how any other is written."""
+
+
+class Slot(NamedTuple):
+    """A mapping of an entry that may have the field, and what stands there now."""
+
+    entry: OpEntry
+    path: Path
+    owner: Node
+    missing: tuple[str, ...]
+    node: Node | None
+
+    @property
+    def key(self) -> str:
+        """The field's own name."""
+        return str(self.path[-1])
+
+
+def read_path(text: str) -> tuple[str, ...]:
+    """The steps of a field's path.
+
+    Raises:
+        OptionError: it has none, or an empty one.
+    """
+    steps = tuple(text.split("."))
+    if not all(step.strip() for step in steps):
+        raise OptionError(f"`{text}` is no path such as `source.bench`")
+    return steps
+
+
+def read_value(text: str) -> Data:
+    """A value as the manifest would read it.
+
+    Raises:
+        OptionError: it is not YAML.
+    """
+    try:
+        return parse(Source("value", text)).document.data()
+    except YamlSyntaxError as error:
+        raise OptionError(f"`{text}` is no YAML value: {error.reason}") from None
+
+
+def slots(entry: OpEntry, path: Sequence[str]) -> Iterator[Slot]:
+    """The places in an entry that a path means; `*` is any key or item, and is never made where there is none."""
+    yield from _slots(entry, entry.node, (), tuple(path))
+
+
+def _slots(entry: OpEntry, node: Node, done: Path, left: tuple[str, ...]) -> Iterator[Slot]:
+    node = entry.file.document.follow(node)
+    step, more = left[0], left[1:]
+    if more:
+        for name, value in _matching(node, step):
+            yield from _slots(entry, value, (*done, name), more)
+    if not node.is_mapping or step == "*":
+        return
+    found = node.get(step)
+    if not more:
+        yield Slot(entry, (*done, step), node, (), found)
+    elif found is None and "*" not in more:
+        yield Slot(entry, (*done, *left), node, more, None)
+
+
+def _matching(node: Node, step: str) -> Iterator[tuple[str | int, Node]]:
+    """The values of a mapping or sequence that a step means."""
+    named: list[tuple[str | int, Node]] = [(key.value, value) for key, value in node.pairs() if key.kind == "scalar"]
+    for name, value in list(enumerate(node.items)) if node.is_sequence else named:
+        if step in ("*", str(name)):
+            yield name, value
+
+
+def chosen(entries: Sequence[OpEntry], ops: str, where: str) -> list[OpEntry]:
+    """The entries that are named and for which every condition holds.
+
+    A condition is `path=value` or `path!=value`, where the value may be a shell pattern, `has:path` or `lacks:path`.
+
+    Raises:
+        OptionError: an op is not known, or a condition is malformed.
+    """
+    conditions = words_of(where)
+    for condition in conditions:
+        if "=" not in condition and not condition.startswith(("has:", "lacks:")):
+            raise OptionError(f"`{condition}` is no condition such as `status=implemented` or `has:source.bench`")
+    return [entry for entry in named(entries, ops) if all(_holds(entry, condition) for condition in conditions)]
+
+
+def _holds(entry: OpEntry, condition: str) -> bool:
+    if condition.startswith(("has:", "lacks:")):
+        word, _, path = condition.partition(":")
+        return any(slot.node is not None for slot in slots(entry, read_path(path))) is (word == "has")
+    path, _, value = condition.partition("=")
+    wanted = not path.endswith("!")
+    texts = (_text(entry, slot.node) for slot in slots(entry, read_path(path.removesuffix("!"))))
+    return any(text is not None and fnmatchcase(text, value) for text in texts) is wanted
+
+
+def _text(entry: OpEntry, node: Node | None) -> str | None:
+    found = entry.file.document.follow(node) if node is not None else None
+    if found is None or found.kind != "scalar":
+        return None
+    value = scalar_value(found)
+    return value if isinstance(value, str) else found.value
+
+
+def drop_fields(draft: Draft, entries: Sequence[OpEntry], group: Sequence[Slot]) -> Iterator[Note]:
+    """Drop fields of one mapping, or the mapping where nothing would be left of it and the tree does not write it as `{}`."""
+    entry, owner = group[0].entry, group[0].owner
+    parents = [str(step) for step in group[0].path[:-1]]
+    emptied = len({slot.key for slot in group}) == len(owner.items) // 2
+    try:
+        if emptied and parents and not _may_be_empty(entries, parents):
+            above = entry.get(*group[0].path[:-2])
+            if above is not None and above.is_mapping:
+                draft.edit(entry.file.path, remove_key(entry.file, above, parents[-1]))
+                return
+        draft.edit(entry.file.path, remove_keys(entry.file, owner, [slot.key for slot in group]))
+    except (YamlEditError, ValueError) as error:
+        for slot in group:
+            yield refusal(entry.at(slot.node or slot.owner), f"drop `{'.'.join(map(str, slot.path))}`", error)
+
+
+def _may_be_empty(entries: Sequence[OpEntry], path: Sequence[str]) -> bool:
+    """Whether the tree writes the mapping at a path as `{}`, or every entry has it."""
+    found = [slot.node for entry in entries for slot in slots(entry, path) if slot.node is not None]
+    return len(found) >= len(entries) or any(node.is_mapping and not node.items for node in found)
+
+
+class KeyOrder:
+    """Where the tree's entries put the keys of their mappings."""
+
+    def __init__(self, entries: Iterable[OpEntry]) -> None:
+        self.entries = list(entries)
+        self._orders: dict[Path, Counter[tuple[str, str]]] = {}
+
+    def neighbour(self, slot: Slot, key: str) -> tuple[str | None, str | None]:
+        """The key of a mapping after or before which ``key`` goes; neither where no entry has it beside one of these."""
+        order = self._order(slot.path[: len(slot.path) - len(slot.missing) - 1])
+        present = [name.value for name, _ in slot.owner.pairs()]
+        above = [name for name in present if order[name, key] > order[key, name]]
+        below = [name for name in present if order[key, name] > order[name, key]]
+        return (above[-1], None) if above else (None, below[0]) if below else (None, None)
+
+    def _order(self, path: Path) -> Counter[tuple[str, str]]:
+        """How often each key stands before each other one in the mappings at a path, names that an author chose aside."""
+        steps = tuple("*" if _is_chosen(path, at) else str(step) for at, step in enumerate(path))
+        if steps not in self._orders:
+            order = self._orders[steps] = Counter()
+            for entry in self.entries:
+                for slot in slots(entry, (*steps, "")):
+                    if not slot.missing:
+                        order.update(combinations((name.value for name, _ in slot.owner.pairs()), 2))
+        return self._orders[steps]
+
+
+def _is_chosen(path: Path, at: int) -> bool:
+    return isinstance(path[at], int) or (at > 0 and path[at - 1] in _NAMED)

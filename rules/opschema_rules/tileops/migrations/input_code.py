@@ -1,0 +1,209 @@
+"""An input's name in code: parameters of the op's methods, their uses, and calls that pass them by name."""
+
+from __future__ import annotations
+
+import io
+import re
+import tokenize
+from collections.abc import Iterator, Sequence
+
+import libcst as cst
+
+from opschema_cli.lint.diagnostic import Place
+from opschema_cli.migrate.codemods.calls import rename_keyword
+from opschema_cli.migrate.codemods.rewrite import Rewrite
+from opschema_cli.migrate.codemods.signatures import rename_parameter
+from opschema_cli.migrate.draft import Draft
+from opschema_cli.migrate.migration import Note
+from opschema_cli.source.program import ClassRef, FunctionRef
+from opschema_cli.source.python import PythonFile
+from opschema_cli.source.python_tree import PythonTree
+from opschema_cli.source.text import Source, Span
+from opschema_rules.tileops.drift import names
+from opschema_rules.tileops.migrations.call_sites import CallSite, CallSites, FunctionKey, key_of
+from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
+from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
+from opschema_rules.tileops.migrations.tensor_texts import code_like
+from opschema_rules.tileops.migrations.words import occurrences, texts_with
+from opschema_rules.tileops.model import Manifest, OpEntry, OpImplementation
+
+METHODS = ("forward", "_infer_output_shapes", "_validate_dtypes", "eval_roofline")
+"""The methods whose parameters bear the names of inputs."""
+
+
+def _renamed(old: str, new: str) -> dict[str, str]:
+    """Parameter names and what they become."""
+    return {old: new, f"{old}_shape": f"{new}_shape"}
+
+
+def old_parameters(entry: OpEntry, old: str, new: str) -> Iterator[tuple[FunctionRef, str]]:
+    """The methods of an op that still take an input by its old name, and that parameter."""
+    ref = entry.op_class
+    op = OpImplementation(entry, ref) if isinstance(ref, ClassRef) else None
+    for name in METHODS if op is not None else ():
+        method = op.method(name) if op is not None else None
+        for before, after in _renamed(old, new).items() if method is not None else ():
+            if method is not None and method.function.param(before) and not method.function.param(after):
+                yield method, before
+
+
+def keep_the_name(manifest: Manifest, ref: FunctionRef, old: str, renamed: Sequence[OpEntry] = ()) -> list[str]:
+    """The ops, apart from those that are renamed, that run a method too and whose input has the old name."""
+    return [
+        op.name
+        for op in manifest.implementations
+        if op.entry not in renamed and op.entry.input(old) is not None
+        if (method := op.method(ref.function.name)) is not None and key_of(method) == key_of(ref)
+    ]
+
+
+class InputCode:
+    """One renaming in the code of some ops."""
+
+    def __init__(self, draft: Draft, entries: Sequence[OpEntry], old: str, new: str) -> None:
+        self.draft = draft
+        self.entries = entries
+        self.old = old
+        self.new = new
+        self.workshop = Workshop(draft)
+        self.refused: set[FunctionKey] = set()
+
+    def rewrite(self) -> list[Note]:
+        """Draft the edits; what is left comes back."""
+        found: dict[FunctionKey, FunctionRef] = {}
+        for entry in self.entries:
+            found.update((key_of(ref), ref) for ref, _ in old_parameters(entry, self.old, self.new))
+        notes: list[Note] = []
+        done = {key: ref for key, ref in found.items() if self._rename(ref, notes)}
+        for file in self._callers(done) if done else ():
+            for site in CallSites(self.entries[0].manifest.program).of(file):
+                notes += self._rename_argument(site, done)
+        self.workshop.commit()
+        return notes
+
+    def _rename(self, ref: FunctionRef, notes: list[Note]) -> bool:
+        """Rename the parameter of one method; whether that was done."""
+        place = Place(ref.file.path, ref.function.span)
+        others = keep_the_name(self.entries[0].manifest, ref, self.old, self.entries)
+        if others:
+            text = f"`{ref.function.name}()` stays as it is: {names(others)} share it and have `{self.old}`"
+            notes.append(Note(place, text))
+            return False
+        try:
+            with self.workshop.on(ref.file.path) as rewrite:
+                node = method_node(rewrite.tree, ref)
+                for before, after in _renamed(self.old, self.new).items():
+                    if ref.function.param(before) is not None:
+                        rename_parameter(rewrite, node, before, after)
+                notes += self._rename_words(rewrite, node, ref.file.path)
+        except LeftAlone as left:
+            notes.append(Note(left.place, f"rename `{self.old}` in `{ref.function.name}()` by hand: {left.reason}"))
+            self.refused.add(key_of(ref))
+            return False
+        return True
+
+    def _rename_words(self, rewrite: Rewrite, node: cst.FunctionDef, path: str) -> Iterator[Note]:
+        """Rename the input in comments, messages and the docstring where it is surely meant."""
+        outer = rewrite.tree.outer(node)
+        for span in (*_texts(rewrite.tree, node), *_comments(rewrite.tree.text, outer)):
+            text = rewrite.tree.text[span.start : span.end]
+            sure = [*code_like(text, self.old), *_subject(text, self.old)]
+            for start, _ in sure:
+                rewrite.replace(Span(span.start + start, span.start + start + len(self.old)), self.new)
+            known = [*sure, *_documented(text, self.old)]
+            left = [word for word in occurrences(text, self.old) if word not in known]
+            if left and len(self.old) > 1:
+                yield Note(
+                    Place(path, Span(span.start, span.end)), f"this says `{self.old}`, which is now `{self.new}`"
+                )
+
+    def _callers(self, methods: dict[FunctionKey, FunctionRef]) -> Iterator[PythonFile]:
+        """The files that may pass the input by name."""
+        keyword = re.compile(rf"(?<!\w){re.escape(self.old)}(?:_shape)?\s*=(?!=)")
+        words = {entry.name for entry in self.entries} | {ref.owner.name for ref in methods.values() if ref.owner}
+        for source in texts_with(self.draft, self.old):
+            if source.path.endswith(".py") and keyword.search(source.text) and _names_any(source, words):
+                file = self.draft.project.python(source.path)
+                if file is not None:
+                    yield file
+
+    def _rename_argument(self, site: CallSite, methods: dict[FunctionKey, FunctionRef]) -> Iterator[Note]:
+        renamed = _renamed(self.old, self.new)
+        passed = [name for name in site.call.keywords if name in renamed]
+        if not passed:
+            return
+        place = Place(site.file.path, site.call.span)
+        if site.targets is None:
+            if _may_be_op(site):
+                yield Note(place, f"this may call an op whose `{passed[0]}` is now `{renamed[passed[0]]}`")
+            return
+        meant = [key_of(target) in methods for target in site.targets]
+        if all(meant):
+            try:
+                with self.workshop.on(site.file.path) as rewrite:
+                    for name in passed:
+                        rename_keyword(rewrite, rewrite.tree.find(site.call.span, cst.Call), name, renamed[name])
+            except LeftAlone as left:
+                yield Note(left.place, left.reason)
+        elif any(meant):
+            yield Note(place, f"this calls ops of which only some have `{passed[0]}` renamed")
+
+
+def method_node(tree: PythonTree, ref: FunctionRef) -> cst.FunctionDef:
+    """The node of a function that the facts know.
+
+    Raises:
+        LookupError: there is none.
+    """
+    found = tree.parent(tree.find(ref.function.span, cst.Name))
+    if not isinstance(found, cst.FunctionDef):
+        raise LookupError(f"`{ref.function.name}` is no function")
+    return found
+
+
+def _texts(tree: PythonTree, node: cst.FunctionDef) -> Iterator[Span]:
+    """The literal text of the strings in a function, without their quotes."""
+    start, end = tree.outer(node)
+    for item in tree.nodes:
+        if isinstance(item, cst.FormattedStringText) and start <= tree.span(item).start < end:
+            yield tree.span(item)
+        elif isinstance(item, cst.SimpleString) and start <= tree.span(item).start < end:
+            first, last = tree.span(item)
+            yield Span(first + len(item.prefix) + len(item.quote), last - len(item.quote))
+
+
+def _comments(text: str, span: Span) -> Iterator[Span]:
+    """The comments in a stretch of a module that parses."""
+    starts = [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", text))]
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(text, newline=None).readline))
+    except (tokenize.TokenError, SyntaxError):
+        return
+    for token in tokens:
+        start = starts[token.start[0] - 1] + token.start[1] if token.type == tokenize.COMMENT else -1
+        if span.start <= start < span.end:
+            yield Span(start, start + len(token.string))
+
+
+def _documented(text: str, name: str) -> Iterator[Span]:
+    """The name where an entry of a docstring begins with it."""
+    for match in re.finditer(rf"(?m)^[ \t]*(?::param )?({re.escape(name)})[ \t]*(?:\([^)\n]*\)[ \t]*)?:", text):
+        yield Span(*match.span(1))
+
+
+def _subject(text: str, name: str) -> Iterator[Span]:
+    """The name where a message begins with it and says what must hold of it."""
+    match = re.match(rf"{re.escape(name)}(?= (?:must|should|has|is|needs|cannot|does)\b)", text)
+    if match:
+        yield Span(*match.span())
+
+
+def _names_any(source: Source, words: set[str]) -> bool:
+    return any(any(occurrences(source.text, word)) for word in words)
+
+
+def _may_be_op(site: CallSite) -> bool:
+    """Whether a callee that cannot be followed may be an op or a method of one, by how it is called."""
+    callee = site.call.items[0]
+    last = callee.text.rpartition(".")[2]
+    return callee.kind == "name" and (last in METHODS or last == "op" or last.endswith("_op"))

@@ -1,0 +1,64 @@
+"""`merge-manifest`: the entries of several files in one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from opschema_cli.lint.diagnostic import Place
+from opschema_cli.migrate.draft import Draft
+from opschema_cli.migrate.migration import Note, Site, migration
+from opschema_cli.source.text import Span
+from opschema_rules.tileops.migrations.arrangement import Arrangement, OpsKey, has_ops_key
+from opschema_rules.tileops.migrations.entries import OptionError, manifests, words_of
+from opschema_rules.tileops.model import OpEntry
+
+
+class MergeManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``to`` is the file that takes the entries, ``file`` lists the files that are merged, all where it is empty, and ``ops``
+    says what becomes of a top-level ``ops:``.
+    """
+
+    to: str
+    file: str = ""
+    ops: OpsKey = "keep"
+
+
+def find(draft: Draft, options: MergeManifest) -> Iterator[Site]:
+    """The files whose entries go elsewhere, and the one whose `ops:` does."""
+    if not options.to.endswith((".yaml", ".yml")) or options.to.startswith(("/", "../")):
+        raise OptionError(f"`{options.to}` is no YAML file of the workspace")
+    wanted = words_of(options.file)
+    for manifest in manifests(draft):
+        chosen = [item for item in manifest.files if not wanted or any(fnmatchcase(item.path, name) for name in wanted)]
+        if wanted and not chosen:
+            raise OptionError(f"no file of a manifest is `{options.file}`")
+        for file in chosen:
+            moving = [entry for entry in manifest.entries if entry.file.path == file.path != options.to]
+            if moving or (options.ops == "drop" and has_ops_key(file)):
+                title = (
+                    f"move {len(moving)} entries of {file.path} to {options.to}"
+                    if moving
+                    else f"drop `ops:` of {file.path}"
+                )
+                names = tuple(entry.name for entry in moving)
+                yield Site(Place(file.path, Span(0, 0)), title, names, subject=(manifest, moving))
+
+
+@migration("merge-manifest", find=find, options=MergeManifest)
+def merge_manifest(draft: Draft, sites: Sequence[Site], options: MergeManifest) -> Iterator[Note]:
+    """Put the entries of several manifest files into one.
+
+    The entries are written one file after the other, each as it is, with the comments above it; the head of a file stands
+    before its first entry. The one file is laid out as it is already, else as the first that is merged: with a top-level
+    `ops:` where that has one, unless `-o ops=drop`. It is the reverse of `split-manifest`, and notes the same things.
+
+        opschema migrate merge-manifest -o to=tileops/ops_manifest.yaml
+    """
+    for manifest in manifests(draft):
+        own = [site.subject[1] for site in sites if isinstance(site.subject, tuple) and site.subject[0] is manifest]
+        targets: dict[OpEntry, str] = {entry: options.to for moving in own for entry in moving}
+        if own:
+            yield from Arrangement(draft, manifest, targets, options.ops).apply()

@@ -1,0 +1,125 @@
+"""A parameter taken out of the methods of some ops, and out of the calls that pass it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import libcst as cst
+
+from opschema_cli.lint.diagnostic import Place
+from opschema_cli.migrate.codemods.calls import drop_argument
+from opschema_cli.migrate.codemods.docstrings import drop_docstring_parameter
+from opschema_cli.migrate.codemods.folding import fold_parameter
+from opschema_cli.migrate.codemods.rewrite import Problem, Refused, Rewrite
+from opschema_cli.migrate.codemods.scopes import local_uses
+from opschema_cli.migrate.codemods.signatures import drop_parameter
+from opschema_cli.migrate.draft import Draft
+from opschema_cli.migrate.migration import Note
+from opschema_cli.source.program import ClassRef, FunctionRef
+from opschema_cli.source.yaml import Data
+from opschema_rules.tileops.drift import names
+from opschema_rules.tileops.migrations.call_sites import CallSite, CallSites, FunctionKey, key_of
+from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
+from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
+from opschema_rules.tileops.migrations.input_code import method_node
+from opschema_rules.tileops.migrations.words import paths_with_any
+from opschema_rules.tileops.model import OpEntry, OpImplementation
+
+
+class ParamCode:
+    """One parameter of some ops; with ``fold`` its uses become ``value``."""
+
+    def __init__(self, draft: Draft, entries: Sequence[OpEntry], name: str, value: Data, fold: bool) -> None:
+        self.draft = draft
+        self.entries = entries
+        self.name = name
+        self.value = value
+        self.fold = fold
+        self.workshop = Workshop(draft)
+
+    def rewrite(self) -> Iterator[Note]:
+        """Draft the edits, and settle; what is left comes back."""
+        notes: list[Note] = []
+        found = {key_of(ref): ref for entry in self.entries for ref in self._methods(entry)}
+        done = {key: ref for key, ref in found.items() if self._drop(ref, notes)}
+        if done:
+            notes += self._drop_arguments(done)
+        yield from notes
+        self.workshop.commit()
+        self.draft.settle()
+
+    def _methods(self, entry: OpEntry) -> Iterator[FunctionRef]:
+        """The methods of an op that take the parameter."""
+        ref = entry.op_class
+        for name in ("__init__", "forward") if isinstance(ref, ClassRef) else ():
+            method = OpImplementation(entry, ref).method(name) if isinstance(ref, ClassRef) else None
+            if method is not None and method.function.param(self.name) is not None:
+                yield method
+
+    def _drop(self, ref: FunctionRef, notes: list[Note]) -> bool:
+        place = Place(ref.file.path, ref.function.span)
+        others = self._others(ref)
+        if others:
+            notes.append(
+                Note(place, f"`{ref.function.name}()` keeps `{self.name}`: {names(others)} share it and declare it")
+            )
+            return False
+        try:
+            with self.workshop.atomic(), self.workshop.on(ref.file.path) as rewrite:
+                self._drop_from(rewrite, method_node(rewrite.tree, ref))
+        except LeftAlone as left:
+            notes.append(Note(left.place, f"`{ref.function.name}()` keeps `{self.name}`: {left.reason}"))
+            return False
+        return True
+
+    def _drop_from(self, rewrite: Rewrite, node: cst.FunctionDef) -> None:
+        if self.fold:
+            if isinstance(self.value, float | list | dict):
+                raise Refused([Problem(rewrite.tree.span(node.name).start, f"{self.value!r} is not folded")])
+            fold_parameter(rewrite, node, self.name, self.value)
+            return
+        uses = local_uses(rewrite, node, self.name)
+        if uses:
+            raise Refused([Problem(rewrite.tree.span(uses[0]).start, "it is used")])
+        drop_parameter(rewrite, node, self.name)
+        drop_docstring_parameter(rewrite, node, self.name)
+
+    def _others(self, ref: FunctionRef) -> list[str]:
+        """Ops that run the method too and go on declaring the parameter."""
+        return [
+            op.name
+            for op in self.entries[0].manifest.implementations
+            if op.entry not in self.entries and op.entry.param(self.name) is not None
+            if (method := op.method(ref.function.name)) is not None and key_of(method) == key_of(ref)
+        ]
+
+    def _drop_arguments(self, done: dict[FunctionKey, FunctionRef]) -> Iterator[Note]:
+        """Take the argument out of the calls of methods that no longer have it."""
+        words = {entry.name for entry in self.entries} | {
+            ref.owner.name for ref in done.values() if ref.owner is not None
+        }
+        calls = CallSites(self.entries[0].manifest.program)
+        for path in paths_with_any(self.draft, words):
+            file = self.draft.project.python(path)
+            for site in calls.of(file) if file is not None else ():
+                keys = [key_of(target) for target in site.targets or ()]
+                meant = {_position(done[key], self.name) for key in keys if key in done}
+                if len(meant) == 1 and all(key in done for key in keys):
+                    yield from self._drop_argument(site, meant.pop())
+                elif meant and self.name in site.call.keywords:
+                    yield Note(
+                        Place(path, site.call.span), f"this calls ops of which only some still take `{self.name}`"
+                    )
+
+    def _drop_argument(self, site: CallSite, position: int | None) -> Iterator[Note]:
+        try:
+            with self.workshop.on(site.file.path) as rewrite:
+                drop_argument(rewrite, rewrite.tree.find(site.call.span, cst.Call), self.name, position)
+        except LeftAlone as left:
+            yield Note(left.place, f"this may pass `{self.name}`, which is gone: {left.reason}")
+
+
+def _position(ref: FunctionRef, name: str) -> int | None:
+    """The place at which calls pass a parameter, ``self`` left out; None if they cannot."""
+    plain = [param.name for param in ref.function.params if param.kind in ("posonly", "normal")]
+    return plain.index(name) - 1 if name in plain else None

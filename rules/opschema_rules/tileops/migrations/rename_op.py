@@ -1,0 +1,141 @@
+"""`rename-op`: an op under another name, in the manifest, in code and in text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from opschema_cli.lint.diagnostic import Place
+from opschema_cli.migrate.draft import Draft
+from opschema_cli.migrate.migration import Note, Site, migration
+from opschema_cli.source.program import ClassRef
+from opschema_cli.source.text import Edit, Source, Span
+from opschema_rules.tileops.migrations.class_names import another_meaning
+from opschema_rules.tileops.migrations.entries import OptionError, all_entries, did_you_mean
+from opschema_rules.tileops.migrations.words import EDITED, is_history, longer_names, occurrences, texts_with
+from opschema_rules.tileops.model import OpEntry
+
+
+class RenameOp(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``old`` is the op's key in the manifest, ``new`` the one it gets."""
+
+    old: str
+    new: str
+
+
+def find(draft: Draft, options: RenameOp) -> Iterator[Site]:
+    """The entry that is renamed; none where the new name stands there already."""
+    entries = all_entries(draft)
+    found = [entry for entry in entries if entry.name == options.old]
+    taken = [entry for entry in entries if entry.name == options.new]
+    if not options.new.isidentifier():
+        raise OptionError(f"`{options.new}` is no name for a class")
+    if found and taken:
+        raise OptionError(f"there is an op `{options.new}` already, in {taken[0].file.path}")
+    if not found and not taken:
+        raise OptionError(
+            f"no op is called `{options.old}`{did_you_mean(options.old, (item.name for item in entries))}"
+        )
+    if len(found) > 1:
+        raise OptionError(f"{len(found)} entries are called `{options.old}`; which of them is meant?")
+    for entry in found:
+        home = entry.manifest.definitions.of_class(options.new)
+        if home is not None:
+            raise OptionError(f"{home} defines a class `{options.new}` already")
+        yield Site(entry.place, f"rename `{options.old}` to `{options.new}`", (options.old,), subject=entry)
+
+
+@migration("rename-op", find=find, options=RenameOp)
+def rename_op(draft: Draft, sites: Sequence[Site], options: RenameOp) -> Iterator[Note]:
+    """Rename an op: its key in the manifest, its class, and every mention of either.
+
+    The class is renamed where it is defined, imported, exported and used, in ops, tests, benchmarks and scripts; so
+    are other entries that name the op (`variant_of`), and strings, comments, docstrings and documents where they hold exactly
+    that identifier. A module in which the name means something else (a class of its own, an import from elsewhere)
+    is left alone, as are files that tell what was (a changelog) and data files; each comes back as a note. So does
+    every longer name that holds the old one (`TestOldOp`).
+
+    If the key is not the name of a class, it may be any word: then only whole strings and words in backticks that are
+    exactly the key are changed, and `variant_of`.
+
+    Paths, names of registered custom operators and the order of sorted lists stay as they are.
+
+        opschema migrate rename-op -o old=GroupNormFwdOpNoAffine -o new=GroupNormNoAffineFwdOp
+    """
+    for site in sites:
+        if isinstance(site.subject, OpEntry):
+            renaming = _Renaming.of(draft, site.subject, options)
+            left = {source.path: renaming.rewrite(source) for source in texts_with(draft, options.old)}
+            draft.settle()
+            yield from _remaining(draft, renaming, left)
+
+
+@dataclass(frozen=True)
+class _Renaming:
+    """One renaming: ``ref`` is the class that has the old name, ``paths`` parts of paths that begin with it."""
+
+    draft: Draft
+    entry: OpEntry
+    old: str
+    new: str
+    ref: ClassRef | None
+    paths: tuple[str, ...]
+
+    @classmethod
+    def of(cls, draft: Draft, entry: OpEntry, options: RenameOp) -> _Renaming:
+        ref = entry.op_class
+        named = ref if isinstance(ref, ClassRef) and ref.name == options.old else None
+        parts = {part for path in draft.project.workspace.files for part in path.split("/")}
+        paths = tuple(sorted(part for part in parts if part.partition(".")[0] == options.old))
+        return cls(draft, entry, options.old, options.new, named, paths)
+
+    def rewrite(self, source: Source) -> str:
+        """Draft the edits of one file; returned is why its other mentions stay."""
+        if is_history(source.path):
+            return "the file tells what was"
+        if not source.path.endswith(EDITED):
+            return "files of this kind are not rewritten"
+        file = self.draft.project.python(source.path) if source.path.endswith(".py") else None
+        if file is None and source.path.endswith(".py"):
+            return "the file does not parse"
+        if self.ref is None:
+            self.draft.edit(source.path, [Edit(span, self.new) for span in self._exact(source)])
+            return "the op has no class of that name, so the word may mean something else"
+        other = another_meaning(self.entry.manifest.program, file, self.old, self.ref) if file is not None else None
+        if other is not None:
+            return f"line {source.position(other.start).line} gives the name another meaning in this file"
+        spans = [span for span in occurrences(source.text, self.old) if not self._is_path(source.text, span)]
+        self.draft.edit(source.path, [Edit(span, self.new) for span in spans])
+        return "it is part of a path"
+
+    def _is_path(self, text: str, span: Span) -> bool:
+        """Whether a mention is a part of the path of a file or folder that the tree has."""
+        slash = "/" in (text[max(0, span.start - 1) : span.start], text[span.end : span.end + 1])
+        return any(text.startswith(part, span.start) and (slash or part != self.old) for part in self.paths)
+
+    def _exact(self, source: Source) -> set[Span]:
+        """Where a file has the old name in quotes or backticks, or as a YAML value, and nothing else there."""
+        text = source.text
+        quoted = re.finditer(rf"""(['"`]){re.escape(self.old)}\1""", text)
+        found = {Span(match.start() + 1, match.end() - 1) for match in quoted}
+        manifest = self.entry.manifest
+        own = [entry.get("variant_of") for entry in manifest.entries if entry.file.path == source.path]
+        for node in [self.entry.key if self.entry.file.path == source.path else None, *own]:
+            if node is not None and node.value == self.old == text[node.start : node.end]:
+                found.add(node.span)
+        return found
+
+
+def _remaining(draft: Draft, renaming: _Renaming, left: dict[str, str]) -> Iterator[Note]:
+    old = renaming.old
+    for source in texts_with(draft, old):
+        spans = list(occurrences(source.text, old))
+        more = f" (and {len(spans) - 1} times more)" if len(spans) > 1 else ""
+        for span in spans[:1]:
+            yield Note(Place(source.path, span), f"`{old}` stays here{more}: {left.get(source.path, '')}")
+        for span, name in longer_names(source.text, old) if renaming.ref is not None else ():
+            if name != renaming.new:
+                yield Note(Place(source.path, span), f"`{name}` holds the old name `{old}`")

@@ -1,0 +1,130 @@
+"""`split-manifest`: one file for each family, or for each group that is told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from opschema_cli.lint.diagnostic import Place
+from opschema_cli.migrate.draft import Draft
+from opschema_cli.migrate.migration import Note, Site, migration
+from opschema_cli.source.text import Span
+from opschema_rules.tileops.migrations.arrangement import Arrangement, OpsKey, has_ops_key
+from opschema_rules.tileops.migrations.entries import OptionError, manifests, named, words_of
+from opschema_rules.tileops.model import Manifest, OpEntry
+
+_FILE_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
+
+
+class SplitManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``by`` is the entries' key that names their file, ``groups`` names files and the ops in each instead
+    (``math: Exp*, Log*; logic: And*``), ``folder`` is where new files go, ``file`` restricts what is split, and ``ops``
+    says what becomes of a top-level ``ops:``.
+    """
+
+    by: str = "family"
+    groups: str = ""
+    folder: str = ""
+    file: str = ""
+    ops: OpsKey = "keep"
+
+
+def find(draft: Draft, options: SplitManifest) -> Iterator[Site]:
+    """The files from which entries go, and those whose `ops:` does."""
+    found = manifests(draft)
+    known = [file.path for manifest in found for file in manifest.files]
+    for pattern in words_of(options.file):
+        if not any(fnmatchcase(path, pattern) for path in known):
+            raise OptionError(f"no file of a manifest is `{pattern}`")
+    for manifest in found:
+        targets = _targets(manifest, options)
+        for file in manifest.files:
+            moving = {entry: path for entry, path in targets.items() if entry.file.path == file.path}
+            if moving or (_is_chosen(file.path, options) and options.ops == "drop" and has_ops_key(file)):
+                files = len(set(moving.values()))
+                title = (
+                    f"move {len(moving)} entries of {file.path} to {files} files"
+                    if moving
+                    else f"drop `ops:` of {file.path}"
+                )
+                names = tuple(entry.name for entry in moving)
+                yield Site(Place(file.path, Span(0, 0)), title, names, subject=(manifest, moving))
+
+
+@migration("split-manifest", find=find, options=SplitManifest)
+def split_manifest(draft: Draft, sites: Sequence[Site], options: SplitManifest) -> Iterator[Note]:
+    """Give each family of entries a file of its own.
+
+    Each entry goes to the file that its `family` names, or another key (`-o by=`), or that `-o groups=` gives it, as it is
+    written, with the comments above it; what stays is not touched. The comments at the head of a file that is left without
+    entries go to the file of its first entry. New files are written beside the old one, or to `-o folder=`; they have a
+    top-level `ops:` where the old one has, unless `-o ops=drop`, which takes it and the indentation away everywhere.
+
+    Files with document markers, in flow style, or with aliases that would lead into another file stay as they are and are
+    noted; so are code and documents that name a file which is gone, or read `ops`.
+
+        opschema migrate split-manifest -o folder=tileops/manifest
+        opschema migrate split-manifest -o "groups=unary: Exp*, Log*; binary: Add*, Mul*" -o file=tileops/manifest/elementwise.yaml
+    """
+    for manifest in manifests(draft):
+        own = [site.subject[1] for site in sites if isinstance(site.subject, tuple) and site.subject[0] is manifest]
+        targets = {entry: path for moving in own for entry, path in moving.items()}
+        if own:
+            yield from _unnamed(manifest, options)
+            yield from Arrangement(draft, manifest, targets, options.ops).apply()
+
+
+def _targets(manifest: Manifest, options: SplitManifest) -> dict[OpEntry, str]:
+    """The entries that move, and where to."""
+    groups = _groups(manifest, options)
+    found: dict[OpEntry, str] = {}
+    for entry in manifest.entries:
+        name = groups.get(entry.name) if groups else _stem(entry, options)
+        if name is None or not _is_chosen(entry.file.path, options):
+            continue
+        path = f"{_folder(manifest, entry, options)}{name}.yaml"
+        if path != entry.file.path:
+            found[entry] = path
+    return found
+
+
+def _folder(manifest: Manifest, entry: OpEntry, options: SplitManifest) -> str:
+    folder = options.folder.rstrip("/") or entry.file.path.rpartition("/")[0]
+    return f"{folder}/" if folder and folder != "." else ""
+
+
+def _stem(entry: OpEntry, options: SplitManifest) -> str | None:
+    """The name of the entry's file; None where its key does not give one."""
+    name = entry.text_at(*options.by.split("."))
+    return name if name is not None and _FILE_NAME.fullmatch(name) else None
+
+
+def _groups(manifest: Manifest, options: SplitManifest) -> dict[str, str]:
+    """The group of each op that is in one.
+
+    Raises:
+        OptionError: a group is malformed, or an op is in two.
+    """
+    found: dict[str, str] = {}
+    for group in filter(str.strip, options.groups.split(";")):
+        name, colon, patterns = (part.strip() for part in group.partition(":"))
+        if not colon or not _FILE_NAME.fullmatch(name) or not words_of(patterns):
+            raise OptionError(f"`{group.strip()}` is not written as `file: Op, Op`")
+        for entry in named(manifest.entries, patterns):
+            if found.setdefault(entry.name, name) != name:
+                raise OptionError(f"`{entry.name}` is in two groups, `{found[entry.name]}` and `{name}`")
+    return found
+
+
+def _is_chosen(path: str, options: SplitManifest) -> bool:
+    wanted = words_of(options.file)
+    return not wanted or any(fnmatchcase(path, pattern) for pattern in wanted)
+
+
+def _unnamed(manifest: Manifest, options: SplitManifest) -> Iterator[Note]:
+    for entry in manifest.entries:
+        if not options.groups and _is_chosen(entry.file.path, options) and _stem(entry, options) is None:
+            yield Note(entry.place, f"`{entry.name}` stays here: its `{options.by}` names no file")

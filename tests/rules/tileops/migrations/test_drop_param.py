@@ -1,0 +1,146 @@
+"""Parameters dropped from entries, constructors and calls."""
+
+from __future__ import annotations
+
+import pytest
+
+from opschema_cli.migrate.migration import Migration
+from opschema_rules.tileops.migrations.drop_param import drop_param
+from opschema_rules.tileops.migrations.entries import OptionError
+from tests.rules.tileops.migrations.drafts import BENCH, CODE, TEST, YAML, files, migrate
+
+DROP: Migration = drop_param.__migration__  # type: ignore[attr-defined]
+
+SIGNATURE = """\
+signature:
+  inputs:
+    x: {dtype: float16, shape: "[M, K]"}
+  params:
+    n: {type: int}  # how many
+    eps: {type: float, default: 0.5}
+  shape_rules:
+    - "n > 0"
+    - "x.shape[0] == 2"
+    - "x.shape[1] == 2 * n"
+workloads:
+  - {x_shape: [4, 8], n: 4, dtypes: [float16], label: "small"}
+"""
+OP = '''\
+class ExampleFwdOp(Op):
+    def __init__(self, n: int, eps: float = 0.5, *, kernel_map=None):
+        """Make it.
+
+        Args:
+            n: How many.
+            eps: Small.
+        """
+        self.eps = eps
+
+    def forward(self, x):
+        return x
+'''
+
+
+def test_the_entry_loses_the_param_its_values_and_its_rules() -> None:
+    texts = files(("yaml", SIGNATURE), ("python", OP))
+    done = migrate(texts, DROP, param="n")
+    text = done.text(YAML)
+    assert "n: {type: int}" not in text
+    assert "how many" not in text
+    assert '- "x.shape[0] == 2"' in text
+    assert '"n > 0"' not in text
+    assert '- {x_shape: [4, 8], dtypes: [float16], label: "small"}' in text
+    assert [message for _, _, message in done.said] == [
+        "this rule of `ExampleFwdOp` names `n`, which is no parameter any more"
+    ]
+
+
+def test_the_constructor_and_its_calls_lose_it() -> None:
+    test = "from kit.ops.example import ExampleFwdOp\n\nExampleFwdOp(4, 0.1)\nExampleFwdOp(n=4, eps=0.1)\nExampleFwdOp(*[4])\n"
+    done = migrate(files(("yaml", SIGNATURE), ("python", OP), tests__test_example=test), DROP, param="n")
+    assert done.text(TEST).splitlines()[2:] == ["ExampleFwdOp(0.1)", "ExampleFwdOp(eps=0.1)", "ExampleFwdOp(*[4])"]
+    assert "def __init__(self, eps: float = 0.5, *, kernel_map=None):" in done.text(CODE)
+    assert "n: How many." not in done.text(CODE)
+    assert (TEST, 5) in [(path, line) for path, line, _ in done.said]
+
+
+def test_a_param_that_the_code_uses_stays_there_and_so_do_calls() -> None:
+    test = "from kit.ops.example import ExampleFwdOp\n\nExampleFwdOp(4, eps=0.1)\n"
+    texts = files(("yaml", SIGNATURE), ("python", OP), tests__test_example=test)
+    done = migrate(texts, DROP, param="eps")
+    assert done.text(CODE) == texts[CODE]
+    assert done.text(TEST) == test
+    assert [message for path, _, message in done.said if path == CODE] == ["`__init__()` keeps `eps`: it is used"]
+
+
+def test_a_value_is_folded() -> None:
+    op = """\
+class ExampleFwdOp(Op):
+    def __init__(self, n: int, *, kernel_map=None):
+        if n > 2:
+            self.wide = True
+
+    def forward(self, x):
+        return x
+"""
+    signature = SIGNATURE.replace("    eps: {type: float, default: 0.5}\n", "")
+    done = migrate(files(("yaml", signature), ("python", op)), DROP, param="n", value="4")
+    assert '- "4 > 0"' in done.text(YAML)
+    assert '- "x.shape[1] == 2 * 4"' in done.text(YAML)
+    assert "def __init__(self, *, kernel_map=None):" in done.text(CODE)
+    assert "n" not in [word for line in done.text(CODE).splitlines() if "if" in line for word in line.split()]
+
+
+def test_a_dimension_of_that_name_stands_for_it() -> None:
+    signature = SIGNATURE.replace("[M, K]", "[M, n]")
+    done = migrate(files(("yaml", signature), ("python", OP)), DROP, param="n")
+    assert '- "n > 0"' in done.text(YAML)
+    assert [path for path, _, _ in done.said] == []
+
+
+def test_a_constructor_that_another_op_shares_keeps_it() -> None:
+    texts = files(("yaml", SIGNATURE), ("python", OP + "\n\nclass TwinFwdOp(ExampleFwdOp):\n    pass\n"))
+    texts[YAML] += "\n" + texts[YAML].replace("ExampleFwdOp", "TwinFwdOp")
+    done = migrate(texts, DROP, param="n", op="ExampleFwdOp")
+    assert done.text(CODE) == texts[CODE]
+    assert "`__init__()` keeps `n`: `TwinFwdOp` share it and declare it" in [message for _, _, message in done.said]
+
+
+def test_the_last_param_and_the_last_rule() -> None:
+    signature = "signature:\n  params:\n    n: {type: int}\n  shape_rules:\n    - n > 0\n"
+    texts = files(("yaml", signature), ("python", OP))
+    texts[YAML] += "\nOtherOp:\n  status: spec-only\n  signature: {inputs: {}, outputs: {}}\n"
+    done = migrate(texts, DROP, param="n")
+    assert "params" not in done.text(YAML)
+    assert "shape_rules" not in done.text(YAML)
+
+
+def test_code_that_reads_it_from_rows_and_formulas_that_name_it_are_noted() -> None:
+    signature = SIGNATURE + 'roofline:\n  flops: "n * 2"\n  bytes: "2"\n'
+    texts = files(("yaml", signature), ("python", OP), benchmarks__bench_example='make(row["n"])\n')
+    said = migrate(texts, DROP, param="n").said
+    assert (BENCH, 1, '"n" is no longer a key of the rows of `ExampleFwdOp`') in said
+    assert "`roofline.flops` of `ExampleFwdOp` names `n`, which is no parameter any more" in [item[2] for item in said]
+
+
+@pytest.mark.parametrize("options", [{"param": ""}, {"param": "n,eps", "value": "1"}, {"param": "n", "op": "Exampel"}])
+def test_options_that_do_not_fit(options: dict[str, str]) -> None:
+    with pytest.raises(OptionError):
+        migrate(files(), DROP, **options)
+
+
+def test_neighbours_in_one_line_go_together() -> None:
+    signature = """\
+signature:
+  params: {a: {type: int}, b: {type: int}, eps: {type: float, default: 0.5}}
+  shape_rules: ["a > 0", "b > 0", "x.ndim == 2"]
+workloads:
+  - {a: 1, b: 2, x_shape: [4, 8], dtypes: [float16], label: "small"}
+  - a: 1
+    b: 2
+    x_shape: [4, 8]
+"""
+    done = migrate(files(("yaml", signature), ("python", OP)), DROP, param="a,b")
+    assert "params: {eps: {type: float, default: 0.5}}" in done.text(YAML)
+    assert 'shape_rules: ["x.ndim == 2"]' in done.text(YAML)
+    assert '- {x_shape: [4, 8], dtypes: [float16], label: "small"}\n    - x_shape: [4, 8]\n' in done.text(YAML)

@@ -1,0 +1,240 @@
+"""An input under another name."""
+
+from __future__ import annotations
+
+import pytest
+
+from opschema_cli.migrate.migration import Migration
+from opschema_rules.tileops.migrations.entries import OptionError
+from opschema_rules.tileops.migrations.rename_input import rename_input
+from tests.rules.tileops.migrations.drafts import CODE, TEST, YAML, Migrated, files, migrate
+
+RENAME: Migration = rename_input.__migration__  # type: ignore[attr-defined]
+
+
+def renamed(texts: dict[str, str], old: str = "x", new: str = "input", op: str = "") -> Migrated:
+    return migrate(texts, RENAME, old=old, new=new, op=op)
+
+
+def test_all_of_the_entry_that_speaks_of_the_input() -> None:
+    done = renamed(files())
+    assert done.lines(YAML) == [
+        'input: {dtype: "float16 | float32"}',
+        'y: {dtype: "same_as(input)"}',
+        '- "y.shape == input.shape"',
+        '- {input_shape: [4, 8], dtypes: [float16], label: "small"}',
+        '- {input_shape: [1024, 1024], dtypes: [float16, float32], label: "large"}',
+        'N: "product(input.shape)"',
+    ]
+    assert done.notes == []
+
+
+def test_parameters_of_the_methods_and_their_uses() -> None:
+    done = renamed(files())
+    assert done.lines(CODE) == [
+        "def _infer_output_shapes(self, input_shape):",
+        'return {"y": input_shape}',
+        "def _validate_dtypes(self, input):",
+        "def forward(self, input: torch.Tensor) -> torch.Tensor:",
+        'return self.kernel_map["example"](input, self.eps)',
+    ]
+
+
+def test_combos_static_dimensions_and_shapes() -> None:
+    signature = """\
+signature:
+  inputs:
+    x: {dtype: "float16 | float32", shape: "[x, x.shape[1]]"}
+  outputs:
+    y: {dtype: "same_as(x)", shape: same_as(x)}
+  dtype_combos:
+    - {x: float16, y: "same_as(x)"}
+  static_dims:
+    D: "x.shape[1]"
+  shape_rules:
+    - "x.ndim == 2 and x > 1"
+"""
+    done = renamed(files(("yaml", signature)))
+    assert done.lines(YAML)[:6] == [
+        'input: {dtype: "float16 | float32", shape: "[x, input.shape[1]]"}',
+        'y: {dtype: "same_as(input)", shape: same_as(input)}',
+        '- "input.ndim == 2 and x > 1"',
+        '- {input: float16, y: "same_as(input)"}',
+        'D: "input.shape[1]"',
+        '- {input_shape: [4, 8], dtypes: [float16], label: "small"}',
+    ]
+
+
+def test_a_roofline_variable_of_the_same_name_keeps_it() -> None:
+    roofline = 'roofline:\n  vars:\n    x: "x.numel()"\n  flops: "2 * x"\n  bytes: "x * elem_bytes"\n'
+    done = renamed(files(("yaml", roofline)))
+    assert [line for line in done.lines(YAML) if "numel" in line or "flops" in line] == ['x: "input.numel()"']
+    assert 'flops: "2 * x"' in done.text(YAML)
+
+
+def test_arguments_by_name() -> None:
+    text = """\
+from kit.ops.example import ExampleFwdOp
+
+
+def test_example(x, run):
+    op = ExampleFwdOp(eps=0.5)
+    op(x=x)
+    op.forward(x=x)
+    ExampleFwdOp()(x=x)
+    op._infer_output_shapes(x_shape=(1,))
+    run(x=x)
+    dict(x=x)
+
+
+class Case:
+    def __init__(self):
+        self.op = ExampleFwdOp()
+
+    def run(self, x):
+        return self.op(x=x)
+"""
+    done = renamed(files(tests__test_example=text))
+    assert done.lines(TEST) == [
+        "op(input=x)",
+        "op.forward(input=x)",
+        "ExampleFwdOp()(input=x)",
+        "op._infer_output_shapes(input_shape=(1,))",
+        "return self.op(input=x)",
+    ]
+    assert done.notes == []
+
+
+def test_an_op_that_cannot_be_followed_is_noted() -> None:
+    text = (
+        "from kit.ops.example import ExampleFwdOp\n\n\ndef check(op, x):\n    assert ExampleFwdOp\n    return op(x=x)\n"
+    )
+    done = renamed(files(tests__test_example=text))
+    assert done.text(TEST) == text
+    assert done.said == [(TEST, 6, "this may call an op whose `x` is now `input`")]
+
+
+def test_another_class_keeps_its_argument() -> None:
+    text = """\
+from kit.ops.example import ExampleFwdOp
+
+
+class Other:
+    def forward(self, x):
+        return x
+
+
+def test_example(x):
+    assert ExampleFwdOp
+    op = Other()
+    op.forward(x=x)
+"""
+    done = renamed(files(tests__test_example=text))
+    assert done.text(TEST) == text
+    assert done.notes == []
+
+
+SHARED = """\
+class ExampleBase(Op):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.kernel_map["example"](x)
+
+
+class ExampleFwdOp(ExampleBase):
+    pass
+
+
+class TwinFwdOp(ExampleBase):
+    pass
+"""
+
+
+def twins() -> dict[str, str]:
+    texts = files(("python", SHARED))
+    texts[YAML] += "\n" + texts[YAML].replace("ExampleFwdOp", "TwinFwdOp")
+    return texts
+
+
+def test_a_shared_method_is_renamed_for_all() -> None:
+    assert "def forward(self, input:" in renamed(twins()).text(CODE)
+
+
+def test_a_shared_method_is_left_where_another_op_keeps_the_name() -> None:
+    texts = twins()
+    done = renamed(texts, op="ExampleFwdOp")
+    assert done.text(CODE) == texts[CODE]
+    assert [note for path, _, note in done.said if path == CODE] == [
+        "`forward()` stays as it is: `TwinFwdOp` share it and have `x`"
+    ]
+
+
+def test_keys_that_code_reads_from_rows() -> None:
+    bench = 'for row in load_workloads("ExampleFwdOp"):\n    make(row["x_shape"])\n'
+    done = renamed(files(benchmarks__bench_example=bench))
+    assert done.text("benchmarks/bench_example.py") == bench.replace("x_shape", "input_shape")
+
+
+def test_messages_docstrings_and_comments() -> None:
+    op = '''\
+class ExampleFwdOp(Op):
+    def forward(self, query: torch.Tensor) -> torch.Tensor:
+        """Run it.
+
+        Args:
+            query: What to run; ``query`` is read.
+        """
+        # query.dtype was checked
+        if not query.is_cuda:
+            raise ValueError(f"query must be on a device, not {query.device}")
+        raise ValueError("no query")
+'''
+    texts = files(("python", op))
+    texts[YAML] = texts[YAML].replace("x: {dtype", "query: {dtype").replace("x.", "query.").replace("x_", "query_")
+    texts[YAML] = texts[YAML].replace("same_as(x)", "same_as(query)")
+    done = renamed(texts, "query", "q")
+    assert done.lines(CODE) == [
+        "def forward(self, q: torch.Tensor) -> torch.Tensor:",
+        "q: What to run; ``q`` is read.",
+        "# q.dtype was checked",
+        "if not q.is_cuda:",
+        'raise ValueError(f"q must be on a device, not {q.device}")',
+    ]
+    assert done.said == [(CODE, 17, "this says `query`, which is now `q`")]
+
+
+def test_a_name_that_the_method_uses_already_is_left_to_a_person() -> None:
+    op = "class ExampleFwdOp(Op):\n    def forward(self, x):\n        input = 1\n        return x + input\n"
+    texts = files(("python", op))
+    done = migrate(texts, RENAME, old="x", new="input")
+    assert done.text(CODE) == texts[CODE]
+    assert [note for path, _, note in done.said if path == CODE] == [
+        "rename `x` in `forward()` by hand: forward() uses input already"
+    ]
+
+
+def test_a_renaming_left_half_done_is_completed() -> None:
+    texts = files()
+    texts[YAML] = (
+        texts[YAML].replace("x: {dtype", "input: {dtype").replace("(x", "(input").replace("x.shape", "input.shape")
+    )
+    done = renamed(texts)
+    assert done.lines(YAML) == [
+        '- {input_shape: [4, 8], dtypes: [float16], label: "small"}',
+        '- {input_shape: [1024, 1024], dtypes: [float16, float32], label: "large"}',
+    ]
+    assert "def forward(self, input:" in done.text(CODE)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"old": "x", "new": "y", "op": "ExampleFwdOp"}, "`ExampleFwdOp` declares `y` already"),
+        ({"old": "q", "new": "r"}, "no op that is named has an input `q`"),
+        ({"old": "x", "new": "a-b"}, "`a-b` is no name for an input"),
+        ({"old": "x", "new": "input", "op": "Exampel*"}, "no op is called `Exampel*`"),
+    ],
+)
+def test_options_that_do_not_fit(options: dict[str, str], message: str) -> None:
+    with pytest.raises(OptionError) as error:
+        renamed(files(), **options)
+    assert str(error.value).startswith(message)

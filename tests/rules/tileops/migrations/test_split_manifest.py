@@ -1,0 +1,176 @@
+"""Manifest files split and merged, with every comment."""
+
+from __future__ import annotations
+
+import pytest
+
+from opschema_cli.migrate.engine import MigrationFailure
+from opschema_cli.migrate.migration import Migration
+from opschema_rules.tileops.migrations.entries import OptionError
+from opschema_rules.tileops.migrations.merge_manifest import merge_manifest
+from opschema_rules.tileops.migrations.split_manifest import split_manifest
+from tests.rules.tileops.migrations.drafts import YAML, files, migrate
+
+SPLIT: Migration = split_manifest.__migration__  # type: ignore[attr-defined]
+MERGE: Migration = merge_manifest.__migration__  # type: ignore[attr-defined]
+
+FOLDER = "kit/manifest/"
+
+
+def entry(name: str, family: str) -> str:
+    return f"""\
+{name}:
+  family: {family}  # kept
+  signature: {{inputs: {{}}, outputs: {{}}}}
+  workloads: []
+  roofline:
+    flops: "1"
+    bytes: |
+      2
+"""
+
+
+HEAD = "# All ops.\n#\n# Two families.\n\n"
+NORM, LONG, REDUCE = entry("NormOp", "norm"), entry("LongOp", "norm"), entry("ReduceOp", "reduction")
+
+
+def one_file(text: str, path: str = YAML) -> dict[str, str]:
+    texts = {name: body for name, body in files().items() if name != YAML}
+    return {**texts, path: text}
+
+
+def shifted(text: str) -> str:
+    return "".join(f"  {line}" if line.strip() else line for line in text.splitlines(keepends=True))
+
+
+def test_each_family_gets_a_file_with_its_text() -> None:
+    text = HEAD + NORM + "\n# --- reductions ---\n\n" + REDUCE + "\n# A long one.\n" + LONG
+    done = migrate(one_file(text), SPLIT)
+    assert done.texts == {
+        YAML: None,
+        FOLDER + "norm.yaml": HEAD + NORM + "\n# A long one.\n" + LONG,
+        FOLDER + "reduction.yaml": "# --- reductions ---\n\n" + REDUCE,
+    }
+
+
+def test_what_stays_is_not_touched() -> None:
+    text = HEAD + NORM + "\n\n" + REDUCE + "\n" + LONG
+    done = migrate(one_file(text, FOLDER + "norm.yaml"), SPLIT)
+    assert done.texts == {FOLDER + "norm.yaml": HEAD + NORM + "\n" + LONG, FOLDER + "reduction.yaml": REDUCE}
+
+
+def test_entries_are_added_to_a_file_that_is_there() -> None:
+    texts = {
+        **one_file(HEAD + NORM + "\n" + REDUCE, FOLDER + "norm.yaml"),
+        FOLDER + "reduction.yaml": "# Old.\n" + entry("OldOp", "reduction"),
+    }
+    done = migrate(texts, SPLIT)
+    assert done.texts[FOLDER + "reduction.yaml"] == "# Old.\n" + entry("OldOp", "reduction") + "\n" + REDUCE
+
+
+def test_a_top_level_ops_is_kept() -> None:
+    text = HEAD + "ops:\n\n" + shifted("# norms\n" + NORM + "\n" + REDUCE)
+    done = migrate(one_file(text), SPLIT)
+    assert done.texts == {
+        YAML: None,
+        FOLDER + "norm.yaml": HEAD + "ops:\n" + shifted("# norms\n" + NORM),
+        FOLDER + "reduction.yaml": "ops:\n" + shifted(REDUCE),
+    }
+
+
+def test_a_top_level_ops_is_dropped_with_its_indentation() -> None:
+    text = HEAD + "ops:\n" + shifted(NORM + "\n" + LONG)
+    done = migrate(one_file(text, FOLDER + "norm.yaml"), SPLIT, ops="drop")
+    assert done.texts == {FOLDER + "norm.yaml": HEAD + NORM + "\n" + LONG}
+
+
+def test_groups_that_are_told() -> None:
+    done = migrate(one_file(NORM + "\n" + LONG), SPLIT, groups="short: Norm*; far: LongOp")
+    assert done.texts == {YAML: None, FOLDER + "short.yaml": NORM, FOLDER + "far.yaml": LONG}
+
+
+def test_another_folder_and_crlf() -> None:
+    text = (NORM + "\n" + REDUCE).replace("\n", "\r\n")
+    done = migrate(one_file(text), SPLIT, folder="kit/all/manifest")
+    assert done.texts["kit/all/manifest/norm.yaml"] == NORM.replace("\n", "\r\n")
+    assert done.texts["kit/all/manifest/reduction.yaml"] == REDUCE.replace("\n", "\r\n")
+
+
+def test_what_names_the_file_or_reads_its_key_is_noted() -> None:
+    texts = one_file("ops:\n" + shifted(NORM))
+    texts["kit/load.py"] = 'import yaml\n\nOPS = yaml.safe_load(open("example.yaml"))["ops"]\n'
+    done = migrate(texts, SPLIT, ops="drop")
+    assert done.said == [
+        ("kit/load.py", 3, "this names `example.yaml`; `kit/manifest/example.yaml` is gone"),
+        ("kit/load.py", 3, "this reads a key `ops`; the manifest no longer has one"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("---\n" + NORM, "it has document markers (line 1)"),
+        (
+            "{NormOp: {family: norm, signature: {}, roofline: {}, workloads: []}}\n",
+            "it is not a block of entries (line 1)",
+        ),
+        (
+            NORM.replace("workloads: []", "workloads: &w []") + REDUCE.replace("workloads: []", "workloads: *w"),
+            "`*w` would be in another file than `&w` (line 4)",
+        ),
+        ("ops:\n" + shifted(NORM) + "version: 1\n", "other keys stand beside it (line 1)"),
+    ],
+)
+def test_a_file_that_is_written_otherwise_stays(text: str, reason: str) -> None:
+    done = migrate(one_file(text), SPLIT)
+    assert done.texts == {}
+    assert [message for _, _, message in done.said] == [f"{YAML} stays as it is: {reason}"]
+    assert len(done.left) == 1
+
+
+def test_a_family_that_is_no_file_name_is_noted() -> None:
+    done = migrate(one_file(entry("NormOp", "../norm")), SPLIT)
+    assert done.sites == []
+
+
+def test_entries_that_would_no_longer_be_read_are_an_error() -> None:
+    with pytest.raises(MigrationFailure):
+        migrate(one_file(NORM + "\nBare:\n  family: bare\n"), SPLIT, folder="elsewhere")
+
+
+def test_merging_is_the_reverse() -> None:
+    parts = {
+        FOLDER + "norm.yaml": "# Norms.\n\n" + NORM + "\n" + LONG,
+        FOLDER + "reduction.yaml": "# Sums.\n\n" + REDUCE,
+    }
+    texts = {**{name: body for name, body in files().items() if name != YAML}, **parts}
+    merged = migrate(texts, MERGE, to=YAML)
+    assert merged.texts == {
+        YAML: parts[FOLDER + "norm.yaml"] + "\n" + parts[FOLDER + "reduction.yaml"],
+        **dict.fromkeys(parts, None),
+    }
+    again = migrate(one_file(merged.text(YAML)), SPLIT)
+    assert again.texts == {YAML: None, **parts}
+
+
+def test_merging_below_ops() -> None:
+    texts = one_file("ops:\n" + shifted(NORM), FOLDER + "a.yaml")
+    texts[FOLDER + "b.yaml"] = "# Sums.\n" + REDUCE
+    done = migrate(texts, MERGE, to=YAML)
+    assert done.texts[YAML] == "ops:\n" + shifted(NORM + "\n# Sums.\n" + REDUCE)
+
+
+@pytest.mark.parametrize(
+    ("migration", "options", "message"),
+    [
+        (SPLIT, {"file": "other.yaml"}, "no file of a manifest is `other.yaml`"),
+        (SPLIT, {"groups": "NormOp"}, "`NormOp` is not written as `file: Op, Op`"),
+        (SPLIT, {"groups": "a: NormOp; b: Norm*"}, "`NormOp` is in two groups, `a` and `b`"),
+        (MERGE, {"to": "ops.txt"}, "`ops.txt` is no YAML file of the workspace"),
+        (MERGE, {"to": "../ops.yaml"}, "`../ops.yaml` is no YAML file of the workspace"),
+    ],
+)
+def test_options_that_do_not_fit(migration: Migration, options: dict[str, str], message: str) -> None:
+    with pytest.raises(OptionError) as error:
+        migrate(one_file(NORM), migration, **options)
+    assert str(error.value) == message

@@ -1,0 +1,141 @@
+"""Parameters of manifest and code made the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from opschema_cli.migrate.migration import Migration
+from opschema_rules.tileops.migrations.entries import OptionError
+from opschema_rules.tileops.migrations.sync_signature import sync_signature
+from tests.rules.tileops.migrations.drafts import CODE, YAML, Migrated, files, migrate
+
+SYNC: Migration = sync_signature.__migration__  # type: ignore[attr-defined]
+
+
+def texts(params: str, signature: str, forward: str = "self, x", **more: str) -> dict[str, str]:
+    op = f"class ExampleFwdOp(Op):\n    def __init__({signature}):\n        pass\n\n    def forward({forward}):\n        return x\n"
+    return files(("yaml", f"signature:\n  params: {params}\n"), ("python", op), **more)
+
+
+def sync(side: str, params: str, signature: str, what: str = "kw_only,defaults", **more: str) -> Migrated:
+    return migrate(texts(params, signature, **more), SYNC, **{"from": side, "what": what})
+
+
+def signature(done: Migrated) -> str:
+    text = done.text(CODE)
+    return text[text.index("__init__(") + 9 : text.index("):\n        pass")]
+
+
+def test_the_manifest_follows_the_code() -> None:
+    done = sync(
+        "code",
+        "{a: {type: int}, b: {type: int, default: 2, kw_only: true}}",
+        "self, b=3, *, a: int = 1, kernel_map=None",
+    )
+    assert "params: {a: {type: int, default: 1, kw_only: true}, b: {type: int, default: 3}}" in done.text(YAML)
+    assert done.notes == []
+
+
+def test_only_what_is_told_is_compared() -> None:
+    done = sync("code", "{a: {type: int}}", "self, *, a: int = 1, kernel_map=None", what="defaults")
+    assert "kw_only" not in done.text(YAML)
+    assert "default: 1" in done.text(YAML)
+
+
+FIRST = "      # first\n      a: {type: int}  # one\n"
+SECOND = "      b:\n        type: int\n"
+
+
+def test_the_manifest_takes_the_order_of_the_code() -> None:
+    text = texts("{}", "self, b, a, *, kernel_map=None")
+    text[YAML] = text[YAML].replace("    params: {}\n", f"    params:\n{FIRST}\n{SECOND}      c: {{type: int}}\n")
+    done = migrate(text, SYNC, **{"from": "code", "what": "order"})
+    assert f"    params:\n{SECOND}\n{FIRST}      c: {{type: int}}\n" in done.text(YAML)
+
+
+def test_inputs_in_the_order_of_forward() -> None:
+    text = texts("{}", "self, *, kernel_map=None", forward="self, weight, x")
+    text[YAML] = text[YAML].replace(
+        'x: {dtype: "float16 | float32"}', "x: {dtype: float16}\n      weight: {dtype: int8}"
+    )
+    done = migrate(text, SYNC, **{"from": "code", "what": "order"})
+    assert "inputs:\n      weight: {dtype: int8}\n      x: {dtype: float16}\n" in done.text(YAML)
+
+
+@pytest.mark.parametrize(
+    ("params", "before", "after"),
+    [
+        ("{a: {type: int}}", "self, *, a, kernel_map=None", "self, a, *, kernel_map=None"),
+        (
+            "{a: {type: int}}",
+            "\n        self,\n        *,\n        a: int,\n        kernel_map=None,\n    ",
+            "\n        self,\n        a: int,\n        *,\n        kernel_map=None,\n    ",
+        ),
+        ("{a: {type: int}}", "self, *, dtype, a=1, kernel_map=None", "self, dtype, a=1, *, kernel_map=None"),
+        ("{a: {type: int}}", "self, *, kernel_map=None, tune=False, a=1", "self, a=1, *, kernel_map=None, tune=False"),
+        ("{b: {type: int}, a: {type: int}}", "self, *, a, b, tune=False", "self, b, a, *, tune=False"),
+        ("{a: {type: int, kw_only: true}}", "self, a, b, *, tune=False", "self, b, *, a, tune=False"),
+        ("{a: {type: int}}", "self, a, *, tune=False", "self, a, *, tune=False"),
+    ],
+)
+def test_the_code_follows_in_what_is_keyword_only(params: str, before: str, after: str) -> None:
+    done = sync("yaml", params, before, "kw_only")
+    assert signature(done) == after
+
+
+@pytest.mark.parametrize(
+    ("param", "before", "after"),
+    [
+        ("{type: bool, default: true}", "self, a: bool, *, tune=False", "self, a: bool = True, *, tune=False"),
+        ("{type: int}", "self, a: int = 1, *, tune=False", "self, a: int, *, tune=False"),
+        ("{type: float, default: .inf}", "self, a=1, *, tune=False", 'self, a=float("inf"), *, tune=False'),
+        ("{type: torch.dtype, default: float16}", "self, a, *, tune=False", "self, a=torch.float16, *, tune=False"),
+        ('{type: "tuple[int, ...]", default: [1]}', "self, a, *, tune=False", "self, a=(1,), *, tune=False"),
+        ("{type: str, default: 'a\"b'}", "self, a, *, tune=False", 'self, a="a\\"b", *, tune=False'),
+        ("{type: 'int | None', default: null}", "self, a, *, tune=False", "self, a=None, *, tune=False"),
+        ("{type: float, default: 0.5}", "self, a=0.5, *, tune=False", "self, a=0.5, *, tune=False"),
+    ],
+)
+def test_the_code_follows_in_defaults(param: str, before: str, after: str) -> None:
+    done = sync("yaml", f"{{a: {param}}}", before, "defaults")
+    assert signature(done) == after
+
+
+def test_a_default_before_one_without_is_left_to_a_person() -> None:
+    done = migrate(
+        texts("{a: {type: int, default: 1}, b: {type: int}}", "self, a, b, *, tune=False"), SYNC, **{"from": "yaml"}
+    )
+    assert signature(done) == "self, a, b, *, tune=False"
+    assert len(done.notes) == 1
+
+
+@pytest.mark.parametrize(
+    "before", ["self, *args, a, tune=False", "self, *, a", "self, *,  # all\n        a, tune=False"]
+)
+def test_signatures_that_are_left_to_a_person(before: str) -> None:
+    done = migrate(texts("{a: {type: int}}", before), SYNC, **{"from": "yaml", "what": "kw_only"})
+    assert signature(done) == before
+    assert len(done.notes) == 1
+
+
+def test_calls_that_pass_by_position_what_moves() -> None:
+    test = "from kit.ops.example import ExampleFwdOp\n\nop = ExampleFwdOp(1, 2)\nother = ExampleFwdOp(b=1, a=2)\n"
+    done = sync(
+        "yaml", "{a: {type: int, kw_only: true}}", "self, a, b, *, tune=False", "kw_only", tests__test_example=test
+    )
+    said = "this passes arguments of `ExampleFwdOp.__init__()` by position; they have moved"
+    assert done.said == [("tests/test_example.py", 3, said)]
+
+
+def test_entries_that_share_a_constructor_and_differ_are_left() -> None:
+    text = texts("{a: {type: int}}", "self, *, a, tune=False")
+    text[CODE] += "\n\nclass TwinFwdOp(ExampleFwdOp):\n    pass\n"
+    text[YAML] += "\n" + text[YAML].replace("ExampleFwdOp", "TwinFwdOp").replace(
+        "a: {type: int}", "a: {type: int, kw_only: true}"
+    )
+    assert not migrate(text, SYNC, **{"from": "yaml", "what": "kw_only"}).texts
+
+
+def test_options_that_do_not_fit() -> None:
+    with pytest.raises(OptionError):
+        sync("yaml", "{}", "self", "colour")
