@@ -290,6 +290,27 @@ def test_a_call_that_fails_at_any_time_leaves_the_old_tree(tmp_path: Path, call:
     assert codes[-1] == 0
 
 
+def test_an_interrupt_between_two_renames_brings_the_first_one_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, after = SEVERAL
+    root = make(tmp_path / "root", before)
+    real, calls = os.replace, []
+
+    def replace(source: Path, target: Path) -> None:
+        if root in target.parents:
+            calls.append(target.name)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        real(source, target)
+
+    monkeypatch.setattr(os, "replace", replace)
+    with pytest.raises(KeyboardInterrupt):
+        apply(root, after)
+    assert snapshot(root) == expected(before, {})
+    assert calls == ["a.yaml", "b.py", "a.yaml", "gone.md"], "what was taken is put back"
+
+
 def test_a_full_disk_changes_nothing(tmp_path: Path) -> None:
     before, after = SEVERAL
     root = make(tmp_path / "root", before)

@@ -114,9 +114,9 @@ def test_split_manifest(commit: str, corpus: Path) -> None:
     shards = {path: text for path, text in wanted.items() if "elementwise_" in path}
     groups = "; ".join(f"{Path(path).stem}: {', '.join(entries_of({path: text}))}" for path, text in shards.items())
     told: Mapping[str, object] = {
-        "19ee4c2b": {"folder": "tileops/manifest"},
-        "46d0918a": {"groups": groups},
-        "9448edbf": {"ops": "drop"},
+        "19ee4c2b": {"into": "family", "folder": "tileops/manifest"},
+        "46d0918a": {"into": groups},
+        "9448edbf": {"into": "family", "ops": "drop"},
     }[commit]
     draft = open_parent(corpus, commit)
     migrate(draft, "split-manifest", **told)
@@ -130,9 +130,9 @@ def test_split_manifest(commit: str, corpus: Path) -> None:
 def test_merging_and_splitting_gives_the_same_bytes(commit: str, corpus: Path) -> None:
     root = corpus / f"tileops-{commit}"
     draft = open_moved(corpus, commit)
-    migrate(draft, "split-manifest", ops="drop")
+    migrate(draft, "split-manifest", into="family", ops="drop")
     migrate(draft, "merge-manifest", to="tileops/ops_manifest.yaml")
-    migrate(draft, "split-manifest", folder="tileops/manifest")
+    migrate(draft, "split-manifest", into="family", folder="tileops/manifest")
     for path, text in manifest_texts(root).items():
         assert draft.text(path) == text
 
@@ -226,7 +226,7 @@ def test_a_field_goes_everywhere_and_a_flag_comes(commit: str, corpus: Path) -> 
 
 @pytest.mark.parametrize(
     ("commit", "params", "data"),
-    [("daace1e6", 59, (117, 0, 0)), ("82535c3d", 4, (14, 4, 11))],
+    [("daace1e6", 59, (117, 75, 21)), ("82535c3d", 4, (14, 4, 11))],
 )
 def test_drop_param(commit: str, params: int, data: tuple[int, int, int], corpus: Path) -> None:
     before = entries_of(manifest_texts(corpus / f"tileops-{commit}-parent"))

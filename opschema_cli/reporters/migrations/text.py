@@ -139,8 +139,7 @@ def _diff(file: FileReport, screen: Screen) -> Iterator[Segment]:
 def _rows(line: _Line, gutter: int, screen: Screen) -> Iterator[Segment]:
     """A changed line in as many rows as it takes, with what differs from its other side set off."""
     text, other = (visible(side.expandtabs(4), screen.encoding) for side in (line.text, line.other))
-    start = shared(text, other) if other else 0
-    end = len(text) - (shared(text[start:][::-1], other[start:][::-1]) if other else len(text))
+    start, end = _differing(text, other)
     style, at = _STYLES[line.sign], 0
     for row in _folded(text, max(_LEAST_WIDTH, screen.width - gutter - _MARGIN)):
         first, last = (min(max(edge - at, 0), len(row)) for edge in (start, end))
@@ -150,6 +149,13 @@ def _rows(line: _Line, gutter: int, screen: Screen) -> Iterator[Segment]:
         yield Segment(row[max(first, last) :], style)
         yield NEWLINE
         at += len(row)
+
+
+def _differing(text: str, other: str) -> tuple[int, int]:
+    """The characters of a line that its other side has not; none where that is most of it, or there is no other side."""
+    start = shared(text, other)
+    end = len(text) - shared(text[start:][::-1], other[start:][::-1])
+    return (start, end) if other and 2 * (end - start) <= len(text) else (0, 0)
 
 
 def _folded(text: str, width: int) -> Iterator[str]:

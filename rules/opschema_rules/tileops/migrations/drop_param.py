@@ -60,8 +60,10 @@ def drop_param(draft: Draft, sites: Sequence[Site], options: DropParam) -> Itera
     declares it; then calls no longer pass it. With `-o value=` its uses are folded to that value: in the method, in
     shape rules and in the roofline.
 
-    What else uses it is left and noted: rules and formulas that relate it to other names (unless a shape declares a
-    dimension of that name, which then stands for it), methods that use it, code that reads it from rows.
+    Where a shape declares a dimension of the same name, that stands for it from then on: rules, formulas and rows keep it.
+    A rule that only constrains what other rules name as well stays, and so does that in rows.
+    What else uses it is left and noted: rules and formulas that relate it to other names, methods that use it, code that
+    reads it from rows.
 
         opschema migrate drop-param -o op=DropoutOp -o param=N_total,dtype
         opschema migrate drop-param -o op=SoftmaxFwdOp -o param=tune -o value=false
@@ -86,8 +88,9 @@ def _rewrite_entry(draft: Draft, entries: Sequence[OpEntry], drop: _Drop, option
     entry = drop.entry
     gone = [slot for name in drop.names for slot in slots(entry, ("signature", "params", name))]
     yield from drop_fields(draft, entries, gone)
+    kept = statement(entry).sizes | _named_by_rules(entry, drop.names)
     for row in entry.rows:
-        names = [name for name in drop.names if row.node.pair(name) is not None]
+        names = [name for name in drop.names if row.node.pair(name) is not None and name not in kept]
         try:
             draft.edit(entry.file.path, remove_keys(entry.file, row.node, names))
         except YamlEditError as error:
@@ -99,16 +102,23 @@ def _rewrite_entry(draft: Draft, entries: Sequence[OpEntry], drop: _Drop, option
         yield from _formulas_left(drop)
 
 
+def _named_by_rules(entry: OpEntry, names: Sequence[str]) -> set[str]:
+    """What the rules name that do not go: a row goes on giving them its values."""
+    found = ({use.name for use in expression.names()} for _, expression in shape_rules(entry))
+    return {name for named_here in found if not named_here <= set(names) for name in named_here}
+
+
 def _drop_rules(draft: Draft, drop: _Drop) -> Iterator[Note]:
     """Drop the rules that name nothing else; the others are noted unless a shape declares what they name."""
     entry = drop.entry
     owner = entry.get("signature", "shape_rules")
     rules = shape_rules(entry)
     sizes = statement(entry).sizes
+    bound = sizes | _named_by_rules(entry, drop.names)
     only = []
     for rule, expression in rules:
         names = {use.name for use in expression.names()}
-        if names and names <= set(drop.names) - sizes:
+        if names and names <= set(drop.names) - bound:
             only.append(rule)
         elif left := sorted((names & set(drop.names)) - sizes):
             yield Note(

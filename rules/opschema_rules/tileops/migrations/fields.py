@@ -141,9 +141,10 @@ def drop_fields(draft: Draft, entries: Sequence[OpEntry], group: Sequence[Slot])
 
 
 def _may_be_empty(entries: Sequence[OpEntry], path: Sequence[str]) -> bool:
-    """Whether the tree writes the mapping at a path as `{}`, or every entry has it."""
-    found = [slot.node for entry in entries for slot in slots(entry, path) if slot.node is not None]
-    return len(found) >= len(entries) or any(node.is_mapping and not node.items for node in found)
+    """Whether the tree writes the mapping at a path as `{}` rather than leaving it out."""
+    found = [slot.node for entry in entries for slot in slots(entry, path)]
+    empty = sum(node is not None and node.is_mapping and not node.items for node in found)
+    return empty > sum(node is None for node in found) or None not in found
 
 
 class KeyOrder:

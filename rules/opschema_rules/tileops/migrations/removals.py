@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from opschema_cli.source.text import Edit, EditConflictError, Source, apply_edits
 from opschema_cli.source.yaml import Node, YamlFile, YamlSyntaxError, parse
-from opschema_cli.source.yaml_edit import YamlEditError, remove_item, remove_key
-from opschema_cli.source.yaml_places import column
+from opschema_cli.source.yaml_edit import YamlEditError, remove_item, remove_key, set_value
+from opschema_cli.source.yaml_places import column, count
 
 T = TypeVar("T", str, int)
 
@@ -30,6 +30,8 @@ def remove_items(file: YamlFile, sequence: Node, indexes: Sequence[int]) -> list
 def _remove(
     file: YamlFile, node: Node, which: list[T], remove: Callable[[YamlFile, Node, T], list[Edit]]
 ) -> list[Edit]:
+    if len(which) == count(node):
+        return set_value(file, node, {} if node.is_mapping else [])
     edits = [edit for item in which for edit in remove(file, node, item)]
     try:
         apply_edits(file.source.text, edits)

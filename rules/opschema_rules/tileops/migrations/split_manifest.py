@@ -14,19 +14,18 @@ from opschema_cli.migrate.migration import Note, Site, migration
 from opschema_cli.source.text import Span
 from opschema_rules.tileops.migrations.arrangement import Arrangement, OpsKey, has_ops_key
 from opschema_rules.tileops.migrations.entries import OptionError, manifests, named, words_of
+from opschema_rules.tileops.migrations.fields import read_path
 from opschema_rules.tileops.model import Manifest, OpEntry
 
 _FILE_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 
 
 class SplitManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``by`` is the entries' key that names their file, ``groups`` names files and the ops in each instead
-    (``math: Exp*, Log*; logic: And*``), ``folder`` is where new files go, ``file`` restricts what is split, and ``ops``
-    says what becomes of a top-level ``ops:``.
+    """``into`` is the entries' key that names their file, or names files and the ops in each (``math: Exp*, Log*; logic: And*``);
+    ``folder`` is where new files go, ``file`` restricts what is split, and ``ops`` says what becomes of a top-level ``ops:``.
     """
 
-    by: str = "family"
-    groups: str = ""
+    into: str
     folder: str = ""
     file: str = ""
     ops: OpsKey = "keep"
@@ -58,7 +57,7 @@ def find(draft: Draft, options: SplitManifest) -> Iterator[Site]:
 def split_manifest(draft: Draft, sites: Sequence[Site], options: SplitManifest) -> Iterator[Note]:
     """Give each family of entries a file of its own.
 
-    Each entry goes to the file that its `family` names, or another key (`-o by=`), or that `-o groups=` gives it, as it is
+    Each entry goes to the file that its key `-o into=` names (`family`), or to that of the group which lists it, as it is
     written, with the comments above it; what stays is not touched. The comments at the head of a file that is left without
     entries go to the file of its first entry. New files are written beside the old one, or to `-o folder=`; they have a
     top-level `ops:` where the old one has, unless `-o ops=drop`, which takes it and the indentation away everywhere.
@@ -66,8 +65,8 @@ def split_manifest(draft: Draft, sites: Sequence[Site], options: SplitManifest) 
     Files with document markers, in flow style, or with aliases that would lead into another file stay as they are and are
     noted; so are code and documents that name a file which is gone, or read `ops`.
 
-        opschema migrate split-manifest -o folder=tileops/manifest
-        opschema migrate split-manifest -o "groups=unary: Exp*, Log*; binary: Add*, Mul*" -o file=tileops/manifest/elementwise.yaml
+        opschema migrate split-manifest -o into=family -o folder=tileops/manifest
+        opschema migrate split-manifest -o "into=unary: Exp*, Log*; binary: Add*, Mul*"
     """
     for manifest in manifests(draft):
         own = [site.subject[1] for site in sites if isinstance(site.subject, tuple) and site.subject[0] is manifest]
@@ -98,7 +97,7 @@ def _folder(manifest: Manifest, entry: OpEntry, options: SplitManifest) -> str:
 
 def _stem(entry: OpEntry, options: SplitManifest) -> str | None:
     """The name of the entry's file; None where its key does not give one."""
-    name = entry.text_at(*options.by.split("."))
+    name = entry.text_at(*read_path(options.into))
     return name if name is not None and _FILE_NAME.fullmatch(name) else None
 
 
@@ -109,7 +108,7 @@ def _groups(manifest: Manifest, options: SplitManifest) -> dict[str, str]:
         OptionError: a group is malformed, or an op is in two.
     """
     found: dict[str, str] = {}
-    for group in filter(str.strip, options.groups.split(";")):
+    for group in filter(str.strip, options.into.split(";") if ":" in options.into else ()):
         name, colon, patterns = (part.strip() for part in group.partition(":"))
         if not colon or not _FILE_NAME.fullmatch(name) or not words_of(patterns):
             raise OptionError(f"`{group.strip()}` is not written as `file: Op, Op`")
@@ -126,5 +125,5 @@ def _is_chosen(path: str, options: SplitManifest) -> bool:
 
 def _unnamed(manifest: Manifest, options: SplitManifest) -> Iterator[Note]:
     for entry in manifest.entries:
-        if not options.groups and _is_chosen(entry.file.path, options) and _stem(entry, options) is None:
-            yield Note(entry.place, f"`{entry.name}` stays here: its `{options.by}` names no file")
+        if ":" not in options.into and _is_chosen(entry.file.path, options) and _stem(entry, options) is None:
+            yield Note(entry.place, f"`{entry.name}` stays here: its `{options.into}` names no file")

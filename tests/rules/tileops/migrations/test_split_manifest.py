@@ -45,7 +45,7 @@ def shifted(text: str) -> str:
 
 def test_each_family_gets_a_file_with_its_text() -> None:
     text = HEAD + NORM + "\n# --- reductions ---\n\n" + REDUCE + "\n# A long one.\n" + LONG
-    done = migrate(one_file(text), SPLIT)
+    done = migrate(one_file(text), SPLIT, into="family")
     assert done.texts == {
         YAML: None,
         FOLDER + "norm.yaml": HEAD + NORM + "\n# A long one.\n" + LONG,
@@ -55,7 +55,7 @@ def test_each_family_gets_a_file_with_its_text() -> None:
 
 def test_what_stays_is_not_touched() -> None:
     text = HEAD + NORM + "\n\n" + REDUCE + "\n" + LONG
-    done = migrate(one_file(text, FOLDER + "norm.yaml"), SPLIT)
+    done = migrate(one_file(text, FOLDER + "norm.yaml"), SPLIT, into="family")
     assert done.texts == {FOLDER + "norm.yaml": HEAD + NORM + "\n" + LONG, FOLDER + "reduction.yaml": REDUCE}
 
 
@@ -64,13 +64,13 @@ def test_entries_are_added_to_a_file_that_is_there() -> None:
         **one_file(HEAD + NORM + "\n" + REDUCE, FOLDER + "norm.yaml"),
         FOLDER + "reduction.yaml": "# Old.\n" + entry("OldOp", "reduction"),
     }
-    done = migrate(texts, SPLIT)
+    done = migrate(texts, SPLIT, into="family")
     assert done.texts[FOLDER + "reduction.yaml"] == "# Old.\n" + entry("OldOp", "reduction") + "\n" + REDUCE
 
 
 def test_a_top_level_ops_is_kept() -> None:
     text = HEAD + "ops:\n\n" + shifted("# norms\n" + NORM + "\n" + REDUCE)
-    done = migrate(one_file(text), SPLIT)
+    done = migrate(one_file(text), SPLIT, into="family")
     assert done.texts == {
         YAML: None,
         FOLDER + "norm.yaml": HEAD + "ops:\n" + shifted("# norms\n" + NORM),
@@ -80,18 +80,18 @@ def test_a_top_level_ops_is_kept() -> None:
 
 def test_a_top_level_ops_is_dropped_with_its_indentation() -> None:
     text = HEAD + "ops:\n" + shifted(NORM + "\n" + LONG)
-    done = migrate(one_file(text, FOLDER + "norm.yaml"), SPLIT, ops="drop")
+    done = migrate(one_file(text, FOLDER + "norm.yaml"), SPLIT, into="family", ops="drop")
     assert done.texts == {FOLDER + "norm.yaml": HEAD + NORM + "\n" + LONG}
 
 
 def test_groups_that_are_told() -> None:
-    done = migrate(one_file(NORM + "\n" + LONG), SPLIT, groups="short: Norm*; far: LongOp")
+    done = migrate(one_file(NORM + "\n" + LONG), SPLIT, into="short: Norm*; far: LongOp")
     assert done.texts == {YAML: None, FOLDER + "short.yaml": NORM, FOLDER + "far.yaml": LONG}
 
 
 def test_another_folder_and_crlf() -> None:
     text = (NORM + "\n" + REDUCE).replace("\n", "\r\n")
-    done = migrate(one_file(text), SPLIT, folder="kit/all/manifest")
+    done = migrate(one_file(text), SPLIT, into="family", folder="kit/all/manifest")
     assert done.texts["kit/all/manifest/norm.yaml"] == NORM.replace("\n", "\r\n")
     assert done.texts["kit/all/manifest/reduction.yaml"] == REDUCE.replace("\n", "\r\n")
 
@@ -99,7 +99,7 @@ def test_another_folder_and_crlf() -> None:
 def test_what_names_the_file_or_reads_its_key_is_noted() -> None:
     texts = one_file("ops:\n" + shifted(NORM))
     texts["kit/load.py"] = 'import yaml\n\nOPS = yaml.safe_load(open("example.yaml"))["ops"]\n'
-    done = migrate(texts, SPLIT, ops="drop")
+    done = migrate(texts, SPLIT, into="family", ops="drop")
     assert done.said == [
         ("kit/load.py", 3, "this names `example.yaml`; `kit/manifest/example.yaml` is gone"),
         ("kit/load.py", 3, "this reads a key `ops`; the manifest no longer has one"),
@@ -122,20 +122,20 @@ def test_what_names_the_file_or_reads_its_key_is_noted() -> None:
     ],
 )
 def test_a_file_that_is_written_otherwise_stays(text: str, reason: str) -> None:
-    done = migrate(one_file(text), SPLIT)
+    done = migrate(one_file(text), SPLIT, into="family")
     assert done.texts == {}
     assert [message for _, _, message in done.said] == [f"{YAML} stays as it is: {reason}"]
     assert len(done.left) == 1
 
 
 def test_a_family_that_is_no_file_name_is_noted() -> None:
-    done = migrate(one_file(entry("NormOp", "../norm")), SPLIT)
+    done = migrate(one_file(entry("NormOp", "../norm")), SPLIT, into="family")
     assert done.sites == []
 
 
 def test_entries_that_would_no_longer_be_read_are_an_error() -> None:
     with pytest.raises(MigrationFailure):
-        migrate(one_file(NORM + "\nBare:\n  family: bare\n"), SPLIT, folder="elsewhere")
+        migrate(one_file(NORM + "\nBare:\n  family: bare\n"), SPLIT, into="family", folder="elsewhere")
 
 
 def test_merging_is_the_reverse() -> None:
@@ -149,7 +149,7 @@ def test_merging_is_the_reverse() -> None:
         YAML: parts[FOLDER + "norm.yaml"] + "\n" + parts[FOLDER + "reduction.yaml"],
         **dict.fromkeys(parts, None),
     }
-    again = migrate(one_file(merged.text(YAML)), SPLIT)
+    again = migrate(one_file(merged.text(YAML)), SPLIT, into="family")
     assert again.texts == {YAML: None, **parts}
 
 
@@ -163,9 +163,10 @@ def test_merging_below_ops() -> None:
 @pytest.mark.parametrize(
     ("migration", "options", "message"),
     [
-        (SPLIT, {"file": "other.yaml"}, "no file of a manifest is `other.yaml`"),
-        (SPLIT, {"groups": "NormOp"}, "`NormOp` is not written as `file: Op, Op`"),
-        (SPLIT, {"groups": "a: NormOp; b: Norm*"}, "`NormOp` is in two groups, `a` and `b`"),
+        (SPLIT, {"into": "family", "file": "other.yaml"}, "no file of a manifest is `other.yaml`"),
+        (SPLIT, {"into": "short: ; far: NormOp"}, "`short:` is not written as `file: Op, Op`"),
+        (SPLIT, {"into": "a..b"}, "`a..b` is no path such as `source.bench`"),
+        (SPLIT, {"into": "a: NormOp; b: Norm*"}, "`NormOp` is in two groups, `a` and `b`"),
         (MERGE, {"to": "ops.txt"}, "`ops.txt` is no YAML file of the workspace"),
         (MERGE, {"to": "../ops.yaml"}, "`../ops.yaml` is no YAML file of the workspace"),
     ],
