@@ -16,11 +16,18 @@ $(VENV)/.dev: pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@ $(VENV)/.demo
 
-demo: $(VENV)/.demo  ## lint the fixture repository and show what the tool finds
+demo: $(VENV)/.demo  ## lint the fixture repository, and migrate a copy of it
 	@echo "\n$$ opschema lint fixtures/tilekit\n"
 	@$(BIN)/opschema lint fixtures/tilekit || test $$? -eq 1
 	@echo "\n$$ opschema show WindowMaskFwdOp\n"
 	@cd fixtures/tilekit && ../../$(BIN)/opschema show WindowMaskFwdOp
+	@rm -rf $(VENV)/tilekit && cp -r fixtures/tilekit $(VENV)/tilekit
+	@echo "\n$$ opschema migrate drop-carrier\n"
+	@cd $(VENV)/tilekit && ../bin/opschema migrate drop-carrier
+	@echo "\n$$ opschema migrate drop-carrier --apply\n"
+	@cd $(VENV)/tilekit && ../bin/opschema migrate drop-carrier --apply --allow-dirty
+	@echo "\n$$ opschema lint\n"
+	@cd $(VENV)/tilekit && ../bin/opschema lint
 
 test: $(VENV)/.dev  ## the whole suite
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
@@ -34,8 +41,9 @@ bench: $(VENV)/.dev  ## speed and memory, side by side with the peers
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'
 	$(BIN)/python -m benchmarks
 
-docs: $(VENV)/.demo  ## write docs/rules from the rules' docstrings
+docs: $(VENV)/.demo  ## write docs/rules and docs/migrations from the docstrings
 	$(BIN)/python -m opschema_cli.lint.docs
+	$(BIN)/python -m opschema_cli.migrate.docs
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

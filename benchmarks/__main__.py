@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.generate import generate
+from benchmarks.generate_carriers import generate_carriers
 from benchmarks.measure import Measured, measure
 
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "tilekit"
@@ -52,6 +53,16 @@ def after_a_change(folder: Path, cache: Path, runs: int, touched: Path) -> Measu
     finally:
         touched.write_text(text)
     return sorted(found, key=lambda item: item.seconds)[len(found) // 2]
+
+
+def migration_rows(work: Path, cache: Path, ops: int) -> Iterator[Row]:
+    """The carrier migration over generated ops that all have one: the diff, then writing it; both parse everything anew."""
+    folder = work / f"carriers-{ops}"
+    generate_carriers(folder, ops)
+    for what in ("--diff", "--apply"):
+        command = [sys.executable, "-m", "opschema_cli", "migrate", "drop-carrier", what, "--no-cache"]
+        env = {"OPSCHEMA_CACHE_DIR": str(cache)}
+        yield f"opschema migrate drop-carrier {what}, {ops:,} ops", measure(command, folder, runs=1, env=env)
 
 
 def peer_rows(folder: Path, runs: int) -> Iterator[Row]:
@@ -105,6 +116,7 @@ def main() -> None:
             folder = work / f"generated-{ops}"
             generate(folder, ops)
             generated += lint_rows(folder, f"{ops:,} generated ops", cache, 1, None)
+        generated += migration_rows(work, cache, options.ops // 10)
         print(table(generated, f"opschema lint, {options.ops // 10:,} generated ops, cold"))
 
 

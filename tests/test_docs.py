@@ -6,6 +6,8 @@ from pathlib import Path
 
 from opschema_cli.lint.docs import doc_files
 from opschema_cli.lint.registry import load_registry
+from opschema_cli.migrate.docs import doc_files as migration_files
+from opschema_cli.migrate.engine import load_migrations
 
 ROOT = Path(__file__).parent.parent
 RULES = ROOT / "docs" / "rules"
@@ -14,6 +16,13 @@ RULES = ROOT / "docs" / "rules"
 def test_every_rule_has_a_current_page_and_no_page_is_stale() -> None:
     written = {path.name: path.read_text(encoding="utf-8") for path in RULES.glob("*.md")}
     assert written == doc_files(load_registry(ROOT).rules), "run `make docs`"
+
+
+def test_every_migration_has_a_current_page_and_no_page_is_stale() -> None:
+    written = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "migrations").glob("*.md")}
+    migrations = [item for pack in load_registry(ROOT).packs for item in load_migrations(pack)]
+    assert len(migrations) > 5
+    assert written == migration_files(migrations), "run `make docs`"
 
 
 def test_links_of_the_documents_lead_to_files() -> None:

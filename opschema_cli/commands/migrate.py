@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import click
 import msgspec
 
-from opschema_cli.commands.output import ParseProgress, write_text
+from opschema_cli.commands.output import ParseProgress, write_page, write_text
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
 from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERNAL, OpschemaError
 from opschema_cli.git import uncommitted
@@ -44,6 +44,9 @@ from opschema_cli.write import write_all
 _SHOWN_FILES = 5
 
 
+Mode: TypeAlias = Literal["list", "diff", "apply", "check", "recover", "explain"]
+
+
 @dataclass(frozen=True)
 class MigrateOptions:
     """The options of one ``opschema migrate``."""
@@ -54,6 +57,7 @@ class MigrateOptions:
     apply: bool
     check: bool
     recover: bool
+    explain: bool
     only: tuple[str, ...]
     skip: tuple[str, ...]
     option: tuple[str, ...]
@@ -64,14 +68,15 @@ class MigrateOptions:
     jobs: int | None
 
     @property
-    def mode(self) -> Literal["list", "diff", "apply", "check", "recover"]:
+    def mode(self) -> Mode:
         """What is asked for.
 
         Raises:
             click.UsageError: more than one thing.
         """
         flags = {"list": self.list_only, "diff": self.diff, "apply": self.apply, "check": self.check}
-        asked = [name for name, given in {**flags, "recover": self.recover}.items() if given]
+        flags |= {"recover": self.recover, "explain": self.explain}
+        asked = [name for name, given in flags.items() if given]
         if len(asked) > 1:
             raise click.UsageError(f"choose one of {' and '.join(f'--{name}' for name in asked)}")
         return asked[0] if asked else "diff" if self.names else "list"  # type: ignore[return-value]
@@ -84,6 +89,7 @@ class MigrateOptions:
 @click.option("--apply", is_flag=True, help="Write the changes: all files, or none.")
 @click.option("--check", is_flag=True, help="Exit 1 while there is something to migrate.")
 @click.option("--recover", is_flag=True, help="Complete or discard what a killed run left, and exit.")
+@click.option("--explain", is_flag=True, help="Print the page of each NAME: what it does, its options.")
 @click.option("--only", multiple=True, metavar="PLACE", help="Migrate only this op, glob of ops, path or path:line.")
 @click.option("--skip", multiple=True, metavar="PLACE", help="Leave this one alone.")
 @click.option("-o", "--option", multiple=True, metavar="NAME=VALUE", help="An option of the migration.")
@@ -125,11 +131,15 @@ def _migrate(options: MigrateOptions) -> int:
         return _migrate_in(session, options, mode)
 
 
-def _migrate_in(session: Session, options: MigrateOptions, mode: Literal["list", "diff", "apply", "check"]) -> int:
+def _migrate_in(
+    session: Session, options: MigrateOptions, mode: Literal["list", "explain", "diff", "apply", "check"]
+) -> int:
     with ParseProgress(enabled=options.output_format == "text") as progress:
         work = _Work.of(session, session.project(progress=progress), options)
         if mode == "list":
             return _list(work)
+        if mode == "explain":
+            return _explain(work)
         draft, results = _run(work)
     if mode == "apply":
         _write(session, draft, allow_dirty=options.allow_dirty)
@@ -139,7 +149,7 @@ def _migrate_in(session: Session, options: MigrateOptions, mode: Literal["list",
 
 
 def _check_usage(mode: str, options: MigrateOptions) -> None:
-    if mode in ("diff", "apply", "check") and not options.names:
+    if mode in ("diff", "apply", "check", "explain") and not options.names:
         raise click.UsageError(f"--{mode} needs the NAME of a migration; `opschema migrate` lists them")
     if mode in ("list", "recover") and (options.names or options.only or options.skip or options.option):
         raise click.UsageError(f"--{mode} takes neither a NAME nor options of one")
@@ -188,9 +198,18 @@ class _Work:
             OpschemaError: a name or an option is not known, missing or wrong.
         """
         known = self.known()
-        chosen = [self._named(name, known) for name in dict.fromkeys(self.options.names)]
-        values = fill([item for _, item in chosen], self.options.option)
-        return [Task(item, values[item.name], self.loaders[pack.name]) for pack, item in chosen]
+        chosen = self.chosen()
+        values = fill(chosen, self.options.option)
+        return [Task(item, values[item.name], self.loaders[known[item.name][0].name]) for item in chosen]
+
+    def chosen(self) -> list[Migration]:
+        """The migrations that were named, in order.
+
+        Raises:
+            OpschemaError: a name is not known.
+        """
+        known = self.known()
+        return [self._named(name, known)[1] for name in dict.fromkeys(self.options.names)]
 
     def _named(self, name: str, known: dict[str, tuple[Pack, Migration]]) -> tuple[Pack, Migration]:
         if name not in known:
@@ -219,6 +238,13 @@ def _list(work: _Work) -> int:
         write_text(json.write_list(found), None)
     else:
         text.write_list(found, open_console(sys.stdout))
+    return EXIT_CLEAN
+
+
+def _explain(work: _Work) -> int:
+    from opschema_cli.migrate.docs import migration_page
+
+    write_page("\n".join(migration_page(item) for item in work.chosen()))
     return EXIT_CLEAN
 
 

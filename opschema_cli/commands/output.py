@@ -69,3 +69,15 @@ class ParseProgress:
     ) -> None:
         if self.bar is not None:
             self.bar.stop()
+
+
+def write_page(text: str) -> None:
+    """Print a page of Markdown: rendered on a terminal, as it is elsewhere."""
+    if not sys.stdout.isatty():
+        write_text(text, None)
+        return
+    from rich.markdown import Markdown
+
+    from opschema_cli.reporters.text import open_console
+
+    open_console(sys.stdout).print(Markdown(text))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
-from opschema_cli.commands.output import write_text
+from opschema_cli.commands.output import write_page
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.docs import rule_page
@@ -22,13 +21,5 @@ def rule(selector: str, no_plugins: bool) -> int:
     found = registry.find(selector)
     if not found:
         raise OpschemaError(f"no rule is called `{selector}`{registry.hint(selector)}")
-    text = "\n".join(rule_page(item) for item in found)
-    if sys.stdout.isatty():
-        from rich.markdown import Markdown
-
-        from opschema_cli.reporters.text import open_console
-
-        open_console(sys.stdout).print(Markdown(text))
-    else:
-        write_text(text, None)
+    write_page("\n".join(rule_page(item) for item in found))
     return 0

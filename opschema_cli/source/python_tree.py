@@ -128,14 +128,16 @@ class PythonTree:
 
     def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """The nodes around a node, the nearest first."""
-        above = self.parent(node)
+        parents = self._order.parents
+        above = parents.get(id(node))
         while above is not None:
             yield above
-            above = self.parent(above)
+            above = parents.get(id(above))
 
     def enclosing(self, node: cst.CSTNode, kind: type[N]) -> N | None:
-        """The nearest node of a kind around a node."""
-        return next((item for item in self.ancestors(node) if isinstance(item, kind)), None)
+        """The nearest node around a node whose type is exactly ``kind``."""
+        # libcst's classes are abstract base classes, of which `isinstance` is slow.
+        return next((item for item in self.ancestors(node) if type(item) is kind), None)
 
     def statement(self, node: cst.CSTNode) -> Statement:
         """The innermost statement that a node is in or is.
@@ -165,11 +167,11 @@ class PythonTree:
         return self._order.nodes[at : self._order.ends[at]]
 
     @cached_property
-    def _by_span(self) -> dict[Span, list[cst.CSTNode]]:
-        found: dict[Span, list[cst.CSTNode]] = {}
-        for node in self.nodes:
-            if not isinstance(node, cst.Module):
-                found.setdefault(self.span(node), []).append(node)
+    def _by_span(self) -> dict[tuple[int, int], list[cst.CSTNode]]:
+        found: dict[tuple[int, int], list[cst.CSTNode]] = {}
+        spans = self._spans
+        for node in self.nodes[1:]:
+            found.setdefault(spans[id(node)], []).append(node)
         return found
 
     def find(self, span: Span, kind: type[N]) -> N:
@@ -178,7 +180,7 @@ class PythonTree:
         Raises:
             LookupError: there is none.
         """
-        for node in self._by_span.get(Span(*span), ()):
+        for node in self._by_span.get(span, ()):
             if isinstance(node, kind):
                 return node
         raise LookupError(f"no {kind.__name__} is written at {span.start}-{span.end}")
@@ -264,6 +266,11 @@ class PythonTree:
     def strings(self, value: str) -> list[cst.SimpleString]:
         """String literals of that value."""
         return self._strings.get(value, [])
+
+    @property
+    def literals(self) -> Iterator[cst.SimpleString]:
+        """All plain string literals."""
+        return (node for found in self._strings.values() for node in found)
 
     @cached_property
     def _strings(self) -> dict[str, list[cst.SimpleString]]:

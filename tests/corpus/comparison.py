@@ -43,7 +43,7 @@ def open_moved(corpus: Path, commit: str, below: str = "") -> Draft:
 def _open(root: Path, overlay: Mapping[str, str | None]) -> Draft:
     plain = Workspace(root)
     workspace = plain.with_overlay(overlay) if plain.files and overlay else plain
-    return Draft(Project(workspace, Cache.for_workspace(root), jobs=2), lambda project: load(project, TileopsOptions()))
+    return Draft(Project(workspace, Cache.for_workspace(root)), lambda project: load(project, TileopsOptions()))
 
 
 def entries_of(texts: Mapping[str, str]) -> dict[str, object]:

@@ -270,6 +270,13 @@ def test_outside_of_git_it_is_told_and_done(opschema: Opschema, root: Path) -> N
     assert "this is not in git" in done.err
 
 
+def test_explain_prints_the_page_and_needs_no_option(opschema: Opschema, repository: Path) -> None:
+    done = opschema("migrate", "rename-key", "--explain")
+    assert done.code == 0
+    assert done.out.startswith("# rename-key\n")
+    assert "-o old=… -o new=…" in done.out
+
+
 # Wrong usage, bad migrations
 
 
@@ -278,6 +285,7 @@ def test_outside_of_git_it_is_told_and_done(opschema: Opschema, root: Path) -> N
     [
         (["lower-doc"], "no migration here is called `lower-doc`; did you mean `lower-docs`?"),
         (["--apply"], "--apply needs the NAME of a migration"),
+        (["--explain"], "--explain needs the NAME of a migration"),
         (["--check"], "--check needs the NAME of a migration"),
         (["lower-docs", "--apply", "--check"], "choose one of --apply and --check"),
         (["lower-docs", "--allow-dirty"], "--allow-dirty goes with --apply"),

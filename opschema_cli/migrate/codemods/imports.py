@@ -82,9 +82,8 @@ def _quoted(rewrite: Rewrite, name: str) -> Iterator[Problem]:
     word = re.compile(rf"\b{re.escape(name)}\b")
     if not word.search(tree.text):
         return
-    for node in tree.nodes:
-        quoted = isinstance(node, cst.SimpleString) and word.search(node.raw_value) and _is_annotation(tree, node)
-        if quoted and not rewrite.is_gone(node):
+    for node in tree.literals:
+        if word.search(node.raw_value) and _is_annotation(tree, node) and not rewrite.is_gone(node):
             yield Problem(tree.span(node).start, f"{name} is used in a quoted annotation")
     for match in _TYPE_COMMENT.finditer(tree.text):
         if word.search(match["text"]):

@@ -57,18 +57,24 @@ def _is_parameter(tree: PythonTree, node: cst.Name) -> bool:
     return isinstance(above, cst.Param) and above.name is node
 
 
+_PACKS = frozenset({cst.Element, cst.StarredElement, cst.Tuple, cst.List})
+_BINDS: dict[type, str] = {
+    **dict.fromkeys((cst.AnnAssign, cst.AugAssign, cst.For, cst.CompFor, cst.NamedExpr, cst.Del), "target"),
+    **dict.fromkeys((cst.FunctionDef, cst.ClassDef, cst.Param, cst.MatchAs, cst.MatchStar), "name"),
+    cst.MatchMapping: "rest",
+}
+"""What each kind of node binds a name by."""
+
+
 def is_write(tree: PythonTree, node: cst.Name) -> bool:
     """Whether a name is bound or deleted where it stands."""
     child: cst.CSTNode = node
     above = tree.parent(node)
-    while isinstance(above, cst.Element | cst.StarredElement | cst.Tuple | cst.List):
-        child, above = above, tree.parent(above)
-    if isinstance(above, cst.AnnAssign | cst.AugAssign | cst.For | cst.CompFor | cst.NamedExpr | cst.Del):
-        return above.target is child
-    if isinstance(above, cst.FunctionDef | cst.ClassDef | cst.Param | cst.MatchAs | cst.MatchStar):
-        return above.name is child
-    if isinstance(above, cst.MatchMapping):
-        return above.rest is child
+    while type(above) in _PACKS:
+        child, above = above, tree.parent(above)  # type: ignore[assignment, arg-type]  # of these types it is a node
+    part = _BINDS.get(type(above))
+    if part is not None:
+        return getattr(above, part) is child
     if isinstance(above, cst.ImportAlias):
         return above.asname is None
     if isinstance(above, cst.Attribute) and isinstance(tree.parent(above), cst.ImportAlias | cst.Attribute):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.source.program import ClassRef
@@ -179,14 +180,14 @@ class Tracker:
     def _attribute(self, owner: ClassRef, name: str) -> CarrierAttribute | None:
         key = (owner, name)
         if key not in self.known:
-            before = set(self.known)
+            before = len(self.known)
             self.known[key] = None
             self.open.add(key)
             found = self._followed(owner, name)
             self.open.discard(key)
             if found is None:
                 # What was taken for a carrier on the way may have leaned on this one.
-                self.known = {other: item for other, item in self.known.items() if other in before}
+                self.known = dict(islice(self.known.items(), before))
             self.known[key] = found
         return self.known[key]
 

@@ -67,8 +67,9 @@ class Arrangement:
             self._distribute(path, parts, path in gone)
         self._write(gone)
         self.draft.settle()
-        lost = [name for name, data in before.items() if _contents(self.draft).get(name) != data]
-        if lost or len(_contents(self.draft)) != len(before):
+        after = _contents(self.draft)
+        lost = [name for name, data in before.items() if name not in after or after[name] != data]
+        if lost or len(after) != len(before):
             raise DraftError(f"{lost[0] if lost else 'an entry'} would not be read as it was from its new file")
         yield from self._mentions(gone)
 

@@ -44,6 +44,8 @@ class CallSites:
         classes = self._classes(body, callee)
         if classes:
             return self._members(classes, "__init__")
+        if callee.kind == "attribute" and callee.items[0].callee == "super":
+            return self._inherited(body, callee.text)
         holder, _, name = callee.text.rpartition(".") if callee.kind == "name" else ("", "", "")
         if holder and holder == body.this and body.owner is not None and name in _methods(self.program, body.owner):
             return self._members([body.owner], name)
@@ -54,6 +56,12 @@ class CallSites:
         if owners:
             return self._members(owners, name)
         found = self.bodies.resolve(body, callee.text) if callee.kind == "name" else None
+        return (found,) if isinstance(found, FunctionRef) else None
+
+    def _inherited(self, body: Body, name: str) -> tuple[FunctionRef, ...] | None:
+        """The method of the next class, as far as the class that calls it can know."""
+        lineage = self.program.lineage(body.owner)[1:] if body.owner is not None else []
+        found = next((item for ref in lineage if (item := self.program.own_member(ref, name)) is not None), None)
         return (found,) if isinstance(found, FunctionRef) else None
 
     def _members(self, classes: Iterable[ClassRef], name: str) -> tuple[FunctionRef, ...] | None:

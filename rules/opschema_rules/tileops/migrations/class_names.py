@@ -19,9 +19,12 @@ def another_meaning(program: Program, file: PythonFile, name: str, ref: ClassRef
     imports = [item for scope in scopes for item in scope.imports if name in (item.name, item.attr)]
     others = [item.span for item in imports if not _is_import_of(program, file, item, name, ref)]
     others += [span for scope in scopes for span in _definitions(file, scope, name, ref)]
-    if len(others) == 0 and not imports:
+    if not others and not imports:
         others = [item.span for scope in scopes for item in scope.assigns if item.target == name and binds(item)]
     others += _other_attributes(program, file, scopes, name, ref)
+    if not imports and not others and any(item.attr == "*" for item in file.body.imports):
+        uses = [use.span for scope in scopes for use in scope.uses if use.name.partition(".")[0] == name]
+        others += uses if _is_other(program.resolve(file, name), ref) else []
     return min(others, default=None)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.codemods.rewrite import Problem, Refused, Rewrite
@@ -18,6 +19,7 @@ from opschema_rules.tileops.drift import Method, names
 from opschema_rules.tileops.migrations.call_sites import CallSites, FunctionKey, key_of
 from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
 from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
+from opschema_rules.tileops.migrations.entries import by_manifest
 from opschema_rules.tileops.migrations.input_code import method_node
 from opschema_rules.tileops.migrations.parameter_lists import (
     STAR,
@@ -36,15 +38,18 @@ from opschema_rules.tileops.rules.parameters import constructor_params
 
 @dataclass(frozen=True)
 class Wanted:
-    """What one method is to become: parameters by position or keyword only, new defaults (None for none), an order."""
+    """What one method is to become: parameters by position or keyword only, defaults as these declare them, an order.
+
+    ``entries`` are all that run it, ``declared`` the order in which they declare its parameters, and ``doubts`` what they
+    do not agree in.
+    """
 
     ref: FunctionRef
-    manifest: Manifest
-    entries: tuple[OpEntry, ...]
     positional: frozenset[str] = frozenset()
     keyword_only: frozenset[str] = frozenset()
-    defaults: tuple[tuple[ParamDecl, bool], ...] = ()
+    defaults: tuple[ParamDecl, ...] = ()
     order: tuple[str, ...] = ()
+    entries: tuple[OpEntry, ...] = ()
     declared: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
 
@@ -70,9 +75,17 @@ class Wanted:
         owner = f"{self.ref.owner.name}." if self.ref.owner is not None else ""
         parts = [f"take {names(sorted(self.positional))} by position"] if self.positional else []
         parts += [f"take {names(sorted(self.keyword_only))} by keyword only"] if self.keyword_only else []
-        parts += [f"change the default of {names(param.name for param, _ in self.defaults)}"] if self.defaults else []
+        parts += [f"change the default of {names(param.name for param in self.defaults)}"] if self.defaults else []
         parts += [f"order the parameters as {names(self.order)}"] if self.order else []
         return f"{owner}{self.ref.function.name}(): {', '.join(parts) or 'by hand'}"
+
+
+class _Said(NamedTuple):
+    """What one entry says of one parameter of a constructor."""
+
+    method: Method
+    param: Param
+    declared: ParamDecl
 
 
 @dataclass
@@ -86,17 +99,18 @@ class _Votes:
 def wanted_changes(ops: Sequence[OpImplementation], what: Sequence[str]) -> Iterator[Wanted]:
     """The methods of some ops that differ from what all entries that share them say."""
     chosen = {op.entry for op in ops}
-    for name in ("__init__", "forward"):
-        for votes in _methods(ops, name).values():
-            if any(op.entry in chosen for op in votes.ops):
-                wanted = _constructor(votes, what) if name == "__init__" else _forward(votes, what)
-                if wanted.codes:
-                    yield wanted
+    for entries in by_manifest(chosen):
+        for name in ("__init__", "forward"):
+            for votes in _methods(entries[0].manifest, name).values():
+                if any(op.entry in chosen for op in votes.ops):
+                    wanted = _constructor(votes, what) if name == "__init__" else _forward(votes, what)
+                    if wanted.codes:
+                        yield wanted
 
 
-def _methods(ops: Sequence[OpImplementation], name: str) -> dict[FunctionKey, _Votes]:
+def _methods(manifest: Manifest, name: str) -> dict[FunctionKey, _Votes]:
     found: dict[FunctionKey, _Votes] = {}
-    for op in ops[0].entry.manifest.implementations if ops else ():
+    for op in manifest.implementations:
         method = Method.of(op, name)
         if method is not None and op.entry.status != "spec-only":
             found.setdefault(key_of(method.ref), _Votes(method.ref)).ops.append(op)
@@ -104,42 +118,47 @@ def _methods(ops: Sequence[OpImplementation], name: str) -> dict[FunctionKey, _V
 
 
 def _constructor(votes: _Votes, what: Sequence[str]) -> Wanted:
-    said: dict[str, list[tuple[Method, Param, ParamDecl]]] = {}
+    said: dict[str, list[_Said]] = {}
     for op in votes.ops:
         for method, param, declared in constructor_params(op):
-            said.setdefault(param.name, []).append((method, param, declared))
-    positional, keyword_only, doubts = set[str](), set[str](), list[str]()
-    defaults: list[tuple[ParamDecl, bool]] = []
+            said.setdefault(param.name, []).append(_Said(method, param, declared))
+    orders = {tuple(param.name for param in op.entry.params) for op in votes.ops}
+    doubts: list[str] = []
+    positional, keyword_only = _kinds(said, doubts) if "kw_only" in what else (set[str](), set[str]())
+    if positional:
+        taken = {param.name for param in votes.ref.function.params if param.kind == "kwonly"}
+        positional |= taken & {name for op in votes.ops for name in _static_names(op.entry)} - said.keys()
+    defaults = tuple(_defaults(said, doubts)) if "defaults" in what else ()
+    longest = max(orders, key=len, default=())
+    order = _order(votes, longest) if "order" in what and len(orders) == 1 else ()
+    entries = tuple(op.entry for op in votes.ops)
+    return Wanted(
+        votes.ref, frozenset(positional), frozenset(keyword_only), defaults, order, entries, longest, tuple(doubts)
+    )
+
+
+def _kinds(said: Mapping[str, Sequence[_Said]], doubts: list[str]) -> tuple[set[str], set[str]]:
+    """The parameters to take by position, and those to take by keyword only."""
+    positional, keyword_only = set[str](), set[str]()
     for name, found in said.items():
-        kinds = {declared.kw_only for _, _, declared in found}
-        param = found[0][1]
-        if "kw_only" in what and (param.kind == "kwonly") not in kinds:
+        kinds = {item.declared.kw_only for item in found}
+        if None in kinds:
+            doubts.append(f"what `kw_only` of `{name}` is to mean is not known")
+        elif (found[0].param.kind == "kwonly") not in kinds:
             (keyword_only if True in kinds else positional).add(name)
-        elif "kw_only" in what and len(kinds) > 1:
+        elif len(kinds) > 1:
             doubts.append(f"entries differ in whether `{name}` is keyword-only")
-        if "defaults" in what and any(_differs(*item) for item in found):
-            values = {repr((declared.has_default, declared.default)) for _, _, declared in found}
-            if len(values) == 1:
-                defaults.append((found[0][2], found[0][2].has_default))
+    return positional, keyword_only
+
+
+def _defaults(said: Mapping[str, Sequence[_Said]], doubts: list[str]) -> Iterator[ParamDecl]:
+    """The declarations whose default, or lack of one, the code is to get."""
+    for name, found in said.items():
+        if any(map(_differs, found)):
+            if len({repr((item.declared.has_default, item.declared.default)) for item in found}) == 1:
+                yield found[0].declared
             else:
                 doubts.append(f"entries differ in the default of `{name}`")
-    orders = {tuple(param.name for param in op.entry.params) for op in votes.ops}
-    longest = max(orders, key=len, default=())
-    static = {key for op in votes.ops for key in _static_names(op.entry)} - set(said)
-    taken = {param.name: param.kind for param in votes.ref.function.params}
-    positional |= {name for name in static if taken.get(name) == "kwonly"} if positional else set()
-    order = _order(votes, longest) if "order" in what and len(orders) == 1 else ()
-    return Wanted(
-        votes.ref,
-        votes.ops[0].entry.manifest,
-        tuple(op.entry for op in votes.ops),
-        frozenset(positional),
-        frozenset(keyword_only),
-        tuple(defaults),
-        order,
-        longest,
-        tuple(doubts),
-    )
 
 
 def _static_names(entry: OpEntry) -> list[str]:
@@ -148,7 +167,8 @@ def _static_names(entry: OpEntry) -> list[str]:
     return [key.value for key, _ in owner.pairs()] if owner is not None else []
 
 
-def _differs(method: Method, param: Param, declared: ParamDecl) -> bool:
+def _differs(said: _Said) -> bool:
+    method, param, declared = said
     if param.default is None or not declared.has_default:
         return (param.default is not None) != declared.has_default and not declared.doubtful("default")
     value = method.fold(param.default)
@@ -159,8 +179,7 @@ def _forward(votes: _Votes, what: Sequence[str]) -> Wanted:
     orders = {tuple(tensor.name for tensor in op.entry.inputs) for op in votes.ops}
     declared = next(iter(orders)) if len(orders) == 1 else ()
     order = _order(votes, declared) if "order" in what else ()
-    entries = tuple(op.entry for op in votes.ops)
-    return Wanted(votes.ref, entries[0].manifest, entries, order=order, declared=declared)
+    return Wanted(votes.ref, order=order, entries=tuple(op.entry for op in votes.ops), declared=declared)
 
 
 def _order(votes: _Votes, declared: Sequence[str]) -> tuple[str, ...]:
@@ -199,21 +218,20 @@ class CodeSignatures:
         node = method_node(rewrite.tree, wanted.ref)
         before = listed_names(node)
         after = _moved(before, wanted)
-        changed = {param.name for param, _ in wanted.defaults}
-        if after != before and changed:
+        if after != before and wanted.defaults:
             raise Refused(
                 [Problem(rewrite.tree.span(node.name).start, "defaults and places change at once; change one first")]
             )
         reorder(rewrite, node, after)
-        for param, has_default in wanted.defaults:
-            set_default(rewrite, node, param.name, _code(param) if has_default else None)
+        for param in wanted.defaults:
+            set_default(rewrite, node, param.name, _code(param) if param.has_default else None)
         old, new = _positional(before), _positional(after)
         return next((at for at, name in enumerate(old) if new[at : at + 1] != [name]), None)
 
     def _positional_calls(self, moved: dict[FunctionKey, tuple[Wanted, int]]) -> Iterator[Note]:
         """The calls that pass by position what has moved."""
         for file in self._callers(wanted for wanted, _ in moved.values()):
-            manifest = next(iter(moved.values()))[0].manifest
+            manifest = next(iter(moved.values()))[0].entries[0].manifest
             for site in CallSites(manifest.program).of(file):
                 passed = len(site.call.positional())
                 for target in site.targets or ():

@@ -13,7 +13,15 @@ from opschema_cli.source.text import Edit, apply_edits
 from opschema_cli.source.yaml import Data, Node
 from opschema_cli.source.yaml_edit import YamlEditError, remove_key, set_value
 from opschema_rules.tileops.formulas import formulas
-from opschema_rules.tileops.migrations.entries import OptionError, all_entries, named, refusal, unique, words_of
+from opschema_rules.tileops.migrations.entries import (
+    OptionError,
+    all_entries,
+    by_manifest,
+    named,
+    refusal,
+    unique,
+    words_of,
+)
 from opschema_rules.tileops.migrations.fields import drop_fields, read_value, slots
 from opschema_rules.tileops.migrations.param_code import ParamCode
 from opschema_rules.tileops.migrations.removals import remove_items, remove_keys
@@ -79,8 +87,7 @@ def drop_param(draft: Draft, sites: Sequence[Site], options: DropParam) -> Itera
     folded = read_value(options.value) if options.value is not None else None
     for name in words_of(options.param):
         ops = {drop.entry.name for drop in drops if name in drop.names}
-        chosen = [entry for entry in all_entries(draft) if entry.name in ops]
-        if chosen:
+        for chosen in by_manifest(entry for entry in all_entries(draft) if entry.name in ops):
             yield from ParamCode(draft, chosen, name, folded, options.value is not None).rewrite()
 
 

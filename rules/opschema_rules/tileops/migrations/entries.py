@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import keyword
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
@@ -44,6 +45,24 @@ def named(entries: Sequence[OpEntry], patterns: str) -> list[OpEntry]:
         if not any(fnmatchcase(entry.name, pattern) for entry in entries):
             raise OptionError(f"no op is called `{pattern}`{did_you_mean(pattern, (item.name for item in entries))}")
     return [entry for entry in entries if not wanted or any(fnmatchcase(entry.name, item) for item in wanted)]
+
+
+def by_manifest(entries: Iterable[OpEntry]) -> list[list[OpEntry]]:
+    """The entries of each manifest."""
+    found: dict[int, list[OpEntry]] = {}
+    for entry in entries:
+        found.setdefault(id(entry.manifest), []).append(entry)
+    return list(found.values())
+
+
+def is_name(text: str) -> bool:
+    """Whether Python code can have a class, function or parameter of that name."""
+    return text.isidentifier() and not keyword.iskeyword(text)
+
+
+def is_inside(path: str) -> bool:
+    """Whether a path from the root stays below it, as it is written."""
+    return all(part not in ("", ".", "..") for part in path.split("/")) and "\\" not in path and path.isprintable()
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import tokenize
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import libcst as cst
 
@@ -18,17 +18,15 @@ from opschema_cli.migrate.migration import Note
 from opschema_cli.source.program import ClassRef, FunctionRef
 from opschema_cli.source.python import PythonFile
 from opschema_cli.source.python_tree import PythonTree
-from opschema_cli.source.text import Source, Span
+from opschema_cli.source.text import Span
 from opschema_rules.tileops.drift import names
 from opschema_rules.tileops.migrations.call_sites import CallSite, CallSites, FunctionKey, key_of
 from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
 from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
+from opschema_rules.tileops.migrations.sharing import METHODS, others
 from opschema_rules.tileops.migrations.tensor_texts import code_like
-from opschema_rules.tileops.migrations.words import occurrences, texts_with
+from opschema_rules.tileops.migrations.words import has_any, occurrences, texts_with
 from opschema_rules.tileops.model import Manifest, OpEntry, OpImplementation
-
-METHODS = ("forward", "_infer_output_shapes", "_validate_dtypes", "eval_roofline")
-"""The methods whose parameters bear the names of inputs."""
 
 
 def _renamed(old: str, new: str) -> dict[str, str]:
@@ -47,14 +45,20 @@ def old_parameters(entry: OpEntry, old: str, new: str) -> Iterator[tuple[Functio
                 yield method, before
 
 
-def keep_the_name(manifest: Manifest, ref: FunctionRef, old: str, renamed: Sequence[OpEntry] = ()) -> list[str]:
+def keep_the_name(manifest: Manifest, ref: FunctionRef, old: str, renamed: Collection[OpEntry] = ()) -> list[str]:
     """The ops, apart from those that are renamed, that run a method too and whose input has the old name."""
-    return [
-        op.name
-        for op in manifest.implementations
-        if op.entry not in renamed and op.entry.input(old) is not None
-        if (method := op.method(ref.function.name)) is not None and key_of(method) == key_of(ref)
-    ]
+    return [entry.name for entry in others(manifest, ref, renamed) if entry.input(old) is not None]
+
+
+def held_back(draft: Draft, entries: Sequence[OpEntry], old: str, new: str) -> dict[OpEntry, str]:
+    """The entries whose code cannot take the new name, and why: they keep the old one, and so do those that share code."""
+    trial, held = InputCode(draft, entries, old, new), dict[OpEntry, str]()
+    while True:
+        going = {entry: None for entry in entries if entry not in held}
+        found = {entry: reason for entry in going if (reason := trial.obstacle(entry, going))}
+        if not found:
+            return held
+        held.update(found)
 
 
 class InputCode:
@@ -67,6 +71,7 @@ class InputCode:
         self.new = new
         self.workshop = Workshop(draft)
         self.refused: set[FunctionKey] = set()
+        self._prose: dict[str, list[Span]] = {}
 
     def rewrite(self) -> list[Note]:
         """Draft the edits; what is left comes back."""
@@ -81,20 +86,39 @@ class InputCode:
         self.workshop.commit()
         return notes
 
+    def obstacle(self, entry: OpEntry, renamed: Collection[OpEntry]) -> str:
+        """Why an op's methods cannot take the new name, if those of ``renamed`` do; empty if they can."""
+        for ref, _ in old_parameters(entry, self.old, self.new) if entry.input(self.old) is not None else ():
+            keeping = keep_the_name(entry.manifest, ref, self.old, renamed)
+            if keeping:
+                return f"`{ref.function.name}()` is also that of {names(keeping)}, which would keep `{self.old}`"
+            try:
+                with self.workshop.atomic(), self.workshop.on(ref.file.path) as rewrite:
+                    self._rename_parameters(rewrite, ref)
+                    raise LeftAlone(Place(ref.file.path, ref.function.span), "")  # it was a trial
+            except LeftAlone as left:
+                if left.reason:
+                    return left.reason
+        return ""
+
+    def _rename_parameters(self, rewrite: Rewrite, ref: FunctionRef) -> cst.FunctionDef:
+        node = method_node(rewrite.tree, ref)
+        for before, after in _renamed(self.old, self.new).items():
+            if ref.function.param(before) is not None:
+                rename_parameter(rewrite, node, before, after)
+        return node
+
     def _rename(self, ref: FunctionRef, notes: list[Note]) -> bool:
         """Rename the parameter of one method; whether that was done."""
         place = Place(ref.file.path, ref.function.span)
-        others = keep_the_name(self.entries[0].manifest, ref, self.old, self.entries)
-        if others:
-            text = f"`{ref.function.name}()` stays as it is: {names(others)} share it and have `{self.old}`"
+        keeping = keep_the_name(self.entries[0].manifest, ref, self.old, frozenset(self.entries))
+        if keeping:
+            text = f"`{ref.function.name}()` stays as it is: {names(keeping)} share it and have `{self.old}`"
             notes.append(Note(place, text))
             return False
         try:
             with self.workshop.on(ref.file.path) as rewrite:
-                node = method_node(rewrite.tree, ref)
-                for before, after in _renamed(self.old, self.new).items():
-                    if ref.function.param(before) is not None:
-                        rename_parameter(rewrite, node, before, after)
+                node = self._rename_parameters(rewrite, ref)
                 notes += self._rename_words(rewrite, node, ref.file.path)
         except LeftAlone as left:
             notes.append(Note(left.place, f"rename `{self.old}` in `{ref.function.name}()` by hand: {left.reason}"))
@@ -104,8 +128,10 @@ class InputCode:
 
     def _rename_words(self, rewrite: Rewrite, node: cst.FunctionDef, path: str) -> Iterator[Note]:
         """Rename the input in comments, messages and the docstring where it is surely meant."""
-        outer = rewrite.tree.outer(node)
-        for span in (*_texts(rewrite.tree, node), *_comments(rewrite.tree.text, outer)):
+        if path not in self._prose:
+            self._prose[path] = [*_texts(rewrite.tree), *_comments(rewrite.tree.text)]
+        start, end = rewrite.tree.outer(node)
+        for span in [item for item in self._prose[path] if start <= item.start < end]:
             text = rewrite.tree.text[span.start : span.end]
             sure = [*code_like(text, self.old), *_subject(text, self.old)]
             for start, _ in sure:
@@ -122,7 +148,7 @@ class InputCode:
         keyword = re.compile(rf"(?<!\w){re.escape(self.old)}(?:_shape)?\s*=(?!=)")
         words = {entry.name for entry in self.entries} | {ref.owner.name for ref in methods.values() if ref.owner}
         for source in texts_with(self.draft, self.old):
-            if source.path.endswith(".py") and keyword.search(source.text) and _names_any(source, words):
+            if source.path.endswith(".py") and keyword.search(source.text) and has_any(source.text, words):
                 file = self.draft.project.python(source.path)
                 if file is not None:
                     yield file
@@ -161,27 +187,26 @@ def method_node(tree: PythonTree, ref: FunctionRef) -> cst.FunctionDef:
     return found
 
 
-def _texts(tree: PythonTree, node: cst.FunctionDef) -> Iterator[Span]:
-    """The literal text of the strings in a function, without their quotes."""
-    start, end = tree.outer(node)
+def _texts(tree: PythonTree) -> Iterator[Span]:
+    """The literal text of a module's strings, without their quotes."""
     for item in tree.nodes:
-        if isinstance(item, cst.FormattedStringText) and start <= tree.span(item).start < end:
+        if isinstance(item, cst.FormattedStringText):
             yield tree.span(item)
-        elif isinstance(item, cst.SimpleString) and start <= tree.span(item).start < end:
+        elif isinstance(item, cst.SimpleString):
             first, last = tree.span(item)
             yield Span(first + len(item.prefix) + len(item.quote), last - len(item.quote))
 
 
-def _comments(text: str, span: Span) -> Iterator[Span]:
-    """The comments in a stretch of a module that parses."""
+def _comments(text: str) -> Iterator[Span]:
+    """The comments of a module that parses."""
     starts = [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", text))]
     try:
         tokens = list(tokenize.generate_tokens(io.StringIO(text, newline=None).readline))
     except (tokenize.TokenError, SyntaxError):
         return
     for token in tokens:
-        start = starts[token.start[0] - 1] + token.start[1] if token.type == tokenize.COMMENT else -1
-        if span.start <= start < span.end:
+        if token.type == tokenize.COMMENT:
+            start = starts[token.start[0] - 1] + token.start[1]
             yield Span(start, start + len(token.string))
 
 
@@ -196,10 +221,6 @@ def _subject(text: str, name: str) -> Iterator[Span]:
     match = re.match(rf"{re.escape(name)}(?= (?:must|should|has|is|needs|cannot|does)\b)", text)
     if match:
         yield Span(*match.span())
-
-
-def _names_any(source: Source, words: set[str]) -> bool:
-    return any(any(occurrences(source.text, word)) for word in words)
 
 
 def _may_be_op(site: CallSite) -> bool:

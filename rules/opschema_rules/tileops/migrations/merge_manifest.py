@@ -12,7 +12,7 @@ from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, Site, migration
 from opschema_cli.source.text import Span
 from opschema_rules.tileops.migrations.arrangement import Arrangement, OpsKey, has_ops_key
-from opschema_rules.tileops.migrations.entries import OptionError, manifests, words_of
+from opschema_rules.tileops.migrations.entries import OptionError, is_inside, manifests, words_of
 from opschema_rules.tileops.model import OpEntry
 
 
@@ -28,7 +28,7 @@ class MergeManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def find(draft: Draft, options: MergeManifest) -> Iterator[Site]:
     """The files whose entries go elsewhere, and the one whose `ops:` does."""
-    if not options.to.endswith((".yaml", ".yml")) or options.to.startswith(("/", "../")):
+    if not options.to.endswith((".yaml", ".yml")) or not is_inside(options.to):
         raise OptionError(f"`{options.to}` is no YAML file of the workspace")
     wanted = words_of(options.file)
     for manifest in manifests(draft):

@@ -13,6 +13,7 @@ from opschema_cli.source.program import ClassRef
 from opschema_cli.source.yaml import Node
 from opschema_cli.source.yaml_edit import YamlEditError, set_value
 from opschema_rules.tileops.migrations.entries import manifests, refusal
+from opschema_rules.tileops.migrations.fields import read_value
 from opschema_rules.tileops.migrations.words import occurrences
 from opschema_rules.tileops.model import SOURCE_PATH_KEYS, Manifest, OpEntry
 from opschema_rules.tileops.rules.sources import op_class, source_path
@@ -127,8 +128,8 @@ def _from_rule(fault: _Fault) -> _Found | None:
     fix = fault.reported.fix
     if fix is None or len(fix.edits) != 1:
         return None
-    path = fix.title.removeprefix("write `").removesuffix("`")
-    if any(path == other for _, other in fault.entry.source_paths(fault.key)):
+    path = read_value(fix.edits[0].edit.replacement)
+    if not isinstance(path, str) or any(path == other for _, other in fault.entry.source_paths(fault.key)):
         return None  # the list has it already, so that this item stood for another file
     return _Found(path, "by its name alone" if fix.why_unsafe else "")
 
@@ -153,10 +154,12 @@ def _by_kernels(entry: OpEntry, node: Node) -> _Found | None:
 def _renamed_kernels(manifest: Manifest) -> Iterator[_Move]:
     for entry in manifest.entries:
         owner = entry.get("source", "kernel_map")
-        classes = _kernel_classes(entry) if owner is not None else set()
-        for key, node in owner.pairs() if owner is not None else ():
+        pairs = owner.pairs() if owner is not None else ()
+        unknown = [(key, node) for key, node in pairs if manifest.definitions.of_class(node.value) is None]
+        classes = _kernel_classes(entry) if unknown else set()
+        for key, node in unknown:
             alike = [name for name in classes if name.lower() == node.value.lower()]
-            if len(alike) == 1 and node.value not in classes and manifest.definitions.of_class(node.value) is None:
+            if len(alike) == 1 and node.value not in classes:
                 yield _Move(entry, f"kernel_map.{key.value}", node, _Found(alike[0], "as it is spelled there"))
 
 

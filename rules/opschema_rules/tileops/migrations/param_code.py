@@ -22,6 +22,7 @@ from opschema_rules.tileops.migrations.call_sites import CallSite, CallSites, Fu
 from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
 from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
 from opschema_rules.tileops.migrations.input_code import method_node
+from opschema_rules.tileops.migrations.sharing import others
 from opschema_rules.tileops.migrations.words import paths_with_any
 from opschema_rules.tileops.model import OpEntry, OpImplementation
 
@@ -58,11 +59,11 @@ class ParamCode:
 
     def _drop(self, ref: FunctionRef, notes: list[Note]) -> bool:
         place = Place(ref.file.path, ref.function.span)
-        others = self._others(ref)
-        if others:
-            notes.append(
-                Note(place, f"`{ref.function.name}()` keeps `{self.name}`: {names(others)} share it and declare it")
-            )
+        sharing = others(self.entries[0].manifest, ref, frozenset(self.entries))
+        keeping = [entry.name for entry in sharing if entry.param(self.name) is not None]
+        if keeping:
+            text = f"`{ref.function.name}()` keeps `{self.name}`: {names(keeping)} share it and declare it"
+            notes.append(Note(place, text))
             return False
         try:
             with self.workshop.atomic(), self.workshop.on(ref.file.path) as rewrite:
@@ -83,15 +84,6 @@ class ParamCode:
             raise Refused([Problem(rewrite.tree.span(uses[0]).start, "it is used")])
         drop_parameter(rewrite, node, self.name)
         drop_docstring_parameter(rewrite, node, self.name)
-
-    def _others(self, ref: FunctionRef) -> list[str]:
-        """Ops that run the method too and go on declaring the parameter."""
-        return [
-            op.name
-            for op in self.entries[0].manifest.implementations
-            if op.entry not in self.entries and op.entry.param(self.name) is not None
-            if (method := op.method(ref.function.name)) is not None and key_of(method) == key_of(ref)
-        ]
 
     def _drop_arguments(self, done: dict[FunctionKey, FunctionRef]) -> Iterator[Note]:
         """Take the argument out of the calls of methods that no longer have it."""

@@ -13,9 +13,18 @@ from opschema_cli.migrate.migration import Note, Site, migration
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.source.yaml import Node
 from opschema_cli.source.yaml_edit import YamlEditError, rename_key, set_value
-from opschema_rules.tileops.migrations.call_sites import key_of
-from opschema_rules.tileops.migrations.entries import OptionError, all_entries, named, refusal, unique, words_of
-from opschema_rules.tileops.migrations.input_code import InputCode, keep_the_name, old_parameters
+from opschema_rules.tileops.migrations.call_sites import FunctionKey, key_of
+from opschema_rules.tileops.migrations.entries import (
+    OptionError,
+    all_entries,
+    by_manifest,
+    is_name,
+    named,
+    refusal,
+    unique,
+    words_of,
+)
+from opschema_rules.tileops.migrations.input_code import InputCode, held_back, keep_the_name, old_parameters
 from opschema_rules.tileops.migrations.row_keys import rename_quoted_keys
 from opschema_rules.tileops.migrations.tensor_texts import code_like, combo_rows, comments, tensor_texts
 from opschema_rules.tileops.migrations.words import occurrences
@@ -47,7 +56,7 @@ class _Renaming:
 
 def find(draft: Draft, options: RenameInput) -> Iterator[Site]:
     """The entries that have the input, or whose rows or methods still have its old name."""
-    if not options.new.isidentifier():
+    if not is_name(options.new):
         raise OptionError(f"`{options.new}` is no name for an input")
     entries = named(all_entries(draft), options.op)
     if not any(entry.input(options.old) or entry.input(options.new) for entry in entries):
@@ -99,7 +108,7 @@ def rename_input(draft: Draft, sites: Sequence[Site], options: RenameInput) -> I
     In code: the parameter of `forward()`, `_infer_output_shapes()` (`<input>_shape` there), `_validate_dtypes()` and
     `eval_roofline()`, its uses and its docstring; arguments that calls of the op or of these methods pass by name; the keys
     `"<input>_shape"` that tests and benchmarks read from rows. A method that ops share is renamed if all of them are, or
-    have the new name already.
+    have the new name already. An op whose code cannot follow keeps the old name in the manifest too.
 
     A renaming that was left half done is completed. Calls that may be meant but cannot be followed, comments and messages
     that hold the old name come back as notes.
@@ -108,15 +117,23 @@ def rename_input(draft: Draft, sites: Sequence[Site], options: RenameInput) -> I
     """
     renamings = [site.subject for site in sites if isinstance(site.subject, _Renaming)]
     notes: list[Note] = []
+    for entries in by_manifest(renaming.entry for renaming in renamings):
+        held = held_back(draft, entries, options.old, options.new)
+        for renaming in [item for item in renamings if item.entry in held]:
+            text = f"`{renaming.entry.name}` keeps `{options.old}`: {held[renaming.entry]}"
+            yield Note(renaming.place, text, leaves_site=True)
+        renamings = [item for item in renamings if item.entry not in held]
     for renaming in renamings:
         notes += _rewrite_entry(draft, renaming, options)
-    chosen = [renaming.entry for renaming in renamings]
-    code = InputCode(draft, chosen, options.old, options.new)
-    notes += code.rewrite()
-    notes += rename_quoted_keys(draft, chosen, f"{options.old}_shape", f"{options.new}_shape")
+    refused: set[FunctionKey] = set()
+    for entries in by_manifest(renaming.entry for renaming in renamings):
+        code = InputCode(draft, entries, options.old, options.new)
+        notes += code.rewrite()
+        notes += rename_quoted_keys(draft, entries, f"{options.old}_shape", f"{options.new}_shape")
+        refused |= code.refused
     yield from unique(notes)
     for renaming in renamings:
-        if any(key_of(ref) in code.refused for ref, _ in old_parameters(renaming.entry, options.old, options.new)):
+        if any(key_of(ref) in refused for ref, _ in old_parameters(renaming.entry, options.old, options.new)):
             text = f"`{renaming.entry.name}` is renamed in the manifest, and not in all of its code"
             yield Note(renaming.place, text, leaves_site=True)
     draft.settle()

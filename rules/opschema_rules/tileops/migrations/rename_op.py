@@ -14,7 +14,7 @@ from opschema_cli.migrate.migration import Note, Site, migration
 from opschema_cli.source.program import ClassRef
 from opschema_cli.source.text import Edit, Source, Span
 from opschema_rules.tileops.migrations.class_names import another_meaning
-from opschema_rules.tileops.migrations.entries import OptionError, all_entries, did_you_mean
+from opschema_rules.tileops.migrations.entries import OptionError, all_entries, did_you_mean, is_name
 from opschema_rules.tileops.migrations.words import EDITED, is_history, longer_names, occurrences, texts_with
 from opschema_rules.tileops.model import OpEntry
 
@@ -31,7 +31,7 @@ def find(draft: Draft, options: RenameOp) -> Iterator[Site]:
     entries = all_entries(draft)
     found = [entry for entry in entries if entry.name == options.old]
     taken = [entry for entry in entries if entry.name == options.new]
-    if not options.new.isidentifier():
+    if not is_name(options.new):
         raise OptionError(f"`{options.new}` is no name for a class")
     if found and taken:
         raise OptionError(f"there is an op `{options.new}` already, in {taken[0].file.path}")
@@ -131,11 +131,25 @@ class _Renaming:
 
 def _remaining(draft: Draft, renaming: _Renaming, left: dict[str, str]) -> Iterator[Note]:
     old = renaming.old
+    others = [entry.name for entry in all_entries(draft) if old in entry.name]
     for source in texts_with(draft, old):
         spans = list(occurrences(source.text, old))
-        more = f" (and {len(spans) - 1} times more)" if len(spans) > 1 else ""
         for span in spans[:1]:
-            yield Note(Place(source.path, span), f"`{old}` stays here{more}: {left.get(source.path, '')}")
+            yield Note(Place(source.path, span), f"`{old}` stays here{_more(spans)}: {left.get(source.path, '')}")
+        longer: dict[str, list[Span]] = {}
         for span, name in longer_names(source.text, old) if renaming.ref is not None else ():
-            if name != renaming.new:
-                yield Note(Place(source.path, span), f"`{name}` holds the old name `{old}`")
+            if old in _without(name, others):
+                longer.setdefault(name, []).append(span)
+        for name, places in longer.items():
+            yield Note(Place(source.path, places[0]), f"`{name}` holds the old name `{old}`{_more(places)}")
+
+
+def _more(spans: Sequence[Span]) -> str:
+    return f" (and {len(spans) - 1} times more)" if len(spans) > 1 else ""
+
+
+def _without(name: str, others: Sequence[str]) -> str:
+    """A name without those of other ops that hold the old one too."""
+    for other in sorted(others, key=len, reverse=True):
+        name = name.replace(other, "")
+    return name

@@ -9,7 +9,7 @@ from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note
 from opschema_cli.source.text import Edit, Span
-from opschema_rules.tileops.migrations.words import occurrences, texts_with
+from opschema_rules.tileops.migrations.words import texts_with
 from opschema_rules.tileops.model import OpEntry
 
 
@@ -18,11 +18,13 @@ def rename_quoted_keys(draft: Draft, entries: Sequence[OpEntry], old: str, new: 
     rows = [entry for entry in entries if any(row.node.pair(old) is not None for row in entry.rows)]
     if not rows:
         return
-    others = [entry.name for entry in rows[0].manifest.entries if entry not in rows and _has_key(entry, old)]
+    known = frozenset(rows)
+    others = [entry.name for entry in rows[0].manifest.entries if entry not in known and _has_key(entry, old)]
     for source in texts_with(draft, old):
         spans = _quoted(source.text, old) if source.path.endswith(".py") else []
-        renamed = [entry.name for entry in rows if any(occurrences(source.text, entry.name))]
-        kept = [name for name in others if any(occurrences(source.text, name))]
+        mentioned = set(re.findall(r"\w+", source.text)) if spans else set()
+        renamed = [entry.name for entry in rows if entry.name in mentioned]
+        kept = [name for name in others if name in mentioned]
         if spans and renamed and not kept:
             draft.edit(source.path, [Edit(span, new) for span in spans])
         elif spans and (renamed or not others) and "workload" in source.text:

@@ -13,7 +13,7 @@ from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, Site, migration
 from opschema_cli.source.text import Span
 from opschema_rules.tileops.migrations.arrangement import Arrangement, OpsKey, has_ops_key
-from opschema_rules.tileops.migrations.entries import OptionError, manifests, named, words_of
+from opschema_rules.tileops.migrations.entries import OptionError, is_inside, manifests, named, words_of
 from opschema_rules.tileops.migrations.fields import read_path
 from opschema_rules.tileops.model import Manifest, OpEntry
 
@@ -33,6 +33,8 @@ class SplitManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def find(draft: Draft, options: SplitManifest) -> Iterator[Site]:
     """The files from which entries go, and those whose `ops:` does."""
+    if options.folder and not is_inside(options.folder.rstrip("/")):
+        raise OptionError(f"`{options.folder}` is no folder of the workspace")
     found = manifests(draft)
     known = [file.path for manifest in found for file in manifest.files]
     for pattern in words_of(options.file):

@@ -12,6 +12,7 @@ from opschema_cli.workspace import ReadError
 EDITED = (".py", ".pyi", ".yaml", ".yml", ".md", ".rst", ".txt", ".toml", ".cfg", ".ini", ".sh")
 """Endings of files whose text may be rewritten; others (results, notebooks) are only reported."""
 
+_IDENTIFIER = re.compile(r"\w+")
 _HISTORY = re.compile(r"(?:^|/)(?:CHANGELOG|CHANGES|HISTORY|NEWS|RELEASE\w*)(?:[-_.][^/]*)?$", re.IGNORECASE)
 
 
@@ -23,9 +24,16 @@ def occurrences(text: str, word: str) -> Iterator[Span]:
 
 def longer_names(text: str, word: str) -> Iterator[tuple[Span, str]]:
     """The identifiers in a text that hold ``word`` and more."""
-    for match in re.finditer(rf"\w*{re.escape(word)}\w*", text):
-        if match.group() != word:
-            yield Span(*match.span()), match.group()
+    at = text.find(word)
+    while at >= 0:
+        start, end = at, at + len(word)
+        while start and (text[start - 1].isalnum() or text[start - 1] == "_"):
+            start -= 1
+        while end < len(text) and (text[end].isalnum() or text[end] == "_"):
+            end += 1
+        if end - start > len(word):
+            yield Span(start, end), text[start:end]
+        at = text.find(word, end)
 
 
 def is_history(path: str) -> bool:
@@ -34,23 +42,22 @@ def is_history(path: str) -> bool:
 
 
 def texts_with(draft: Draft, word: str) -> Iterator[Source]:
-    """The files of the draft whose text has ``word``, in or as an identifier; what cannot be read is left out."""
-    encoded = word.encode("utf-8", "surrogatepass")
-    for path in draft.project.workspace.files:
-        if encoded in _data(draft, path):
-            source = draft.project.source(path)
-            if source is not None:
-                yield source
+    """The files of the draft whose text has ``word``, in or as an identifier; what cannot be read as text is left out."""
+    encoded, workspace = word.encode("utf-8", "surrogatepass"), draft.project.workspace
+    for path in workspace.files:
+        try:
+            if encoded in workspace.data(path):
+                yield workspace.source(path)
+        except ReadError:
+            continue
+
+
+def has_any(text: str, words: Collection[str]) -> bool:
+    """Whether a text has one of the words as a whole identifier."""
+    return any(match.group() in words for match in _IDENTIFIER.finditer(text))
 
 
 def paths_with_any(draft: Draft, words: Collection[str]) -> list[str]:
-    """The Python files whose text has one of the words as a whole identifier, sorted."""
-    found = (source for word in words for source in texts_with(draft, word) if source.path.endswith(".py"))
-    return sorted({source.path for source in found if any(any(occurrences(source.text, word)) for word in words)})
-
-
-def _data(draft: Draft, path: str) -> bytes:
-    try:
-        return draft.project.workspace.data(path)
-    except ReadError:
-        return b""
+    """The Python files whose text has one of the words as a whole identifier."""
+    found = (draft.project.source(path) for path in draft.project.workspace.files if path.endswith(".py"))
+    return [source.path for source in found if source is not None and has_any(source.text, words)]

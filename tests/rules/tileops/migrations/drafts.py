@@ -9,7 +9,6 @@ from pathlib import Path
 
 import msgspec
 
-from opschema_cli.cache import Cache
 from opschema_cli.config import Config
 from opschema_cli.lint.registry import Registry
 from opschema_cli.lint.settings import resolve_settings
@@ -94,9 +93,3 @@ def migrate(texts: Mapping[str, str], migration: Migration, **options: object) -
         run(draft, migration, options, pack_options)
         assert draft.changes == before
         return done
-
-
-def open_tree(root: Path) -> Draft:
-    """A draft of a tree on disk."""
-    project = Project(Workspace(root), Cache.for_workspace(root), jobs=2)
-    return Draft(project, lambda found: load(found, TileopsOptions()))

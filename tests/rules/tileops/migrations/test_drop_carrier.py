@@ -225,13 +225,14 @@ def test_block_style_keeps_its_quotes_and_comments() -> None:
 
 def test_flow_style_all_the_way() -> None:
     entry = """\
-signature: {inputs: {like: {dtype: float16 | float32, shape: "[]"}}, outputs: {y: {dtype: same_as(like), shape: "[n]"}}, params: {n: {type: int}}, shape_rules: ["n > 0"]}
+signature: {inputs: {like: {dtype: float16 | float32, shape: "[]"}}, outputs: {y: {dtype: same_as(like), shape: "[n]"}},
+  params: {n: {type: int}}, shape_rules: ["n > 0"]}
 workloads: [{like_shape: [], n: 4, dtypes: [float16], label: s}, {n: 8, like_shape: [], dtypes: [float16, float32], label: l}]
 roofline: {flops: "n", bytes: "n * elem_bytes"}
 """
     assert entry_of(migrated(CLASS + REGISTRATION, entry), "signature:", "roofline:") == (
-        'signature: {inputs: {}, outputs: {y: {dtype: float16 | float32, shape: "[n]"}}, '
-        'params: {n: {type: int}, dtype: {type: torch.dtype}}, shape_rules: ["n > 0"]}\n'
+        'signature: {inputs: {}, outputs: {y: {dtype: float16 | float32, shape: "[n]"}},\n'
+        '  params: {n: {type: int}, dtype: {type: torch.dtype}}, shape_rules: ["n > 0"]}\n'
         "workloads: [{n: 4, dtype: float16, dtypes: [float16], label: s}, "
         "{n: 8, dtype: float16, dtypes: [float16], label: l}, {n: 8, dtype: float32, dtypes: [float32], label: l}]\n"
     )
@@ -341,8 +342,15 @@ def test_forward_runs_what_the_custom_op_ran(body: str) -> None:
 
 MAKERS = {
     "method": ("self._like = self._make(dtype)", "    def _make(self, dtype):\n        return torch.empty((), dtype=dtype)\n\n"),
-    "other-method": ("self._prepare(dtype)", "    def _prepare(self, dtype):\n        self._like = torch.empty((), dtype=dtype)\n\n"),
-    "branches": ("if n:\n            self._like = torch.empty((), dtype=dtype)\n        else:\n            self._like = torch.ones((), dtype=dtype)", ""),
+    "other-method": (
+        "self._prepare(dtype)",
+        "    def _prepare(self, dtype):\n        self._like = torch.empty((), dtype=dtype)\n\n",
+    ),
+    "branches": (
+        "if n:\n            self._like = torch.empty((), dtype=dtype)\n"
+        "        else:\n            self._like = torch.ones((), dtype=dtype)",
+        "",
+    ),
     "annotated": ("self._like: torch.Tensor = torch.empty((), dtype=dtype)", ""),
     "local": ("tensor = torch.empty((), dtype=dtype)\n        self._like = tensor", ""),
 }  # fmt: skip
@@ -457,6 +465,60 @@ def test_a_suppressed_carrier_stays() -> None:
     assert [site.status for site in found.result.sites] == ["suppressed"]
 
 
+SHARED = (
+    changed(CLASS, ("ExampleFwdOp", "Shared"), ('    _op_name = "example"\n', ""))
+    + '\n\nclass ExampleFwdOp(Shared):\n    _op_name = "example"\n\n\nclass OtherFwdOp(Shared):\n    _op_name = "other"\n'
+    + REGISTRATION
+    + "_register(OtherFwdOp, fake=lambda like, n: like.new_empty((n,)))\n"
+)
+
+
+def test_a_base_class_is_migrated_with_all_its_ops_or_not_at_all() -> None:
+    files = workspace(SHARED)
+    files[YAML] += "\n" + files[YAML].replace("ExampleFwdOp", "OtherFwdOp")
+    assert class_of(migrate_files(PACK, "drop-carrier", files)) == (
+        changed(MIGRATED, ("ExampleFwdOp", "Shared"), ('    _op_name = "example"\n\n', ""))
+        + '\n\nclass ExampleFwdOp(Shared):\n    _op_name = "example"\n\n\nclass OtherFwdOp(Shared):\n    _op_name = "other"\n'
+    )
+    skipped = migrate_files(PACK, "drop-carrier", files, skip=["OtherFwdOp"])
+    assert skipped.files == files
+    assert [site.status for site in skipped.result.sites] == ["left", "skipped"]
+    assert skipped.notes()[0].endswith("not migrated: `OtherFwdOp`, which is not migrated, has the same carrier")
+
+
+def test_a_carrier_in_the_manifest_alone() -> None:
+    code = """\
+class ExampleFwdOp(Op):
+    def __init__(self, n: int, dtype: torch.dtype, *, kernel_map=None):
+        self.n, self.dtype = n, dtype
+        self.dispatch_kernel(kernel_map)
+
+    def forward(self) -> torch.Tensor:
+        return self.kernel_map["example"](self.n, self.dtype)
+"""
+    found = migrated(code)
+    assert class_of(found) == code
+    assert "    inputs: {}\n" in found.files[YAML]
+    assert "      dtype: {type: torch.dtype}\n" in found.files[YAML]
+
+
+def test_two_carriers_of_one_op() -> None:
+    second = '    index: {dtype: "int32", shape: "[]"}\n'
+    entry = changed(ENTRY, ("  outputs:\n", second + '  outputs:\n    z: {dtype: "same_as(index)", shape: "[n]"}\n'))
+    code = changed(
+        CLASS,
+        ("        self._key = id", "        self._index = torch.zeros((), dtype=torch.int32)\n        self._key = id"),
+        ("wrapped(self._like, ", "wrapped(self._like, self._index, "),
+    )
+    registration = REGISTRATION.replace("(like: torch.Tensor, ", "(like: torch.Tensor, index: torch.Tensor, ")
+    found = migrated(code + registration, entry.replace("like_shape: [], ", "like_shape: [], index_shape: [], "))
+    assert class_of(found) == MIGRATED
+    assert entry_of(found, "  inputs:", "  shape_rules") == (
+        '  inputs: {}\n  outputs:\n    z: {dtype: "int32", shape: "[n]"}\n    y: {dtype: "float16 | float32", shape: "[n]"}\n'
+        "  params:\n    n: {type: int}\n    dtype: {type: torch.dtype}\n"
+    )
+
+
 # Real inputs beside the carrier
 
 
@@ -537,6 +599,139 @@ def test_a_carrier_that_no_manifest_declares() -> None:
     assert found.files[YAML] == workspace(BESIDE_CLASS, entry)[YAML]
 
 
+# Validators and tests
+
+
+VALIDATOR = """\
+# shape_rules, workloads, roofline, signature, status
+import inspect
+
+
+def check_forward(entry, cls):
+    errors = []
+    names = list(inspect.signature(cls.forward).parameters)[1:]
+    if names != list(entry["signature"]["inputs"]):
+        errors.append(f"forward() takes {names}")
+    return errors
+"""
+
+EXCEPTIONS = {
+    "early-return": [
+        (
+            "    if names",
+            '    # Nothing to line up.\n    if entry["ref_api"] == "none" and not names:\n        return errors\n'
+            "    if names",
+        )
+    ],
+    "nested": [
+        ("    if names", '    if entry["ref_api"] == "none":\n        if len(names) == 0:\n            return []\n    if names')
+    ],
+    "flag": [
+        (
+            "    if names",
+            '    # Those take none.\n    takes_none = entry["ref_api"] == "none" and not names\n'
+            "    if not takes_none and names",
+        )
+    ],
+    "own-locals": [
+        (
+            "    if names",
+            "    given = list(inspect.signature(cls.forward).parameters)[1:]\n"
+            '    if entry["ref_api"] == "none" and len(given) == 0:\n        return errors\n    if names',
+        )
+    ],
+    "function": [
+        (
+            "def check_forward",
+            'def takes_none(entry, cls):\n    """Whether it takes none."""\n'
+            '    return entry["ref_api"] == "none" and not list(inspect.signature(cls.forward).parameters)[1:]\n\n\n'
+            "def check_forward",
+        ),
+        ("    if names", "    if takes_none(entry, cls):\n        return errors\n    if names"),
+    ],
+    "parameter": [
+        ("def check_forward(entry, cls)", "def check_forward(entry, cls, lenient=False)"),
+        ("    if names", "    if not lenient and names"),
+        (
+            "    return errors\n",
+            "    return errors\n\n\ndef check(entry, cls):\n    names = list(inspect.signature(cls.forward).parameters)[1:]\n"
+            '    return check_forward(entry, cls, entry["ref_api"] == "none" and not names)\n',
+        ),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("changes", EXCEPTIONS.values(), ids=EXCEPTIONS)
+def test_the_validator_loses_its_exception(changes: list[tuple[str, str]]) -> None:
+    found = migrated(CLASS + REGISTRATION, **{"scripts/check.py": changed(VALIDATOR, *changes)})
+    text = found.files["scripts/check.py"]
+    if "def check(" in text:
+        assert text == VALIDATOR + "\n\ndef check(entry, cls):\n    return check_forward(entry, cls)\n"
+    else:
+        assert text == VALIDATOR
+
+
+DEMANDING = """\
+from kit.manifest import load_manifest
+
+
+def test_every_signature_has_inputs():
+    for name, entry in load_manifest().items():
+        signature = entry["signature"]
+        assert isinstance(signature["inputs"], dict)
+        assert len(signature["inputs"]) >= 1, f"{name}: at least one input"
+        assert isinstance(signature["outputs"], dict)
+"""
+
+RELAXED = changed(
+    DEMANDING,
+    (
+        'len(signature["inputs"]) >= 1, f"{name}: at least one input"',
+        'len(signature["inputs"]) >= 1 or signature.get("params"), (\n'
+        '            f"{name}: at least one input or param"\n        )',
+    ),
+    (
+        'assert isinstance(signature["outputs"], dict)',
+        'assert isinstance(signature["outputs"], dict)\n'
+        '        assert len(signature["outputs"]) >= 1, f"{name}: at least one output"',
+    ),
+)
+
+
+def test_a_test_that_demands_an_input_accepts_a_param() -> None:
+    found = migrated(CLASS + REGISTRATION, **{"tests/test_manifest.py": DEMANDING})
+    assert found.files["tests/test_manifest.py"] == RELAXED
+
+
+def test_nothing_is_relaxed_where_every_op_keeps_an_input() -> None:
+    found = migrated(BESIDE_CLASS, BESIDE, **{"tests/test_manifest.py": DEMANDING})
+    assert found.files["tests/test_manifest.py"] == DEMANDING
+
+
+# What is told of it
+
+
+def test_comments_that_tell_of_nothing_else_go() -> None:
+    comments = "  # A row gives `like` no size.\n\n  # Rows pass `like` as well. Its shape is empty.\n"
+    entry = changed(ENTRY, ("workloads:\n", "workloads:\n" + comments))
+    code = CLASS + "\n# self._like is never read.\n\n# likely unrelated\n" + REGISTRATION
+    found = migrated(code, entry)
+    assert "# A row gives" not in found.files[YAML]
+    assert "# Rows pass `like` as well." in found.files[YAML]
+    assert "never read" not in found.files[OP]
+    assert "# likely unrelated\n" in found.files[OP]
+    assert [note for note in found.notes() if "speaks" in note] == [
+        f"{YAML}:14: `like` is gone; this still speaks of it"
+    ]
+
+
+def test_a_preamble_that_tells_of_no_tensor_goes_with_the_last_carrier() -> None:
+    files = workspace(CLASS + REGISTRATION)
+    files[YAML] = "# Ops that take no input tensors.\n#\n# Kept: sorted by name.\n\n" + files[YAML]
+    found = migrate_files(PACK, "drop-carrier", files)
+    assert found.files[YAML].startswith("# Kept: sorted by name.\n\nExampleFwdOp:\n")
+
+
 # What is left to a person
 
 
@@ -578,7 +773,11 @@ LEFT = {
     ),
     "shared-rows": (
         CLASS + REGISTRATION,
-        changed(ENTRY, ("- {like_shape: [], n: 4", "- &row {like_shape: [], n: 4"), ("- {like_shape: [], n: 1024, dtypes: [float16, float32]", "- {<<: *row, n: 1024, like_shape: []")),
+        changed(
+            ENTRY,
+            ("- {like_shape: [], n: 4", "- &row {like_shape: [], n: 4"),
+            ("- {like_shape: [], n: 1024, dtypes: [float16, float32]", "- {<<: *row, n: 1024, like_shape: []"),
+        ),
         "cannot be rewritten",
     ),
 }  # fmt: skip
@@ -628,6 +827,14 @@ def test_tilekit_becomes_the_committed_result() -> None:
         ),
         "tilekit/ops/elementwise/__init__.py:19: `Four ops`: fewer are registered here now; count again",
     ]
+
+
+def test_line_ends_are_kept() -> None:
+    before = {path: text.replace("\n", "\r\n") for path, text in tilekit().items()}
+    found = migrate_files(PACK, "drop-carrier", before)
+    root = FIXTURES / "tilekit_migrated"
+    for path in (path for path in root.rglob("*") if path.is_file()):
+        assert found.files[path.relative_to(root).as_posix()] == path.read_text().replace("\n", "\r\n")
 
 
 def test_tilekit_with_one_op_skipped_keeps_what_that_needs() -> None:

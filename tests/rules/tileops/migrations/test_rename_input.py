@@ -105,6 +105,26 @@ class Case:
     assert done.notes == []
 
 
+def test_a_call_of_the_inherited_method() -> None:
+    op = """\
+class ExampleBase(Op):
+    def forward(self, x):
+        return x
+
+
+class ExampleFwdOp(ExampleBase):
+    def forward(self, x):
+        return super().forward(x=x)
+
+
+class OtherFwdOp(ExampleBase):
+    pass
+"""
+    texts = files(("python", op))
+    texts[YAML] += "\n" + texts[YAML].replace("ExampleFwdOp", "OtherFwdOp")
+    assert "return super().forward(input=input)" in renamed(texts).text(CODE)
+
+
 def test_an_op_that_cannot_be_followed_is_noted() -> None:
     text = (
         "from kit.ops.example import ExampleFwdOp\n\n\ndef check(op, x):\n    assert ExampleFwdOp\n    return op(x=x)\n"
@@ -159,13 +179,12 @@ def test_a_shared_method_is_renamed_for_all() -> None:
     assert "def forward(self, input:" in renamed(twins()).text(CODE)
 
 
-def test_a_shared_method_is_left_where_another_op_keeps_the_name() -> None:
-    texts = twins()
-    done = renamed(texts, op="ExampleFwdOp")
-    assert done.text(CODE) == texts[CODE]
-    assert [note for path, _, note in done.said if path == CODE] == [
-        "`forward()` stays as it is: `TwinFwdOp` share it and have `x`"
-    ]
+def test_an_op_keeps_the_name_where_another_op_shares_its_method_and_keeps_it() -> None:
+    done = renamed(twins(), op="ExampleFwdOp")
+    assert done.texts == {}
+    assert [site.ops for site in done.left] == [("ExampleFwdOp",)]
+    said = "`ExampleFwdOp` keeps `x`: `forward()` is also that of `TwinFwdOp`, which would keep `x`"
+    assert [note for _, _, note in done.said] == [said]
 
 
 def test_keys_that_code_reads_from_rows() -> None:
@@ -204,12 +223,21 @@ class ExampleFwdOp(Op):
 
 def test_a_name_that_the_method_uses_already_is_left_to_a_person() -> None:
     op = "class ExampleFwdOp(Op):\n    def forward(self, x):\n        input = 1\n        return x + input\n"
+    done = renamed(files(("python", op)))
+    assert done.texts == {}
+    assert [note for _, _, note in done.said] == ["`ExampleFwdOp` keeps `x`: forward() uses input already"]
+
+
+def test_a_renaming_that_the_code_could_not_follow_is_completed_in_the_manifest() -> None:
+    op = "class ExampleFwdOp(Op):\n    def forward(self, x):\n        input = 1\n        return x + input\n"
     texts = files(("python", op))
-    done = migrate(texts, RENAME, old="x", new="input")
+    texts[YAML] = (
+        texts[YAML].replace("x: {dtype", "input: {dtype").replace("(x", "(input").replace("x.shape", "input.shape")
+    )
+    done = renamed(texts)
+    assert [line.partition(":")[0] for line in done.lines(YAML)] == ["- {input_shape", "- {input_shape"]
     assert done.text(CODE) == texts[CODE]
-    assert [note for path, _, note in done.said if path == CODE] == [
-        "rename `x` in `forward()` by hand: forward() uses input already"
-    ]
+    assert [site.ops for site in done.left] == [("ExampleFwdOp",)]
 
 
 def test_a_renaming_left_half_done_is_completed() -> None:
@@ -230,6 +258,7 @@ def test_a_renaming_left_half_done_is_completed() -> None:
     [
         ({"old": "x", "new": "y", "op": "ExampleFwdOp"}, "`ExampleFwdOp` declares `y` already"),
         ({"old": "q", "new": "r"}, "no op that is named has an input `q`"),
+        ({"old": "x", "new": "in"}, "`in` is no name for an input"),
         ({"old": "x", "new": "a-b"}, "`a-b` is no name for an input"),
         ({"old": "x", "new": "input", "op": "Exampel*"}, "no op is called `Exampel*`"),
     ],

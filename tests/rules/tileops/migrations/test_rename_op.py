@@ -61,12 +61,14 @@ def test_a_class_of_the_same_name_elsewhere_is_left_alone_and_noted() -> None:
         "def make(ExampleFwdOp):\n    return ExampleFwdOp\n",
         "def ExampleFwdOp():\n    return 1\n",
         "ExampleFwdOp = 3\n",
+        "from lab.other import *\n\nop = ExampleFwdOp()\n",
     ],
 )
 def test_a_name_of_something_else_is_left_alone(text: str) -> None:
-    done = migrate(files(lab__toy=text), RENAME, **OLD_NEW)
+    other = "class ExampleFwdOp:\n    pass\n"
+    done = migrate(files(lab__toy=text, lab__other=other), RENAME, **OLD_NEW)
     assert done.text("lab/toy.py") == text
-    assert [path for path, _, _ in done.said] == ["lab/toy.py"]
+    assert [path for path, _, _ in done.said] == ["lab/other.py", "lab/toy.py"]
 
 
 def test_a_fallback_for_a_failed_import_is_renamed_with_it() -> None:
@@ -86,6 +88,13 @@ def test_history_data_and_longer_names_come_back_as_notes() -> None:
         ("lab/toy.py", 1, "`TestExampleFwdOp` holds the old name `ExampleFwdOp`"),
         ("results.json", 1, "`ExampleFwdOp` stays here: files of this kind are not rewritten"),
     ]
+
+
+def test_a_name_that_holds_another_op_is_no_mention() -> None:
+    texts = files(lab__toy="class TestFusedExampleFwdOp:\n    pass\n")
+    texts[YAML] += "\nFusedExampleFwdOp:\n  status: spec-only\n"
+    done = migrate(texts, RENAME, **OLD_NEW)
+    assert done.notes == []
 
 
 def test_a_path_stays() -> None:

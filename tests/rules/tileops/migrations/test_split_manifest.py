@@ -167,6 +167,8 @@ def test_merging_below_ops() -> None:
         (SPLIT, {"into": "short: ; far: NormOp"}, "`short:` is not written as `file: Op, Op`"),
         (SPLIT, {"into": "a..b"}, "`a..b` is no path such as `source.bench`"),
         (SPLIT, {"into": "a: NormOp; b: Norm*"}, "`NormOp` is in two groups, `a` and `b`"),
+        (SPLIT, {"into": "family", "folder": "kit/../../out"}, "`kit/../../out` is no folder of the workspace"),
+        (MERGE, {"to": "kit//ops.yaml"}, "`kit//ops.yaml` is no YAML file of the workspace"),
         (MERGE, {"to": "ops.txt"}, "`ops.txt` is no YAML file of the workspace"),
         (MERGE, {"to": "../ops.yaml"}, "`../ops.yaml` is no YAML file of the workspace"),
     ],

@@ -24,7 +24,22 @@ def find(draft: Draft, options: NoMigrationOptions) -> Iterator[Site]:
 
 @migration("drop-carrier", find=find)
 def drop_carrier(draft: Draft, chosen: Sequence[Site], options: NoMigrationOptions) -> Iterator[Note]:
-    """Drop carriers: an op without tensor inputs declares `inputs: {}` and its dtype as a parameter."""
+    """Drop carriers: an op without tensor inputs declares `inputs: {}`, and its dtype as a parameter.
+
+    A carrier is a 0-dimensional tensor that nobody passes and nothing reads: it only lends an op's output a dtype, and a
+    traced custom op a device (CAR101 to CAR104). Carriers are found by what they are, whatever they are called.
+
+    The manifest: the input goes, tensors that took its dtype get its dtypes, the constructor's parameter that it was made
+    with is declared, rows lose its shape and get that parameter, one row for each dtype. The code: op classes lose the
+    tensor, the custom op and what only its call needed, and run at once what it ran; an op that has real inputs keeps its
+    custom op, without the parameter. Helpers, variables and imports go once nothing uses them.
+
+    Once no entry of a manifest has a carrier, its validators lose their exception for such ops, and checks and tests that
+    demand an input of every op accept a param in its place, with a test that says so.
+
+    An op that cannot be migrated with certainty stays whole, with a note that says why. Notes also tell what is left to
+    reword: words for the kind of op that is no more, counts, documents.
+    """
     outcome = migrate_groups(draft, shop := Workshop(draft), chosen)
     yield from outcome.notes
     gone = Gone(ops=outcome.entries)
@@ -32,7 +47,8 @@ def drop_carrier(draft: Draft, chosen: Sequence[Site], options: NoMigrationOptio
     for carriers in every:
         if outcome.is_complete(carriers):
             yield from drop_exceptions(draft, shop, carriers.manifest, gone.names)
-            yield from relax_demands(draft, shop, carriers.manifest)
+            if outcome.leaves_no_input(carriers):
+                yield from relax_demands(draft, shop, carriers.manifest)
         for helper in sweep(shop, carriers.bodies):
             gone.names.add(helper.name)
             gone.kinds |= kinds_in([helper.text])

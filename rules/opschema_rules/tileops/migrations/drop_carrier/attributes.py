@@ -64,8 +64,9 @@ def _tidy(rewrite: Rewrite, ref: ClassRef, writes: Iterable[tuple[Body, Assign]]
                 _delete(rewrite, ref, name)
         if body.function is not None:
             function = function_node(rewrite.tree, body)
-            for name in sorted({item.text for item in assign.value.walk()} if assign.value is not None else ()):
-                _drop_local(rewrite, function, name, _makers([*body.scope.assigns]))
+            names = {item.text for item in assign.value.walk()} if assign.value is not None else set()
+            for name in sorted(names & {item.target for item in body.scope.assigns}):
+                _drop_local(rewrite, function, name, _makers(body.scope.assigns))
             _close(rewrite, _target(rewrite, assign))
             _drop_emptied(rewrite, function, mentions, ref)
 

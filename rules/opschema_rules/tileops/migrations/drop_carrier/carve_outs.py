@@ -58,6 +58,8 @@ def _pure(node: cst.CSTNode) -> set[str]:
 
 
 def _fold_test(rewrite: Rewrite, found: CarveOut, test: cst.BaseExpression) -> None:
+    if rewrite.is_gone(test):
+        return
     function = function_node(rewrite.tree, found.body) if found.body.function is not None else None
     bound = next(
         (item for item in found.body.scope.assigns if item.value is not None and item.value.span == found.test.span),

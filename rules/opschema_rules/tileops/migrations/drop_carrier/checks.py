@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft
@@ -25,7 +26,7 @@ from opschema_rules.tileops.rules.carve_outs import checks
 
 def validators(draft: Draft, manifest: Manifest) -> list[Validator]:
     """The validators of a manifest that may have an exception."""
-    return [item for item in draft.loaded.subjects if isinstance(item, Validator) and item.manifest is manifest]
+    return [item for item in draft.loaded.everything() if isinstance(item, Validator) and item.manifest is manifest]
 
 
 def drop_exceptions(draft: Draft, shop: Workshop, manifest: Manifest, gone: set[str]) -> Iterator[Note]:
@@ -94,8 +95,9 @@ def _tested(draft: Draft, shop: Workshop, validator: Validator, check: str, *, r
     """Add the tests to the module that tests a check most."""
     found = [item.place.path for item in mentions(draft.project, {check}, _tests(draft))]
     for path in sorted(set(found), key=lambda path: (-found.count(path), path)):
-        if add_tests(shop, path, check, rejected=rejected):
-            return
+        with suppress(LeftAlone), shop.atomic():
+            if add_tests(shop, path, check, rejected=rejected):
+                return
     yield Note(validator.place, f"no test of `{check}()` shows how to test that it accepts `inputs: {{}}`; add one")
 
 

@@ -23,7 +23,7 @@ from opschema_rules.tileops.mentions import MentionIndex
 from opschema_rules.tileops.migrations.drop_carrier.attributes import drop_attributes
 from opschema_rules.tileops.migrations.drop_carrier.forwards import Eager, run_eagerly
 from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
-from opschema_rules.tileops.migrations.drop_carrier.registrations import put_as, unregister
+from opschema_rules.tileops.migrations.drop_carrier.registrations import Registrar, put_as
 from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop, function_node
 
 
@@ -31,6 +31,7 @@ def drop_from_classes(
     shop: Workshop,
     carriers: Carriers,
     mentions: MentionIndex,
+    registrar: Registrar,
     attributes: Sequence[CarrierAttribute],
     classes: Collection[ClassRef],
 ) -> list[Eager]:
@@ -52,7 +53,7 @@ def drop_from_classes(
         called += [found] if found is not None else []
     ops = dict.fromkeys(op for attribute in attributes for op in alone(attribute))
     for op in ops:
-        unregister(shop, carriers.bodies, op, classes)
+        registrar.unregister(op, classes)
     needed = _Needed.by([item for body, items in handed.items() if not _has_tensors(body) for item in items], ops)
     for ref in classes:
         with shop.on(ref.file.path) as rewrite:

@@ -97,8 +97,9 @@ def _is_text(source: Source, number: int) -> bool:
 
 
 def _blank_around(source: Source, block: tuple[int, int]) -> Iterator[int]:
-    """The blank lines behind a block that nothing stands right above."""
-    if block[0] > 1 and source.line_text(block[0] - 1).strip():
+    """The blank lines behind a block that nothing stands right above but what opens it."""
+    above = source.line_text(block[0] - 1).rstrip() if block[0] > 1 else ""
+    if above and not above.endswith(":"):
         return
     number = block[1] + 1
     while number <= source.line_count and not source.line_text(number).strip():

@@ -53,7 +53,7 @@ def run_eagerly(shop: Workshop, bodies: Bodies, body: Body, handings: Iterable[H
             place = body.at(rewrite.tree.span(function.name))
             raise LeftAlone(place, "without its custom op, this runs something else")
         names = {node.value for call in calls for node in walk(call) if isinstance(node, cst.Name)}
-        for name in sorted(names - {body.this}):
+        for name in sorted(names & {assign.target for assign in body.scope.assigns}):
             _drop_idle(rewrite, function, name)
     callees = {_method_of(op) for item in first.values() for op, _ in item.takers}
     later = bool(written) or isinstance(_returned(rewrite, function), cst.IfExp)

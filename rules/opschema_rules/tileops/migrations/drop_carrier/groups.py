@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.migration import Site
 from opschema_cli.source.program import ClassRef
 from opschema_rules.tileops.carrier_attributes import CarrierAttribute
@@ -38,6 +37,12 @@ class Group:
     def attributes(self) -> list[CarrierAttribute]:
         """The carriers of its op classes."""
         return list(dict.fromkeys(item for subject in self.subjects for item in subject.attributes))
+
+    @property
+    def ops(self) -> list[str]:
+        """What its ops are called: entries, or classes that no entry names."""
+        named = [subject.op.name for subject in self.subjects if subject.op is not None]
+        return named or [attribute.owner.name for attribute in self.attributes]
 
     @property
     def classes(self) -> list[ClassRef]:
@@ -98,15 +103,14 @@ def _classes(carriers: Carriers, attributes: Sequence[CarrierAttribute]) -> list
     return list(found)
 
 
-def check_whole(group: Group) -> None:
-    """Check that nothing outside of a group has its carriers.
+def check_whole(group: Group, declared: Mapping[str, CarrierInput]) -> None:
+    """Check that nothing outside of a group has its carriers; ``declared`` are those of all entries, by name.
 
     Raises:
         LeftAlone: an entry that is not to be migrated does, or a custom op of the group serves another class.
     """
     carriers = group.subjects[0].carriers
     names = {subject.op.name for subject in group.subjects if subject.op is not None}
-    declared = {found.entry.name: found for found in carriers.inputs}
     for attribute in group.attributes:
         for name in carriers.entries_by_class.get(attribute.owner, ()):
             if name not in names and name in declared:
@@ -121,8 +125,3 @@ def check_whole(group: Group) -> None:
             raise LeftAlone(
                 param.op.body.at(param.param.span), "the custom op takes the carrier of an op that is not migrated"
             )
-
-
-def place_of(group: Group) -> Place:
-    """Where a group begins."""
-    return group.sites[0].place

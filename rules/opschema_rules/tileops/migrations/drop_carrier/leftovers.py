@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import libcst as cst
 
 from opschema_cli.migrate.codemods.imports import drop_exports, drop_imports, unused_imports
-from opschema_cli.migrate.codemods.rewrite import Rewrite
+from opschema_cli.migrate.codemods.rewrite import Refused, Rewrite
 from opschema_cli.migrate.mentions import mentions
 from opschema_cli.source.program import FunctionRef, Program, ValueRef
 from opschema_cli.source.python import PythonFile
 from opschema_cli.source.python_tree import PythonTree
 from opschema_rules.tileops.bodies import Bodies
+from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
 from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
 
 
@@ -28,14 +30,14 @@ class Definition:
 
 def sweep(shop: Workshop, bodies: Bodies) -> list[Definition]:
     """Take out what only removed code used, in the package of ops; what was taken out."""
+    tried: list[Definition] = []
     gone: list[Definition] = []
-    while True:
-        dead = _unmentioned(shop, bodies, [item for item in _lost(shop, bodies) if item not in gone])
+    while dead := _unmentioned(shop, bodies, [item for item in _lost(shop, bodies) if item not in tried]):
+        tried += dead
         for item in dead:
-            _delete(shop, item)
-        gone += dead
-        if not dead:
-            break
+            with suppress(LeftAlone), shop.atomic():
+                _delete(shop, item)
+                gone.append(item)
     for path, rewrite in shop.rewrites.items():
         _drop_imports(shop, path, rewrite)
     return gone
@@ -118,12 +120,13 @@ def _is_bound(tree: PythonTree, node: cst.Name) -> bool:
 
 
 def _delete(shop: Workshop, item: Definition) -> None:
-    for path, rewrite in shop.rewrites.items():
-        names = [node for node in rewrite.tree.names(item.name) if not rewrite.is_gone(node)]
-        if path != item.path and names:
-            drop_imports(rewrite, [item.name])
-        if rewrite.tree.strings(item.name):
-            drop_exports(rewrite, [item.name])
+    for path in shop.rewrites:
+        with shop.on(path) as rewrite:
+            names = [node for node in rewrite.tree.names(item.name) if not rewrite.is_gone(node)]
+            if path != item.path and names:
+                drop_imports(rewrite, [item.name])
+            if rewrite.tree.strings(item.name):
+                drop_exports(rewrite, [item.name])
     with shop.on(item.path) as rewrite:
         for node in rewrite.tree.names(item.name):
             if not rewrite.is_gone(node) and _is_bound(rewrite.tree, node):
@@ -138,9 +141,10 @@ def _drop_imports(shop: Workshop, path: str, rewrite: Rewrite) -> None:
     """Take out the imports of which every use is gone."""
     file = shop.draft.project.python(path)
     used = [name for name in (file.imports if file is not None else ()) if _lost_all(rewrite, name)]
-    names = unused_imports(rewrite, used)
-    if names:
-        drop_imports(rewrite, names)
+    try:
+        drop_imports(rewrite, used)
+    except Refused:
+        drop_imports(rewrite, unused_imports(rewrite, used))
 
 
 def _lost_all(rewrite: Rewrite, name: str) -> bool:

@@ -48,7 +48,7 @@ def drop_narrative(draft: Draft, gone: Gone) -> None:
     """Take out the comments of changed files that speak of nothing but what is gone."""
     for change in draft.changes:
         source = draft.project.source(change.path)
-        if source is None:
+        if source is None or not any(name in source.text for name in (*gone.names, *gone.ops)):
             continue
         if change.path.endswith((".yaml", ".yml")):
             file = draft.project.yaml(change.path)

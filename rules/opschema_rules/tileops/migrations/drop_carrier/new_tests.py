@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -51,7 +52,7 @@ def add_tests(shop: Workshop, path: str, check: str, *, rejected: bool) -> bool:
             for item in block.children
             if isinstance(item, cst.FunctionDef) and _has(item, models) and not rewrite.is_gone(item)
         ][-1]
-        _insert(rewrite, last, models[0], ACCEPTED, rejected=rejected)
+        _insert(rewrite, last, models[0], rejected=rejected)
     return True
 
 
@@ -98,52 +99,36 @@ def _mend(rewrite: Rewrite, helper: cst.FunctionDef) -> None:
                 rewrite.replace(Span(end, start), f" if {left.value} is not None else ")
 
 
-def _insert(rewrite: Rewrite, last: cst.FunctionDef, model: _Model, name: str, *, rejected: bool) -> None:
-    tree = rewrite.tree
-    indent, step = tree.indent(tree.span(last).start), tree.module.default_indent
-    params = ", ".join(item.name.value for item in model.test.params.params)
-    receiver, title = tree.code(model.call.func), tree.code(model.call.args[0].value)
-    quote = title[-1]
-    tests = [
-        _test(
-            name,
-            "``inputs: {}`` is accepted where there are params.",
-            params,
-            model.helper,
-            '{"dtype": {"type": "torch.dtype"}}',
-            f"{receiver}({title}, entry) == []",
-        )
-    ]
-    if rejected:
-        tests.append(
-            _test(
-                REJECTED,
-                "A signature needs an input or a param.",
-                params,
-                model.helper,
-                "{}",
-                f"{receiver}({title}, entry) != []",
-            )
-        )
-    gap = "\n" if indent else "\n\n"
-    text = "".join(
-        "\n" + gap + "\n".join(f"{indent}{line.replace(chr(9), step)}" if line else "" for line in lines)
-        for lines in tests
+_TEST = """\
+def {name}({params}):
+    \"\"\"{doc}\"\"\"
+    entry = {helper}(
+        inputs={{}},
+        outputs={{"output": {{"dtype": "float16 | float32"}}}},
+        params={declared},
     )
-    if quote == "'":
-        text = text.replace('"', "'").replace("'''", '"""')
+    assert {call} {sign} []
+"""
+
+_ACCEPTING = {
+    "name": ACCEPTED, "doc": "``inputs: {}`` is accepted where there are params.",
+    "declared": '{"dtype": {"type": "torch.dtype"}}', "sign": "==",
+}  # fmt: skip
+_REJECTING = {
+    "name": REJECTED, "doc": "A signature needs an input or a param.", "declared": "{}", "sign": "!=",
+}  # fmt: skip
+
+
+def _insert(rewrite: Rewrite, last: cst.FunctionDef, model: _Model, *, rejected: bool) -> None:
+    """Write the tests below the last one of the same check, apart as functions are there."""
+    tree = rewrite.tree
+    indent = tree.indent(tree.span(last).start)
+    known = {
+        "params": ", ".join(item.name.value for item in model.test.params.params),
+        "helper": model.helper,
+        "call": f"{tree.code(model.call.func)}({tree.code(model.call.args[0].value)}, entry)",
+    }
+    tests = [_TEST.format(**known, **parts) for parts in ([_ACCEPTING, _REJECTING] if rejected else [_ACCEPTING])]
+    text = "".join(("\n" if indent else "\n\n") + textwrap.indent("\n" + test, indent).rstrip("\n") for test in tests)
     end = tree.span(last).end
-    rewrite.replace(Span(end, end), text)
-
-
-def _test(name: str, doc: str, params: str, helper: str, declared: str, assertion: str) -> list[str]:
-    return [
-        f"def {name}({params}):",
-        f'\t"""{doc}"""',
-        f"\tentry = {helper}(",
-        "\t\tinputs={},",
-        '\t\toutputs={"output": {"dtype": "float16 | float32"}},',
-        f"\t\tparams={declared},",
-        "\t)",
-        f"\tassert {assertion}",
-    ]
+    rewrite.replace(Span(end, end), text.replace("\n", "\r\n" if "\r\n" in tree.text else "\n"))

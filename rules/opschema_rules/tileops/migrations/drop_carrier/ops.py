@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.mentions import mentions as find_mentions
 from opschema_cli.migrate.migration import Note, Site
 from opschema_cli.project import Project
-from opschema_cli.source.program import ClassRef
 from opschema_cli.source.text import Edit
 from opschema_rules.tileops.bodies import Bodies
+from opschema_rules.tileops.carrier_inputs import CarrierInput
 from opschema_rules.tileops.carriers import Carriers
 from opschema_rules.tileops.custom_ops import CustomOp
 from opschema_rules.tileops.mentions import MentionIndex
@@ -24,6 +25,7 @@ from opschema_rules.tileops.migrations.drop_carrier.forwards import Eager, inlin
 from opschema_rules.tileops.migrations.drop_carrier.groups import Carried, Group, check_whole, grouped
 from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
 from opschema_rules.tileops.migrations.drop_carrier.narrative import Gone
+from opschema_rules.tileops.migrations.drop_carrier.registrations import Registrar
 from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
 
 
@@ -42,44 +44,65 @@ class Outcome:
 
     def is_complete(self, carriers: Carriers) -> bool:
         """Whether no entry of a manifest is left with a carrier."""
-        return all(found.entry.name in self.entries for found in carriers.inputs)
+        return {found.entry.name for found in carriers.inputs} <= self.entries
+
+    def leaves_no_input(self, carriers: Carriers) -> bool:
+        """Whether some entry of a manifest is left without inputs."""
+        mine = (item for group in self.migrated for item in group.subjects if item.carriers is carriers)
+        return any(item.op is not None and len(item.inputs) == len(item.op.entry.inputs) for item in mine)
 
     def remarks(self, gone: Gone) -> Iterator[Note]:
         """Tell ``gone`` what the groups had; notes on the ops that are no custom ops any more."""
-        eager: dict[CustomOp, list[ClassRef]] = {}
+        eager: dict[CustomOp, list[Group]] = {}
         for group in self.migrated:
             bodies = group.subjects[0].carriers.bodies
             gone.names.update(found.tensor.name for item in group.subjects for found in item.inputs)
             gone.names.update(item.name for item in group.attributes if item.name)
             for op in dict.fromkeys(op for item in group.attributes for op in alone(item)):
-                eager.setdefault(op, []).append(group.attributes[0].owner)
+                eager.setdefault(op, []).append(group)
                 calls = bodies.calls_of(op.factory) if op.factory is not None else ()
                 gone.registering.update(body.file.path for body, _ in calls)
-        for refs in eager.values():
-            yield Note(Place(refs[0].file.path, refs[0].cls.span), _told(refs))
+        for groups in eager.values():
+            first = groups[0].attributes[0].owner
+            yield Note(Place(first.file.path, first.cls.span), _told([name for group in groups for name in group.ops]))
 
 
-def _told(refs: Sequence[ClassRef]) -> str:
+def _told(names: Sequence[str]) -> str:
     """What it means for some ops that they have no custom op any more."""
-    if len(refs) == 1:
-        return f"without a custom op, `{refs[0].name}` runs eagerly: `torch.compile` does not take it as one operator"
-    names = ", ".join(f"`{ref.name}`" for ref in refs[:3]) + (f" and {len(refs) - 3} more" if len(refs) > 3 else "")
-    return f"without custom ops, {names} run eagerly: `torch.compile` does not take each as one operator"
+    if len(names) == 1:
+        return f"without a custom op, `{names[0]}` runs eagerly: `torch.compile` does not take it as one operator"
+    shown = ", ".join(f"`{name}`" for name in names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return f"without custom ops, {shown} run eagerly: `torch.compile` does not take each as one operator"
+
+
+class _Tools(NamedTuple):
+    """What is looked up once for all groups of a manifest."""
+
+    mentions: MentionIndex
+    registrar: Registrar
+    declared: dict[str, CarrierInput]
+
+    @classmethod
+    def of(cls, shop: Workshop, carriers: Carriers) -> _Tools:
+        declared = {found.entry.name: found for found in carriers.inputs}
+        return cls(MentionIndex(carriers.bodies), Registrar(shop, carriers.bodies), declared)
 
 
 def migrate_groups(draft: Draft, shop: Workshop, chosen: Sequence[Site]) -> Outcome:
     """Mark what changes for each group of sites that can be migrated with certainty, and note the others."""
     outcome = Outcome()
-    indexes: dict[Carriers, MentionIndex] = {}
+    tools: dict[Carriers, _Tools] = {}
     elsewhere = _Elsewhere(draft)
     for group in grouped(chosen):
         carriers = group.subjects[0].carriers
-        mentions = indexes.setdefault(carriers, MentionIndex(carriers.bodies))
+        if carriers not in tools:
+            tools[carriers] = _Tools.of(shop, carriers)
+        mentions, registrar, declared = tools[carriers]
         try:
             with shop.atomic():
-                check_whole(group)
+                check_whole(group, declared)
                 edits = [(subject, _manifest_edits(subject)) for subject in group.subjects if subject.op is not None]
-                left = drop_from_classes(shop, carriers, mentions, group.attributes, group.classes)
+                left = drop_from_classes(shop, carriers, mentions, registrar, group.attributes, group.classes)
         except LeftAlone as why:
             outcome.notes += _notes(group, why)
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 
 import libcst as cst
 
@@ -17,28 +18,60 @@ from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
 from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop, function_node
 
 
-def unregister(shop: Workshop, bodies: Bodies, op: CustomOp, classes: Collection[ClassRef]) -> None:
-    """Take back the registration of an op for some classes.
+@dataclass(frozen=True, eq=False)
+class _Call:
+    """A call of a factory: the argument that is the class, and the classes that it may be."""
 
-    Raises:
-        LeftAlone: it is registered in a way that cannot be taken back for these alone.
-    """
-    factory = op.factory
-    if factory is None or factory.function is None:
-        _delete_op(shop, bodies, op)
-        return
-    holder = _holder(op, factory)
-    if not holder:
-        raise LeftAlone(factory.at(factory.function.span), "it is not known on which classes this puts the custom op")
-    for body, call in bodies.calls_of(factory):
-        value = argument_for(call, factory.params, holder)
-        named = set(bodies.classes_named(body, value.text, call.start)) if value is not None else set()
-        if named and named <= set(classes):
-            _delete_call(shop, body, call)
-        elif named & set(classes):
-            _leave_out(shop, bodies, body, call, value, classes)
-    if factory.params[0].name == holder:
-        _undecorate(shop, bodies, factory, classes)
+    body: Body
+    call: Expr
+    value: Expr | None
+    classes: frozenset[ClassRef]
+
+
+class Registrar:
+    """Takes back registrations; what each factory is called for is looked up once."""
+
+    def __init__(self, shop: Workshop, bodies: Bodies) -> None:
+        self.shop = shop
+        self.bodies = bodies
+        self._calls: dict[tuple[Body, str], dict[ClassRef, list[_Call]]] = {}
+
+    def unregister(self, op: CustomOp, classes: Collection[ClassRef]) -> None:
+        """Take back the registration of an op for some classes.
+
+        Raises:
+            LeftAlone: it is registered in a way that cannot be taken back for these alone.
+        """
+        factory = op.factory
+        if factory is None or factory.function is None:
+            _delete_op(self.shop, self.bodies, op)
+            return
+        holder = _holder(op, factory)
+        if not holder:
+            raise LeftAlone(
+                factory.at(factory.function.span), "it is not known on which classes this puts the custom op"
+            )
+        known = self._known(factory, holder)
+        for call in dict.fromkeys(call for ref in classes for call in known.get(ref, ())):
+            if call.classes <= set(classes):
+                _delete_call(self.shop, call.body, call.call)
+            else:
+                _leave_out(self.shop, self.bodies, call, classes)
+        if factory.params[0].name == holder:
+            _undecorate(self.shop, self.bodies, factory, classes)
+
+    def _known(self, factory: Body, holder: str) -> dict[ClassRef, list[_Call]]:
+        """The calls of a factory by class."""
+        if (factory, holder) not in self._calls:
+            found: dict[ClassRef, list[_Call]] = {}
+            for body, call in self.bodies.calls_of(factory):
+                value = argument_for(call, factory.params, holder)
+                named = self.bodies.classes_named(body, value.text, call.start) if value is not None else ()
+                item = _Call(body, call, value, frozenset(named))
+                for ref in item.classes:
+                    found.setdefault(ref, []).append(item)
+            self._calls[factory, holder] = found
+        return self._calls[factory, holder]
 
 
 def _puts(op: CustomOp) -> Iterator[tuple[str, str]]:
@@ -83,25 +116,22 @@ def _loop_around(rewrite: Rewrite, call: cst.Call) -> cst.For | None:
     return loop if isinstance(loop, cst.For) and loop.orelse is None else None
 
 
-def _leave_out(
-    shop: Workshop, bodies: Bodies, body: Body, call: Expr, value: Expr | None, classes: Collection[ClassRef]
-) -> None:
+def _leave_out(shop: Workshop, bodies: Bodies, call: _Call, classes: Collection[ClassRef]) -> None:
     """Take classes out of the list that a registering loop runs over."""
-    with shop.on(body.file.path) as rewrite:
-        node = rewrite.tree.find(call.span, cst.Call)
-        loop = _loop_around(rewrite, node)
-        if loop is None or not isinstance(loop.iter, cst.List | cst.Tuple) or value is None:
-            raise LeftAlone(body.at(call), "this registers other ops too; take the migrated ones out of it first")
+    with shop.on(call.body.file.path) as rewrite:
+        loop = _loop_around(rewrite, rewrite.tree.find(call.call.span, cst.Call))
+        if loop is None or not isinstance(loop.iter, cst.List | cst.Tuple) or call.value is None:
+            raise LeftAlone(
+                call.body.at(call.call), "this registers other ops too; take the migrated ones out of it first"
+            )
         elements = list(loop.iter.elements)
-        gone = [index for index, item in enumerate(elements) if _names_one(rewrite, bodies, body, item, classes)]
+        gone = [index for index, item in enumerate(elements) if _names_one(bodies, call.body, item, classes)]
         rewrite.drop(elements, *gone, singleton_comma=isinstance(loop.iter, cst.Tuple))
         if len(loop.body.body) == 1 and all(rewrite.is_gone(item) for item in elements):
             rewrite.remove(loop)
 
 
-def _names_one(
-    rewrite: Rewrite, bodies: Bodies, body: Body, item: cst.BaseElement, classes: Collection[ClassRef]
-) -> bool:
+def _names_one(bodies: Bodies, body: Body, item: cst.BaseElement, classes: Collection[ClassRef]) -> bool:
     """Whether an element is one of some classes, or a tuple that holds one."""
     parts = item.value.elements if isinstance(item.value, cst.Tuple | cst.List) else [item]
     names = [part.value.value for part in parts if isinstance(part.value, cst.Name)]
@@ -116,11 +146,10 @@ def _undecorate(shop: Workshop, bodies: Bodies, factory: Body, classes: Iterable
                 continue
             with shop.on(ref.file.path) as rewrite:
                 tree = rewrite.tree
-                node = next(
-                    item for item in tree.class_def(ref.name).decorators if tree.span(item.decorator) == decorator.span
-                )
-                start, end = tree.span(node)
-                rewrite.replace(Span(tree.line_start(start), tree.line_end(end)), "")
+                for node in tree.class_def(ref.name).decorators:
+                    if tree.span(node.decorator) == decorator.span:
+                        start, end = tree.span(node)
+                        rewrite.replace(Span(tree.line_start(start), tree.line_end(end)), "")
 
 
 def _delete_op(shop: Workshop, bodies: Bodies, op: CustomOp) -> None:

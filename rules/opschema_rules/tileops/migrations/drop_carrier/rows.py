@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from opschema_cli.source.text import Edit, Source, Span, apply_edits
+from opschema_cli.source.text import Edit, EditConflictError, Source, Span, apply_edits
 from opschema_cli.source.yaml import Node, YamlFile, YamlSyntaxError, compose
 from opschema_cli.source.yaml_edit import YamlEditError, insert_key, remove_key, set_value
 from opschema_cli.source.yaml_places import column, line_end
@@ -82,18 +82,24 @@ def _rewritten(entry: OpEntry, owner: Node, row: Row, steps: Iterable[Step]) -> 
     lines = entry.file.source.text[start:end].split(newline)
     text = newline.join(line.removeprefix(margin) for line in lines) + newline
     try:
-        for step in steps:
-            text = _stepped(YamlFile(Source(entry.file.path, text), compose(text)), step)
+        text = _stepped(entry.file.path, text, list(steps))
     except (YamlEditError, YamlSyntaxError) as error:
         raise LeftAlone(entry.at(row.node), f"this row cannot be rewritten: {error}") from None
     first, *rest = text.removesuffix(newline).split(newline)
     return newline.join([first, *(margin + line if line else line for line in rest)])
 
 
-def _stepped(file: YamlFile, step: Step) -> str:
+def _stepped(path: str, text: str, steps: Sequence[Step]) -> str:
+    """A row's text after all steps: at once, or one after the other where their edits meet."""
+    file = YamlFile(Source(path, text), compose(text))
     root = file.root
     row = root.items[0] if root is not None and root.is_sequence else root
-    return apply_edits(file.source.text, step(file, row)) if row is not None else file.source.text
+    if row is None:
+        return text
+    try:
+        return apply_edits(text, [edit for step in steps for edit in step(file, row)])
+    except EditConflictError:
+        return _stepped(path, _stepped(path, text, steps[:1]), steps[1:])
 
 
 def _edits(file: YamlFile, owner: Node, row: Row, texts: Sequence[str]) -> Iterator[Edit]:

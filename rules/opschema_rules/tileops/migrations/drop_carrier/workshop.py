@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 
 import libcst as cst
 
@@ -22,6 +23,7 @@ class Workshop:
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
         self._rewrites: dict[str, Rewrite] = {}
+        self._undo: dict[str, Callable[[], None]] | None = None
 
     @contextmanager
     def on(self, path: str) -> Iterator[Rewrite]:
@@ -41,19 +43,23 @@ class Workshop:
     def _rewrite(self, path: str) -> Rewrite:
         if path not in self._rewrites:
             self._rewrites[path] = Rewrite(PythonTree.parse(self.draft.text(path)))
-        return self._rewrites[path]
+        rewrite = self._rewrites[path]
+        if self._undo is not None and path not in self._undo:
+            self._undo[path] = partial(rewrite.restore, rewrite.checkpoint())
+        return rewrite
 
     @contextmanager
     def atomic(self) -> Iterator[None]:
         """Undo what is marked inside when something is left alone."""
-        before = {path: rewrite.checkpoint() for path, rewrite in self._rewrites.items()}
+        self._undo = {}
         try:
             yield
         except LeftAlone:
-            self._rewrites = {path: rewrite for path, rewrite in self._rewrites.items() if path in before}
-            for path, rewrite in self._rewrites.items():
-                rewrite.restore(before[path])
+            for undo in self._undo.values():
+                undo()
             raise
+        finally:
+            self._undo = None
 
     @property
     def rewrites(self) -> dict[str, Rewrite]:

@@ -1,0 +1,61 @@
+"""Pages of migrations as Markdown: what ``opschema migrate NAME --explain`` prints and what lies in ``docs/migrations``."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from opschema_cli.migrate.engine import load_migrations
+from opschema_cli.migrate.migration import Migration
+
+
+def migration_page(migration: Migration) -> str:
+    """One migration's page: its docstring, and its options behind the first line."""
+    head, _, rest = migration.doc.partition("\n")
+    body = rest.strip("\n")
+    parts = [f"# {migration.name}", head, *_options(migration), *([body] if body else [])]
+    return "\n\n".join(parts) + "\n"
+
+
+def _options(migration: Migration) -> Iterator[str]:
+    fields = msgspec.structs.fields(migration.options)
+    if fields:
+        usage = " ".join(
+            f"-o {item.encode_name}=…" if item.required else f"[-o {item.encode_name}=…]" for item in fields
+        )
+        yield f"```\nopschema migrate {migration.name} {usage}\n```"
+        yield inspect.cleandoc(migration.options.__doc__ or "")
+
+
+def doc_files(migrations: Iterable[Migration]) -> dict[str, str]:
+    """Every file of ``docs/migrations`` by name."""
+    found = sorted(migrations, key=lambda item: item.name)
+    rows = [f"| [{item.name}]({item.name}.md) | {item.summary} |" for item in found]
+    index = (
+        "# Migrations\n\nGenerated from the migrations' docstrings by `python -m opschema_cli.migrate.docs`; do not edit.\n\n"
+        + "\n".join(["| Name | What it does |", "| --- | --- |", *rows])
+        + "\n"
+    )
+    return {"README.md": index, **{f"{item.name}.md": migration_page(item) for item in found}}
+
+
+def main() -> None:
+    """Write ``docs/migrations`` of the project in the current folder."""
+    from opschema_cli.lint.registry import load_registry
+
+    folder = Path("docs/migrations")
+    folder.mkdir(parents=True, exist_ok=True)
+    packs = load_registry(Path.cwd()).packs
+    files = doc_files(item for pack in packs for item in load_migrations(pack))
+    for stale in folder.glob("*.md"):
+        if stale.name not in files:
+            stale.unlink()
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
