@@ -63,7 +63,7 @@ class ClassRef:
         return isinstance(other, ClassRef) and self.key == other.key
 
     def __hash__(self) -> int:
-        return hash(self.cls.start)
+        return hash(self.key)
 
     @cached_property
     def key(self) -> tuple[str, int]:
