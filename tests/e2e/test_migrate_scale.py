@@ -23,7 +23,15 @@ FEW, MANY = 50, 200
 def migrate(folder: Path, cache: Path) -> float:
     """Processor seconds of a cold run and its workers."""
     cache.mkdir()
-    command: list[str | Path] = [EXECUTABLE, "migrate", "drop-carrier", "--apply", "--allow-dirty", "--output-format", "json"]
+    command: list[str | Path] = [
+        EXECUTABLE,
+        "migrate",
+        "drop-carrier",
+        "--apply",
+        "--allow-dirty",
+        "--output-format",
+        "json",
+    ]
     process = subprocess.Popen(command, cwd=folder, env=environment(cache), stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
