@@ -8,6 +8,7 @@ import resource
 import shutil
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -333,16 +334,24 @@ def as_nobody(act: Callable[[], None]) -> int:
     return in_child(drop)
 
 
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that another user may look into; pytest's own lie below one that is closed."""
+    with tempfile.TemporaryDirectory() as name:
+        os.chmod(name, 0o755)
+        yield Path(name)
+
+
 @pytest.mark.skipif(sys.platform == "win32" or os.geteuid() != 0, reason="root runs it as nobody")
 @pytest.mark.parametrize(("name", "mode"), [("sub/b.py", 0o444), ("sub", 0o555), (".", 0o555)])
-def test_a_file_or_folder_that_is_not_to_be_written_changes_nothing(tmp_path: Path, name: str, mode: int) -> None:
+def test_a_file_or_folder_that_is_not_to_be_written_changes_nothing(
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, mode: int
+) -> None:
     before, after = SEVERAL
-    root = make(tmp_path / "root", before)
+    root = make(open_folder / "root", before)
     for path in [*root.rglob("*"), root]:
         os.chown(path, 65534, 65534)
-    os.environ["OPSCHEMA_CACHE_DIR"] = str(root.parent / "cache")
-    for parent in [tmp_path, *tmp_path.parents][:3]:
-        parent.chmod(parent.stat().st_mode | 0o055)
+    monkeypatch.setenv("OPSCHEMA_CACHE_DIR", str(open_folder / "cache"))
     (root / name).chmod(mode)
     assert as_nobody(lambda: apply(root, after)) == 2
     assert snapshot(root) == expected(before, {})
