@@ -41,18 +41,21 @@ def doc_files(rules: Mapping[str, Rule]) -> dict[str, str]:
     return {"README.md": index, **{f"{code}.md": rule_page(rule) for code, rule in rules.items()}}
 
 
-def main() -> None:
-    """Write ``docs/rules`` of the project in the current folder."""
-    from opschema_cli.lint.registry import load_registry
-
-    folder = Path("docs/rules")
+def write_pages(folder: Path, files: Mapping[str, str]) -> None:
+    """Write pages by name into a folder, and remove those that it has besides."""
     folder.mkdir(parents=True, exist_ok=True)
-    files = doc_files(load_registry(Path.cwd()).rules)
     for stale in folder.glob("*.md"):
         if stale.name not in files:
             stale.unlink()
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
+
+
+def main() -> None:
+    """Write ``docs/rules`` of the project in the current folder."""
+    from opschema_cli.lint.registry import load_registry
+
+    write_pages(Path("docs/rules"), doc_files(load_registry(Path.cwd()).rules))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from opschema_cli.lint.docs import write_pages
 from opschema_cli.migrate.engine import load_migrations
 from opschema_cli.migrate.migration import Migration
 
@@ -46,15 +47,9 @@ def main() -> None:
     """Write ``docs/migrations`` of the project in the current folder."""
     from opschema_cli.lint.registry import load_registry
 
-    folder = Path("docs/migrations")
-    folder.mkdir(parents=True, exist_ok=True)
     packs = load_registry(Path.cwd()).packs
-    files = doc_files(item for pack in packs for item in load_migrations(pack))
-    for stale in folder.glob("*.md"):
-        if stale.name not in files:
-            stale.unlink()
-    for name, text in files.items():
-        (folder / name).write_text(text, encoding="utf-8")
+    migrations = [item for pack in packs for item in load_migrations(pack)]
+    write_pages(Path("docs/migrations"), doc_files(migrations))
 
 
 if __name__ == "__main__":
