@@ -67,6 +67,11 @@ def carve_outs(program: Program, file: PythonFile) -> list[CarveOut]:
     return _Reader(program, file).carve_outs()
 
 
+def unguarding(program: Program, file: PythonFile) -> list[tuple[Body, Expr]]:
+    """Every expression that tells such an op, though it is not known to skip a check."""
+    return list(_Reader(program, file).unguarding())
+
+
 class _Reader:
     """One script, read for its exceptions."""
 
@@ -91,6 +96,13 @@ class _Reader:
                 carried = tuple(params[span] for span in sorted(passed[test.span]))
                 found.append(CarveOut(body, test, flag, carried, tuple(guards[test.span])))
         return sorted(found, key=lambda item: item.test.start)
+
+    def unguarding(self) -> Iterator[tuple[Body, Expr]]:
+        guarding = {origin for _, _, sense in self._guards() for origin in sense.origins}
+        for body, test, _ in self._tests():
+            sense = self._sense(body, test, MAX_HOPS) if test.span not in guarding else None
+            if sense is not None and sense.origins == {test.span}:
+                yield body, test
 
     def _guards(self) -> Iterator[tuple[Body, Condition, _Sense]]:
         """Conditions that skip a check for an op without tensor inputs, or run one for the others only."""

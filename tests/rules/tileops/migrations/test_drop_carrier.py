@@ -223,6 +223,15 @@ def test_block_style_keeps_its_quotes_and_comments() -> None:
     assert entry_of(migrated(CLASS + REGISTRATION, BLOCK_ENTRY), "signature:", "roofline:") == BLOCK_RESULT
 
 
+def test_a_dtype_keeps_its_comment() -> None:
+    listed = '\n    dtypes:  # both\n    - "float16"   # fast\n    # the reference\n    - float32  # exact\n    label: "large"\n'
+    row = '  - {like_shape: [], n: 1024, dtypes: [float16, float32], label: "large"}\n'
+    found = migrated(CLASS + REGISTRATION, changed(ENTRY, (row, "  - like_shape: []\n    n: 1024" + listed)))
+    text = found.files[YAML]
+    assert text.count("# fast") == text.count("# the reference") == text.count("# exact") == 1
+    assert text.count("# both") == 2
+
+
 def test_flow_style_all_the_way() -> None:
     entry = """\
 signature: {inputs: {like: {dtype: float16 | float32, shape: "[]"}}, outputs: {y: {dtype: same_as(like), shape: "[n]"}},
@@ -353,6 +362,7 @@ MAKERS = {
     ),
     "annotated": ("self._like: torch.Tensor = torch.empty((), dtype=dtype)", ""),
     "local": ("tensor = torch.empty((), dtype=dtype)\n        self._like = tensor", ""),
+    "no-grad": ('with torch.no_grad(), torch.device("cuda"):\n            self._like = torch.empty((), dtype=dtype)', ""),
 }  # fmt: skip
 
 
@@ -365,6 +375,17 @@ def test_what_only_made_the_tensor_goes_with_it(write: str, helper: str) -> None
         ("        # torch.compile traces tensors, and this op has none.\n", ""),
     )
     assert class_of(migrated(code + REGISTRATION)) == MIGRATED
+
+
+@pytest.mark.parametrize(
+    ("opening", "inside"), [("with open_log():", ""), ("with torch.no_grad():", "            self.scale = make(n)\n")]
+)
+def test_a_block_that_does_more_than_to_make_the_tensor_stays(opening: str, inside: str) -> None:
+    write = f"{opening}\n{inside}            self._like = torch.empty((), dtype=dtype)"
+    code = changed(CLASS, ('self._like = torch.empty((), dtype=dtype, device="cuda")', write))
+    text = class_of(migrated(code + REGISTRATION))
+    assert f"        {opening}\n{inside or '            pass' + chr(10)}" in text
+    assert "_like" not in text
 
 
 def test_a_helper_of_another_module_goes_once_nothing_uses_it() -> None:
@@ -398,6 +419,15 @@ REGISTRATIONS = {
 @pytest.mark.parametrize("change", REGISTRATIONS.values(), ids=REGISTRATIONS)
 def test_however_the_op_is_registered(change: tuple[str, str]) -> None:
     assert class_of(migrated(CLASS + changed(REGISTRATION, change))) == MIGRATED
+
+
+def test_a_helper_that_is_called_as_its_module_goes_as_well() -> None:
+    code = "from kit.ops.stand_in import stand_in\n\n\n" + changed(
+        CLASS, ('torch.empty((), dtype=dtype, device="cuda")', "stand_in(dtype)")
+    )
+    helper = "import torch\n\n\ndef stand_in(dtype):\n    return torch.empty((), dtype=dtype)\n\n\nUNIT = 1\n"
+    found = migrated(code + REGISTRATION, **{"kit/ops/stand_in.py": helper})
+    assert found.files["kit/ops/stand_in.py"] == "UNIT = 1\n"
 
 
 def test_a_custom_op_of_its_own_goes_with_its_fake_kernel() -> None:
@@ -484,6 +514,66 @@ def test_a_base_class_is_migrated_with_all_its_ops_or_not_at_all() -> None:
     assert skipped.files == files
     assert [site.status for site in skipped.result.sites] == ["left", "skipped"]
     assert skipped.notes()[0].endswith("not migrated: `OtherFwdOp`, which is not migrated, has the same carrier")
+
+
+LENT = """\
+class Lent(Op):
+    _wrapped = None
+
+    def _lend(self, dtype):
+        self._like = torch.empty((), dtype=dtype)
+        self._key = id(self)
+        REGISTRY[self._key] = self
+
+    def _sizes(self):
+        raise NotImplementedError
+
+    def forward(self) -> torch.Tensor:
+        if type(self)._wrapped is None:
+            return self._eager()
+        return type(self)._wrapped(self._like, *self._sizes(), self._key)
+
+
+class ExampleFwdOp(Lent):
+    _op_name = "example"
+
+    def __init__(self, n: int, dtype: torch.dtype, *, kernel_map=None):
+        self.n = n
+        self._lend(dtype)
+
+    def _sizes(self):
+        return (self.n,)
+
+    def _eager(self):
+        return self.kernel_map["example"](self.n)
+"""
+
+
+def test_what_a_base_class_runs_in_its_subclasses_it_still_runs() -> None:
+    found = migrated(LENT + REGISTRATION)
+    text = class_of(found)
+    assert "    def forward(self) -> torch.Tensor:\n        return self._eager()\n" in text
+    assert "_lend" not in text
+    assert "_like" not in text
+    assert text.count("def _sizes(self):") == 2
+    assert [note.partition(": ")[2] for note in found.notes() if "_sizes" in note] == [
+        "nothing calls `_sizes()` any more"
+    ]
+
+
+@pytest.mark.parametrize("call", ["self._lend(self._bump())", "self._later = self._lend"])
+def test_a_method_without_statements_stays_where_its_calls_cannot_go(call: str) -> None:
+    code = changed(LENT, ("        self._lend(dtype)\n", f"        {call}\n        self._lend(dtype)\n"))
+    text = class_of(migrated(code + REGISTRATION))
+    assert "def _lend(self, dtype):\n        pass\n" in text
+    assert f"        {call}\n" in text
+
+
+def test_a_tensor_that_is_not_known_to_be_a_carrier_is_told() -> None:
+    code = changed(CLASS, ('torch.empty((), dtype=dtype, device="cuda")', "torch.zeros(1, dtype=dtype).squeeze()"))
+    found = migrated(code + REGISTRATION)
+    told = "`self._like` is not known to be a carrier, so it stays: `ExampleFwdOp` declares no input any more"
+    assert [note.partition(": ")[2] for note in found.notes() if "known" in note] == [told]
 
 
 def test_a_carrier_in_the_manifest_alone() -> None:
@@ -671,6 +761,41 @@ def test_the_validator_loses_its_exception(changes: list[tuple[str, str]]) -> No
         assert text == VALIDATOR
 
 
+HIDDEN = {
+    "in-an-object": ("Mode(entry[\"ref_api\"] == 'none' and not names)", "if not mode.lenient and names"),
+    "in-a-mapping": ('{"lenient": entry["ref_api"] == \'none\' and not names}', 'if not mode["lenient"] and names'),
+}
+
+
+@pytest.mark.parametrize(("mode", "condition"), HIDDEN.values(), ids=HIDDEN)
+def test_an_exception_that_cannot_be_followed_is_told(mode: str, condition: str) -> None:
+    text = changed(VALIDATOR, ("    if names", f"    mode = {mode}\n    {condition}"))
+    found = migrated(CLASS + REGISTRATION, **{"scripts/check.py": text})
+    assert found.files["scripts/check.py"] == text
+    told = "this tells ops that take no tensor; if it makes an exception for them, take that out"
+    assert f"scripts/check.py:8: {told}" in found.notes()
+
+
+def test_a_class_of_tests_goes_with_its_only_test() -> None:
+    text = changed(VALIDATOR, *EXCEPTIONS["parameter"])
+    tests = """\
+from scripts.check import check_forward
+
+
+class TestLenient:
+    def test_it(self):
+        assert check_forward({}, None, lenient=True) == []
+
+
+def test_other():
+    assert check_forward({}, None) == []
+"""
+    found = migrated(CLASS + REGISTRATION, **{"scripts/check.py": text, "tests/test_check.py": tests})
+    assert found.files["tests/test_check.py"] == (
+        "from scripts.check import check_forward\n\n\ndef test_other():\n    assert check_forward({}, None) == []\n"
+    )
+
+
 DEMANDING = """\
 from kit.manifest import load_manifest
 
@@ -703,6 +828,40 @@ def test_a_test_that_demands_an_input_accepts_a_param() -> None:
     assert found.files["tests/test_manifest.py"] == RELAXED
 
 
+ACCEPTING = {
+    "at-once": '    if not signature.get("inputs") and not signature.get("params"):\n',
+    "counted": """\
+    inputs = signature.get("inputs")
+    params = signature.get("params")
+    inputs_count = len(inputs) if isinstance(inputs, dict) else 0
+    params_count = len(params) if isinstance(params, dict) else 0
+    if inputs_count < 1 and params_count < 1:
+""",
+}
+CHECKING = """\
+# shape_rules, workloads, roofline, status; what "ref_api" is "none" is looked at by inspect.signature
+
+
+def check_schema(op_name, signature, errors):
+    if "params" in signature and not isinstance(signature["params"], dict):
+        errors.append(f"{op_name}: signature.params must be a dict")
+"""
+REPORTING = '        errors.append(f"{op_name}: nothing to make an output of")\n    return signature["outputs"]\n'
+
+
+@pytest.mark.parametrize("test", ACCEPTING.values(), ids=ACCEPTING)
+def test_a_validator_that_accepts_params_stays(test: str) -> None:
+    found = migrated(CLASS + REGISTRATION, **{"scripts/check.py": CHECKING + test + REPORTING})
+    assert found.files["scripts/check.py"] == CHECKING + test + REPORTING
+    assert not [note for note in found.notes() if note.startswith("scripts/check.py")]
+
+
+def test_a_validator_that_reads_both_without_a_demand_gets_one() -> None:
+    text = CHECKING + '    if signature.get("inputs") and signature.get("params"):\n' + REPORTING
+    found = migrated(CLASS + REGISTRATION, **{"scripts/check.py": text})
+    assert 'if not signature.get("inputs") and not signature.get("params"):' in found.files["scripts/check.py"]
+
+
 def test_nothing_is_relaxed_where_every_op_keeps_an_input() -> None:
     found = migrated(BESIDE_CLASS, BESIDE, **{"tests/test_manifest.py": DEMANDING})
     assert found.files["tests/test_manifest.py"] == DEMANDING
@@ -723,6 +882,15 @@ def test_comments_that_tell_of_nothing_else_go() -> None:
     assert [note for note in found.notes() if "speaks" in note] == [
         f"{YAML}:14: `like` is gone; this still speaks of it"
     ]
+
+
+def test_a_preamble_goes_with_the_last_carrier_whenever_the_others_went() -> None:
+    files = workspace(CLASS + REGISTRATION)
+    bare = changed(ENTRY, ('    like: {dtype: "float16 | float32", shape: "[]"}\n', ""), ("inputs:\n", "inputs: {}\n"))
+    bare = changed(bare, ("same_as(like)", "float16")).replace("like_shape: [], ", "")
+    second = workspace(CLASS, bare)[YAML].replace("ExampleFwdOp", "OtherFwdOp")
+    files[YAML] = "# Ops that take no tensor.\n\n" + files[YAML] + "\n" + second
+    assert not migrate_files(PACK, "drop-carrier", files).files[YAML].startswith("#")
 
 
 def test_a_preamble_that_tells_of_no_tensor_goes_with_the_last_carrier() -> None:
@@ -841,11 +1009,27 @@ def test_tilekit_with_one_op_skipped_keeps_what_that_needs() -> None:
     before = tilekit()
     found = migrate_files(PACK, "drop-carrier", before, skip=["WindowMaskFwdOp"])
     assert sorted(path for path, text in found.files.items() if text != before[path]) == [
+        "scripts/check_manifest.py",
+        "tests/test_check_manifest.py",
+        "tests/test_manifest.py",
         "tilekit/manifest/generative.yaml",
         "tilekit/ops/elementwise/__init__.py",
         "tilekit/ops/elementwise/rotary_table.py",
     ]
     assert found.files["tilekit/ops/elementwise/__init__.py"].count("_register_synth_custom_op(") == 1
+    preamble = before["tilekit/manifest/generative.yaml"].partition("DecayMaskFwdOp")[0]
+    assert found.files["tilekit/manifest/generative.yaml"].startswith(preamble)
+    assert "tilekit/manifest/generative.yaml:5: `like_scalar` is gone; this still speaks of it" in found.notes()
+    assert found.files["scripts/check_manifest.py"].count("is_synth") == before["scripts/check_manifest.py"].count(
+        "is_synth"
+    )
+
+
+def test_tilekit_one_op_after_the_other_becomes_the_same() -> None:
+    before = tilekit()
+    first = migrate_files(PACK, "drop-carrier", before, skip=["WindowMaskFwdOp"])
+    found = migrate_files(PACK, "drop-carrier", first.files)
+    assert found.files == migrate_files(PACK, "drop-carrier", before).files
 
 
 def test_the_migrated_tilekit_passes_its_own_checks(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from opschema_rules.tileops.migrations.drop_carrier.groups import sites
 from opschema_rules.tileops.migrations.drop_carrier.leftovers import sweep
 from opschema_rules.tileops.migrations.drop_carrier.narrative import Gone, drop_narrative, kinds_in, remarks
 from opschema_rules.tileops.migrations.drop_carrier.ops import migrate_groups
+from opschema_rules.tileops.migrations.drop_carrier.unseen import idle
 from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
 from opschema_rules.tileops.migrations.entries import all_entries, manifests
 
@@ -34,21 +35,21 @@ def drop_carrier(draft: Draft, chosen: Sequence[Site], options: NoMigrationOptio
     tensor, the custom op and what only its call needed, and run at once what it ran; an op that has real inputs keeps its
     custom op, without the parameter. Helpers, variables and imports go once nothing uses them.
 
-    Once no entry of a manifest has a carrier, its validators lose their exception for such ops, and checks and tests that
-    demand an input of every op accept a param in its place, with a test that says so.
+    Checks and tests that demand an input of every op accept a param in its place, with a test that says so. Once no entry
+    of a manifest has a carrier, its validators lose their exception for such ops.
 
     An op that cannot be migrated with certainty stays whole, with a note that says why. Notes also tell what is left to
     reword: words for the kind of op that is no more, counts, documents.
     """
     outcome = migrate_groups(draft, shop := Workshop(draft), chosen)
     yield from outcome.notes
-    gone = Gone(ops=outcome.entries)
     every = dict.fromkeys(group.subjects[0].carriers for group in outcome.migrated)
+    gone = Gone(ops=outcome.entries, kept={word for carriers in every for word in outcome.kept(carriers)})
     for carriers in every:
         if outcome.is_complete(carriers):
             yield from drop_exceptions(draft, shop, carriers.manifest, gone.names)
-            if outcome.leaves_no_input(carriers):
-                yield from relax_demands(draft, shop, carriers.manifest)
+        if outcome.leaves_no_input(carriers):
+            yield from relax_demands(draft, shop, carriers.manifest)
         for helper in sweep(shop, carriers.bodies):
             gone.names.add(helper.name)
             gone.kinds |= kinds_in([helper.text])
@@ -61,6 +62,8 @@ def drop_carrier(draft: Draft, chosen: Sequence[Site], options: NoMigrationOptio
     drop_narrative(draft, gone)
     draft.settle()
     yield from remarks(draft, gone)
+    for carriers in every:
+        yield from idle(draft.project, carriers.bodies, gone.called)
 
 
 def _inline(draft: Draft, eager: Iterable[Eager]) -> None:

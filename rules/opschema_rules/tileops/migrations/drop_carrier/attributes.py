@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack, suppress
 
 import libcst as cst
 
 from opschema_cli.migrate.codemods.attributes import drop_attribute
 from opschema_cli.migrate.codemods.definitions import delete_calls, delete_definition
 from opschema_cli.migrate.codemods.names import drop_local
-from opschema_cli.migrate.codemods.rewrite import Refused, Rewrite
-from opschema_cli.migrate.codemods.scopes import effects
+from opschema_cli.migrate.codemods.rewrite import Problem, Refused, Rewrite
+from opschema_cli.migrate.codemods.scopes import dotted, effects
 from opschema_cli.source.program import ClassRef
 from opschema_cli.source.python import Assign
 from opschema_rules.tileops.bodies import Body
@@ -20,7 +21,7 @@ from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop, fu
 
 
 def drop_attributes(
-    shop: Workshop, attributes: Sequence[CarrierAttribute], classes: Iterable[ClassRef], mentions: MentionIndex
+    shop: Workshop, attributes: Sequence[CarrierAttribute], classes: Collection[ClassRef], mentions: MentionIndex
 ) -> None:
     """Take carriers out of the classes that make them.
 
@@ -38,7 +39,7 @@ def drop_attributes(
             writes = [(body, item) for body, item in found if not rewrite.is_gone(_target(rewrite, item))]
             if writes:
                 drop_attribute(rewrite, rewrite.tree.class_def(ref.name), name, _makers(item for _, item in writes))
-                _tidy(rewrite, ref, writes, mentions)
+                _tidy(shop, rewrite, ref, writes, mentions, classes)
 
 
 def _target(rewrite: Rewrite, assign: Assign) -> cst.CSTNode:
@@ -56,7 +57,14 @@ def _makers(writes: Iterable[Assign]) -> set[str]:
 # What was written only to make them
 
 
-def _tidy(rewrite: Rewrite, ref: ClassRef, writes: Iterable[tuple[Body, Assign]], mentions: MentionIndex) -> None:
+def _tidy(
+    shop: Workshop,
+    rewrite: Rewrite,
+    ref: ClassRef,
+    writes: Iterable[tuple[Body, Assign]],
+    mentions: MentionIndex,
+    classes: Collection[ClassRef],
+) -> None:
     for body, assign in writes:
         for name in _own_methods(body, assign):
             uses = mentions.of(name)
@@ -68,7 +76,7 @@ def _tidy(rewrite: Rewrite, ref: ClassRef, writes: Iterable[tuple[Body, Assign]]
             for name in sorted(names & {item.target for item in body.scope.assigns}):
                 _drop_local(rewrite, function, name, _makers(body.scope.assigns))
             _close(rewrite, _target(rewrite, assign))
-            _drop_emptied(rewrite, function, mentions, ref)
+            _drop_emptied(shop, body, mentions, classes)
 
 
 def _own_methods(body: Body, assign: Assign) -> Iterator[str]:
@@ -92,16 +100,29 @@ def _drop_local(rewrite: Rewrite, function: cst.FunctionDef, name: str, pure: se
         return
 
 
+_SETTINGS = frozenset({"no_grad", "inference_mode", "device"})
+"""Context managers that only set how tensors are made."""
+
+
 def _close(rewrite: Rewrite, node: cst.CSTNode) -> None:
-    """Take out the conditions around a node in which nothing is left."""
-    around = rewrite.tree.enclosing(node, cst.If)
-    while around is not None:
+    """Take out the conditions and ``with`` blocks around a node in which nothing is left."""
+    for around in rewrite.tree.ancestors(node):
         above = rewrite.tree.parent(around)
-        if not (isinstance(above, cst.If) and above.orelse is around):
+        if isinstance(around, cst.FunctionDef):
+            return
+        if isinstance(around, cst.With):
+            if list(rewrite.remaining(around.body.body)) or not all(map(_is_setting, around.items)):
+                return
+            rewrite.remove(around)
+        elif isinstance(around, cst.If) and not (isinstance(above, cst.If) and above.orelse is around):
             if any(_left(rewrite, around)) or any(effects(rewrite.tree, around.test)):
                 return
             rewrite.remove(around)
-        around = rewrite.tree.enclosing(around, cst.If)
+
+
+def _is_setting(item: cst.WithItem) -> bool:
+    call = item.item
+    return isinstance(call, cst.Call) and item.asname is None and dotted(call.func).rpartition(".")[2] in _SETTINGS
 
 
 def _left(rewrite: Rewrite, node: cst.If | cst.Else | None) -> Iterator[cst.CSTNode]:
@@ -111,18 +132,41 @@ def _left(rewrite: Rewrite, node: cst.If | cst.Else | None) -> Iterator[cst.CSTN
         yield from _left(rewrite, node.orelse) if isinstance(node, cst.If) else ()
 
 
-def _drop_emptied(rewrite: Rewrite, function: cst.FunctionDef, mentions: MentionIndex, ref: ClassRef) -> None:
-    """Take out a private method in which nothing is left, and its calls."""
-    tree, name = rewrite.tree, function.name.value
-    docstring = tree.docstring(function)
-    left = [item for item in rewrite.remaining(function.body.body) if getattr(item, "value", None) is not docstring]
+def _drop_emptied(shop: Workshop, method: Body, mentions: MentionIndex, classes: Collection[ClassRef]) -> None:
+    """Take out a private method in which nothing is left, and its calls in the classes that have it."""
+    name = method.function.name if method.function is not None else ""
     found = mentions.of(name)
-    if left or not name.startswith("_") or name.startswith("__") or set(found.uses) | set(found.functions) != {ref}:
+    users = {*found.uses, *found.functions}
+    alone = len(found.functions) == 1 and users <= {*classes, method.owner} and not found.quoted
+    if not alone or not name.startswith("_") or name.startswith("__"):
         return
+    paths = dict.fromkeys([method.file.path, *(ref.file.path for ref in classes)])
+    rewrites = [shop.rewrites[path] for path in paths if path in shop.rewrites]
+    function = function_node(rewrites[0].tree, method)
+    if _is_emptied(rewrites[0], function):
+        with suppress(Refused), ExitStack() as stack:
+            for rewrite in rewrites:
+                stack.enter_context(rewrite.all_or_nothing())
+            for rewrite in reversed(rewrites):
+                _drop_calls(rewrite, name)
+            delete_definition(rewrites[0], function)
+
+
+def _is_emptied(rewrite: Rewrite, function: cst.FunctionDef) -> bool:
+    docstring = rewrite.tree.docstring(function)
+    return all(getattr(item, "value", None) is docstring for item in rewrite.remaining(function.body.body))
+
+
+def _drop_calls(rewrite: Rewrite, name: str) -> None:
+    """Take out the calls of a method, which are all that names it.
+
+    Raises:
+        Refused: something else does, or an argument may do something.
+    """
+    tree = rewrite.tree
     calls = [item for item in tree.calls(name) if isinstance(item.func, cst.Attribute)]
-    try:
-        with rewrite.all_or_nothing():
-            delete_calls(rewrite, calls)
-            delete_definition(rewrite, function)
-    except Refused:
-        return
+    acting = [item for item in calls if any(any(effects(tree, arg.value)) for arg in item.args)]
+    named = [item for item in tree.attributes(name) if all(item is not call.func for call in calls)]
+    if acting or named:
+        raise Refused([Problem(tree.span(item).start, f"{name} is used") for item in (*acting, *named)])
+    delete_calls(rewrite, calls)

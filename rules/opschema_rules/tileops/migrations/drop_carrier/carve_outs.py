@@ -177,13 +177,16 @@ def _is_false(node: cst.BaseExpression) -> bool:
     return isinstance(node, cst.Name) and node.value == "False"
 
 
-def _test_around(tree: PythonTree, call: cst.Call, path: str, given: cst.BaseExpression) -> cst.FunctionDef:
-    """The test that a call stands in, which asks for the exception."""
+def _test_around(
+    tree: PythonTree, call: cst.Call, path: str, given: cst.BaseExpression
+) -> cst.FunctionDef | cst.ClassDef:
+    """The test that a call stands in, which asks for the exception; its class where that has no other."""
     functions = [item for item in tree.ancestors(call) if isinstance(item, cst.FunctionDef)]
     literal = isinstance(given, cst.Name) and given.value == "True"
     if not literal or not functions or not functions[-1].name.value.startswith("test"):
         raise LeftAlone(Place(path, tree.span(call)), f"this sets `{tree.code(given)}` for the exception")
-    return functions[-1]
+    around = tree.enclosing(functions[-1], cst.ClassDef)
+    return around if around is not None and len(around.body.body) == 1 else functions[-1]
 
 
 def flags_in(found: Iterable[CarveOut]) -> Iterator[str]:

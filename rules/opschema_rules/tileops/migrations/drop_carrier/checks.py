@@ -12,8 +12,9 @@ from opschema_cli.migrate.mentions import mentions
 from opschema_cli.migrate.migration import Note
 from opschema_cli.source.text import Span
 from opschema_rules.tileops.bodies import Bodies
-from opschema_rules.tileops.carve_outs import carve_outs
+from opschema_rules.tileops.carve_outs import carve_outs, unguarding
 from opschema_rules.tileops.demands import Demand, demands
+from opschema_rules.tileops.migrations.drop_carrier.acceptance import accepts_params
 from opschema_rules.tileops.migrations.drop_carrier.carve_outs import drop_carve_out
 from opschema_rules.tileops.migrations.drop_carrier.invariants import relax
 from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
@@ -38,6 +39,10 @@ def drop_exceptions(draft: Draft, shop: Workshop, manifest: Manifest, gone: set[
                     gone.update(drop_carve_out(shop, found))
             except LeftAlone as why:
                 yield Note(found.body.at(found.test), f"the exception stays: {why.reason}")
+        for body, test in unguarding(manifest.program, validator.file):
+            yield Note(
+                body.at(test), "this tells ops that take no tensor; if it makes an exception for them, take that out"
+            )
 
 
 def relax_demands(draft: Draft, shop: Workshop, manifest: Manifest) -> Iterator[Note]:
@@ -59,6 +64,8 @@ def relax_demands(draft: Draft, shop: Workshop, manifest: Manifest) -> Iterator[
     yield from _documented(draft, manifest)
     for validator in validators(draft, manifest):
         path = validator.file.path
+        if path not in relaxed and accepts_params(manifest.program, validator.file):
+            continue
         check = schema_check(Bodies(manifest.program, [path]), path)
         name, added = demanding.get(path, ""), False
         if path not in relaxed and check is not None:

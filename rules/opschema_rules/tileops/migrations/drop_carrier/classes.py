@@ -58,7 +58,7 @@ def drop_from_classes(
     for ref in classes:
         with shop.on(ref.file.path) as rewrite:
             _clean(rewrite, ref, needed)
-    drop_attributes(shop, attributes, classes, mentions)
+    drop_attributes(shop, attributes, list(classes), mentions)
     return called
 
 

@@ -11,7 +11,7 @@ from opschema_cli.migrate.codemods.folding import fold_expression, fold_local
 from opschema_cli.migrate.codemods.methods import inline_method
 from opschema_cli.migrate.codemods.names import drop_local
 from opschema_cli.migrate.codemods.rewrite import Refused, Rewrite
-from opschema_cli.source.program import FunctionRef
+from opschema_cli.source.program import ClassRef, FunctionRef
 from opschema_cli.source.python import Expr
 from opschema_cli.source.python_tree import PythonTree, walk
 from opschema_rules.tileops.bodies import Bodies, Body, argument_for
@@ -135,7 +135,7 @@ def _own_call(bodies: Bodies, body: Body, handing: Handing, op: CustomOp) -> str
     returned = op.body.scope.returns
     name = _method_of(op) if len(op.bodies) == 1 else ""
     owner = body.owner
-    if not name or owner is None or not isinstance(bodies.program.member(owner, name), FunctionRef):
+    if not name or owner is None or not _has_method(bodies, owner, name):
         return ""
     arguments = []
     for keyword, value in returned[0].args:
@@ -145,6 +145,12 @@ def _own_call(bodies: Bodies, body: Body, handing: Handing, op: CustomOp) -> str
         text = handing.body.file.text(given)
         arguments.append(f"{keyword}={text}" if keyword else text)
     return f"{body.this}.{name}({', '.join(arguments)})"
+
+
+def _has_method(bodies: Bodies, owner: ClassRef, name: str) -> bool:
+    """Whether a class, or one of those that inherit from it, has a method."""
+    family = (ref for ref in bodies.family(owner) if owner in bodies.program.lineage(ref))
+    return any(isinstance(bodies.program.member(ref, name), FunctionRef) for ref in (owner, *family))
 
 
 def _method_of(op: CustomOp) -> str:

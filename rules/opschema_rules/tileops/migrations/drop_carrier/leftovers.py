@@ -92,11 +92,12 @@ def _is_used(shop: Workshop, path: str, name: str) -> bool:
         )
         return name in imported or (file is not None and name in file.body.names())
     tree = rewrite.tree
-    if any(not rewrite.is_gone(node) for node in tree.attributes(name)):
+    if any(not rewrite.is_gone(node) and not _is_module(tree, node) for node in tree.attributes(name)):
         return True
     if any(not rewrite.is_gone(node) and not _is_exported(tree, node) for node in tree.strings(name)):
         return True
-    left = [node for node in tree.names(name) if not rewrite.is_gone(node) and not _is_bound(tree, node)]
+    named = (node for node in tree.names(name) if not rewrite.is_gone(node) and not _is_module(tree, node))
+    left = [node for node in named if not _is_bound(tree, node)]
     return any(tree.enclosing(node, cst.ImportAlias) is None for node in left) or (
         bool(left) and not unused_imports(rewrite, [name])
     )
@@ -106,6 +107,12 @@ def _is_exported(tree: PythonTree, node: cst.CSTNode) -> bool:
     statement = tree.statement(node)
     targets = statement.targets if isinstance(statement, cst.Assign) else []
     return any(isinstance(item.target, cst.Name) and item.target.value == "__all__" for item in targets)
+
+
+def _is_module(tree: PythonTree, node: cst.CSTNode) -> bool:
+    """Whether a node is part of the name of the module in ``from module import ...``."""
+    statement = tree.enclosing(node, cst.ImportFrom)
+    return statement is not None and tree.enclosing(node, cst.ImportAlias) is None
 
 
 def _is_bound(tree: PythonTree, node: cst.Name) -> bool:

@@ -14,7 +14,7 @@ from opschema_cli.migrate.mentions import mentions
 from opschema_cli.migrate.migration import Note
 from opschema_cli.project import Project
 from opschema_cli.source.text import Source, Span
-from opschema_cli.source.yaml import YamlFile
+from opschema_cli.source.yaml import Node, YamlFile
 from opschema_rules.tileops.migrations.drop_carrier.comments import Paragraph, named_in, paragraphs, without
 from opschema_rules.tileops.migrations.words import is_history
 from opschema_rules.tileops.model import entries_node
@@ -24,14 +24,17 @@ from opschema_rules.tileops.model import entries_node
 class Gone:
     """What a migration took away.
 
-    ``ops`` are the entries without their carriers, ``names`` what those and their helpers and flags were called, ``kinds``
-    the words for such ops, ``registering`` the modules that register fewer ops.
+    ``ops`` are the entries without their carriers, ``kept`` those that still have some, with these, ``names`` what carriers,
+    helpers and flags were called, ``kinds`` the words for such ops, ``registering`` the modules that register fewer ops,
+    ``called`` the methods that fewer calls call.
     """
 
     ops: set[str] = field(default_factory=set)
+    kept: set[str] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
     kinds: set[str] = field(default_factory=set)
     registering: set[str] = field(default_factory=set)
+    called: set[str] = field(default_factory=set)
 
     def forget_used(self, project: Project, package: Iterable[str], inputs: Collection[str]) -> None:
         """Leave out the names that the package's code, or an input, still has."""
@@ -70,17 +73,31 @@ def _comment_lines(source: Source) -> list[int]:
 
 
 def _is_told(item: Paragraph, gone: Gone) -> bool:
-    return item.sentences == 1 and named_in(item.text, gone.names)
+    return item.sentences == 1 and _tells(item, gone)
+
+
+def _tells(item: Paragraph, gone: Gone) -> bool:
+    """Whether a paragraph tells of carriers that are gone, and of none that is left."""
+    left = any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", item.text) for name in gone.kept)
+    return named_in(item.text, gone.names) and not left
 
 
 def _is_over(file: YamlFile, item: Paragraph, gone: Gone) -> bool:
     """Whether a manifest's paragraph tells of carriers: one sentence, or in the file's preamble any number."""
     entries = entries_node(file)
-    names = [key.value for key, _ in entries.pairs()] if entries is not None else []
     head = entries is not None and file.source.line_span(item.last).end < entries.start
     if not head:
         return _is_told(item, gone)
-    return named_in(item.text, gone.names) or (gone.ops.issuperset(names) and item.tells_of_no_tensor)
+    if _tells(item, gone):
+        return True
+    pairs = entries.pairs() if entries is not None else ()
+    return item.tells_of_no_tensor and all(key.value in gone.ops or _has_no_input(value) for key, value in pairs)
+
+
+def _has_no_input(entry: Node) -> bool:
+    signature = entry.get("signature")
+    inputs = signature.get("inputs") if signature is not None else None
+    return inputs is not None and inputs.is_mapping and not inputs.items
 
 
 # What is left to a person

@@ -26,6 +26,7 @@ from opschema_rules.tileops.migrations.drop_carrier.groups import Carried, Group
 from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
 from opschema_rules.tileops.migrations.drop_carrier.narrative import Gone
 from opschema_rules.tileops.migrations.drop_carrier.registrations import Registrar
+from opschema_rules.tileops.migrations.drop_carrier.unseen import own_calls, unseen
 from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
 
 
@@ -46,6 +47,13 @@ class Outcome:
         """Whether no entry of a manifest is left with a carrier."""
         return {found.entry.name for found in carriers.inputs} <= self.entries
 
+    def kept(self, carriers: Carriers) -> Iterator[str]:
+        """The names of the entries of a manifest that are left with carriers, and of these."""
+        migrated = self.entries
+        for found in carriers.inputs:
+            if found.entry.name not in migrated:
+                yield from (found.entry.name, found.tensor.name)
+
     def leaves_no_input(self, carriers: Carriers) -> bool:
         """Whether some entry of a manifest is left without inputs."""
         mine = (item for group in self.migrated for item in group.subjects if item.carriers is carriers)
@@ -53,9 +61,14 @@ class Outcome:
 
     def remarks(self, gone: Gone) -> Iterator[Note]:
         """Tell ``gone`` what the groups had; notes on the ops that are no custom ops any more."""
+        subjects = [item for group in self.migrated for item in group.subjects]
+        for carriers in dict.fromkeys(item.carriers for item in subjects):
+            yield from unseen(carriers, [item for item in subjects if item.carriers is carriers])
         eager: dict[CustomOp, list[Group]] = {}
         for group in self.migrated:
             bodies = group.subjects[0].carriers.bodies
+            handings = [handing for item in group.attributes for handing in item.handings]
+            gone.called.update(name for item in handings for name in own_calls(item.body, item.call))
             gone.names.update(found.tensor.name for item in group.subjects for found in item.inputs)
             gone.names.update(item.name for item in group.attributes if item.name)
             for op in dict.fromkeys(op for item in group.attributes for op in alone(item)):

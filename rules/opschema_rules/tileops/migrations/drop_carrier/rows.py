@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from opschema_cli.source.text import Edit, EditConflictError, Source, Span, apply_edits
 from opschema_cli.source.yaml import Node, YamlFile, YamlSyntaxError, compose
-from opschema_cli.source.yaml_edit import YamlEditError, insert_key, remove_key, set_value
+from opschema_cli.source.yaml_edit import YamlEditError, insert_key, remove_item, remove_key
 from opschema_cli.source.yaml_places import column, line_end
 from opschema_cli.source.yaml_places import entry as written
 from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
@@ -44,7 +44,7 @@ def _texts(entry: OpEntry, owner: Node, row: Row, drop: Iterable[str], param: st
     if not names or names != row.data.get("dtypes") or len(set(names)) != len(names):
         raise LeftAlone(entry.at(row.node), f"this row lists no dtypes from which `{param}` could be set")
     for name in names:
-        narrowed = [_narrowing(name)] if len(names) > 1 else []
+        narrowed = [_narrowing(other) for other in names if other != name]
         yield _rewritten(entry, owner, row, [*without, _setting(param, name), *narrowed])
 
 
@@ -67,10 +67,13 @@ def _listed(node: Node) -> tuple[Node, ...]:
     return listed.items if listed is not None else ()
 
 
-def _narrowing(dtype: str) -> Step:
+def _narrowing(other: str) -> Step:
+    """The step that takes a dtype from those that the row lists."""
+
     def narrow(file: YamlFile, node: Node) -> list[Edit]:
         listed = node.get("dtypes")
-        return set_value(file, listed, [dtype]) if listed is not None else []
+        places = [index for index, item in enumerate(_listed(node)) if item.value == other]
+        return remove_item(file, listed, places[0]) if listed is not None and places else []
 
     return narrow
 
