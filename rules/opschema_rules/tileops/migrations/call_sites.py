@@ -20,11 +20,15 @@ def key_of(ref: FunctionRef) -> FunctionKey:
 
 @dataclass(frozen=True)
 class CallSite:
-    """A call, and the functions that it may run; ``targets`` is None where that is not known."""
+    """A call, and the functions that it may run; ``targets`` is None where that is not known.
+
+    ``owner`` is the class whose method calls another one of its instance.
+    """
 
     file: PythonFile
     call: Expr
     targets: tuple[FunctionRef, ...] | None
+    owner: ClassRef | None = None
 
 
 class CallSites:
@@ -38,7 +42,9 @@ class CallSites:
         """Every call of a file."""
         for body in self.bodies.of(file):
             for call in body.scope.calls:
-                yield CallSite(file, call, self._targets(body, call.items[0]))
+                callee = call.items[0]
+                on_self = callee.kind == "name" and body.this and callee.text.rpartition(".")[0] == body.this
+                yield CallSite(file, call, self._targets(body, callee), body.owner if on_self else None)
 
     def _targets(self, body: Body, callee: Expr) -> tuple[FunctionRef, ...] | None:
         classes = self._classes(body, callee)

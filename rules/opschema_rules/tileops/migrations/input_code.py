@@ -23,6 +23,7 @@ from opschema_rules.tileops.drift import names
 from opschema_rules.tileops.migrations.call_sites import CallSite, CallSites, FunctionKey, key_of
 from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
 from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
+from opschema_rules.tileops.migrations.handing_on import instances, takes_any_input
 from opschema_rules.tileops.migrations.sharing import METHODS, others
 from opschema_rules.tileops.migrations.tensor_texts import code_like
 from opschema_rules.tileops.migrations.words import has_any, occurrences, texts_with
@@ -70,6 +71,7 @@ class InputCode:
         self.old = old
         self.new = new
         self.workshop = Workshop(draft)
+        self.calls = CallSites(entries[0].manifest.program)
         self.refused: set[FunctionKey] = set()
         self._prose: dict[str, list[Span]] = {}
 
@@ -80,8 +82,8 @@ class InputCode:
             found.update((key_of(ref), ref) for ref, _ in old_parameters(entry, self.old, self.new))
         notes: list[Note] = []
         done = {key: ref for key, ref in found.items() if self._rename(ref, notes)}
-        for file in self._callers(done) if done else ():
-            for site in CallSites(self.entries[0].manifest.program).of(file):
+        for file in self._callers():
+            for site in self.calls.of(file):
                 notes += self._rename_argument(site, done)
         self.workshop.commit()
         return notes
@@ -143,10 +145,12 @@ class InputCode:
                     Place(path, Span(span.start, span.end)), f"this says `{self.old}`, which is now `{self.new}`"
                 )
 
-    def _callers(self, methods: dict[FunctionKey, FunctionRef]) -> Iterator[PythonFile]:
-        """The files that may pass the input by name."""
+    def _callers(self) -> Iterator[PythonFile]:
+        """The files that may pass the input by name: they name an op, its class or one of its bases."""
         keyword = re.compile(rf"(?<!\w){re.escape(self.old)}(?:_shape)?\s*=(?!=)")
-        words = {entry.name for entry in self.entries} | {ref.owner.name for ref in methods.values() if ref.owner}
+        classes = [entry.op_class for entry in self.entries]
+        bases = (self.calls.program.lineage(ref) for ref in classes if isinstance(ref, ClassRef))
+        words = {entry.name for entry in self.entries} | {ref.name for lineage in bases for ref in lineage}
         for source in texts_with(self.draft, self.old):
             if source.path.endswith(".py") and keyword.search(source.text) and has_any(source.text, words):
                 file = self.draft.project.python(source.path)
@@ -163,8 +167,8 @@ class InputCode:
             if _may_be_op(site):
                 yield Note(place, f"this may call an op whose `{passed[0]}` is now `{renamed[passed[0]]}`")
             return
-        meant = [key_of(target) in methods for target in site.targets]
-        if all(meant):
+        meant = [is_one for target in site.targets for is_one in self._are_renamed(site, target, methods)]
+        if meant and all(meant):
             try:
                 with self.workshop.on(site.file.path) as rewrite:
                     for name in passed:
@@ -173,6 +177,17 @@ class InputCode:
                 yield Note(left.place, left.reason)
         elif any(meant):
             yield Note(place, f"this calls ops of which only some have `{passed[0]}` renamed")
+
+    def _are_renamed(
+        self, site: CallSite, target: FunctionRef, methods: dict[FunctionKey, FunctionRef]
+    ) -> Iterator[bool]:
+        """For each op that a call may reach through ``target``, whether its input is renamed."""
+        if key_of(target) in methods or not takes_any_input(self.calls, target):
+            yield key_of(target) in methods
+            return
+        for entry in instances(site, self.entries[0].manifest.entries):
+            if entry in self.entries or entry.input(self.old) is not None:
+                yield entry in self.entries
 
 
 def method_node(tree: PythonTree, ref: FunctionRef) -> cst.FunctionDef:

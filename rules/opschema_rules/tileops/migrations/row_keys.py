@@ -14,7 +14,9 @@ from opschema_rules.tileops.model import OpEntry
 
 
 def rename_quoted_keys(draft: Draft, entries: Sequence[OpEntry], old: str, new: str) -> Iterator[Note]:
-    """Rename ``"old"`` in the Python files that read rows of ``entries`` and of no other op whose rows have that key."""
+    """Rename ``"old"`` in the Python files that read rows of ``entries`` and of no other op whose rows have that key, and that
+    build none themselves.
+    """
     rows = [entry for entry in entries if any(row.node.pair(old) is not None for row in entry.rows)]
     if not rows:
         return
@@ -25,13 +27,18 @@ def rename_quoted_keys(draft: Draft, entries: Sequence[OpEntry], old: str, new: 
         mentioned = set(re.findall(r"\w+", source.text)) if spans else set()
         renamed = [entry.name for entry in rows if entry.name in mentioned]
         kept = [name for name in others if name in mentioned]
-        if spans and renamed and not kept:
+        if spans and renamed and not kept and not _builds(source.text, spans):
             draft.edit(source.path, [Edit(span, new) for span in spans])
         elif spans and (renamed or not others) and "workload" in source.text:
             names = ", ".join(f"`{name}`" for name in renamed[:3] or [rows[0].name])
             yield Note(
                 Place(source.path, spans[0]), f'"{old}" is no longer a key of the rows of {names}; they have "{new}"'
             )
+
+
+def _builds(text: str, spans: Sequence[Span]) -> bool:
+    """Whether one of these literals is a key of a dict that the code builds: a row of its own, not one of the manifest."""
+    return any(re.match(r"""['"]\s*:""", text[span.end : span.end + 40]) for span in spans)
 
 
 def _has_key(entry: OpEntry, key: str) -> bool:

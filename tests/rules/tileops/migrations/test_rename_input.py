@@ -193,6 +193,14 @@ def test_keys_that_code_reads_from_rows() -> None:
     assert done.text("benchmarks/bench_example.py") == bench.replace("x_shape", "input_shape")
 
 
+def test_a_file_that_builds_rows_of_its_own_keeps_its_keys() -> None:
+    """Its entry has an input of the old name; whether it means this op's rows too is for a person to see."""
+    text = 'ENTRY = {"name": "ExampleFwdOp", "workloads": [{"x_shape": [1]}]}\nprint(ENTRY["workloads"][0]["x_shape"])\n'
+    done = renamed(files(("python tests/test_rows.py", text)))
+    assert done.text("tests/test_rows.py") == text
+    assert [note.place.path for note in done.notes] == ["tests/test_rows.py"]
+
+
 def test_messages_docstrings_and_comments() -> None:
     op = '''\
 class ExampleFwdOp(Op):
@@ -267,3 +275,29 @@ def test_options_that_do_not_fit(options: dict[str, str], message: str) -> None:
     with pytest.raises(OptionError) as error:
         renamed(files(), **options)
     assert str(error.value).startswith(message)
+
+
+BINDING = """\
+class BindingOp(Op):
+    def bind(self, **inputs):
+        self._validate_dtypes(**inputs)
+
+    def note(self, **words):
+        print(words)
+
+
+class ExampleFwdOp(BindingOp):
+    def forward(self, x):
+        return self._run(x)
+
+    def _run(self, value):
+        self.bind(x=value)
+        self.note(x=value)
+        return value
+"""
+
+
+def test_a_method_that_hands_inputs_on_by_name_gets_the_new_one() -> None:
+    done = renamed(files(("python", BINDING)))
+    assert "self.bind(input=value)" in done.lines(CODE)
+    assert "        self.note(x=value)\n" in done.text(CODE)
