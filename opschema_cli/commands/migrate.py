@@ -33,12 +33,12 @@ from opschema_cli.migrate.engine import (
 )
 from opschema_cli.migrate.migration import Migration
 from opschema_cli.migrate.options import fill, missing
-from opschema_cli.project import Project
+from opschema_cli.project import UNREADABLE, Project
 from opschema_cli.reporters.escape import visible
 from opschema_cli.reporters.migrations import FileReport, Listed, MigrationReport, NoteReport, RunReport, SiteReport
 from opschema_cli.session import Session
 from opschema_cli.transaction.apply import recover
-from opschema_cli.workspace import find_root
+from opschema_cli.workspace import ReadError, find_root
 from opschema_cli.write import write_all
 
 _SHOWN_FILES = 5
@@ -153,6 +153,10 @@ def _check_usage(mode: str, options: MigrateOptions) -> None:
         raise click.UsageError(f"--{mode} needs the NAME of a migration; `opschema migrate` lists them")
     if mode in ("list", "recover") and (options.names or options.only or options.skip or options.option):
         raise click.UsageError(f"--{mode} takes neither a NAME nor options of one")
+    if mode == "explain" and (options.only or options.skip or options.option):
+        raise click.UsageError("--explain takes no options of a migration")
+    if options.output_format != "text" and mode in ("recover", "explain"):
+        raise click.UsageError(f"--{mode} has no --output-format {options.output_format}")
     if options.allow_dirty and mode != "apply":
         raise click.UsageError("--allow-dirty goes with --apply")
 
@@ -272,11 +276,15 @@ def _write(session: Session, draft: Draft, *, allow_dirty: bool) -> None:
     """Write the draft's changes.
 
     Raises:
-        OpschemaError: git has changes that are not committed, or the files cannot be written; nothing was.
+        OpschemaError: a file could not be looked at, git has changes that are not committed, or the files cannot be written;
+            nothing was.
     """
     texts = {change.path: change.after for change in draft.changes}
     if not texts:
         return
+    unseen = [path for code, path in sorted(draft.project.problems) if code == UNREADABLE and _is_shut(session, path)]
+    if unseen:
+        raise OpschemaError(f"nothing was written: {unseen[0]} cannot be read, so half of the change may lie there")
     dirty = [] if allow_dirty else uncommitted(session.root, texts.keys())
     if dirty is None:
         click.echo("opschema: this is not in git, so only a copy of yours could bring the old files back", err=True)
@@ -287,6 +295,15 @@ def _write(session: Session, draft: Draft, *, allow_dirty: bool) -> None:
             f"nothing was written: git has uncommitted changes in {', '.join(dirty[:_SHOWN_FILES])}{more}; {hint}"
         )
     write_all(session.workspace, texts, draft.origins)
+
+
+def _is_shut(session: Session, path: str) -> bool:
+    """Whether a file of the workspace is there, and its bytes are not to be had: it leads out of it, or is closed to us."""
+    try:
+        session.workspace.data(path)
+    except ReadError:
+        return path in session.workspace.file_set
+    return False
 
 
 def _tell_problems(project: Project) -> None:

@@ -11,8 +11,9 @@ from fnmatch import fnmatchcase
 from opschema_cli.errors import OpschemaError
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Site
+from opschema_cli.workspace import join
 
-_LINE = re.compile(r"(.+):(\d+)\Z")
+_LINE = re.compile(r"(.+):(\d{1,9})\Z")
 
 
 @dataclass
@@ -64,7 +65,7 @@ class Choice:
         plain = path.removeprefix("./").rstrip("/")
         if not plain or plain == ".":
             return [self.cwd] if path else []
-        return [plain] if self.cwd == "." else [plain, f"{self.cwd}/{plain}"]
+        return [plain, join(self.cwd, plain)]
 
     def check(self) -> None:
         """Refuse patterns that mean nothing in this workspace.
@@ -84,7 +85,7 @@ class Choice:
             return True
         path, line = _split(pattern)
         found = [known for known in self._paths if any(_covers(item, known) for item in self._candidates(path))]
-        return any(line is None or not self._paths[known] or line <= self._paths[known] for known in found)
+        return any(line is None or 1 <= line <= (self._paths[known] or line) for known in found)
 
 
 def _split(pattern: str) -> tuple[str, int | None]:

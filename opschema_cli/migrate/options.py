@@ -26,9 +26,12 @@ def fill(migrations: Sequence[Migration], given: Iterable[str]) -> dict[str, obj
     Values of options that are lists have commas between their items.
 
     Raises:
-        OpschemaError: an option is malformed, unknown, missing or of the wrong type.
+        OpschemaError: an option is malformed, unknown, given twice, missing or of the wrong type.
     """
-    values = dict(map(_pair, given))
+    values: dict[str, str] = {}
+    for name, value in map(_pair, given):
+        if values.setdefault(name, value) != value:
+            raise OpschemaError(f"-o {name}: given twice; the items of a list have commas between them")
     known = {field.encode_name for item in migrations for field in msgspec.structs.fields(item.options)}
     for name in values:
         if name not in known:

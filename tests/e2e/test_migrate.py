@@ -68,6 +68,7 @@ def test_the_list_as_json(opschema: Opschema, repository: Path) -> None:
         ("move-files", 2, []),
         ("rename-key", None, ["old", "new"]),
     ]
+    assert {item["reason"] for item in found["migrations"]} == {""}
     assert found["migrations"][3]["options"] == ["old", "new", "ops", "at-most"]
 
 
@@ -290,6 +291,9 @@ def test_explain_prints_the_page_and_needs_no_option(opschema: Opschema, reposit
         (["lower-docs", "--apply", "--check"], "choose one of --apply and --check"),
         (["lower-docs", "--allow-dirty"], "--allow-dirty goes with --apply"),
         (["lower-docs", "--recover"], "--recover takes neither a NAME nor options of one"),
+        (["lower-docs", "--explain", "--only", "add"], "--explain takes no options of a migration"),
+        (["lower-docs", "--explain", "--output-format", "json"], "--explain has no --output-format json"),
+        (["--recover", "--output-format", "json"], "--recover has no --output-format json"),
         (["lower-docs", "--only", "ad"], "--only ad: there is no such op, file or line here; did you mean `add`?"),
         (["lower-docs", "-o", "x=1"], "-o x: `lower-docs` has no such option"),
         (["rename-key"], "`rename-key` needs -o old=… -o new=…"),
@@ -318,8 +322,12 @@ def test_2_when_a_file_leads_out_of_the_workspace(opschema: Opschema, repository
     (tmp_path / "theirs.toy.yaml").write_text("add: {doc: LOUD}\n")
     shutil.copy(repository / "a.toy.yaml", repository / "z.toy.yaml")
     (repository / "link.toy.yaml").symlink_to(tmp_path / "theirs.toy.yaml")
+    before = texts(repository)
     done = opschema("migrate", "lower-docs", "--apply", "--allow-dirty")
+    assert (done.code, done.out) == (2, "")
     assert "link.toy.yaml: this file cannot be read: it leads out of the workspace; no migration sees it" in done.err
+    assert "nothing was written: link.toy.yaml cannot be read, so half of the change may lie there" in done.err
+    assert texts(repository) == before
     assert (tmp_path / "theirs.toy.yaml").read_text() == "add: {doc: LOUD}\n"
 
 

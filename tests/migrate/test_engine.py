@@ -93,11 +93,21 @@ def test_places_choose_sites(only: tuple[str, ...], skip: tuple[str, ...], migra
 
 
 @pytest.mark.parametrize(
+    ("path", "candidates"),
+    [("..", ["..", "kit"]), ("../../b.yaml", ["../../b.yaml", "b.yaml"]), ("./b.yaml", ["b.yaml", "kit/ops/b.yaml"])],
+)
+def test_paths_are_relative_to_the_folder_as_well(path: str, candidates: list[str]) -> None:
+    assert Choice(cwd="kit/ops")._candidates(path) == candidates
+
+
+@pytest.mark.parametrize(
     ("pattern", "hint"),
     [
         ("ad", "; did you mean `add`?"),
         ("a.toy.yml", "; did you mean `a.toy.yaml`?"),
         ("a.toy.yaml:99", "; did you mean `a.toy.yaml`?"),
+        ("a.toy.yaml:0", "; did you mean `a.toy.yaml`?"),
+        ("..", ""),
         ("zzz*", ""),
         ("", ""),
     ],
@@ -130,6 +140,7 @@ def test_options_are_converted() -> None:
         (["old=a", "new=b", "nwe=c"], "-o nwe: `rename-key` has no such option; did you mean `new`?"),
         (["old=a", "new=b", "at-most=x"], "`rename-key`: `at-most`: Expected `int`, got `str`"),
         (["old"], "-o old: expected NAME=VALUE"),
+        (["old=a", "new=b", "ops=x", "ops=y"], "-o ops: given twice; the items of a list have commas between them"),
         (["xyz=1"], "-o xyz: `rename-key` has no such option; known: `at-most`, `new`, `old`, `ops`"),
     ],
 )

@@ -27,12 +27,13 @@ def write(report: RunReport) -> str:
 
 
 def write_list(found: Sequence[Listed]) -> str:
-    """The migrations as one object; ``sites`` is null where options are missing."""
+    """The migrations as one object; ``sites`` is null where options are missing, or for the reason given."""
     rows: list[Json] = [
         {
             "name": item.name,
             "summary": item.summary,
             "sites": item.sites,
+            "reason": item.reason,
             "needs": [*item.needs],
             "options": [*item.options],
         }
