@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -10,24 +10,25 @@ import msgspec
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, Site, migration
 from opschema_cli.source.text import Edit, apply_edits
-from opschema_cli.source.yaml import Data, Node
-from opschema_cli.source.yaml_edit import YamlEditError, remove_key, set_value
+from opschema_cli.source.yaml_edit import YamlEditError
 from opschema_rules.tileops.formulas import formulas
+from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
 from opschema_rules.tileops.migrations.entries import (
     OptionError,
     all_entries,
     by_manifest,
     named,
-    refusal,
     unique,
     words_of,
 )
 from opschema_rules.tileops.migrations.fields import drop_fields, read_value, slots
 from opschema_rules.tileops.migrations.param_code import ParamCode
-from opschema_rules.tileops.migrations.removals import remove_items, remove_keys
+from opschema_rules.tileops.migrations.param_texts import ParamTexts, rules_removed
+from opschema_rules.tileops.migrations.param_values import OtherValues
+from opschema_rules.tileops.migrations.removals import remove_keys
 from opschema_rules.tileops.migrations.row_keys import note_quoted_keys
 from opschema_rules.tileops.model import OpEntry
-from opschema_rules.tileops.signature import parsed, shape_rules, statement
+from opschema_rules.tileops.signature import shape_rules, statement
 
 
 class DropParam(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -66,10 +67,12 @@ def drop_param(draft: Draft, sites: Sequence[Site], options: DropParam) -> Itera
 
     In code a parameter of `__init__()` or `forward()` goes if the method does not use it and no other op that shares the method
     declares it; then calls no longer pass it. With `-o value=` its uses are folded to that value: in the method, in
-    shape rules and in the roofline.
+    shape rules, in static dimensions and in the roofline; a rule that then always holds goes. An entry is left whole, and noted,
+    where a row of it or a call of its op gives another value, or a static dimension cannot take this one.
 
     Where a shape declares a dimension of the same name, that stands for it from then on: rules, formulas and rows keep it.
     A rule that only constrains what other rules name as well stays, and so does that in rows.
+    An entry of which a part cannot be edited, such as one below an anchor, is left whole and noted.
     What else uses it is left and noted: rules and formulas that relate it to other names, methods that use it, code that
     reads it from rows.
 
@@ -77,36 +80,82 @@ def drop_param(draft: Draft, sites: Sequence[Site], options: DropParam) -> Itera
         opschema migrate drop-param -o op=SoftmaxFwdOp -o param=tune -o value=false
     """
     entries = all_entries(draft)
-    drops = [site.subject for site in sites if isinstance(site.subject, _Drop)]
+    folded = read_value(options.value) if options.value is not None else None
+    wanted = [(site, site.subject) for site in sites if isinstance(site.subject, _Drop)]
+    fixed = by_manifest(drop.entry for _, drop in wanted) if options.value is not None else []
+    others = {id(group[0].manifest): OtherValues(draft, group, words_of(options.param)[0], folded) for group in fixed}
+    drops: list[_Drop] = []
     notes: list[Note] = []
-    for drop in drops:
-        notes += _rewrite_entry(draft, entries, drop, options)
+    for site, drop in wanted:
+        try:
+            if others:
+                others[id(drop.entry.manifest)].check(drop.entry)
+            notes += _rewrite_entry(draft, entries, site, drop, options)
+        except LeftAlone as left:
+            notes += _left(site, left)
+            continue
+        drops.append(drop)
         notes += (note for name in drop.names for note in note_quoted_keys(draft, [drop.entry], name))
     yield from unique(notes)
     draft.settle()
-    folded = read_value(options.value) if options.value is not None else None
+    whole = {drop.entry.name for _, drop in wanted if drop not in drops}
     for name in words_of(options.param):
-        ops = {drop.entry.name for drop in drops if name in drop.names}
+        ops = {drop.entry.name for drop in drops if name in drop.names} - whole
         for chosen in by_manifest(entry for entry in all_entries(draft) if entry.name in ops):
             yield from ParamCode(draft, chosen, name, folded, options.value is not None).rewrite()
 
 
-def _rewrite_entry(draft: Draft, entries: Sequence[OpEntry], drop: _Drop, options: DropParam) -> Iterator[Note]:
-    entry = drop.entry
-    gone = [slot for name in drop.names for slot in slots(entry, ("signature", "params", name))]
-    yield from drop_fields(draft, entries, gone)
-    kept = statement(entry).sizes | _named_by_rules(entry, drop.names)
-    for row in entry.rows:
-        names = [name for name in drop.names if row.node.pair(name) is not None and name not in kept]
-        try:
-            draft.edit(entry.file.path, remove_keys(entry.file, row.node, names))
-        except YamlEditError as error:
-            yield refusal(entry.at(row.node), f"drop `{names[0]}`", error)
-    if options.value is not None:
-        yield from _fold_texts(draft, entry, drop.names[0], read_value(options.value))
+def _left(site: Site, left: LeftAlone) -> Iterator[Note]:
+    """The notes on an entry that is left whole."""
+    if left.place == site.place:
+        yield Note(site.place, left.reason, leaves_site=True)
     else:
-        yield from _drop_rules(draft, drop)
-        yield from _formulas_left(drop)
+        yield Note(left.place, left.reason)
+        yield Note(site.place, f"{site.title} by hand: elsewhere, {left.reason}", leaves_site=True)
+
+
+def _rewrite_entry(draft: Draft, entries: Sequence[OpEntry], site: Site, drop: _Drop, options: DropParam) -> list[Note]:
+    """Draft an entry; what is left in it comes back.
+
+    Raises:
+        LeftAlone: a part of it cannot be edited; nothing is drafted.
+    """
+    entry = drop.entry
+    try:
+        edits, notes = _edits(drop, options)
+        apply_edits(entry.file.source.text, edits)
+    except ValueError as error:
+        raise LeftAlone(site.place, f"{site.title} by hand: {error}") from None
+    gone = [slot for name in drop.names for slot in slots(entry, ("signature", "params", name))]
+    refused = list(drop_fields(draft, entries, gone))
+    if refused:
+        raise LeftAlone(site.place, refused[0].message)
+    draft.edit(entry.file.path, edits)
+    return notes
+
+
+def _edits(drop: _Drop, options: DropParam) -> tuple[list[Edit], list[Note]]:
+    """The edits of rows, rules and formulas, and what is left in them."""
+    sizes = statement(drop.entry).sizes
+    if options.value is None:
+        edits = _row_edits(drop, sizes | _named_by_rules(drop.entry, drop.names))
+        rules, notes = _rules(drop)
+        return [*edits, *rules_removed(drop.entry, rules)], [*notes, *_formulas_left(drop)]
+    texts = ParamTexts(drop.entry, drop.names[0], read_value(options.value))
+    if drop.names[0] not in sizes:
+        texts.fold()
+    return [*_row_edits(drop, sizes), *texts.edits], texts.notes
+
+
+def _row_edits(drop: _Drop, kept: Collection[str]) -> list[Edit]:
+    edits: list[Edit] = []
+    for row in drop.entry.rows:
+        names = [name for name in drop.names if name in row.data and name not in kept]
+        merged = [name for name in names if row.node.pair(name) is None]
+        if merged:
+            raise YamlEditError(f"the key `{merged[0]}` of a row comes from a merge", row.node.span)
+        edits += remove_keys(drop.entry.file, row.node, names) if names else []
+    return edits
 
 
 def _named_by_rules(entry: OpEntry, names: Sequence[str]) -> set[str]:
@@ -115,31 +164,21 @@ def _named_by_rules(entry: OpEntry, names: Sequence[str]) -> set[str]:
     return {name for named_here in found if not named_here <= set(names) for name in named_here}
 
 
-def _drop_rules(draft: Draft, drop: _Drop) -> Iterator[Note]:
-    """Drop the rules that name nothing else; the others are noted unless a shape declares what they name."""
+def _rules(drop: _Drop) -> tuple[list[int], list[Note]]:
+    """The rules that name nothing else; the others are noted unless a shape declares what they name."""
     entry = drop.entry
-    owner = entry.get("signature", "shape_rules")
-    rules = shape_rules(entry)
     sizes = statement(entry).sizes
     bound = sizes | _named_by_rules(entry, drop.names)
-    only = []
-    for rule, expression in rules:
+    only: list[int] = []
+    notes: list[Note] = []
+    for rule, expression in shape_rules(entry):
         names = {use.name for use in expression.names()}
         if names and names <= set(drop.names) - bound:
-            only.append(rule)
+            only.append(rule.index)
         elif left := sorted((names & set(drop.names)) - sizes):
-            yield Note(
-                entry.at(rule.node), f"this rule of `{entry.name}` names `{left[0]}`, which is no parameter any more"
-            )
-    try:
-        if owner is not None and only and len(only) == len(owner.items):
-            above = entry.get("signature")
-            if above is not None:
-                draft.edit(entry.file.path, remove_key(entry.file, above, "shape_rules"))
-        elif owner is not None:
-            draft.edit(entry.file.path, remove_items(entry.file, owner, [rule.index for rule in only]))
-    except YamlEditError as error:
-        yield refusal(entry.place, "drop rules", error)
+            text = f"this rule of `{entry.name}` names `{left[0]}`, which is no parameter any more"
+            notes.append(Note(entry.at(rule.node), text))
+    return only, notes
 
 
 def _formulas_left(drop: _Drop) -> Iterator[Note]:
@@ -151,25 +190,3 @@ def _formulas_left(drop: _Drop) -> Iterator[Note]:
         if left:
             text = f"`roofline.{formula.where}` of `{entry.name}` names `{left[0]}`, which is no parameter any more"
             yield Note(entry.at(formula.node), text)
-
-
-def _fold_texts(draft: Draft, entry: OpEntry, name: str, value: Data) -> Iterator[Note]:
-    """Write the value for the parameter in rules and formulas."""
-    texts = [(rule.node, rule.text) for rule in entry.shape_rules]
-    texts += [(formula.node, formula.text) for formula in formulas(entry)]
-    for node, text in texts:
-        expression = parsed(text)
-        uses = [use.span for use in expression.names() if use.name == name] if expression is not None else []
-        if not uses:
-            continue
-        if isinstance(value, list | dict):
-            yield Note(entry.at(node), f"`{name}` is no parameter any more; write {value!r} by hand")
-        else:
-            yield from _set_text(draft, entry, node, apply_edits(text, [Edit(span, repr(value)) for span in uses]))
-
-
-def _set_text(draft: Draft, entry: OpEntry, node: Node, text: str) -> Iterator[Note]:
-    try:
-        draft.edit(entry.file.path, set_value(entry.file, node, text))
-    except (YamlEditError, ValueError) as error:
-        yield refusal(entry.at(node), f"write `{text}`", error)

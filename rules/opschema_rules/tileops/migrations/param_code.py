@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import libcst as cst
 
@@ -15,16 +15,17 @@ from opschema_cli.migrate.codemods.scopes import local_uses
 from opschema_cli.migrate.codemods.signatures import drop_parameter
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note
-from opschema_cli.source.program import ClassRef, FunctionRef
+from opschema_cli.source.program import FunctionRef
+from opschema_cli.source.python import Expr
 from opschema_cli.source.yaml import Data
 from opschema_rules.tileops.drift import names
-from opschema_rules.tileops.migrations.call_sites import CallSite, CallSites, FunctionKey, key_of
+from opschema_rules.tileops.migrations.call_sites import CallSite, FunctionKey, key_of
 from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
 from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
 from opschema_rules.tileops.migrations.input_code import method_node
+from opschema_rules.tileops.migrations.param_values import argument, calls_of, literal, methods_with, position_of, same
 from opschema_rules.tileops.migrations.sharing import others
-from opschema_rules.tileops.migrations.words import paths_with_any
-from opschema_rules.tileops.model import OpEntry, OpImplementation
+from opschema_rules.tileops.model import OpEntry
 
 
 class ParamCode:
@@ -41,21 +42,13 @@ class ParamCode:
     def rewrite(self) -> Iterator[Note]:
         """Draft the edits, and settle; what is left comes back."""
         notes: list[Note] = []
-        found = {key_of(ref): ref for entry in self.entries for ref in self._methods(entry)}
+        found = {key_of(ref): ref for entry in self.entries for ref in methods_with(entry, self.name)}
         done = {key: ref for key, ref in found.items() if self._drop(ref, notes)}
         if done:
             notes += self._drop_arguments(done)
         yield from notes
         self.workshop.commit()
         self.draft.settle()
-
-    def _methods(self, entry: OpEntry) -> Iterator[FunctionRef]:
-        """The methods of an op that take the parameter."""
-        ref = entry.op_class
-        for name in ("__init__", "forward") if isinstance(ref, ClassRef) else ():
-            method = OpImplementation(entry, ref).method(name) if isinstance(ref, ClassRef) else None
-            if method is not None and method.function.param(self.name) is not None:
-                yield method
 
     def _drop(self, ref: FunctionRef, notes: list[Note]) -> bool:
         place = Place(ref.file.path, ref.function.span)
@@ -87,31 +80,33 @@ class ParamCode:
 
     def _drop_arguments(self, done: dict[FunctionKey, FunctionRef]) -> Iterator[Note]:
         """Take the argument out of the calls of methods that no longer have it."""
-        words = {entry.name for entry in self.entries} | {
-            ref.owner.name for ref in done.values() if ref.owner is not None
-        }
-        calls = CallSites(self.entries[0].manifest.program)
-        for path in paths_with_any(self.draft, words):
-            file = self.draft.project.python(path)
-            for site in calls.of(file) if file is not None else ():
-                keys = [key_of(target) for target in site.targets or ()]
-                meant = {_position(done[key], self.name) for key in keys if key in done}
-                if len(meant) == 1 and all(key in done for key in keys):
-                    yield from self._drop_argument(site, meant.pop())
-                elif meant and self.name in site.call.keywords:
-                    yield Note(
-                        Place(path, site.call.span), f"this calls ops of which only some still take `{self.name}`"
-                    )
+        for site in calls_of(self.draft, self.entries, list(done.values())):
+            keys = [key_of(target) for target in site.targets or ()]
+            meant = {position_of(done[key], self.name) for key in keys if key in done}
+            if len(meant) == 1 and all(key in done for key in keys):
+                yield from self._drop_argument(site, meant.pop(), done)
+            elif meant and self.name in site.call.keywords:
+                text = f"this calls ops of which only some still take `{self.name}`"
+                yield Note(Place(site.file.path, site.call.span), text)
 
-    def _drop_argument(self, site: CallSite, position: int | None) -> Iterator[Note]:
+    def _drop_argument(
+        self, site: CallSite, position: int | None, done: Mapping[FunctionKey, FunctionRef]
+    ) -> Iterator[Note]:
+        passed = argument(site.call, self.name, position)
+        if self.fold and passed is not None and not self._is_value(site, passed, done):
+            text = f"this passes `{self.name}`, which is gone and stood for {self.value!r}"
+            yield Note(Place(site.file.path, passed.span), text)
+            return
         try:
             with self.workshop.on(site.file.path) as rewrite:
                 drop_argument(rewrite, rewrite.tree.find(site.call.span, cst.Call), self.name, position)
         except LeftAlone as left:
             yield Note(left.place, f"this may pass `{self.name}`, which is gone: {left.reason}")
 
-
-def _position(ref: FunctionRef, name: str) -> int | None:
-    """The place at which calls pass a parameter, ``self`` left out; None if they cannot."""
-    plain = [param.name for param in ref.function.params if param.kind in ("posonly", "normal")]
-    return plain.index(name) - 1 if name in plain else None
+    def _is_value(self, site: CallSite, passed: Expr, done: Mapping[FunctionKey, FunctionRef]) -> bool:
+        """Whether an argument is the value that the parameter is fixed to, or the parameter of a method that lost it."""
+        if passed.kind == "name" and passed.text == self.name:
+            outers = (ref.function.outer for ref in done.values() if ref.file.path == site.file.path)
+            return any(outer.start <= passed.start < outer.end for outer in outers)
+        found = literal(self.entries[0].manifest.program, site, passed)
+        return found is not None and same(found.value, self.value)

@@ -91,7 +91,8 @@ class ExampleFwdOp(Op):
 """
     signature = SIGNATURE.replace("    eps: {type: float, default: 0.5}\n", "")
     done = migrate(files(("yaml", signature), ("python", op)), DROP, param="n", value="4")
-    assert '- "4 > 0"' in done.text(YAML)
+    assert "4 > 0" not in done.text(YAML)
+    assert '- {x_shape: [4, 8], dtypes: [float16], label: "small"}' in done.text(YAML)
     assert "def __init__(self, *, kernel_map=None):" in done.text(CODE)
     assert "n" not in [word for line in done.text(CODE).splitlines() if "if" in line for word in line.split()]
 
@@ -149,3 +150,148 @@ workloads:
     assert "params: {eps: {type: float, default: 0.5}}" in done.text(YAML)
     assert 'shape_rules: ["x.ndim == 2"]' in done.text(YAML)
     assert '- {x_shape: [4, 8], dtypes: [float16], label: "small"}\n    - x_shape: [4, 8]\n' in done.text(YAML)
+
+
+ANCHORED = """\
+signature:
+  inputs:
+    x: {dtype: float16, shape: "[M, K]"}
+  params: &params
+    n: {type: int}
+    eps: {type: float, default: 0.5}
+  shape_rules:
+    - "n > 0"
+workloads:
+  - {x_shape: [4, 8], n: 4, dtypes: [float16], label: "small"}
+"""
+
+
+@pytest.mark.parametrize("value", [None, "4"])
+def test_an_entry_below_an_anchor_is_left_whole_with_its_code(value: str | None) -> None:
+    texts = files(("yaml", ANCHORED), ("python", OP))
+    texts[YAML] += (
+        "\nOtherOp:\n  status: spec-only\n  signature:\n    inputs: {}\n    outputs: {}\n    params: *params\n"
+    )
+    done = migrate(texts, DROP, param="n", value=value)
+    assert done.texts == {}
+    assert [site.ops for site in done.left] == [("ExampleFwdOp",), ("OtherOp",)]
+    assert all(
+        "it lies in `&params`, so that each `*params` would change too" in message for _, _, message in done.said
+    )
+
+
+@pytest.mark.parametrize("row", ["&row {x_shape: [4, 8], n: 4}\n  - *row", "{<<: &base {n: 4}, x_shape: [4, 8]}"])
+def test_a_row_that_cannot_lose_it_leaves_the_entry_whole(row: str) -> None:
+    signature = SIGNATURE.replace('{x_shape: [4, 8], n: 4, dtypes: [float16], label: "small"}', row)
+    done = migrate(files(("yaml", signature), ("python", OP)), DROP, param="n")
+    assert done.texts == {}
+    assert [site.ops for site in done.left] == [("ExampleFwdOp",)]
+
+
+@pytest.mark.parametrize("given", ["8", "true", "null", '"4"'])
+def test_a_row_with_another_value_leaves_the_entry_whole(given: str) -> None:
+    more = SIGNATURE + f'  - {{x_shape: [4, 8], n: {given}, dtypes: [float16], label: "other"}}\n'
+    texts = files(("yaml", more), ("python", OP))
+    done = migrate(texts, DROP, param="n", value="4")
+    assert done.texts == {}
+    assert len(done.left) == 1
+    assert [line for _, line, message in done.said if message.startswith("this row gives")] == [
+        number for number, text in enumerate(texts[YAML].splitlines(), 1) if '"other"' in text
+    ]
+
+
+def test_a_row_with_the_same_number_written_otherwise_loses_it() -> None:
+    signature = SIGNATURE.replace("n: 4,", "n: 4.0,")
+    done = migrate(files(("yaml", signature), ("python", OP)), DROP, param="n", value="4")
+    assert '- {x_shape: [4, 8], dtypes: [float16], label: "small"}' in done.text(YAML)
+
+
+@pytest.mark.parametrize("call", ["ExampleFwdOp(8)", "ExampleFwdOp(eps=0.1, n=8)", "ExampleFwdOp(n=-4)"])
+def test_a_call_with_another_value_leaves_the_entry_whole(call: str) -> None:
+    test = f"from kit.ops.example import ExampleFwdOp\n\nExampleFwdOp(4)\n{call}\n"
+    done = migrate(files(("yaml", SIGNATURE), ("python", OP), tests__test_example=test), DROP, param="n", value="4")
+    assert done.texts == {}
+    assert len(done.left) == 1
+    assert [line for path, line, message in done.said if message.startswith("this call passes")] == [4]
+
+
+def test_a_call_with_a_value_that_is_not_known_is_kept_and_noted() -> None:
+    test = (
+        "from kit.ops.example import ExampleFwdOp\n\nExampleFwdOp(n=4)\n\ndef make(n):\n    return ExampleFwdOp(n=n)\n"
+    )
+    done = migrate(files(("yaml", SIGNATURE), ("python", OP), tests__test_example=test), DROP, param="n", value="4")
+    assert done.text(TEST) == test.replace("ExampleFwdOp(n=4)", "ExampleFwdOp()")
+    assert (TEST, 6, "this passes `n`, which is gone and stood for 4") in done.said
+
+
+def test_a_constructor_that_hands_it_to_another_that_loses_it() -> None:
+    op = (
+        OP
+        + """
+
+class TwinFwdOp(ExampleFwdOp):
+    def __init__(self, n: int):
+        super().__init__(n)
+"""
+    )
+    texts = files(("yaml", SIGNATURE), ("python", op))
+    texts[YAML] += "\n" + texts[YAML].replace("ExampleFwdOp", "TwinFwdOp")
+    done = migrate(texts, DROP, param="n", value="4")
+    assert "    def __init__(self):\n        super().__init__()\n" in done.text(CODE)
+    assert done.said == []
+
+
+@pytest.mark.parametrize(("value", "written"), [("1", "x.shape[1]"), ("-1", "x.shape[-1]")])
+def test_a_static_dimension_is_folded(value: str, written: str) -> None:
+    signature = SIGNATURE.replace("n: 4, ", "").replace("  params:", '  static_dims:\n    N: "x.shape[n]"\n  params:')
+    done = migrate(files(("yaml", signature), ("python", OP)), DROP, param="n", value=value)
+    assert f'N: "{written}"' in done.text(YAML)
+
+
+@pytest.mark.parametrize("value", ["1.5", "true", "null", "[1]", "one"])
+def test_a_static_dimension_that_cannot_take_the_value_leaves_the_entry_whole(value: str) -> None:
+    signature = SIGNATURE.replace("n: 4, ", "").replace("  params:", '  static_dims:\n    N: "x.shape[n]"\n  params:')
+    done = migrate(files(("yaml", signature), ("python", OP)), DROP, param="n", value=value)
+    assert done.texts == {}
+    assert len(done.left) == 1
+    assert "this static dimension uses `n`, which cannot be folded here" in [message for _, _, message in done.said]
+
+
+@pytest.mark.parametrize(
+    ("rule", "value", "left"),
+    [
+        ("n > 1", "10000.0", None),
+        ("n is None or n > 0", "null", None),
+        ("n > 1", "1", "1 > 1"),
+        ("n // 0 > 1", "1", "1 // 0 > 1"),
+        ("n ** 2 == 1", "-1", None),
+        ("open(n)", "'f'", "open('f')"),
+        ("x.shape[0] > n", "1", "x.shape[0] > 1"),
+    ],
+)
+def test_a_rule_that_always_holds_goes(rule: str, value: str, left: str | None) -> None:
+    signature = SIGNATURE.replace("n: 4, ", "").replace('"n > 0"', f'"{rule}"')
+    done = migrate(files(("yaml", signature), ("python", OP)), DROP, param="n", value=value)
+    rules = [f'      - "{left}"'] if left else []
+    lines = done.text(YAML).splitlines()
+    at = lines.index("    shape_rules:") + 1
+    assert lines[at : lines.index("  workloads:")] == [*rules, '      - "x.shape[0] == 2"']
+    noted = [message for _, _, message in done.said if "not known to hold" in message]
+    assert noted == ([f"this rule is `{left}` now, which is not known to hold"] if left and "x" not in left else [])
+
+
+def test_params_and_rules_of_one_line_go_together() -> None:
+    signature = 'signature: {inputs: {}, outputs: {}, params: {n: {type: int}}, shape_rules: ["n > 0"]}\n'
+    for value in (None, "4"):
+        done = migrate(files(("yaml", signature), ("python", OP)), DROP, param="n", value=value)
+        assert "n > 0" not in done.text(YAML)
+        assert "type: int" not in done.text(YAML)
+
+
+def test_a_static_dimension_that_only_resembles_it_does_not_matter() -> None:
+    signature = SIGNATURE.replace("n: 4, ", "").replace("n: {", "shape: {").replace('"n > 0"', '"shape > 0"')
+    signature = signature.replace("  params:", '  static_dims:\n    N: "x.shape[0]"\n  params:')
+    done = migrate(files(("yaml", signature), ("python", OP)), DROP, param="shape", value="0.5")
+    assert 'N: "x.shape[0]"' in done.text(YAML)
+    assert "shape > 0" not in done.text(YAML)
+    assert done.left == []

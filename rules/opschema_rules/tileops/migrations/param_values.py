@@ -1,0 +1,101 @@
+"""The values that rows and calls give a parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from opschema_cli.lint.diagnostic import Place
+from opschema_cli.migrate.draft import Draft
+from opschema_cli.source.program import ClassRef, FunctionRef, Program
+from opschema_cli.source.python import Expr
+from opschema_cli.source.resolution import Folded
+from opschema_cli.source.yaml import Data
+from opschema_rules.tileops.migrations.call_sites import CallSite, CallSites, FunctionKey, key_of
+from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
+from opschema_rules.tileops.migrations.words import paths_with_any
+from opschema_rules.tileops.model import OpEntry, OpImplementation
+
+
+def same(one: object, other: object) -> bool:
+    """Whether two values are the same: of numbers their size, but a bool is no number."""
+    if type(one) in (int, float) and type(other) in (int, float):
+        return one == other
+    return repr(one) == repr(other)
+
+
+def methods_with(entry: OpEntry, name: str) -> Iterator[FunctionRef]:
+    """The methods of an op that callers pass a parameter to, where they take it."""
+    ref = entry.op_class
+    for called in ("__init__", "forward") if isinstance(ref, ClassRef) else ():
+        method = OpImplementation(entry, ref).method(called) if isinstance(ref, ClassRef) else None
+        if method is not None and method.function.param(name) is not None:
+            yield method
+
+
+def position_of(ref: FunctionRef, name: str) -> int | None:
+    """The place at which calls pass a parameter, ``self`` left out; None if they cannot."""
+    plain = [param.name for param in ref.function.params if param.kind in ("posonly", "normal")]
+    return plain.index(name) - 1 if name in plain else None
+
+
+def calls_of(draft: Draft, entries: Sequence[OpEntry], methods: Sequence[FunctionRef]) -> Iterator[CallSite]:
+    """The calls in files that name one of the ops, or of the classes that define the methods."""
+    words = {entry.name for entry in entries} | {ref.owner.name for ref in methods if ref.owner is not None}
+    calls = CallSites(entries[0].manifest.program)
+    for path in paths_with_any(draft, words):
+        file = draft.project.python(path)
+        yield from calls.of(file) if file is not None else ()
+
+
+def argument(call: Expr, name: str, position: int | None) -> Expr | None:
+    """What a call is seen to pass for a parameter."""
+    passed = call.keyword(name)
+    before = call.positional()
+    return before[position] if passed is None and position is not None and position < len(before) else passed
+
+
+def literal(program: Program, site: CallSite, expr: Expr) -> Folded | None:
+    """The value of an expression without names."""
+    parts = [expr]
+    for part in parts:  # which grows meanwhile
+        parts += part.items
+    found = program.fold(site.file, expr) if all(part.kind != "name" for part in parts) else None
+    return found if isinstance(found, Folded) and not found.symbol else None
+
+
+class OtherValues:
+    """Where rows and calls of some ops of one manifest give a parameter another value than the one it is fixed to."""
+
+    def __init__(self, draft: Draft, entries: Sequence[OpEntry], name: str, value: Data) -> None:
+        self.name = name
+        self.value = value
+        methods = {key_of(ref): ref for entry in entries for ref in methods_with(entry, name)}
+        self._calls: dict[FunctionKey, LeftAlone] = {}
+        self._program = entries[0].manifest.program
+        for site in calls_of(draft, entries, list(methods.values())) if methods else ():
+            for key in {key_of(target) for target in site.targets or ()} & methods.keys():
+                self._note_call(site, key, position_of(methods[key], name))
+
+    def _note_call(self, site: CallSite, key: FunctionKey, position: int | None) -> None:
+        passed = argument(site.call, self.name, position)
+        found = literal(self._program, site, passed) if passed is not None else None
+        if passed is not None and found is not None and not same(found.value, self.value):
+            place = Place(site.file.path, passed.span)
+            self._calls.setdefault(key, LeftAlone(place, self._reason("call passes", found.value)))
+
+    def _reason(self, what: str, value: object) -> str:
+        return f"this {what} {value!r} for `{self.name}`, not {self.value!r}"
+
+    def check(self, entry: OpEntry) -> None:
+        """Check that an entry's rows and its op's calls give no other value.
+
+        Raises:
+            LeftAlone: one does.
+        """
+        for row in entry.rows:
+            if self.name in row.data and not same(row.data[self.name], self.value):
+                place = entry.at(row.node.get(self.name) or row.node)
+                raise LeftAlone(place, self._reason("row gives", row.data[self.name]))
+        for ref in methods_with(entry, self.name):
+            if key_of(ref) in self._calls:
+                raise self._calls[key_of(ref)]
