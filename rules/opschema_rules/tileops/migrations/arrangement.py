@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from typing import Literal, TypeAlias
 
 from opschema_cli.lint.diagnostic import Place
@@ -12,7 +13,7 @@ from opschema_cli.migrate.migration import Note
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.source.yaml import Data, YamlFile
 from opschema_cli.source.yaml_places import line_start
-from opschema_rules.tileops.migrations.entries import all_entries
+from opschema_rules.tileops.migrations.entries import OptionError, all_entries, manifests, words_of
 from opschema_rules.tileops.migrations.layouts import Chunk, Layout, Parts, Unfit, crossing, put_together, take_apart
 from opschema_rules.tileops.migrations.words import occurrences, texts_with
 from opschema_rules.tileops.model import Manifest, OpEntry
@@ -29,6 +30,25 @@ class _Target:
     layout: Layout
     kept: list[Chunk]
     added: list[tuple[Chunk, Layout]]
+
+
+def is_chosen(path: str, patterns: str) -> bool:
+    """Whether a list of paths or shell patterns chooses a file; an empty one chooses all."""
+    wanted = words_of(patterns)
+    return not wanted or any(fnmatchcase(path, pattern) for pattern in wanted)
+
+
+def check_files(draft: Draft, patterns: str) -> None:
+    """Check that each path or pattern of a list chooses a file of a manifest, or one that the draft has removed.
+
+    Raises:
+        OptionError: one chooses none.
+    """
+    known = {file.path for manifest in manifests(draft) for file in manifest.files}
+    known.update(change.path for change in draft.changes if change.after is None)
+    for pattern in words_of(patterns):
+        if not any(fnmatchcase(path, pattern) for path in known):
+            raise OptionError(f"no file of a manifest is `{pattern}`")
 
 
 def has_ops_key(file: YamlFile) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from fnmatch import fnmatchcase
 
 import msgspec
 
@@ -11,8 +10,8 @@ from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, Site, migration
 from opschema_cli.source.text import Span
-from opschema_rules.tileops.migrations.arrangement import Arrangement, OpsKey, has_ops_key
-from opschema_rules.tileops.migrations.entries import OptionError, is_inside, manifests, words_of
+from opschema_rules.tileops.migrations.arrangement import Arrangement, OpsKey, check_files, has_ops_key, is_chosen
+from opschema_rules.tileops.migrations.entries import OptionError, is_inside, manifests
 from opschema_rules.tileops.model import OpEntry
 
 
@@ -30,12 +29,9 @@ def find(draft: Draft, options: MergeManifest) -> Iterator[Site]:
     """The files whose entries go elsewhere, and the one whose `ops:` does."""
     if not options.to.endswith((".yaml", ".yml")) or not is_inside(options.to):
         raise OptionError(f"`{options.to}` is no YAML file of the workspace")
-    wanted = words_of(options.file)
+    check_files(draft, options.file)
     for manifest in manifests(draft):
-        chosen = [item for item in manifest.files if not wanted or any(fnmatchcase(item.path, name) for name in wanted)]
-        if wanted and not chosen:
-            raise OptionError(f"no file of a manifest is `{options.file}`")
-        for file in chosen:
+        for file in (item for item in manifest.files if is_chosen(item.path, options.file)):
             moving = [entry for entry in manifest.entries if entry.file.path == file.path != options.to]
             if moving or (options.ops == "drop" and has_ops_key(file)):
                 title = (

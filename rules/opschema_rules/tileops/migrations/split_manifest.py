@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from fnmatch import fnmatchcase
 
 import msgspec
 
@@ -12,7 +11,7 @@ from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, Site, migration
 from opschema_cli.source.text import Span
-from opschema_rules.tileops.migrations.arrangement import Arrangement, OpsKey, has_ops_key
+from opschema_rules.tileops.migrations.arrangement import Arrangement, OpsKey, check_files, has_ops_key, is_chosen
 from opschema_rules.tileops.migrations.entries import OptionError, is_inside, manifests, named, words_of
 from opschema_rules.tileops.migrations.fields import read_path
 from opschema_rules.tileops.model import Manifest, OpEntry
@@ -35,16 +34,12 @@ def find(draft: Draft, options: SplitManifest) -> Iterator[Site]:
     """The files from which entries go, and those whose `ops:` does."""
     if options.folder and not is_inside(options.folder.rstrip("/")):
         raise OptionError(f"`{options.folder}` is no folder of the workspace")
-    found = manifests(draft)
-    known = [file.path for manifest in found for file in manifest.files]
-    for pattern in words_of(options.file):
-        if not any(fnmatchcase(path, pattern) for path in known):
-            raise OptionError(f"no file of a manifest is `{pattern}`")
-    for manifest in found:
+    check_files(draft, options.file)
+    for manifest in manifests(draft):
         targets = _targets(manifest, options)
         for file in manifest.files:
             moving = {entry: path for entry, path in targets.items() if entry.file.path == file.path}
-            if moving or (_is_chosen(file.path, options) and options.ops == "drop" and has_ops_key(file)):
+            if moving or (is_chosen(file.path, options.file) and options.ops == "drop" and has_ops_key(file)):
                 files = len(set(moving.values()))
                 title = (
                     f"move {len(moving)} entries of {file.path} to {files} files"
@@ -84,7 +79,7 @@ def _targets(manifest: Manifest, options: SplitManifest) -> dict[OpEntry, str]:
     found: dict[OpEntry, str] = {}
     for entry in manifest.entries:
         name = groups.get(entry.name) if groups else _stem(entry, options)
-        if name is None or not _is_chosen(entry.file.path, options):
+        if name is None or not is_chosen(entry.file.path, options.file):
             continue
         path = f"{_folder(manifest, entry, options)}{name}.yaml"
         if path != entry.file.path:
@@ -120,12 +115,7 @@ def _groups(manifest: Manifest, options: SplitManifest) -> dict[str, str]:
     return found
 
 
-def _is_chosen(path: str, options: SplitManifest) -> bool:
-    wanted = words_of(options.file)
-    return not wanted or any(fnmatchcase(path, pattern) for pattern in wanted)
-
-
 def _unnamed(manifest: Manifest, options: SplitManifest) -> Iterator[Note]:
     for entry in manifest.entries:
-        if ":" not in options.into and _is_chosen(entry.file.path, options) and _stem(entry, options) is None:
+        if ":" not in options.into and is_chosen(entry.file.path, options.file) and _stem(entry, options) is None:
             yield Note(entry.place, f"`{entry.name}` stays here: its `{options.into}` names no file")

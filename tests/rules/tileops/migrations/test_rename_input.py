@@ -195,7 +195,9 @@ def test_keys_that_code_reads_from_rows() -> None:
 
 def test_a_file_that_builds_rows_of_its_own_keeps_its_keys() -> None:
     """Its entry has an input of the old name; whether it means this op's rows too is for a person to see."""
-    text = 'ENTRY = {"name": "ExampleFwdOp", "workloads": [{"x_shape": [1]}]}\nprint(ENTRY["workloads"][0]["x_shape"])\n'
+    text = (
+        'ENTRY = {"name": "ExampleFwdOp", "workloads": [{"x_shape": [1]}]}\nprint(ENTRY["workloads"][0]["x_shape"])\n'
+    )
     done = renamed(files(("python tests/test_rows.py", text)))
     assert done.text("tests/test_rows.py") == text
     assert [note.place.path for note in done.notes] == ["tests/test_rows.py"]

@@ -153,6 +153,16 @@ def test_merging_is_the_reverse() -> None:
     assert again.texts == {YAML: None, **parts}
 
 
+def test_merging_one_file_that_is_named() -> None:
+    """Once it is emptied it is no file of the manifest any more, and still no unknown name."""
+    named, other = FOLDER + "norm.yaml", FOLDER + "reduction.yaml"
+    texts = {**{name: body for name, body in files().items() if name != YAML}, named: NORM, other: REDUCE}
+    done = migrate(texts, MERGE, to=YAML, file=named)
+    assert done.texts == {YAML: NORM, named: None}
+    with pytest.raises(OptionError, match=r"no file of a manifest is `nowhere\.yaml`"):
+        migrate(texts, MERGE, to=YAML, file="nowhere.yaml")
+
+
 def test_merging_below_ops() -> None:
     texts = one_file("ops:\n" + shifted(NORM), FOLDER + "a.yaml")
     texts[FOLDER + "b.yaml"] = "# Sums.\n" + REDUCE
