@@ -59,7 +59,8 @@ class Project:
         self._cold = self._done = 0
 
     def with_overlay(self, overlay: Mapping[str, str | None]) -> Project:
-        """The same project with these texts on top; what else was parsed stays parsed."""
+        """The same project with these texts on top; what else was parsed, or is being parsed, stays parsed."""
+        self.settle()
         other = Project(self.workspace.with_overlay(overlay), self.cache, self.parsers, self.progress)
         other.inputs = self.inputs - overlay.keys()
         other.problems = {key: found for key, found in self.problems.items() if key[1] not in overlay}
@@ -86,7 +87,8 @@ class Project:
         """A Python file's facts, once they are there; None, with a diagnostic, if it cannot be read or parsed."""
         if path not in self._python:
             self.load_python([path])
-        while self._awaited and any(source.path == path for sources in self._awaited.values() for source in sources):
+        source = self.source(path) if self._awaited else None
+        while source is not None and source.digest in self._awaited:
             self._collect(wait=True)
         return self._python[path]
 

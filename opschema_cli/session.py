@@ -18,7 +18,7 @@ from opschema_cli.lint.pack import Pack
 from opschema_cli.lint.registry import Registry, code_of_packs, load_registry
 from opschema_cli.project import Project
 from opschema_cli.transaction.apply import check_finished, recover
-from opschema_cli.workspace import Workspace, find_root
+from opschema_cli.workspace import Workspace, find_root, is_python
 
 if TYPE_CHECKING:
     from opschema_cli.source.python_workers import Parsers
@@ -85,7 +85,7 @@ class Session:
         """Start the processes that parse Python before it is known what there is to parse: for a large workspace of which
         nothing is cached all of them, else one, and none if the ``changed`` files are known and no Python is among them.
         """
-        modules = sum(path.endswith((".py", ".pyi")) for path in (self.workspace.files if changed is None else changed))
+        modules = sum(map(is_python, self.workspace.files if changed is None else changed))
         if modules:
             self.parsers.start(self.parsers.jobs if self.cache.empty and modules > MANY_MODULES else 1)
 

@@ -242,3 +242,16 @@ def test_a_project_whose_workers_were_stopped_reports_what_was_left(tmp_path: Pa
     parsers.close()
     assert mine.python("a.py") is None
     assert [code for code, *_ in problems(mine)] == ["OPS102"]
+
+
+def test_a_draft_on_top_of_files_that_are_still_being_parsed_has_them(tmp_path: Path) -> None:
+    parsers = python_workers.Parsers(1)
+    names = [f"m{number}.py" for number in range(6)]
+    for name in names:
+        (tmp_path / name).write_text(f"class {name[:2].upper()}: ...\n" * 20)
+    mine = Project(Workspace(tmp_path), parsers=lambda: parsers)
+    mine.load_python(names)
+    other = mine.with_overlay({"m0.py": "class New: ...\n"})
+    files = [other.python(name) for name in names]
+    parsers.close()
+    assert [list(file.classes) if file else None for file in files] == [["New"], *([f"M{n}"] for n in range(1, 6))]

@@ -61,7 +61,7 @@ class Executor:
 
     def run(self, pack: Pack, loaded: Loaded, project: Project) -> None:
         """Run the pack's rules over its subjects; what needs no implementation runs while that is parsed."""
-        enabled = [rule for rule in pack.rules if rule.code in self.settings.enabled and rule.subject is not None]
+        enabled = [rule for rule in pack.rules if rule.code in self.settings.enabled]
         rest = self._run_cached(enabled, loaded.subjects, project)
         late: list[object] = []
         for make in loaded.late:
