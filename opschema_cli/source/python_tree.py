@@ -319,15 +319,6 @@ class _Order:
         return cls(nodes, parents, places, ends)
 
 
-def walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """A node and all below it, each before those below itself; white space and punctuation left out."""
-    open_nodes = [node]
-    while open_nodes:
-        found = open_nodes.pop()
-        yield found
-        open_nodes.extend(reversed(list(children(found))))
-
-
 def _only(found: list[Definition], name: str, kind: type[N]) -> N:
     matching = [node for node in found if isinstance(node, kind)]
     if len(matching) != 1:

@@ -15,7 +15,7 @@ from opschema_cli.migrate.codemods.rewrite import Refused, Rewrite
 from opschema_cli.migrate.codemods.scopes import dotted
 from opschema_cli.migrate.mentions import mentions
 from opschema_cli.source.python import Param
-from opschema_cli.source.python_tree import PythonTree, walk
+from opschema_cli.source.python_tree import PythonTree
 from opschema_rules.tileops.bodies import Body
 from opschema_rules.tileops.carve_outs import CarveOut
 from opschema_rules.tileops.conditions import inside
@@ -35,7 +35,7 @@ def drop_carve_out(shop: Workshop, found: CarveOut) -> list[str]:
             _drop_argument(shop, other, body, param)
     with shop.on(path) as rewrite:
         test = expression_at(rewrite.tree, found.test.span)
-        words = _words(test)
+        words = _words(rewrite.tree, test)
         for body, param in found.params:
             fold_parameter(rewrite, function_node(rewrite.tree, body), param.name, False)
         _fold_test(rewrite, found, test)
@@ -44,13 +44,13 @@ def drop_carve_out(shop: Workshop, found: CarveOut) -> list[str]:
     return [*([found.flag] if found.flag else []), *(param.name for _, param in found.params)]
 
 
-def _words(node: cst.CSTNode) -> list[str]:
-    return [item.value for item in walk(node) if isinstance(item, cst.Name)]
+def _words(tree: PythonTree, node: cst.CSTNode) -> list[str]:
+    return [item.value for item in tree.walk(node) if isinstance(item, cst.Name)]
 
 
-def _pure(node: cst.CSTNode) -> set[str]:
+def _pure(tree: PythonTree, node: cst.CSTNode) -> set[str]:
     """What an expression calls: it was called for the test alone."""
-    names = (dotted(item.func) for item in walk(node) if isinstance(item, cst.Call))
+    names = (dotted(item.func) for item in tree.walk(node) if isinstance(item, cst.Call))
     return {name.rpartition(".")[2] for name in names}
 
 
@@ -66,7 +66,7 @@ def _fold_test(rewrite: Rewrite, found: CarveOut, test: cst.BaseExpression) -> N
         None,
     )
     if bound is not None and function is not None:
-        fold_local(rewrite, function, bound.target, False, _pure(test))
+        fold_local(rewrite, function, bound.target, False, _pure(rewrite.tree, test))
     elif any(value.span == found.test.span for value in found.body.scope.returns) and function is not None:
         _fold_helper(rewrite, function)
     elif any(inside(found.test.span, value.span) for value in found.body.scope.returns):
@@ -91,12 +91,12 @@ def _fold_helper(rewrite: Rewrite, helper: cst.FunctionDef) -> None:
             and isinstance(target, cst.Name)
             and caller is not None
         ):
-            fold_local(rewrite, caller, target.value, False, _pure(call))
+            fold_local(rewrite, caller, target.value, False, _pure(rewrite.tree, call))
         else:
             fold_expression(rewrite, call, False)
             _drop_empty(rewrite, call)
         if caller is not None:
-            _drop_locals(rewrite, caller, _words(call))
+            _drop_locals(rewrite, caller, _words(rewrite.tree, call))
     delete_definition(rewrite, helper)
 
 
@@ -123,10 +123,10 @@ def _drop_locals(rewrite: Rewrite, function: cst.FunctionDef, names: Iterable[st
         if name in params or not writes:
             continue
         try:
-            drop_local(rewrite, function, name, {word for item in writes for word in _pure(item.value)})
+            drop_local(rewrite, function, name, {word for item in writes for word in _pure(rewrite.tree, item.value)})
         except Refused:
             continue
-        _drop_locals(rewrite, function, [word for item in writes for word in _words(item.value)])
+        _drop_locals(rewrite, function, [word for item in writes for word in _words(rewrite.tree, item.value)])
 
 
 def _assigning(rewrite: Rewrite, node: cst.Name, function: cst.FunctionDef) -> cst.Assign | None:

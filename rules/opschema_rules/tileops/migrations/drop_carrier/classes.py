@@ -14,7 +14,7 @@ from opschema_cli.migrate.codemods.scopes import dotted, local_uses
 from opschema_cli.migrate.codemods.signatures import drop_parameter
 from opschema_cli.source.program import ClassRef
 from opschema_cli.source.python import Expr
-from opschema_cli.source.python_tree import PythonTree, walk
+from opschema_cli.source.python_tree import PythonTree
 from opschema_rules.tileops.bodies import Body
 from opschema_rules.tileops.carrier_attributes import CarrierAttribute, Handing
 from opschema_rules.tileops.carriers import Carriers
@@ -173,7 +173,9 @@ def _drop_key(rewrite: Rewrite, node: cst.ClassDef, name: str) -> None:
     made = [tree.parent(tree.parent(item) or item) for item in uses if isinstance(tree.parent(item), cst.AssignTarget)]
     if not (kept or (made and name.startswith("_"))) or len(kept) + len(made) != len(uses):
         return
-    pure = {dotted(call.func) for item in made if item is not None for call in walk(item) if isinstance(call, cst.Call)}
+    pure = {
+        dotted(call.func) for item in made if item is not None for call in tree.walk(item) if isinstance(call, cst.Call)
+    }
     rewrite.remove(*kept)
     _drop_if_idle(rewrite, node, name, pure)
 
@@ -185,5 +187,5 @@ def _keeps_self(tree: PythonTree, key: cst.Attribute) -> cst.Assign | None:
     if target is None or not isinstance(target.target, cst.Subscript) or not isinstance(statement, cst.Assign):
         return None
     this = tree.code(key.value)
-    named = any(isinstance(item, cst.Name) and item.value == this for item in walk(statement.value))
+    named = any(isinstance(item, cst.Name) and item.value == this for item in tree.walk(statement.value))
     return statement if named and len(statement.targets) == 1 else None

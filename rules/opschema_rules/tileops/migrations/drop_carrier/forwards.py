@@ -13,7 +13,7 @@ from opschema_cli.migrate.codemods.names import drop_local
 from opschema_cli.migrate.codemods.rewrite import Refused, Rewrite
 from opschema_cli.source.program import ClassRef, FunctionRef
 from opschema_cli.source.python import Expr
-from opschema_cli.source.python_tree import PythonTree, walk
+from opschema_cli.source.python_tree import PythonTree
 from opschema_rules.tileops.bodies import Bodies, Body, argument_for
 from opschema_rules.tileops.carrier_attributes import Handing
 from opschema_rules.tileops.custom_ops import CustomOp
@@ -52,7 +52,7 @@ def run_eagerly(shop: Workshop, bodies: Bodies, body: Body, handings: Iterable[H
         if not written and {_code(rewrite, _returned(rewrite, function))} != {"".join(text.split()) for text in texts}:
             place = body.at(rewrite.tree.span(function.name))
             raise LeftAlone(place, "without its custom op, this runs something else")
-        names = {node.value for call in calls for node in walk(call) if isinstance(node, cst.Name)}
+        names = {node.value for call in calls for node in rewrite.tree.walk(call) if isinstance(node, cst.Name)}
         for name in sorted(names & {assign.target for assign in body.scope.assigns}):
             _drop_idle(rewrite, function, name)
     callees = {_method_of(op) for item in first.values() for op, _ in item.takers}
@@ -79,11 +79,11 @@ def _take_absent(rewrite: Rewrite, function: cst.FunctionDef, call: cst.Call) ->
     """Fold the tests for whether there is a custom op, as if there were none."""
     tree = rewrite.tree
     named = [
-        node for node in walk(function)
+        node for node in tree.walk(function)
         if isinstance(node, cst.NamedExpr) and tree.code(node.target) == tree.code(call.func)
     ]  # fmt: skip
     text = tree.code(call.func)
-    others = [node for node in walk(function) if _is_test_of(tree, node, text)]
+    others = [node for node in tree.walk(function) if _is_test_of(tree, node, text)]
     for walrus in named:
         fold_expression(rewrite, walrus, None)
     if not named and others and isinstance(call.func, cst.Name):

@@ -10,7 +10,7 @@ import libcst as cst
 from opschema_cli.migrate.codemods.assertions import replace_assertion
 from opschema_cli.migrate.codemods.rewrite import Rewrite
 from opschema_cli.source.python import Condition, Expr
-from opschema_cli.source.python_tree import PythonTree, walk
+from opschema_cli.source.python_tree import PythonTree
 from opschema_cli.source.text import Span
 from opschema_rules.tileops.bodies import Body
 from opschema_rules.tileops.conditions import emptiness, required
@@ -100,7 +100,7 @@ def _reworded(text: str) -> str:
 def _reword(rewrite: Rewrite, body: cst.CSTNode) -> None:
     """Reword the messages that a condition's body reports."""
     tree = rewrite.tree
-    for node in walk(body):
+    for node in tree.walk(body):
         if isinstance(node, cst.FormattedStringText | cst.SimpleString):
             text = _reworded(tree.code(node))
             if text != tree.code(node):
@@ -133,11 +133,13 @@ def _add_output(rewrite: Rewrite, statement: cst.Assert) -> None:
     if not isinstance(line, cst.SimpleStatementLine) or not isinstance(block, cst.IndentedBlock) or len(line.body) > 1:
         return
     code = re.sub(r"\binput(s?)\b", r"output\1", tree.code(statement))
-    below = [item for item in block.body[list(block.body).index(line) :] if _names_outputs(item)]
+    below = [item for item in block.body[list(block.body).index(line) :] if _names_outputs(tree, item)]
     end = tree.span((below or [line])[-1]).end
     rewrite.replace(Span(end, end), f"{_newline(tree)}{tree.indent(tree.span(statement).start)}{code}")
 
 
-def _names_outputs(node: cst.CSTNode) -> bool:
+def _names_outputs(tree: PythonTree, node: cst.CSTNode) -> bool:
     asserts = isinstance(node, cst.SimpleStatementLine) and isinstance(node.body[0], cst.Assert)
-    return asserts and any(isinstance(item, cst.SimpleString) and item.raw_value == "outputs" for item in walk(node))
+    return asserts and any(
+        isinstance(item, cst.SimpleString) and item.raw_value == "outputs" for item in tree.walk(node)
+    )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from opschema_cli.migrate.codemods.rewrite import Rewrite
-from opschema_cli.source.python_tree import PythonTree, walk
+from opschema_cli.source.python_tree import PythonTree
 from opschema_cli.source.text import Span
 from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
 
@@ -81,7 +81,7 @@ def _models(tree: PythonTree, call: cst.Call, helpers: dict[str, cst.FunctionDef
     while isinstance(root, cst.Attribute):
         root = root.value
     if isinstance(root, cst.Name) and known <= {"self", root.value}:
-        for node in walk(test):
+        for node in tree.walk(test):
             if isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value in helpers:
                 yield _Model(test, node.func.value, call)
                 return
@@ -90,7 +90,7 @@ def _models(tree: PythonTree, call: cst.Call, helpers: dict[str, cst.FunctionDef
 def _mend(rewrite: Rewrite, helper: cst.FunctionDef) -> None:
     """Write ``inputs or {...}``, which takes an empty mapping for none, as a test for None."""
     names = {item.name.value for item in (*helper.params.params, *helper.params.kwonly_params)}
-    for node in walk(helper):
+    for node in rewrite.tree.walk(helper):
         if isinstance(node, cst.BooleanOperation) and isinstance(node.operator, cst.Or):
             left, right = node.left, node.right
             filled = isinstance(right, cst.Dict) and bool(right.elements)
