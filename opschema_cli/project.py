@@ -17,8 +17,8 @@ from opschema_cli.cache import Cache
 from opschema_cli.lint.diagnostic import Diagnostic, Place
 from opschema_cli.source.python import FACTS_VERSION, ModuleFacts, PythonFile
 from opschema_cli.source.text import Source, Span
-from opschema_cli.source.yaml import Document, YamlFile, YamlSyntaxError, compose
-from opschema_cli.workspace import ReadError, Workspace
+from opschema_cli.source.yaml import Document, Node, YamlFile, YamlSyntaxError, compose
+from opschema_cli.workspace import ReadError, Workspace, is_python, is_yaml
 
 if TYPE_CHECKING:
     from opschema_cli.source.python_workers import Parsers
@@ -91,6 +91,17 @@ class Project:
         while source is not None and source.digest in self._awaited:
             self._collect(wait=True)
         return self._python[path]
+
+    def yaml_root(self, path: str) -> Node | None:
+        """The root of a YAML file; None of another file, and of one that is empty or does not parse."""
+        file = self.yaml(path) if is_yaml(path) else None
+        return file.root if file is not None else None
+
+    def parses(self, path: str) -> bool:
+        """Whether a file parses; one that is neither YAML nor Python does."""
+        if is_yaml(path):
+            return self.yaml(path) is not None
+        return not is_python(path) or self.python(path) is not None
 
     def load_yaml(self, paths: Iterable[str]) -> None:
         """Parse many YAML files, those in the cache from there."""

@@ -255,6 +255,11 @@ def is_python(path: str) -> bool:
     return path.endswith((".py", ".pyi"))
 
 
+def is_yaml(path: str) -> bool:
+    """Whether a file is YAML by its name."""
+    return path.endswith((".yaml", ".yml"))
+
+
 def _overlaid(files: Iterable[str], overlay: Mapping[str, str | None]) -> tuple[str, ...]:
     added = (path for path, text in overlay.items() if text is not None)
     return tuple(sorted({path for path in files if path not in overlay}.union(added)))

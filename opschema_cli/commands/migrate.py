@@ -308,6 +308,7 @@ def _is_shut(session: Session, path: str) -> bool:
 
 def _tell_problems(project: Project) -> None:
     """Say which files could not be read or parsed: a migration does not see them."""
+    project.settle()
     found = sorted(project.problems.values(), key=lambda item: (item.place.path, item.message))
     for item in found[:_SHOWN_FILES]:
         click.echo(f"opschema: {visible(f'{item.place.path}: {item.message}')}; no migration sees it", err=True)

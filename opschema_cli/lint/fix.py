@@ -59,7 +59,7 @@ def _attempt(
         for path in changed:
             seen.setdefault(path, set()).add(_text(project, path))
         after = reload({**fixed.texts, **changed})
-        broken = {path for path in changed if _parses(project, path) and not _parses(after, path)}
+        broken = {path for path in changed if project.parses(path) and not after.parses(path)}
         restless = broken | {path for path, text in changed.items() if text in seen[path]}
         if restless:
             return fixed, project, outcome, restless
@@ -72,12 +72,6 @@ def _attempt(
 def _text(project: Project, path: str) -> str:
     source = project.source(path)
     return "" if source is None else source.text
-
-
-def _parses(project: Project, path: str) -> bool:
-    if path.endswith((".yaml", ".yml")):
-        return project.yaml(path) is not None
-    return not path.endswith((".py", ".pyi")) or project.python(path) is not None
 
 
 def _round(

@@ -16,7 +16,6 @@ from opschema_cli.lint.registry import Registry
 from opschema_cli.lint.settings import Settings
 from opschema_cli.lint.suppress import apply_suppressions, find_suppressions, suppression_findings
 from opschema_cli.project import Project
-from opschema_cli.source.yaml import Node
 
 MAX_RELATED = 8
 """Most other sides that one joined diagnostic shows."""
@@ -106,12 +105,8 @@ def _suppress(
 ) -> list[Diagnostic]:
     sources = {path: source for path in sorted(project.inputs) if (source := project.source(path)) is not None}
 
-    def root_of(path: str) -> Node | None:
-        file = project.yaml(path) if path.endswith((".yaml", ".yml")) else None
-        return file.root if file is not None else None
-
     marked = [source for source in sources.values() if "opschema:" in source.text]
-    suppressions = find_suppressions(marked, job.registry, entries, root_of)
+    suppressions = find_suppressions(marked, job.registry, entries, project.yaml_root)
     kept, outcome.suppressed = apply_suppressions(kept, suppressions)
     extra = suppression_findings(suppressions, job.registry, job.settings.enabled, sources)
     return kept + [_complete(job, item) for item in extra if _wanted(job, item)]

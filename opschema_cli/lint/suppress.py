@@ -25,6 +25,7 @@ from opschema_cli.lint.pack import Entry
 from opschema_cli.lint.registry import Registry
 from opschema_cli.source.text import Edit, Source, Span
 from opschema_cli.source.yaml import Node
+from opschema_cli.workspace import is_python
 
 MARK = "opschema:"
 WHOLE_FILE = Span(0, sys.maxsize)
@@ -140,7 +141,7 @@ def _parse(
 
 def _directives(source: Source, root_of: Callable[[str], Node | None]) -> Iterator[re.Match[str]]:
     """What looks like a directive and stands in a comment, at its beginning or behind white space."""
-    python = source.path.endswith((".py", ".pyi"))
+    python = is_python(source.path)
     stretches = sorted(_python_comments(source) if python else _yaml_scalars(source.text, root_of(source.path)))
     for match in _DIRECTIVE.finditer(source.text):
         start = match.start()

@@ -10,9 +10,7 @@ from opschema_cli.lint.diagnostic import Place
 from opschema_cli.lint.pack import Loaded
 from opschema_cli.project import PYTHON_SYNTAX, YAML_SYNTAX, Project
 from opschema_cli.source.text import Edit, EditConflictError, Span, apply_edits
-from opschema_cli.workspace import ReadError
-
-_PYTHON, _YAML = (".py", ".pyi"), (".yaml", ".yml")
+from opschema_cli.workspace import ReadError, is_python, is_yaml
 
 
 class DraftError(OpschemaError):
@@ -167,13 +165,14 @@ class Draft:
     def _check(self, after: Project, texts: Mapping[str, str | None], origins: Mapping[str, str]) -> None:
         """Check that what parsed before, and what is new, parses."""
         written = [path for path, text in texts.items() if text is not None]
-        after.load_python(path for path in written if path.endswith(_PYTHON))
-        after.load_yaml(path for path in written if path.endswith(_YAML))
+        after.load_python(filter(is_python, written))
+        after.load_yaml(filter(is_yaml, written))
+        after.settle()
         for path in written:
             problem = after.problems.get((YAML_SYNTAX, path)) or after.problems.get((PYTHON_SYNTAX, path))
             origin = origins.get(path, path)
             new = _text(self.project, origin) is None
-            if problem is not None and (new or _parses(self.project, origin)):
+            if problem is not None and (new or self.project.parses(origin)):
                 line = after.workspace.source(path).position(problem.place.span.start).line
                 raise DraftError(f"{path}:{line}: the draft does not parse: {problem.message}")
 
@@ -225,10 +224,3 @@ def _text(project: Project, path: str) -> str | None:
         return project.workspace.source(path).text
     except ReadError:
         return None
-
-
-def _parses(project: Project, path: str) -> bool:
-    """Whether a file parses; one that is neither Python nor YAML does."""
-    if path.endswith(_YAML):
-        return project.yaml(path) is not None
-    return not path.endswith(_PYTHON) or project.python(path) is not None

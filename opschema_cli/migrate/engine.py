@@ -23,7 +23,6 @@ from opschema_cli.migrate.draft import Change, Draft, DraftError
 from opschema_cli.migrate.migration import Migration, Note, Site
 from opschema_cli.project import Project
 from opschema_cli.source.text import Position, Source
-from opschema_cli.source.yaml import Node
 
 Status = Literal["migrated", "suppressed", "skipped", "left"]
 
@@ -207,16 +206,12 @@ def _suppressed(draft: Draft, sites: Sequence[Site], ground: Ground) -> set[int]
     """The numbers of the sites of which a rule is suppressed at their place."""
     project = draft.project
 
-    def root_of(path: str) -> Node | None:
-        file = project.yaml(path) if path.endswith((".yaml", ".yml")) else None
-        return file.root if file is not None else None
-
     marked: dict[str, Source] = {}
     for path in {site.place.path for site in sites if site.codes}:
         source = project.source(path)
         if source is not None and MARK in source.text:
             marked[path] = source
-    suppressions = find_suppressions(marked.values(), ground.registry, draft.loaded.entries, root_of)
+    suppressions = find_suppressions(marked.values(), ground.registry, draft.loaded.entries, project.yaml_root)
     # One finding of each rule at each site, told apart by the number of the site.
     found = [Diagnostic(str(number), site.place, code=code) for number, site in enumerate(sites) for code in site.codes]
     found = [item for item in found if not ground.settings.ignored_in(item.place.path, item.code)]

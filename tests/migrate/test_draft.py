@@ -13,6 +13,7 @@ from opschema_cli.lint.pack import Loaded
 from opschema_cli.migrate.draft import Change, Draft, DraftError
 from opschema_cli.migrate.mentions import mentions
 from opschema_cli.project import Project
+from opschema_cli.source.python_workers import Parsers
 from opschema_cli.source.text import Edit, EditConflictError, Span, apply_edits
 from opschema_cli.workspace import Workspace
 
@@ -257,3 +258,13 @@ def test_mentions_in_every_encoding_and_none_in_what_is_no_text(tmp_path: Path) 
 def test_of_names_that_begin_alike_the_whole_one_is_mentioned(tmp_path: Path) -> None:
     project = Project(Workspace(tmp_path, {"a.md": "a.b a"}))
     assert [item.name for item in mentions(project, ["a", "a.b"])] == ["a.b", "a"]
+
+
+def test_a_file_that_workers_parse_has_to_parse_too(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n")
+    parsers = Parsers(1)
+    draft = Draft(Project(Workspace(tmp_path), parsers=lambda: parsers), lambda project: Loaded())
+    draft.edit("a.py", replace(0, 5, "("))
+    with pytest.raises(DraftError, match=r"a\.py:1: the draft does not parse"):
+        draft.settle()
+    parsers.close()
