@@ -21,7 +21,7 @@ from opschema_rules.tileops.migrations.entries import (
     unique,
     words_of,
 )
-from opschema_rules.tileops.migrations.fields import drop_fields, read_value, slots
+from opschema_rules.tileops.migrations.fields import field_edits, read_value, slots
 from opschema_rules.tileops.migrations.param_code import ParamCode
 from opschema_rules.tileops.migrations.param_texts import ParamTexts, rules_removed
 from opschema_rules.tileops.migrations.param_values import OtherValues
@@ -121,15 +121,13 @@ def _rewrite_entry(draft: Draft, entries: Sequence[OpEntry], site: Site, drop: _
         LeftAlone: a part of it cannot be edited; nothing is drafted.
     """
     entry = drop.entry
+    gone = [slot for name in drop.names for slot in slots(entry, ("signature", "params", name))]
     try:
         edits, notes = _edits(drop, options)
+        edits += field_edits(entries, gone)
         apply_edits(entry.file.source.text, edits)
     except ValueError as error:
         raise LeftAlone(site.place, f"{site.title} by hand: {error}") from None
-    gone = [slot for name in drop.names for slot in slots(entry, ("signature", "params", name))]
-    refused = list(drop_fields(draft, entries, gone))
-    if refused:
-        raise LeftAlone(site.place, refused[0].message)
     draft.edit(entry.file.path, edits)
     return notes
 

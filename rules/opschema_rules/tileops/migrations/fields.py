@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note
-from opschema_cli.source.text import Source
+from opschema_cli.source.text import Edit, Source, apply_edits
 from opschema_cli.source.yaml import Data, Node, YamlSyntaxError, parse, scalar_value
 from opschema_cli.source.yaml_edit import YamlEditError, remove_key
 from opschema_rules.tileops.migrations.entries import OptionError, named, refusal, words_of
@@ -123,26 +123,45 @@ def _text(entry: OpEntry, node: Node | None) -> str | None:
     return value if isinstance(value, str) else found.value
 
 
-def drop_fields(draft: Draft, entries: Sequence[OpEntry], group: Sequence[Slot]) -> Iterator[Note]:
-    """Drop fields of one mapping, or the mapping where nothing would be left of it and the tree does not write it as `{}`."""
+def drop_fields(draft: Draft, entries: Sequence[OpEntry], groups: Iterable[Sequence[Slot]]) -> Iterator[Note]:
+    """Draft that fields go, those of one mapping in a group; noted are groups that cannot go, or not beside the others."""
+    drafted: dict[str, list[Edit]] = {}
+    for group in groups:
+        file = group[0].entry.file
+        before = drafted.setdefault(file.path, [])
+        try:
+            edits = field_edits(entries, group)
+            apply_edits(file.source.text, [*before, *edits])
+        except (YamlEditError, ValueError) as error:
+            for slot in group:
+                path = ".".join(map(str, slot.path))
+                yield refusal(slot.entry.at(slot.node or slot.owner), f"drop `{path}`", error)
+            continue
+        before += edits
+        draft.edit(file.path, edits)
+
+
+def field_edits(entries: Sequence[OpEntry], group: Sequence[Slot]) -> list[Edit]:
+    """Take fields out of one mapping, or that mapping where nothing would be left of it and the tree does not write it as `{}`.
+
+    Raises:
+        YamlEditError, ValueError: the editor refuses.
+    """
     entry, owner = group[0].entry, group[0].owner
-    parents = [str(step) for step in group[0].path[:-1]]
+    parents = group[0].path[:-1]
     emptied = len({slot.key for slot in group}) == len(owner.items) // 2
-    try:
-        if emptied and parents and not _may_be_empty(entries, parents):
-            above = entry.get(*group[0].path[:-2])
-            if above is not None and above.is_mapping:
-                draft.edit(entry.file.path, remove_key(entry.file, above, parents[-1]))
-                return
-        draft.edit(entry.file.path, remove_keys(entry.file, owner, [slot.key for slot in group]))
-    except (YamlEditError, ValueError) as error:
-        for slot in group:
-            yield refusal(entry.at(slot.node or slot.owner), f"drop `{'.'.join(map(str, slot.path))}`", error)
+    if emptied and parents and not _may_be_empty(entries, parents):
+        above = entry.get(*parents[:-1])
+        if above is not None and above.is_mapping:
+            return remove_key(entry.file, above, str(parents[-1]))
+    return remove_keys(entry.file, owner, [slot.key for slot in group])
 
 
-def _may_be_empty(entries: Sequence[OpEntry], path: Sequence[str]) -> bool:
-    """Whether the tree writes the mapping at a path as `{}` rather than leaving it out."""
-    found = [slot.node for entry in entries for slot in slots(entry, path)]
+def _may_be_empty(entries: Sequence[OpEntry], path: Path) -> bool:
+    """Whether the tree writes the mapping at a path as `{}` rather than leaving it out; one that an author named stays."""
+    if _is_chosen(path, len(path) - 1):
+        return True
+    found = [slot.node for entry in entries for slot in slots(entry, [str(step) for step in path])]
     empty = sum(node is not None and node.is_mapping and not node.items for node in found)
     return empty > sum(node is None for node in found) or None not in found
 
