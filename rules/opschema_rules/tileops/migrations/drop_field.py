@@ -10,8 +10,10 @@ from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, Site, migration
 from opschema_cli.source.text import Span
+from opschema_rules.tileops.migrations.conditions import chosen
 from opschema_rules.tileops.migrations.entries import all_entries
-from opschema_rules.tileops.migrations.fields import Slot, chosen, drop_fields, read_path, read_value, slots
+from opschema_rules.tileops.migrations.fields import Slot, drop_fields, read_path, read_value, slots
+from opschema_rules.tileops.migrations.known_fields import check_path
 from opschema_rules.tileops.migrations.words import texts_with
 from opschema_rules.tileops.model import OpEntry
 
@@ -29,7 +31,8 @@ def find(draft: Draft, options: DropField) -> Iterator[Site]:
     """The places that have the field."""
     path = read_path(options.path)
     value = read_value(options.value) if options.value is not None else None
-    for entry in chosen(all_entries(draft), options.op, options.where):
+    check_path(draft, path)
+    for entry in chosen(draft, options.op, options.where):
         for slot in slots(entry, path):
             if slot.node is not None and (options.value is None or repr(entry.data_of(slot.node)) == repr(value)):
                 title = f"drop `{'.'.join(map(str, slot.path))}` of `{entry.name}`"

@@ -1,10 +1,9 @@
-"""Fields of entries by their path, the entries that a condition chooses, and where the tree puts a key."""
+"""Fields of entries by their path: where they stand, how they go, and where the tree puts a key."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from fnmatch import fnmatchcase
 from itertools import combinations
 from typing import NamedTuple, TypeAlias
 
@@ -13,7 +12,7 @@ from opschema_cli.migrate.migration import Note
 from opschema_cli.source.text import Edit, Source, apply_edits
 from opschema_cli.source.yaml import Data, Node, YamlSyntaxError, parse, scalar_value
 from opschema_cli.source.yaml_edit import YamlEditError, remove_key
-from opschema_rules.tileops.migrations.entries import OptionError, named, refusal, words_of
+from opschema_rules.tileops.migrations.entries import OptionError, refusal
 from opschema_rules.tileops.migrations.removals import remove_keys
 from opschema_rules.tileops.model import OpEntry
 
@@ -90,33 +89,9 @@ def _matching(node: Node, step: str) -> Iterator[tuple[str | int, Node]]:
             yield name, value
 
 
-def chosen(entries: Sequence[OpEntry], ops: str, where: str) -> list[OpEntry]:
-    """The entries that are named and for which every condition holds.
-
-    A condition is `path=value` or `path!=value`, where the value may be a shell pattern, `has:path` or `lacks:path`.
-
-    Raises:
-        OptionError: an op is not known, or a condition is malformed.
-    """
-    conditions = words_of(where)
-    for condition in conditions:
-        if "=" not in condition and not condition.startswith(("has:", "lacks:")):
-            raise OptionError(f"`{condition}` is no condition such as `status=implemented` or `has:source.bench`")
-    return [entry for entry in named(entries, ops) if all(_holds(entry, condition) for condition in conditions)]
-
-
-def _holds(entry: OpEntry, condition: str) -> bool:
-    if condition.startswith(("has:", "lacks:")):
-        word, _, path = condition.partition(":")
-        return any(slot.node is not None for slot in slots(entry, read_path(path))) is (word == "has")
-    path, _, value = condition.partition("=")
-    wanted = not path.endswith("!")
-    texts = (_text(entry, slot.node) for slot in slots(entry, read_path(path.removesuffix("!"))))
-    return any(text is not None and fnmatchcase(text, value) for text in texts) is wanted
-
-
-def _text(entry: OpEntry, node: Node | None) -> str | None:
-    found = entry.file.document.follow(node) if node is not None else None
+def text_of(slot: Slot) -> str | None:
+    """What a field holds, as a condition compares it; None where it is no scalar, or is not there."""
+    found = slot.entry.file.document.follow(slot.node) if slot.node is not None else None
     if found is None or found.kind != "scalar":
         return None
     value = scalar_value(found)

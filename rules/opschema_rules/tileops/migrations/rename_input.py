@@ -18,6 +18,7 @@ from opschema_rules.tileops.migrations.entries import (
     OptionError,
     all_entries,
     by_manifest,
+    did_you_mean,
     is_name,
     named,
     refusal,
@@ -60,7 +61,8 @@ def find(draft: Draft, options: RenameInput) -> Iterator[Site]:
         raise OptionError(f"`{options.new}` is no name for an input")
     entries = named(all_entries(draft), options.op)
     if not any(entry.input(options.old) or entry.input(options.new) for entry in entries):
-        raise OptionError(f"no op that is named has an input `{options.old}`")
+        known = sorted({tensor.name for entry in entries for tensor in entry.inputs})
+        raise OptionError(f"no op that is named has an input `{options.old}`{did_you_mean(options.old, known)}")
     for entry in entries:
         renaming = _renaming(entry, options)
         if renaming is not None:

@@ -217,3 +217,49 @@ def test_options_that_do_not_fit(options: dict[str, str], message: str) -> None:
     with pytest.raises(OptionError) as error:
         added(**options)
     assert str(error.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("migration", "options", "message"),
+    [
+        (DROP, {"path": "signatur.params.eps"}, "no entry has `signatur`; did you mean `signature`?"),
+        (DROP, {"path": "signature.inputs.*.Layot"}, "no entry has `signature.inputs.*.Layot`; did you mean `layout`?"),
+        (DROP, {"path": "source.bench_manifest_drivn"}, "did you mean `bench_manifest_driven`?"),
+        (DROP, {"path": "family", "where": "has:sorce.bench"}, "no entry has `sorce`; did you mean `source`?"),
+        (DROP, {"path": "family", "where": "famly=norm"}, "no entry has `famly`; did you mean `family`?"),
+        (DROP, {"path": "family", "where": "status=implementd"}, "as `status`; did you mean `implemented`?"),
+        (ADD, {"path": "signature.parms.*.kw_only", "value": "true"}, "did you mean `params`?"),
+        (ADD, {"path": "new", "value": "1", "where": "stauts=spec-only"}, "did you mean `status`?"),
+    ],
+)
+def test_a_misspelt_name_is_refused(migration: Migration, options: dict[str, str], message: str) -> None:
+    with pytest.raises(OptionError) as error:
+        migrate(tree(), migration, **options)
+    assert str(error.value).endswith(message)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"path": "signature.init_dims"},  # the schema knows it
+        {"path": "signature.static_dims.Nn"},  # its author named it
+        {"path": "signature.params.epsilon"},
+        {"path": "bench_notes"},  # a field of the tree's own, which an earlier run may have dropped
+        {"path": "workloads.*.lable"},
+        {"path": "family", "where": "lacks:signature.inputs, has:signature.dtype_combos"},
+        {"path": "family", "where": "lacks:famly, status=planned"},
+        {"path": "family", "where": "status!=implementd, status=neither"},
+        {"path": "family", "where": "family=nrm"},
+        {"path": "family", "where": "status=imp*, status=spec*"},
+    ],
+)
+def test_a_name_that_may_be_gone_is_not(options: dict[str, str]) -> None:
+    assert migrate(tree(), DROP, **options).result.sites == []
+
+
+def test_a_field_that_this_very_run_dropped_is_not_misspelt() -> None:
+    text = TWO.replace("  status: spec-only\n", "  status: spec-only\n  familly: scan\n")
+    done = migrate({**tree(), YAML: text}, DROP, path="familly")
+    assert done.text(YAML) == TWO
+    with pytest.raises(OptionError, match="did you mean `family`"):
+        dropped("familly")
