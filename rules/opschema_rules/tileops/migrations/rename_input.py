@@ -26,6 +26,7 @@ from opschema_rules.tileops.migrations.entries import (
     words_of,
 )
 from opschema_rules.tileops.migrations.input_code import InputCode, held_back, keep_the_name, old_parameters
+from opschema_rules.tileops.migrations.roofline_code import RooflineCode
 from opschema_rules.tileops.migrations.row_keys import rename_quoted_keys
 from opschema_rules.tileops.migrations.tensor_texts import code_like, combo_rows, comments, tensor_texts
 from opschema_rules.tileops.migrations.words import occurrences
@@ -112,6 +113,12 @@ def rename_input(draft: Draft, sites: Sequence[Site], options: RenameInput) -> I
     `"<input>_shape"` that tests and benchmarks read from rows. A method that ops share is renamed if all of them are, or
     have the new name already. An op whose code cannot follow keeps the old name in the manifest too.
 
+    The function that `roofline.func` names follows if all entries which name it do: its parameters, calls that pass them by
+    name, and the keys and attributes that it reads of the op or of a row, unless the op's own code gives them their names.
+
+    Comments and messages are changed where the input is surely meant: `` `x` ``, `x.dtype`, a message that begins with
+    `x must`, or has `x` directly before a value of it (`f"x: {x_shape}"`).
+
     A renaming that was left half done is completed. Calls that may be meant but cannot be followed, comments and messages
     that hold the old name come back as notes.
 
@@ -138,6 +145,10 @@ def rename_input(draft: Draft, sites: Sequence[Site], options: RenameInput) -> I
         if any(key_of(ref) in refused for ref, _ in old_parameters(renaming.entry, options.old, options.new)):
             text = f"`{renaming.entry.name}` is renamed in the manifest, and not in all of its code"
             yield Note(renaming.place, text, leaves_site=True)
+    draft.settle()
+    ops = {renaming.entry.name for renaming in renamings}
+    for entries in by_manifest(entry for entry in all_entries(draft) if entry.name in ops):
+        yield from RooflineCode(draft, entries, options.old, options.new).rewrite()
     draft.settle()
 
 
