@@ -13,7 +13,7 @@ from opschema_cli.source.text import Edit
 from opschema_cli.source.yaml import Data
 from opschema_cli.source.yaml_edit import YamlEditError, insert_key, set_value
 from opschema_rules.tileops.migrations.conditions import chosen
-from opschema_rules.tileops.migrations.entries import all_entries, refusal
+from opschema_rules.tileops.migrations.entries import all_entries, refusal, without_repeated
 from opschema_rules.tileops.migrations.fields import KeyOrder, Slot, read_path, read_value, slots
 from opschema_rules.tileops.migrations.known_fields import check_path
 
@@ -63,6 +63,8 @@ def add_field(draft: Draft, sites: Sequence[Site], options: AddField) -> Iterato
 
         opschema migrate add-field -o path=source.bench_manifest_driven -o value=true -o where=status=implemented
     """
+    sites, refused = without_repeated(draft, sites)
+    yield from refused
     order, value = KeyOrder(all_entries(draft)), read_value(options.value)
     found = [site.subject for site in sites if isinstance(site.subject, Slot)]
     for slot in found:

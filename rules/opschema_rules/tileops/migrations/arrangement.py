@@ -13,7 +13,14 @@ from opschema_cli.migrate.migration import Note
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.source.yaml import Data, YamlFile
 from opschema_cli.source.yaml_places import line_start
-from opschema_rules.tileops.migrations.entries import OptionError, all_entries, did_you_mean, manifests, words_of
+from opschema_rules.tileops.migrations.entries import (
+    OptionError,
+    all_entries,
+    did_you_mean,
+    manifests,
+    places_of,
+    words_of,
+)
 from opschema_rules.tileops.migrations.layouts import Chunk, Layout, Parts, Unfit, crossing, put_together, take_apart
 from opschema_rules.tileops.migrations.words import occurrences, texts_with
 from opschema_rules.tileops.model import Manifest, OpEntry
@@ -96,6 +103,7 @@ class Arrangement:
     def _take(self, file: YamlFile) -> Iterator[Note]:
         """Take a file apart; a note where that cannot be done."""
         try:
+            self._refuse_repeated(file)
             self._refuse_anchors(file)
             self._parts[file.path] = take_apart(file)
         except Unfit as unfit:
@@ -110,6 +118,12 @@ class Arrangement:
             if own in self._parts:
                 text = f"entries stay here that would go to {path}, which stays as it is"
                 yield Note(Place(own, Span(0, 0)), text, leaves_site=True)
+
+    def _refuse_repeated(self, file: YamlFile) -> None:
+        for entry in self._entries(file.path):
+            same = self.manifest.by_name[entry.name]
+            if len(same) > 1:
+                raise Unfit(entry.place, f"`{entry.name}` has {len(same)} entries, {places_of(same)}")
 
     def _refuse_anchors(self, file: YamlFile) -> None:
         groups: dict[str, list[Span]] = {}

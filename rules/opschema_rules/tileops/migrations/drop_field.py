@@ -11,7 +11,7 @@ from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, Site, migration
 from opschema_cli.source.text import Span
 from opschema_rules.tileops.migrations.conditions import chosen
-from opschema_rules.tileops.migrations.entries import all_entries
+from opschema_rules.tileops.migrations.entries import all_entries, without_repeated
 from opschema_rules.tileops.migrations.fields import Slot, drop_fields, read_path, read_value, slots
 from opschema_rules.tileops.migrations.known_fields import check_path
 from opschema_rules.tileops.migrations.words import texts_with
@@ -50,6 +50,8 @@ def drop_field(draft: Draft, sites: Sequence[Site], options: DropField) -> Itera
 
         opschema migrate drop-field -o path=signature.static_dims -o where=family=normalization
     """
+    sites, refused = without_repeated(draft, sites)
+    yield from refused
     path, entries = read_path(options.path), all_entries(draft)
     places = {site.place for site in sites}
     notes: list[Note] = []

@@ -16,8 +16,10 @@ from opschema_rules.tileops.migrations.entries import (
     OptionError,
     all_entries,
     by_manifest,
+    identity,
     named,
     unique,
+    without_repeated,
     words_of,
 )
 from opschema_rules.tileops.migrations.fields import field_edits, read_value, slots
@@ -80,6 +82,8 @@ def drop_param(draft: Draft, sites: Sequence[Site], options: DropParam) -> Itera
         opschema migrate drop-param -o op=DropoutOp -o param=N_total,dtype
         opschema migrate drop-param -o op=SoftmaxFwdOp -o param=tune -o value=false
     """
+    sites, refused = without_repeated(draft, sites)
+    yield from refused
     entries = all_entries(draft)
     folded = read_value(options.value) if options.value is not None else None
     wanted = [(site, site.subject) for site in sites if isinstance(site.subject, _Drop)]
@@ -99,10 +103,9 @@ def drop_param(draft: Draft, sites: Sequence[Site], options: DropParam) -> Itera
         notes += (note for name in drop.names for note in note_quoted_keys(draft, [drop.entry], name))
     yield from unique(notes)
     draft.settle()
-    whole = {drop.entry.name for _, drop in wanted if drop not in drops}
     for name in words_of(options.param):
-        ops = {drop.entry.name for drop in drops if name in drop.names} - whole
-        for chosen in by_manifest(entry for entry in all_entries(draft) if entry.name in ops):
+        ops = {identity(drop.entry) for drop in drops if name in drop.names}
+        for chosen in by_manifest(entry for entry in all_entries(draft) if identity(entry) in ops):
             yield from ParamCode(draft, chosen, name, folded, options.value is not None).rewrite()
 
 

@@ -19,10 +19,12 @@ from opschema_rules.tileops.migrations.entries import (
     all_entries,
     by_manifest,
     did_you_mean,
+    identity,
     is_name,
     named,
     refusal,
     unique,
+    without_repeated,
     words_of,
 )
 from opschema_rules.tileops.migrations.input_code import InputCode, held_back, keep_the_name, old_parameters
@@ -124,6 +126,8 @@ def rename_input(draft: Draft, sites: Sequence[Site], options: RenameInput) -> I
 
         opschema migrate rename-input -o op=DropoutOp,FFTC2COp -o old=x -o new=input
     """
+    sites, refused_sites = without_repeated(draft, sites)
+    yield from refused_sites
     renamings = [site.subject for site in sites if isinstance(site.subject, _Renaming)]
     notes: list[Note] = []
     for entries in by_manifest(renaming.entry for renaming in renamings):
@@ -146,8 +150,8 @@ def rename_input(draft: Draft, sites: Sequence[Site], options: RenameInput) -> I
             text = f"`{renaming.entry.name}` is renamed in the manifest, and not in all of its code"
             yield Note(renaming.place, text, leaves_site=True)
     draft.settle()
-    ops = {renaming.entry.name for renaming in renamings}
-    for entries in by_manifest(entry for entry in all_entries(draft) if entry.name in ops):
+    ops = {identity(renaming.entry) for renaming in renamings}
+    for entries in by_manifest(entry for entry in all_entries(draft) if identity(entry) in ops):
         yield from RooflineCode(draft, entries, options.old, options.new).rewrite()
     draft.settle()
 

@@ -14,7 +14,7 @@ from opschema_cli.migrate.migration import Note, Site, migration
 from opschema_cli.source.program import ClassRef
 from opschema_cli.source.text import Edit, Source, Span
 from opschema_rules.tileops.migrations.class_names import another_meaning
-from opschema_rules.tileops.migrations.entries import OptionError, all_entries, did_you_mean, is_name
+from opschema_rules.tileops.migrations.entries import OptionError, all_entries, did_you_mean, is_name, places_of
 from opschema_rules.tileops.migrations.words import EDITED, is_history, longer_names, occurrences, texts_with
 from opschema_rules.tileops.model import OpEntry
 
@@ -40,7 +40,7 @@ def find(draft: Draft, options: RenameOp) -> Iterator[Site]:
             f"no op is called `{options.old}`{did_you_mean(options.old, (item.name for item in entries))}"
         )
     if len(found) > 1:
-        raise OptionError(f"{len(found)} entries are called `{options.old}`; which of them is meant?")
+        raise OptionError(f"`{options.old}` has {len(found)} entries, {places_of(found)}; which of them is meant?")
     for entry in found:
         home = entry.manifest.definitions.of_class(options.new)
         if home is not None:

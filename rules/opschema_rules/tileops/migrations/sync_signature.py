@@ -13,7 +13,7 @@ from opschema_cli.migrate.migration import Note, Site, migration
 from opschema_cli.source.program import ClassRef
 from opschema_rules.tileops.drift import Drift
 from opschema_rules.tileops.migrations.code_signatures import CodeSignatures, Wanted, wanted_changes
-from opschema_rules.tileops.migrations.entries import OptionError, all_entries, named, words_of
+from opschema_rules.tileops.migrations.entries import OptionError, all_entries, named, without_repeated, words_of
 from opschema_rules.tileops.migrations.yaml_order import misordered, reorder_keys
 from opschema_rules.tileops.model import OpEntry, OpImplementation
 from opschema_rules.tileops.rules.parameters import default_drifts, kw_only_drifts
@@ -91,16 +91,23 @@ def sync_signature(draft: Draft, sites: Sequence[Site], options: SyncSignature) 
 
         opschema migrate sync-signature -o from=yaml -o what=kw_only
     """
+    sites, refused = without_repeated(draft, sites)
+    yield from refused
     if options.side == "yaml":
         wanted = [site.subject for site in sites if isinstance(site.subject, Wanted)]
         yield from CodeSignatures(draft).apply(wanted)
         return
-    chosen = {(site.ops, site.title) for site in sites}
+    chosen = set(map(_key, sites))
     for word in words_of(options.what):  # one after the other: several may touch one mapping
         step = msgspec.structs.replace(options, what=word)
-        notes = [note for site in find(draft, step) if (site.ops, site.title) in chosen for note in _apply(draft, site)]
+        notes = [note for site in find(draft, step) if _key(site) in chosen for note in _apply(draft, site)]
         yield from notes
         draft.settle()
+
+
+def _key(site: Site) -> tuple[object, ...]:
+    """What tells a site of the manifest from others after edits around it."""
+    return site.place.path, site.ops, site.title
 
 
 def _apply(draft: Draft, site: Site) -> Iterator[Note]:
