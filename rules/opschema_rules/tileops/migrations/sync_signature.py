@@ -82,9 +82,10 @@ def sync_signature(draft: Draft, sites: Sequence[Site], options: SyncSignature) 
     `from=code` changes the manifest: `kw_only: true` is added or taken away, `default` added, set or taken away, inputs and
     parameters are written in the order of `forward()` and `__init__()`, each with its comments.
 
-    `from=yaml` changes the code: parameters of `__init__()` move across the `*`, which itself moves where that is enough
-    (parameters that an op has for itself, such as `kernel_map`, stay behind it), get or lose their default, or stand in
-    the order of the manifest, as do the inputs of `forward()`. A method that ops share changes only if all their entries
+    `from=yaml` changes the code: parameters of `__init__()` move across the `*`, which itself moves where that is enough,
+    comes where there is none and goes where nothing is left behind it (parameters that an op has for itself, such as
+    `kernel_map`, stand behind it), get or lose their default, or stand in the order of the manifest, as do the inputs of
+    `forward()`. A method that ops share changes only if all their entries
     say the same. Calls that pass by position what moves are noted.
 
     Defaults that are computed, `*args` and comments among the parameters are left and noted.
