@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft, DraftError
+from opschema_cli.migrate.mentions import occurrences, texts_with
 from opschema_cli.migrate.migration import Note
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.source.yaml import Data, YamlFile
@@ -22,7 +23,6 @@ from opschema_rules.tileops.migrations.entries import (
     words_of,
 )
 from opschema_rules.tileops.migrations.layouts import Chunk, Layout, Parts, Unfit, crossing, put_together, take_apart
-from opschema_rules.tileops.migrations.words import occurrences, texts_with
 from opschema_rules.tileops.model import Manifest, OpEntry
 
 OpsKey: TypeAlias = Literal["keep", "drop"]
@@ -187,7 +187,7 @@ class Arrangement:
         """What still speaks of files that are gone, or of a key that the files no longer have."""
         for path in gone:
             name = path.rpartition("/")[2]
-            for source in texts_with(self.draft, name):
+            for source in texts_with(self.draft.project, [name]):
                 span = next(occurrences(source.text, name), None)
                 if span is not None:
                     yield Note(Place(source.path, span), f"this names `{name}`; `{path}` is gone")
@@ -195,7 +195,7 @@ class Arrangement:
             yield from self._readers_of_ops()
 
     def _readers_of_ops(self) -> Iterator[Note]:
-        for source in texts_with(self.draft, "ops"):
+        for source in texts_with(self.draft.project, ["ops"]):
             for quoted in ('["ops"]', "['ops']", '.get("ops"', ".get('ops'"):
                 at = source.text.find(quoted) if source.path.endswith(".py") else -1
                 if at >= 0:

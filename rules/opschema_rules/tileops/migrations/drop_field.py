@@ -8,13 +8,13 @@ import msgspec
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft
+from opschema_cli.migrate.mentions import texts_with
 from opschema_cli.migrate.migration import Note, Site, migration
 from opschema_cli.source.text import Span
 from opschema_rules.tileops.migrations.conditions import chosen
 from opschema_rules.tileops.migrations.entries import all_entries, without_repeated
 from opschema_rules.tileops.migrations.fields import Slot, drop_fields, read_path, read_value, slots
 from opschema_rules.tileops.migrations.known_fields import check_path
-from opschema_rules.tileops.migrations.words import texts_with
 from opschema_rules.tileops.model import OpEntry
 
 
@@ -82,7 +82,7 @@ def _groups(entries: Iterable[OpEntry], path: Sequence[str], places: Collection[
 
 def _readers(draft: Draft, name: str) -> Iterator[Note]:
     """Python files that still name the field in a string."""
-    for source in texts_with(draft, name):
+    for source in texts_with(draft.project, [name]):
         at = min((at for quote in "\"'" if (at := source.text.find(f"{quote}{name}{quote}")) >= 0), default=-1)
         if source.path.endswith(".py") and at >= 0:
             yield Note(

@@ -12,6 +12,7 @@ from opschema_cli.migrate.codemods.calls import rename_keyword
 from opschema_cli.migrate.codemods.rewrite import Rewrite
 from opschema_cli.migrate.codemods.signatures import rename_parameter
 from opschema_cli.migrate.draft import Draft
+from opschema_cli.migrate.mentions import texts_with
 from opschema_cli.migrate.migration import Note
 from opschema_cli.source.program import ClassRef, FunctionRef
 from opschema_cli.source.python import PythonFile
@@ -24,7 +25,7 @@ from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
 from opschema_rules.tileops.migrations.handing_on import instances, takes_any_input
 from opschema_rules.tileops.migrations.input_prose import prose, rename_words
 from opschema_rules.tileops.migrations.sharing import METHODS, others
-from opschema_rules.tileops.migrations.words import has_any, texts_with
+from opschema_rules.tileops.migrations.words import has_any
 from opschema_rules.tileops.model import Manifest, OpEntry, OpImplementation
 
 
@@ -140,7 +141,7 @@ class InputCode:
         classes = [entry.op_class for entry in self.entries]
         bases = (self.calls.program.lineage(ref) for ref in classes if isinstance(ref, ClassRef))
         words = {entry.name for entry in self.entries} | {ref.name for lineage in bases for ref in lineage}
-        for source in texts_with(self.draft, self.old):
+        for source in texts_with(self.draft.project, [self.old]):
             if source.path.endswith(".py") and keyword.search(source.text) and has_any(source.text, words):
                 file = self.draft.project.python(source.path)
                 if file is not None:

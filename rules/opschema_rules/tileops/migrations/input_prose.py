@@ -11,10 +11,10 @@ from itertools import pairwise
 import libcst as cst
 
 from opschema_cli.migrate.codemods.rewrite import Rewrite
+from opschema_cli.migrate.mentions import occurrences
 from opschema_cli.source.python_tree import PythonTree
 from opschema_cli.source.text import Span
 from opschema_rules.tileops.migrations.tensor_texts import code_like
-from opschema_rules.tileops.migrations.words import occurrences
 
 
 def prose(tree: PythonTree) -> list[Span]:

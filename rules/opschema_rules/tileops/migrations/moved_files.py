@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from opschema_cli.lint.diagnostic import Diagnostic
+from opschema_cli.migrate.mentions import occurrences
 from opschema_cli.source.program import ClassRef
 from opschema_cli.source.yaml import Node
 from opschema_rules.tileops.migrations.fields import read_value
-from opschema_rules.tileops.migrations.words import occurrences
 from opschema_rules.tileops.model import Manifest, OpEntry
 
 BY_NAME = "by its name alone"

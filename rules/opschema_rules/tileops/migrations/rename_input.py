@@ -9,6 +9,7 @@ import msgspec
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft
+from opschema_cli.migrate.mentions import occurrences
 from opschema_cli.migrate.migration import Note, Site, migration
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.source.yaml import Node
@@ -31,7 +32,6 @@ from opschema_rules.tileops.migrations.input_code import InputCode, held_back, k
 from opschema_rules.tileops.migrations.roofline_code import RooflineCode
 from opschema_rules.tileops.migrations.row_keys import rename_quoted_keys
 from opschema_rules.tileops.migrations.tensor_texts import code_like, combo_rows, comments, tensor_texts
-from opschema_rules.tileops.migrations.words import occurrences
 from opschema_rules.tileops.model import OpEntry
 
 
