@@ -32,7 +32,7 @@ def rename_words(
     """
     tree = rewrite.tree
     start, end = tree.outer(function)
-    labels = set(_labels(tree, function, old))
+    labels = {span for name in {old, *names} for span in _labels(tree, function, name, old)}
     for span in [item for item in texts if start <= item.start < end]:
         text = tree.text[span.start : span.end]
         sure = {*code_like(text, old), *_subject(text, old), *_within(span, labels)}
@@ -80,16 +80,17 @@ def _subject(text: str, name: str) -> Iterator[Span]:
 
 
 def _shape_words(text: str, name: str) -> set[Span]:
-    """Where prose has the name of a shape: not where it is the whole of a string, which may be a key."""
-    return set() if text == name else {*occurrences(text, name)} - {*_documented(text, name)}
+    """Where prose has the name of a shape; a string of one word may be a key."""
+    return {*occurrences(text, name)} - {*_documented(text, name)} if " " in text.strip() else set()
 
 
-def _labels(tree: PythonTree, function: cst.FunctionDef, name: str) -> Iterator[Span]:
+def _labels(tree: PythonTree, function: cst.FunctionDef, name: str, tensor: str) -> Iterator[Span]:
     """The name in an f-string directly before an expression of the input: ``f"x {x_shape}"``, ``f"bad x: {x.ndim}"``."""
+    label = re.compile(rf"(?<![\w.]){re.escape(name)}(?=(?:[ \t]*[=:(][ \t]*|[ \t]+)\Z)")
     for node in tree.walk(function):
         for at, (text, value) in enumerate(pairwise(node.parts if isinstance(node, cst.FormattedString) else ())):
-            if isinstance(text, cst.FormattedStringText) and _speaks_of(tree, value, name):
-                found = re.search(rf"(?<![\w.]){re.escape(name)}(?=[ \t]*[=:(]?[ \t]*\Z)", text.value)
+            if isinstance(text, cst.FormattedStringText) and _speaks_of(tree, value, tensor):
+                found = label.search(text.value)
                 if found and (at == 0 or text.value.strip() != name):  # not the sign of `f"{m} x {x_shape}"`
                     start = tree.span(text).start
                     yield Span(start + found.start(), start + found.end())

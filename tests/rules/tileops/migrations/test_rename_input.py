@@ -316,7 +316,10 @@ class ExampleFwdOp(Op):
 
     def forward(self, x):
         x_shape = tuple(x.shape)  # x_shape is local
-        raise ValueError(f"bad x: {x.ndim}; x = {self.kernel(x_shape)}")
+        raise ValueError(f"bad x: {x.ndim}; x = {self.kernel(x_shape)}, x_shape={x_shape}")
+
+    def eval_roofline(self, x_shape):
+        return self.cache[f"x{x_shape}"], getattr(self, f"{self.name}.x_shape"), "2 x 3"
 """
     done = renamed(files(("python", op)))
     assert done.lines(CODE) == [
@@ -327,7 +330,9 @@ class ExampleFwdOp(Op):
         'return {"y": input_shape}',
         "def forward(self, input):",
         "x_shape = tuple(input.shape)  # x_shape is local",
-        'raise ValueError(f"bad input: {input.ndim}; input = {self.kernel(x_shape)}")',
+        'raise ValueError(f"bad input: {input.ndim}; input = {self.kernel(x_shape)}, x_shape={x_shape}")',
+        "def eval_roofline(self, input_shape):",
+        'return self.cache[f"x{input_shape}"], getattr(self, f"{self.name}.x_shape"), "2 x 3"',
     ]
 
 
