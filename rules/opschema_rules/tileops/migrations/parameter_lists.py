@@ -72,7 +72,7 @@ def _place(
     """
     moved = [at for at, node in enumerate(nodes) if node is not slots[at]]
     spans = [_span(tree, node) for node in slots]
-    between = Span(spans[moved[0]].start, tree.line_end(spans[moved[-1]].end)) if moved else Span(0, 0)
+    between = Span(_top(tree, spans[moved[0]]), tree.line_end(spans[moved[-1]].end)) if moved else Span(0, 0)
     if "#" in tree.text[between.start : between.end]:
         raise Refused([Problem(between.start, "comments stand among the parameters that would move")])
     for at in moved:
@@ -80,6 +80,12 @@ def _place(
         rewrite.replace(spans[at], (_star(tree, spans[at]) if at == star else "") + tree.text[start:end])
     if star >= 0 and star not in moved:
         rewrite.replace(*_star_above(tree, spans[star]))
+
+
+def _top(tree: PythonTree, slot: Span) -> int:
+    """Where a slot begins, or the comments above its line where it begins that."""
+    start = tree.line_start(slot.start)
+    return slot.start if tree.text[start : slot.start].strip() else tree.comments_above(start)
 
 
 def _star(tree: PythonTree, slot: Span) -> str:
@@ -90,9 +96,8 @@ def _star(tree: PythonTree, slot: Span) -> str:
 
 def _star_above(tree: PythonTree, slot: Span) -> tuple[Span, str]:
     """A `*` before a slot that keeps its parameter: above the comments that belong to that."""
-    start = tree.line_start(slot.start)
-    above = tree.comments_above(start)
-    if tree.text[start : slot.start].strip() or above == start:
+    above = _top(tree, slot)
+    if "#" not in tree.text[above : slot.start]:
         return Span(slot.start, slot.start), _star(tree, slot)
     return Span(above, above), f"{tree.indent(slot.start)}*,{_newline(tree, slot.start)}"
 

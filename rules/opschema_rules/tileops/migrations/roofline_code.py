@@ -51,6 +51,7 @@ class RooflineCode:
                 yield from self._rename(ref, users)
                 done[key_of(ref)] = ref
         yield from self._rename_arguments(done)
+        yield from self._not_followed()
         self.workshop.commit()
 
     def _functions(self) -> Iterator[tuple[FunctionRef, list[OpEntry]]]:
@@ -61,6 +62,19 @@ class RooflineCode:
             if ref is not None:
                 found.setdefault(key_of(ref), (ref, []))[1].append(entry)
         return ((ref, users) for ref, users in found.values() if any(entry in self.entries for entry in users))
+
+    def _not_followed(self) -> Iterator[Note]:
+        """What is no function, or none that is known, in a module that says the name of the input's shape."""
+        shape = f"{self.old}_shape"
+        for entry in self.entries:
+            path, name = _module(entry)
+            node = entry.get("roofline", "func")
+            unknown = (
+                path is not None and roofline_function(entry) is None and _word(shape).search(self.draft.text(path))
+            )
+            if unknown and node is not None:
+                text = f"`{name}` may read `{shape}`, which is now `{self.renamed[shape]}`; it is no function that is known"
+                yield Note(entry.at(node), text)
 
     def _mentions(self, ref: FunctionRef) -> bool:
         text = ref.file.source.text[slice(*ref.function.outer)]
@@ -124,11 +138,17 @@ class RooflineCode:
 
 def roofline_function(entry: OpEntry) -> FunctionRef | None:
     """The function that ``roofline.func`` names, where the workspace has it."""
-    dotted, program = entry.text_at("roofline", "func") or "", entry.manifest.program
-    module, _, name = dotted.rpartition(".")
-    path = program.module_path(module) if module and all(part.isidentifier() for part in dotted.split(".")) else None
-    found = program.module_member(path, name) if path is not None else None
+    path, name = _module(entry)
+    found = entry.manifest.program.module_member(path, name) if path is not None else None
     return found if isinstance(found, FunctionRef) else None
+
+
+def _module(entry: OpEntry) -> tuple[str | None, str]:
+    """The file of the module that ``roofline.func`` names, where the workspace has it, and the name in it."""
+    dotted = entry.text_at("roofline", "func") or ""
+    module, _, name = dotted.rpartition(".")
+    is_dotted = module and all(part.isidentifier() for part in dotted.split("."))
+    return (entry.manifest.program.module_path(module) if is_dotted else None), name
 
 
 def _reads(

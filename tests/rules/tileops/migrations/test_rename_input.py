@@ -403,3 +403,24 @@ def test_a_roofline_function_that_is_not_of_the_workspace() -> None:
     assert renamed(texts).notes == []
     texts = files(("yaml", "roofline:\n  func: 3\n"))
     assert renamed(texts).notes == []
+
+
+@pytest.mark.parametrize(
+    "formulas",
+    [
+        "class example_roofline:\n    def __init__(self, x_shape):\n        pass\n",
+        "example_roofline = lambda x_shape: (x_shape, 1)\n",
+    ],
+)
+def test_a_roofline_that_is_no_function_is_noted(formulas: str) -> None:
+    done = renamed(by_func(formulas))
+    assert FORMULAS not in done.texts
+    said = "`example_roofline` may read `x_shape`, which is now `input_shape`; it is no function that is known"
+    assert [message for path, _, message in done.said if path == YAML] == [said]
+
+
+def test_a_roofline_function_that_its_module_hands_on() -> None:
+    other = "def example_roofline(x_shape):\n    return x_shape\n"
+    formulas = "from kit.perf.other import example_roofline\n"
+    done = renamed(by_func(formulas, ("python kit/perf/other.py", other)))
+    assert done.text("kit/perf/other.py") == other.replace("x_shape", "input_shape")

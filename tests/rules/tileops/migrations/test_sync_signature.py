@@ -158,6 +158,13 @@ def test_the_star_comes_and_goes(params: str, before: str, after: str) -> None:
     assert done.notes == []
 
 
+def test_a_comment_above_a_parameter_that_would_move_leaves_the_signature() -> None:
+    before = "\n        self,\n        # one\n        a,\n        b=1,\n    "
+    done = sync("yaml", "{a: {type: int, kw_only: true}, b: {type: int}}", before, "kw_only")
+    assert signature(done) == before
+    assert len(done.notes) == 1
+
+
 def test_the_star_comes_in_the_line_ends_of_the_file() -> None:
     text = texts("{a: {type: int, kw_only: true}}", "\n        self,\n        a: int,\n    ")
     text[CODE] = text[CODE].replace("\n", "\r\n")
