@@ -41,6 +41,13 @@ class Fault(NamedTuple):
         """The path."""
         return self.node.value
 
+    def written(self, path: str) -> str:
+        """A path of the workspace the way the entry wrote this one; `op` and `kernel` may be written as they lie below `src`."""
+        base = self.entry.manifest.base
+        below = path if base == "." else path.removeprefix(f"{base}/")
+        keeps_src = self.key not in ("op", "kernel") or self.path.startswith("src/")
+        return below if keeps_src else below.removeprefix("src/")
+
     @property
     def is_folder(self) -> bool:
         """Whether it leads to a folder."""
@@ -57,12 +64,6 @@ def search(fault: Fault) -> Found | None:
     if sure is not None or "," in fault.path:
         return sure
     return next((found for found in _by_name(fault) if not _is_anothers(fault, found)), None)
-
-
-def as_written(manifest: Manifest, path: str, old: str) -> str:
-    """A workspace path the way the entry wrote the old one."""
-    below = path if manifest.base == "." else path.removeprefix(f"{manifest.base}/")
-    return below if old.startswith("src/") or not below.startswith("src/") else below.removeprefix("src/")
 
 
 def _from_rule(fault: Fault, *, certain: bool) -> Found | None:
@@ -82,14 +83,14 @@ def _home(fault: Fault, name: str) -> str | None:
     found = fault.entry.manifest.definitions.all_of_class(name)
     if len(found) > 1:
         top = fault.path.partition("/")[0]
-        found = [path for path in found if as_written(fault.entry.manifest, path, fault.path).partition("/")[0] == top]
+        found = [path for path in found if fault.written(path).partition("/")[0] == top]
     return found[0] if len(found) == 1 else None
 
 
 def _by_class(fault: Fault) -> Found | None:
     """The file of the op's class."""
     home = _home(fault, fault.entry.name) if fault.key == "op" else None
-    return Found((as_written(fault.entry.manifest, home, fault.path),)) if home is not None else None
+    return Found((fault.written(home),)) if home is not None else None
 
 
 def _by_kernels(fault: Fault) -> Found | None:
@@ -99,9 +100,7 @@ def _by_kernels(fault: Fault) -> Found | None:
     names = [name for name in kernels.values() if isinstance(name, str)] if isinstance(kernels, dict) else []
     homes = [_home(fault, name) for name in names]
     own = {manifest.locate(path) for node, path in entry.source_paths("kernel") if node is not fault.node}
-    left = dict.fromkeys(
-        as_written(manifest, home, fault.path) for home in homes if home is not None and home not in own
-    )
+    left = dict.fromkeys(fault.written(home) for home in homes if home is not None and home not in own)
     several = len(entry.source_paths("kernel")) == 1 and entry.get("source", "kernel") is fault.node
     return Found(tuple(left)) if left and None not in homes and (several or len(left) == 1) else None
 
@@ -115,25 +114,26 @@ def _by_name(fault: Fault) -> Iterator[Found]:
         )  # a file of that name that does not define the op's class is another file
         return
     if manifest.locate(path) is None:
-        yield from _alike(manifest, path)
+        yield from _alike(fault)
     yield from filter(None, [_from_rule(fault, certain=False)])
     yield from _by_folding(manifest, path)
     if fault.key in ("test", "bench"):
-        yield from _by_mention(fault.entry, path)
+        yield from _by_mention(fault)
 
 
-def _alike(manifest: Manifest, path: str) -> Iterator[Found]:
+def _alike(fault: Fault) -> Iterator[Found]:
     """The file that only the case of its path tells from the old one, the only one of its name, or with the same folders above."""
-    same = [item for item in manifest.definitions.files if as_written(manifest, item, path).lower() == path.lower()]
+    manifest, path = fault.entry.manifest, fault.path
+    same = [item for item in manifest.definitions.files if fault.written(item).lower() == path.lower()]
     named = manifest.definitions.all_of_basename(path)
     if len(same) == 1:
-        yield Found((as_written(manifest, same[0], path),), "as the same path in another case")
+        yield Found((fault.written(same[0]),), "as the same path in another case")
     elif len(named) == 1:
-        yield Found((as_written(manifest, named[0], path),), BY_NAME)
+        yield Found((fault.written(named[0]),), BY_NAME)
     else:
         ranked = sorted(named, key=lambda item: _shared_end(item, path))
         if ranked and _shared_end(ranked[-1], path) > max(1, _shared_end(ranked[-2], path)):
-            yield Found((as_written(manifest, ranked[-1], path),), "by its name and the folder above it")
+            yield Found((fault.written(ranked[-1]),), "by its name and the folder above it")
 
 
 def _shared_end(one: str, other: str) -> int:
@@ -152,14 +152,15 @@ def _by_folding(manifest: Manifest, path: str) -> Iterator[Found]:
             yield Found((candidate,), "by its name: a package has become a module, or the other way round")
 
 
-def _by_mention(entry: OpEntry, path: str) -> Iterator[Found]:
+def _by_mention(fault: Fault) -> Iterator[Found]:
     """The only file below the same top folder that names the op's class."""
+    entry, path = fault.entry, fault.path
     manifest, top = entry.manifest, path.partition("/")[0]
     below = top if manifest.base == "." else f"{manifest.base}/{top}"
     files = [item for item in manifest.project.workspace.under(below, ".py") if _is_named_like(item, path)]
     naming = [item for item in files if _names(entry, item)]
     if len(naming) == 1:
-        yield Found((as_written(manifest, naming[0], path),), "as the only one that names its class")
+        yield Found((fault.written(naming[0]),), "as the only one that names its class")
 
 
 def _is_named_like(file: str, path: str) -> bool:

@@ -244,3 +244,10 @@ def test_a_file_that_does_not_define_the_class_and_none_that_does() -> None:
         "`source.op` of `ExampleFwdOp` names `kit/ops/example.py`, which does not define its class; "
         "where that is now is not known"
     ]
+
+
+def test_only_ops_and_kernels_are_written_as_they_lie_below_src() -> None:
+    texts = files(("yaml", "source:\n  op: kit/old.py\n  test: tests/old/test_example.py\n"))
+    texts["src/kit/more/example.py"] = texts.pop("kit/ops/example.py")
+    texts["src/tests/test_example.py"] = texts.pop(TEST)
+    assert migrate(texts, MOVE).lines(YAML) == ["op: kit/more/example.py", "test: src/tests/test_example.py"]
