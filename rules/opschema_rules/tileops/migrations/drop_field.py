@@ -12,7 +12,7 @@ from opschema_cli.migrate.mentions import texts_with
 from opschema_cli.migrate.migration import Note, Site, migration
 from opschema_cli.source.text import Span
 from opschema_rules.tileops.migrations.conditions import chosen
-from opschema_rules.tileops.migrations.entries import all_entries, without_repeated
+from opschema_rules.tileops.migrations.entries import all_entries, unique, without_repeated
 from opschema_rules.tileops.migrations.fields import Slot, drop_fields, read_path, read_value, slots
 from opschema_rules.tileops.migrations.known_fields import check_path
 from opschema_rules.tileops.model import OpEntry
@@ -64,7 +64,7 @@ def drop_field(draft: Draft, sites: Sequence[Site], options: DropField) -> Itera
         if draft.revision == revision:
             break
         places = {draft.forward(note.place, revision) for note in notes}
-    yield from notes
+    yield from unique(notes)
     left = (slot for entry in all_entries(draft) for slot in slots(entry, path))
     if sites and all(slot.node is None for slot in left):
         yield from _readers(draft, path[-1])

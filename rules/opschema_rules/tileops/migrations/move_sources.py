@@ -80,14 +80,14 @@ def _apply(draft: Draft, move: _Move) -> Iterator[Note]:
 
 
 def _faults(manifest: Manifest) -> Iterator[Fault]:
-    """The paths that the rules report, each once."""
-    reported: dict[Place, Diagnostic] = {}
+    """The paths that the rules report, each once for an entry: by an anchor several may have it."""
+    reported: dict[tuple[Place, tuple[str, ...]], Diagnostic] = {}
     for diagnostic in (*source_path(manifest), *op_class(manifest)):
-        reported.setdefault(diagnostic.place, diagnostic)
+        reported.setdefault((diagnostic.place, diagnostic.ops), diagnostic)
     for entry in manifest.entries:
         for key in SOURCE_PATH_KEYS:
             for node, _ in entry.source_paths(key):
-                found = reported.pop(entry.at(node), None)
+                found = reported.pop((entry.at(node), (entry.name,)), None)
                 if found is not None:
                     yield Fault(entry, key, node, found)
 

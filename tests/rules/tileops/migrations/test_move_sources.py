@@ -251,3 +251,12 @@ def test_only_ops_and_kernels_are_written_as_they_lie_below_src() -> None:
     texts["src/kit/more/example.py"] = texts.pop("kit/ops/example.py")
     texts["src/tests/test_example.py"] = texts.pop(TEST)
     assert migrate(texts, MOVE).lines(YAML) == ["op: kit/more/example.py", "test: src/tests/test_example.py"]
+
+
+def test_of_entries_that_share_a_source_the_one_whose_class_is_not_there() -> None:
+    texts = files()
+    texts[YAML] = texts[YAML].replace("ExampleFwdOp:\n", "ExampleFwdOp: &whole\n") + "\nOtherFwdOp: *whole\n"
+    done = migrate(texts, MOVE)
+    assert [note.partition(",")[0] for _, _, note in done.said] == [
+        "`source.op` of `OtherFwdOp` names `kit/ops/example.py`"
+    ]
