@@ -60,14 +60,22 @@ class Definitions:
             found.setdefault(path.rpartition("/")[2], []).append(path)
         return found
 
+    def all_of_class(self, name: str) -> list[str]:
+        """The files that define a class at their top level."""
+        return self._classes.get(name, [])
+
     def of_class(self, name: str) -> str | None:
         """The only file that defines a class at its top level; None when none or several do."""
-        found = self._classes.get(name, [])
+        found = self.all_of_class(name)
         return found[0] if len(found) == 1 else None
+
+    def all_of_basename(self, path: str) -> list[str]:
+        """The files of the same name."""
+        return self._basenames.get(path.rpartition("/")[2], [])
 
     def of_basename(self, path: str) -> str | None:
         """The only file of the same name; None when there is none, or several."""
-        found = self._basenames.get(path.rpartition("/")[2], [])
+        found = self.all_of_basename(path)
         return found[0] if len(found) == 1 else None
 
     def mentions(self, name: str) -> bool:
