@@ -208,7 +208,7 @@ _SKIP = frozenset({"lpar", "rpar", "comma", "semicolon", "leading_lines", "heade
 
 @cache
 def _child_fields(node_type: type[cst.CSTNode]) -> tuple[str, ...]:
-    names = (item.name for item in dataclasses.fields(node_type))
+    names = (item.name for item in dataclasses.fields(node_type) if item.type not in (str, "str"))
     return tuple(name for name in names if name not in _SKIP and "whitespace" not in name)
 
 

@@ -45,7 +45,7 @@ class Workshop:
             self._rewrites[path] = Rewrite(PythonTree.parse(self.draft.text(path)))
         rewrite = self._rewrites[path]
         if self._undo is not None and path not in self._undo:
-            self._undo[path] = partial(rewrite.restore, rewrite.checkpoint())
+            self._undo[path] = partial(rewrite.restore, len(rewrite.marks))
         return rewrite
 
     @contextmanager
