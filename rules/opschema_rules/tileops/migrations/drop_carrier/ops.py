@@ -125,7 +125,8 @@ def migrate_groups(draft: Draft, shop: Workshop, chosen: Sequence[Site]) -> Outc
         private = [item for item in left if is_private(carriers.bodies, mentions, item, elsewhere)]
         for item in private:
             if not item.later:
-                inline(shop.rewrites[item.body.file.path], item)
+                with shop.on(item.body.file.path) as rewrite:
+                    inline(rewrite, item)
         outcome.later += [item for item in private if item.later]
         outcome.migrated.append(group)
     return outcome
