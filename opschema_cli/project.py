@@ -18,7 +18,7 @@ from opschema_cli.lint.diagnostic import Diagnostic, Place
 from opschema_cli.source.python import FACTS_VERSION, ModuleFacts, PythonFile
 from opschema_cli.source.text import Source, Span
 from opschema_cli.source.yaml import Document, Node, YamlFile, YamlSyntaxError, compose
-from opschema_cli.workspace import ReadError, Workspace, is_python, is_yaml
+from opschema_cli.workspace import ReadError, Workspace, content_digest, is_python, is_yaml
 
 if TYPE_CHECKING:
     from opschema_cli.source.python_workers import Parsers
@@ -56,6 +56,7 @@ class Project:
         self._python: dict[str, PythonFile | None] = {}
         self._awaited: dict[str, list[Source]] = {}
         self._fresh: dict[str, bytes] = {}
+        self._expected: dict[str, bytes] = {}
         self._cold = self._done = 0
 
     def with_overlay(self, overlay: Mapping[str, str | None]) -> Project:
@@ -66,7 +67,16 @@ class Project:
         other.problems = {key: found for key, found in self.problems.items() if key[1] not in overlay}
         other._yaml = {path: file for path, file in self._yaml.items() if path not in overlay}
         other._python = {path: file for path, file in self._python.items() if path not in overlay}
+        other._expected = self._expected
         return other
+
+    def expect(self, text: str) -> None:
+        """Let workers parse a text that a Python file is likely to be given, while the caller goes on."""
+        if self.parsers is not None:
+            digest = content_digest(text.encode("utf-8", "surrogatepass"))
+            self._awaited.setdefault(digest, [])
+            self.parsers().submit({digest: text})
+            self.pump()
 
     def source(self, path: str) -> Source | None:
         """A file's text; None, with a diagnostic, if it cannot be read."""
@@ -144,7 +154,11 @@ class Project:
         for source in cold:
             self._awaited.setdefault(source.digest, []).append(source)
         if self.parsers is not None:
-            self.parsers().submit({source.digest: source.text for source in cold})
+            wanted = {source.digest: source.text for source in cold}
+            expected = wanted.keys() & self._expected.keys()
+            self.parsers().submit({digest: text for digest, text in wanted.items() if digest not in expected})
+            for digest in expected:
+                self._arrived(digest, self._expected.pop(digest))
             return
         # Not at the top: a run whose files are all cached imports neither libcst nor multiprocessing.
         from opschema_cli.source.python_workers import encoded_facts
@@ -170,7 +184,10 @@ class Project:
             self._arrived(digest, facts)
 
     def _arrived(self, digest: str, data: bytes) -> None:
-        for source in self._awaited.pop(digest, ()):
+        sources = self._awaited.pop(digest, [])
+        if not sources:
+            self._expected[digest] = data
+        for source in sources:
             self._keep(source, _decoded(data, ModuleFacts))
             self._fresh[digest] = data
             self._done += 1

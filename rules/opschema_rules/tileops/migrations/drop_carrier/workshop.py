@@ -15,7 +15,7 @@ from opschema_cli.source.text import Edit, Span, apply_edits
 from opschema_rules.tileops.bodies import Body
 from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
 
-OPEN_CHARACTERS = 250_000
+OPEN_CHARACTERS = 150_000
 """Characters of the files whose trees are kept; a tree takes about 150 times the space of its text."""
 
 
@@ -66,12 +66,12 @@ class Workshop:
         return rewrite
 
     def _trim(self) -> None:
-        """Drop the trees of the files that were not used lately."""
+        """Drop the trees of the files that were not used lately, which are probably done."""
         kept = 0
         for path, rewrite in reversed(list(self._open.items())):
             kept += len(rewrite.tree.text)
             if kept > OPEN_CHARACTERS:
-                self.edits(path)
+                self.draft.expect(path, self.edits(path))
                 del self._open[path]
 
     @contextmanager
