@@ -227,7 +227,7 @@ def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     for name in _child_fields(type(node)):
         value: object = getattr(node, name)
         if isinstance(value, list | tuple):
-            yield from filter(_is_node, value)
+            yield from value
         elif _is_node(value):
             yield value
 

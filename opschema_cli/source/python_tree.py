@@ -75,7 +75,7 @@ class PythonTree:
     def outer(self, node: cst.CSTNode) -> Span:
         """Where a node is written, with its own parentheses or decorators."""
         start, end = self._spans[id(node)]
-        defines = isinstance(node, cst.FunctionDef | cst.ClassDef)
+        defines = type(node) in (cst.FunctionDef, cst.ClassDef)
         before = getattr(node, "decorators" if defines else "lpar", ())
         after = () if defines else getattr(node, "rpar", ())
         if isinstance(before, list | tuple) and before:
@@ -249,41 +249,52 @@ class PythonTree:
             found.setdefault(node.value, []).append(node)
         return found
 
-    def names(self, name: str) -> list[cst.Name]:
+    def names(self, name: str, within: cst.CSTNode | None = None) -> list[cst.Name]:
         """Where a variable of that name is read, written, imported, or declared as parameter or definition.
 
-        Names of attributes, keyword arguments, modules, and things imported under another name are none.
+        Names of attributes, keyword arguments, modules, and things imported under another name are none. ``within`` is the
+        node to look in, decorators included; else it is the module.
         """
         if name not in self._variables:
             self._variables[name] = [node for node in self._names.get(name, ()) if not self._is_label(node)]
-        return list(self._variables[name])
+        return self._within(self._variables[name], within)
+
+    def _within(self, names: list[cst.Name], node: cst.CSTNode | None) -> list[cst.Name]:
+        """Those names, in order, that begin inside of a node."""
+        if node is None:
+            return list(names)
+        first, after = (bisect.bisect_left(names, at, key=self._start) for at in self.outer(node))
+        return names[first:after]
+
+    def _start(self, node: cst.CSTNode) -> int:
+        return self._spans[id(node)][0]
 
     def _is_label(self, node: cst.Name) -> bool:
         child: cst.CSTNode = node
         above = self.parent(node)
-        if isinstance(above, cst.Arg):
+        if type(above) is cst.Arg:
             return above.keyword is node
-        while isinstance(above, cst.Attribute):
+        while type(above) is cst.Attribute:
             if above.attr is child:
                 return True
             child, above = above, self.parent(above)
-        if isinstance(above, cst.ImportAlias):
+        if type(above) is cst.ImportAlias:
             return above.name is child and above.asname is not None
-        return isinstance(above, cst.ImportFrom)
+        return type(above) is cst.ImportFrom
 
-    def attributes(self, name: str) -> list[cst.Attribute]:
-        """Where an attribute of that name is read or written, of whatever object."""
-        above = (self.parent(node) for node in self._names.get(name, ()))
-        return [node for node in above if isinstance(node, cst.Attribute) and node.attr.value == name]
+    def attributes(self, name: str, within: cst.CSTNode | None = None) -> list[cst.Attribute]:
+        """Where an attribute of that name is read or written, of whatever object; ``within`` as for :meth:`names`."""
+        above = (self.parent(node) for node in self._within(self._names.get(name, []), within))
+        return [node for node in above if type(node) is cst.Attribute and node.attr.value == name]
 
     def calls(self, name: str) -> list[cst.Call]:
         """Calls whose callee's last name is that (``f()``, ``module.f()``)."""
         found: list[cst.Call] = []
         for node in self._names.get(name, ()):
             above = self.parent(node)
-            callee = above if isinstance(above, cst.Attribute) and above.attr is node else node
+            callee = above if type(above) is cst.Attribute and above.attr is node else node
             call = self.parent(callee)
-            if isinstance(call, cst.Call) and call.func is callee:
+            if type(call) is cst.Call and call.func is callee:
                 found.append(call)
         return found
 
@@ -332,17 +343,19 @@ class _Order:
         above: list[int] = []
         parents: dict[int, cst.CSTNode] = {}
         kinds: dict[type, list[cst.CSTNode]] = {}
-        waiting: list[tuple[cst.CSTNode, int]] = [(module, 0)]
+        waiting: list[cst.CSTNode] = [module]
+        origins = [0]
         while waiting:
-            node, parent = waiting.pop()
-            place = len(nodes)
+            node, place = waiting.pop(), len(nodes)
             nodes.append(node)
-            above.append(parent)
+            above.append(origins.pop())
             kinds.setdefault(type(node), []).append(node)
-            below = [(child, place) for child in children(node)]
-            for child, _ in below:
+            below = list(children(node))
+            for child in below:
                 parents[id(child)] = node
-            waiting.extend(reversed(below))
+            below.reverse()
+            waiting += below
+            origins += [place] * len(below)
         ends = list(range(1, len(nodes) + 1))
         for place in range(len(nodes) - 1, 0, -1):
             ends[above[place]] = max(ends[above[place]], ends[place])
