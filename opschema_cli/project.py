@@ -72,8 +72,9 @@ class Project:
 
     def expect(self, text: str) -> None:
         """Let workers parse a text that a Python file is likely to be given, while the caller goes on."""
-        if self.parsers is not None:
-            digest = content_digest(text.encode("utf-8", "surrogatepass"))
+        digest = content_digest(text.encode("utf-8", "surrogatepass"))
+        known = digest in self._expected or digest in self.cache.get(_PYTHON, [digest])
+        if self.parsers is not None and not known:
             self._awaited.setdefault(digest, [])
             self.parsers().submit({digest: text})
             self.pump()

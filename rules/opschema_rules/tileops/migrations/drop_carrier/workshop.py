@@ -15,8 +15,8 @@ from opschema_cli.source.text import Edit, Span, apply_edits
 from opschema_rules.tileops.bodies import Body
 from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
 
-OPEN_CHARACTERS = 150_000
-"""Characters of the files whose trees are kept; a tree takes about 150 times the space of its text."""
+OPEN_FILES = 8
+"""Files whose trees are kept, more than a group of ops is usually about; a tree takes about 150 times the space of its text."""
 
 
 class Workshop:
@@ -67,12 +67,11 @@ class Workshop:
 
     def _trim(self) -> None:
         """Drop the trees of the files that were not used lately, which are probably done."""
-        kept = 0
-        for path, rewrite in reversed(list(self._open.items())):
-            kept += len(rewrite.tree.text)
-            if kept > OPEN_CHARACTERS:
-                self.draft.expect(path, self.edits(path))
-                del self._open[path]
+        for path in list(self._open)[: max(0, len(self._open) - OPEN_FILES)]:
+            edits = self.edits(path)
+            if edits:
+                self.draft.expect(path, edits)
+            del self._open[path]
 
     @contextmanager
     def atomic(self) -> Iterator[None]:
