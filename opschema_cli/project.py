@@ -19,7 +19,7 @@ from opschema_cli.lint.diagnostic import Diagnostic, Place
 from opschema_cli.source.python import FACTS_VERSION, ModuleFacts, PythonFile
 from opschema_cli.source.text import Source, Span
 from opschema_cli.source.yaml import Document, Node, YamlFile, YamlSyntaxError, compose
-from opschema_cli.workspace import ReadError, Workspace, is_python, is_yaml
+from opschema_cli.workspace import ReadError, Workspace, content_digest, is_python, is_yaml
 
 if TYPE_CHECKING:
     from opschema_cli.source.python_workers import Parsers
@@ -73,6 +73,7 @@ class Project:
         self._read: dict[tuple[str, str], object] = {}
         self._awaited: dict[str, list[Source]] = {}
         self._fresh: dict[str, bytes] = {}
+        self._expected: dict[str, bytes] = {}
         self._cold = self._done = 0
 
     def with_overlay(self, overlay: Mapping[str, str | None]) -> Project:
@@ -84,7 +85,17 @@ class Project:
         other.problems = {key: found for key, found in self.problems.items() if key[1] not in overlay}
         other._yaml = {path: file for path, file in self._yaml.items() if path not in overlay}
         other._python = {path: file for path, file in self._python.items() if path not in overlay}
+        other._expected = self._expected
         return other
+
+    def expect(self, text: str) -> None:
+        """Let workers parse a text that a Python file is likely to be given, while the caller goes on."""
+        digest = content_digest(text.encode("utf-8", "surrogatepass"))
+        known = digest in self._expected or digest in self.cache.get(_PYTHON, [digest])
+        if self.parsers is not None and not known:
+            self._awaited.setdefault(digest, [])
+            self.parsers().submit({digest: text})
+            self.pump()
 
     def source(self, path: str) -> Source | None:
         """A file's text; None, with a diagnostic, if it cannot be read."""
@@ -179,7 +190,11 @@ class Project:
         for source in cold:
             self._awaited.setdefault(source.digest, []).append(source)
         if self.parsers is not None:
-            self.parsers().submit({source.digest: source.text for source in cold})
+            wanted = {source.digest: source.text for source in cold}
+            expected = wanted.keys() & self._expected.keys()
+            self.parsers().submit({digest: text for digest, text in wanted.items() if digest not in expected})
+            for digest in expected:
+                self._arrived(digest, self._expected.pop(digest))
             return
         # Not at the top: a run whose files are all cached imports neither libcst nor multiprocessing.
         from opschema_cli.source.python_workers import encoded_facts
@@ -205,7 +220,10 @@ class Project:
             self._arrived(digest, facts)
 
     def _arrived(self, digest: str, data: bytes) -> None:
-        for source in self._awaited.pop(digest, ()):
+        sources = self._awaited.pop(digest, [])
+        if not sources:
+            self._expected[digest] = data
+        for source in sources:
             self._keep(source, _decoded(data, ModuleFacts))
             self._fresh[digest] = data
             self._done += 1
