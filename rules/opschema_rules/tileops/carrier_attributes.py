@@ -19,6 +19,7 @@ from opschema_rules.tileops.creations import creates, may_create
 from opschema_rules.tileops.custom_ops import CustomOp
 from opschema_rules.tileops.mentions import MentionIndex
 from opschema_rules.tileops.op_calls import OpCalls
+from opschema_rules.tileops.own_writes import own_write
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,20 +72,20 @@ class Tracker:
             for file in self.bodies.files
             if may_create(file.source.text)
             for body in self.bodies.of(file)
-            for call in body.scope.calls
-            for item in self._followed_call(body, call)
+            for expr in _makers(body)
+            for item in self._followed_maker(body, expr)
         ]
         kept = [item for item in self.known.values() if item is not None]
         return sorted([*kept, *loose], key=lambda item: _order(item.writes[0]))
 
-    def _followed_call(self, body: Body, call: Expr) -> Iterator[CarrierAttribute]:
-        """Follow what a call makes; yields the carrier that it is when nothing keeps it."""
-        if creates(self.bodies, body, call):
-            reached = self._reached(body, call.span, body.owner, MAX_HOPS) or []
+    def _followed_maker(self, body: Body, expr: Expr) -> Iterator[CarrierAttribute]:
+        """Follow what an expression makes; yields the carrier that it is when nothing keeps it."""
+        if creates(self.bodies, body, expr):
+            reached = self._reached(body, expr.span, body.owner, MAX_HOPS) or []
             direct = tuple(item for item in reached if item.held is None)
             owner = direct[0].body.owner if direct else None
             if owner is not None:
-                yield CarrierAttribute(owner, "", (body.at(call),), direct)
+                yield CarrierAttribute(owner, "", (body.at(expr),), direct)
 
     # Making
 
@@ -100,7 +101,7 @@ class Tracker:
                 return holder == body.this and self._carries(body.owner, name)
             values = body.values(name)
             return bool(values) and all(self._makes(body, value, hops - 1) for value in values or ())
-        if expr.kind != "call":
+        if expr.kind not in ("call", "subscript"):
             return False
         return creates(self.bodies, body, expr) or self._helps(self.bodies.called(body, expr.callee), hops - 1)
 
@@ -123,7 +124,7 @@ class Tracker:
         parts: list[Reached | None] = []
         for call in body.scope.calls:
             at = (index for index, item in enumerate(call.items) if item.span == span)
-            parts += (self._handed(body, call, index, owner) for index in at)
+            parts += (self._given(body, call, index, owner, hops - 1) for index in at)
         for assign in body.scope.assigns:
             if assign.value is not None and assign.value.span == span:
                 parts.append(self._stored(body, assign, hops - 1))
@@ -131,6 +132,13 @@ class Tracker:
             parts.append(self._returned(body, hops - 1))
         parts += ([] for condition in body.scope.conditions if _is_none_test(condition.expr, span))
         return _all(parts) if parts else None
+
+    def _given(self, body: Body, call: Expr, index: int, owner: ClassRef | None, hops: int) -> Reached | None:
+        """What becomes of an argument: a call may keep it on its own instance."""
+        write = own_write(self.bodies, body, call)
+        if write is not None and write.value is call.items[index]:
+            return self._stored(body, write, hops)
+        return self._handed(body, call, index, owner)
 
     def _handed(self, body: Body, call: Expr, index: int, owner: ClassRef | None) -> Reached | None:
         ops = self.calls.called(body, call.items[0], owner) if index and owner is not None else ()
@@ -226,6 +234,14 @@ class Tracker:
                 if assign.value.kind != "const":
                     found.append(body.at(assign.span))
         return found
+
+
+def _makers(body: Body) -> Iterator[Expr]:
+    """The calls of a body, and the elements of something that are handed over or kept."""
+    yield from body.scope.calls
+    values = (item.value for item in body.scope.assigns if item.value is not None)
+    passed = (item for call in body.scope.calls for item in call.items[1:])
+    yield from (item for item in (*values, *passed, *body.scope.returns) if item.kind == "subscript")
 
 
 def _order(place: Place) -> tuple[str, int]:

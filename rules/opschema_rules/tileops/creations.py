@@ -1,16 +1,24 @@
-"""Calls that make a 0-dim tensor."""
+"""Expressions that make a tensor of a known shape, from which it follows that it is 0-dimensional."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from math import prod
 
+from opschema_cli.source.program import Folded
 from opschema_cli.source.python import Expr
 from opschema_rules.tileops.bodies import Bodies, Body
 
-_CREATION = re.compile(r"\(\s*(?:size\s*=\s*)?(?:\(\s*\)|\[\s*\])|tensor\(|Size\(")
+Shape = tuple[int, ...]
+
+_CREATION = re.compile(
+    r"\(\s*(?:size\s*=\s*)?(?:\(\s*\)|\[\s*\])|tensor\(|Size\(|=\s*(?:\(\s*\)|\[\s*\])|\.squeeze\(|\)\s*\[\s*-?\d"
+)
 _SIZED = frozenset({"empty", "zeros", "ones", "full", "rand", "randn"})
 _VALUED = frozenset({"tensor", "scalar_tensor"})
 _NEW = frozenset({"new_empty", "new_zeros", "new_ones", "new_full"})
+_FULL = frozenset({"full", "new_full"})
 _KEPT = frozenset({"to", "cuda", "cpu", "contiguous", "detach", "clone", "half", "float", "bfloat16"})
 
 
@@ -20,31 +28,131 @@ def may_create(text: str) -> bool:
     return any(word in text for word in words) and _CREATION.search(text) is not None
 
 
-def creates(bodies: Bodies, body: Body, call: Expr) -> bool:
-    """Whether a call makes a 0-dim tensor that takes no part in autograd."""
-    callee, grad = call.items[0], call.keyword("requires_grad")
-    if grad is not None and grad.value is not False:
-        return False
-    if callee.kind == "attribute" and callee.text in _KEPT:
-        return callee.items[0].kind == "call" and creates(bodies, body, callee.items[0])
-    last = call.callee.rpartition(".")[2]
+def creates(bodies: Bodies, body: Body, expr: Expr) -> bool:
+    """Whether an expression makes a 0-dim tensor that takes no part in autograd."""
+    return _shape(bodies, body, expr) == ()
+
+
+def _shape(bodies: Bodies, body: Body, expr: Expr) -> Shape | None:
+    """The shape of the tensor that an expression makes; None when it makes none, or it is not known."""
+    if expr.kind == "subscript":
+        return _indexed(_shape(bodies, body, expr.items[0]), expr.items[1:])
+    if expr.kind != "call" or {"*", "**"}.intersection(expr.keywords):
+        return None
+    grad = expr.keyword("requires_grad")
+    if (grad is not None and grad.value is not False) or expr.keyword("out") is not None:
+        return None
+    callee = expr.items[0]
+    last = callee.text.rpartition(".")[2]
     if last in _NEW:
-        return "." in call.callee and _is_empty_size(call)
-    if last not in _SIZED and last not in _VALUED:
-        return False
-    right = _is_empty_size(call) if last in _SIZED else _is_number(call)
-    return right and bodies.external(body, call.callee) == f"torch.{last}"
+        return _size(bodies, body, expr) if _is_converted(callee) else None
+    if callee.kind == "attribute":
+        made = _shape(bodies, body, callee.items[0])
+        return _reshaped(bodies, body, made, expr) if made is not None else None
+    if bodies.external(body, expr.callee) != f"torch.{last}":
+        return None
+    if last in _VALUED:
+        return _shape_of_value(expr)
+    return _size(bodies, body, expr) if last in _SIZED else None
 
 
-def _is_empty_size(call: Expr) -> bool:
-    size = call.keyword("size") or next(iter(call.positional()), None)
-    if size is not None and size.kind == "call" and size.callee.rpartition(".")[2] in ("Size", "tuple", "list"):
-        size = size.items[1] if len(size.items) > 1 else Expr("tuple", *size.span)
-    return size is not None and size.kind in ("tuple", "list") and not size.items
+def _is_converted(callee: Expr) -> bool:
+    """Whether a method is one of a name, or of what conversions make of it: ``x.to(dtype).new_empty``."""
+    if callee.kind == "name":
+        return "." in callee.text
+    inner = callee.items[0] if callee.kind == "attribute" else callee
+    made = inner.items[0] if inner.kind == "call" else None
+    return made is not None and made.text.rpartition(".")[2] in _KEPT and _is_converted(made)
 
 
-def _is_number(call: Expr) -> bool:
-    value = call.keyword("data") or next(iter(call.positional()), None)
-    while value is not None and value.kind == "unary":
+def _size(bodies: Bodies, body: Body, call: Expr) -> Shape | None:
+    """The shape that a call is given as ``size``, or by its plain arguments."""
+    size, given = call.keyword("size"), call.positional()
+    if size is not None:
+        return _numbers(bodies, body, [size]) if not given else None
+    if call.items[0].text.rpartition(".")[2] in _FULL:
+        given = given[:1]
+    return _numbers(bodies, body, given)
+
+
+def _numbers(bodies: Bodies, body: Body, given: list[Expr]) -> Shape | None:
+    """The sizes that arguments give, one by one or as one sequence."""
+    first = given[0] if len(given) == 1 else None
+    if first is not None and first.kind == "call" and first.callee.rpartition(".")[2] in ("Size", "tuple", "list"):
+        first = first.items[1] if len(first.items) == 2 else Expr("tuple", *first.span)
+    whole = _constant(bodies, body, first) if first is not None else [_constant(bodies, body, item) for item in given]
+    if isinstance(whole, list) and first is not None and first.kind != "list":
+        return None  # somebody may have changed it
+    values = whole if isinstance(whole, tuple | list) else [whole]
+    sizes = tuple(value for value in values if type(value) is int and value >= 0)
+    return sizes if given and len(sizes) == len(values) else None
+
+
+def _constant(bodies: Bodies, body: Body, expr: Expr) -> object:
+    """The value of a constant expression; None when it is none."""
+    names = {item.text for item in expr.walk() if item.kind == "name"}
+    if any(param.name in names for outer in body.outward() for param in outer.params):
+        return None
+    found = bodies.program.fold(body.file, expr, body.scopes)
+    return found.value if isinstance(found, Folded) and not found.symbol else None
+
+
+def _shape_of_value(call: Expr) -> Shape | None:
+    """The shape of what ``torch.tensor`` makes: of a number, or of a list of numbers."""
+    value = call.keyword("data") or call.keyword("s") or next(iter(call.positional()), None)
+    if value is None:
+        return None
+    if value.kind in ("list", "tuple"):
+        return (len(value.items),) if all(map(_is_number, value.items)) else None
+    return () if _is_number(value) else None
+
+
+def _is_number(value: Expr) -> bool:
+    while value.kind == "unary":
         value = value.items[0]
-    return value is not None and value.kind == "const" and isinstance(value.value, bool | int | float)
+    return value.kind == "const" and isinstance(value.value, bool | int | float)
+
+
+def _reshaped(bodies: Bodies, body: Body, shape: Shape, call: Expr) -> Shape | None:
+    """The shape of what a method of a new tensor gives."""
+    name, given = call.items[0].text, call.positional()
+    if name in _KEPT:
+        return shape
+    if len(given) != len(call.args):
+        return None
+    if name == "squeeze":
+        return _squeezed(shape, given)
+    wanted = _numbers(bodies, body, given) if name in ("reshape", "view", "expand") else None
+    if wanted is None:
+        return None
+    fits = wanted == shape or not shape if name == "expand" else prod(wanted) == prod(shape)
+    return wanted if fits else None
+
+
+def _squeezed(shape: Shape, given: list[Expr]) -> Shape | None:
+    if not given:
+        return tuple(size for size in shape if size != 1)
+    place = _index(given[0], len(shape)) if len(given) == 1 else None
+    if place is None:
+        return None
+    return shape[:place] + shape[place + 1 :] if shape[place] == 1 else shape
+
+
+def _indexed(shape: Shape | None, given: tuple[Expr, ...]) -> Shape | None:
+    """The shape that is left below the first elements that plain numbers choose."""
+    indexes: Iterable[Expr] = given[0].items if len(given) == 1 and given[0].kind == "tuple" else given
+    for index in indexes:
+        if not shape or _index(index, shape[0]) is None:
+            return None
+        shape = shape[1:]
+    return shape if given else None
+
+
+def _index(expr: Expr, size: int) -> int | None:
+    """The place that a number names among ``size``; None when it is no number or names none."""
+    negative = expr.kind == "unary" and expr.text == "-"
+    value = expr.items[0].value if negative else expr.value
+    if type(value) is not int or (expr.kind != "const" and not negative):
+        return None
+    place = size - value if negative else value
+    return place if 0 <= place < size else None

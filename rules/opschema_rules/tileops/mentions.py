@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from opschema_cli.source.program import ClassRef
 from opschema_cli.source.python import Assign, Expr, Use
 from opschema_rules.tileops.bodies import Bodies, Body
+from opschema_rules.tileops.own_writes import own_write
 
 
 @dataclass
@@ -14,8 +15,9 @@ class Mentions:
     """All mentions of one attribute.
 
     ``uses``, ``writes`` and ``functions`` are kept by the class whose own code they stand in, and through whose
-    instance or body they go; what goes through anything else is under None. ``sets`` are ``setattr`` calls, and
-    ``quoted`` tells whether any call is given the name as a string.
+    instance or body they go; what goes through anything else is under None. ``writes`` holds calls that write it too
+    (:mod:`opschema_rules.tileops.own_writes`); ``sets`` are other ``setattr`` calls, and ``quoted`` tells whether any
+    other call is given the name as a string.
     """
 
     uses: dict[ClassRef | None, list[tuple[Body, Use]]] = field(default_factory=dict)
@@ -37,12 +39,12 @@ class MentionIndex:
         if name not in self._known:
             found = Mentions()
             for body in self.bodies.holding(name):
-                _collect(body, name, found)
+                _collect(self.bodies, body, name, found)
             self._known[name] = found
         return self._known[name]
 
 
-def _collect(body: Body, name: str, found: Mentions) -> None:
+def _collect(bodies: Bodies, body: Body, name: str, found: Mentions) -> None:
     method = body.function is not None and body.parent is not None and body.parent.cls is not None
     if method and body.owner is not None and body.function is not None and body.function.name == name:
         found.functions.setdefault(body.owner, []).append(body)
@@ -55,5 +57,10 @@ def _collect(body: Body, name: str, found: Mentions) -> None:
         if name in rest:
             found.uses.setdefault(body.owner if first == body.this else None, []).append((body, use))
     quoting = [call for call in body.scope.calls if any(item.value == name for item in call.items[1:])]
-    found.quoted = found.quoted or bool(quoting)
-    found.sets += ((body, call) for call in quoting if call.callee == "setattr")
+    for call in quoting:
+        write = own_write(bodies, body, call)
+        if write is not None and write.value is not None and write.value.value != name:
+            found.writes.setdefault(body.owner, []).append((body, write))
+            continue
+        found.quoted = True
+        found.sets += [(body, call)] if call.callee == "setattr" else []

@@ -173,13 +173,118 @@ CREATIONS = {
     "new": "kernel_map.new_empty(())",
     "moved": "torch.empty(()).to(dtype).cuda()",
     "no-grad": "torch.empty((), requires_grad=False)",
+    "squeezed": "torch.zeros(1, dtype=dtype).squeeze()",
+    "squeezed-place": "torch.zeros((1, 1)).squeeze(0).squeeze(-1)",
+    "reshaped": "torch.zeros(1).reshape(())",
+    "viewed": "torch.ones(1, 1).view([])",
+    "element": "torch.zeros(1, dtype=dtype)[0]",
+    "last-element": "torch.zeros(4)[-1].to(dtype)",
+    "element-of-two": "torch.zeros(2, 3)[1, 2]",
+    "element-of-values": "torch.tensor([0.0, 1.0])[0]",
+    "new-of-converted": "kernel_map.to(dtype).new_empty(())",
+    "new-squeezed": "kernel_map.new_full((1,), 0.0).squeeze()",
+    "converted": "torch.empty((), device='cuda').to(dtype)",
+    "expanded": "torch.ones(()).expand(())",
+    "named-size": "torch.empty(SCALAR)",
 }
 
 
 @pytest.mark.parametrize("value", CREATIONS.values(), ids=CREATIONS)
 def test_however_the_tensor_is_made(value: str) -> None:
-    code = changed(CLASS, ('torch.empty((), dtype=dtype, device="cuda")', value))
+    code = "SCALAR = ()\n\n\n" + changed(CLASS, ('torch.empty((), dtype=dtype, device="cuda")', value))
     assert found(lint(code + REGISTRATION), "CAR102") == ["self._c"]
+
+
+NO_CREATIONS = {
+    "one-element": "torch.zeros(1)",
+    "one-element-again": "torch.zeros(1).squeeze().reshape(1)",
+    "two-elements": "torch.zeros(2).squeeze()",
+    "two-reshaped": "torch.zeros(2).reshape(())",
+    "squeezed-elsewhere": "torch.zeros(2, 1).squeeze(1)",
+    "squeezed-out-of-range": "torch.zeros(1).squeeze(1)",
+    "slice": "torch.zeros(1)[:1]",
+    "row": "torch.zeros(2, 3)[0]",
+    "no-such-element": "torch.zeros(1)[1]",
+    "some-element": "torch.zeros(4)[n]",
+    "truth": "torch.zeros(4)[True]",
+    "element-of-unknown": "kernel_map.table[0]",
+    "element-of-a-list": "[torch.zeros(1)][0]",
+    "new-of-computed": "kernel_map.compute().new_empty(())",
+    "expanded-to-four": "torch.ones(()).expand(4)",
+    "viewed-as-bytes": "torch.zeros(1).view(torch.int8)",
+    "values": "torch.tensor([0.0])",
+    "number": "torch.zeros(1).item()",
+    "sum": "torch.zeros(4).sum()",
+    "size-of-a-parameter": "torch.empty(n)",
+    "parameter-that-hides-a-constant": "torch.empty(kernel_map)",
+    "list-that-grew": "torch.empty(GREW)",
+    "into-another": "torch.zeros((), out=kernel_map.buffer)",
+    "unpacked": "torch.zeros(*n).squeeze()",
+    "arguments-unpacked": "torch.zeros(1, **n).squeeze()",
+}
+
+
+@pytest.mark.parametrize("value", NO_CREATIONS.values(), ids=NO_CREATIONS)
+def test_what_has_elements_or_an_unknown_shape_is_no_carrier(value: str) -> None:
+    constants = "kernel_map = ()\nGREW = []\nGREW.append(4)\n\n\n"
+    code = constants + changed(CLASS, ('torch.empty((), dtype=dtype, device="cuda")', value))
+    assert not {"CAR102", "CAR104"} & set(lint(code + REGISTRATION).codes())
+
+
+SETTERS = {
+    "setattr": 'setattr(self, "_c", torch.empty((), dtype=dtype))',
+    "local": 'c = torch.zeros(1)[0]\n        setattr(self, "_c", c)',
+    "none-first": 'setattr(self, "_c", None)\n        setattr(self, "_c", torch.empty(()))',
+    "buffer": 'self.register_buffer("_c", torch.empty((), dtype=dtype))',
+    "buffer-keywords": 'self.register_buffer(name="_c", tensor=torch.empty(()), persistent=False)',
+}
+
+
+@pytest.mark.parametrize("write", SETTERS.values(), ids=SETTERS)
+def test_a_call_that_writes_the_attribute(write: str) -> None:
+    code = changed(CLASS, ('self._c = torch.empty((), dtype=dtype, device="cuda")', write))
+    linted = lint(code + REGISTRATION)
+    assert set(linted.codes()) == set(CODES)
+    assert found(linted, "CAR102") == ['"_c"']
+
+
+OTHER_SETTERS = {
+    "computed-name": 'setattr(self, "_" + "c", torch.empty(()))',
+    "name-in-a-loop": 'for name in ["_c"]:\n            setattr(self, name, torch.empty(()))',
+    "on-another": 'setattr(kernel_map, "_c", torch.empty(()))',
+    "elements": 'setattr(self, "_c", torch.empty(4))',
+    "real-scalar": 'setattr(self, "_c", kernel_map.scale)',
+    "also-a-real-scalar": 'setattr(self, "_c", torch.empty(()))\n        setattr(self, "_c", kernel_map.scale)',
+    "read-by-name": 'setattr(self, "_c", torch.empty(()))\n        self.scale = getattr(self, "_c")',
+    "read": 'setattr(self, "_c", torch.empty(()))\n        self.scale = self._c.item()',
+    "buffer-that-is-read": 'self.register_buffer("_c", torch.ones(()))\n        self.scale = self._c + 1',
+    "buffer-with-elements": 'self.register_buffer("_c", torch.ones(4))',
+    "parameter": 'self.register_parameter("_c", torch.nn.Parameter(torch.ones(())))',
+    "unpacked": 'self.register_buffer("_c", torch.ones(()), **kernel_map)',
+}
+
+
+@pytest.mark.parametrize("write", OTHER_SETTERS.values(), ids=OTHER_SETTERS)
+def test_a_call_that_writes_something_else(write: str) -> None:
+    code = changed(CLASS, ('self._c = torch.empty((), dtype=dtype, device="cuda")', write))
+    assert not {"CAR102", "CAR104"} & set(lint(code + REGISTRATION).codes())
+
+
+@pytest.mark.parametrize(
+    ("write", "method"),
+    [
+        ('self.register_buffer("_c", torch.empty(()))', "register_buffer(self, name, tensor)"),
+        ('setattr(self, "_c", torch.empty(()))', "__setattr__(self, name, value)"),
+    ],
+)
+def test_a_call_that_the_class_gives_a_meaning_of_its_own(write: str, method: str) -> None:
+    own = f"    def {method}:\n        keep(name)\n\n"
+    code = changed(
+        CLASS,
+        ('self._c = torch.empty((), dtype=dtype, device="cuda")', write),
+        ("    def forward(", own + "    def forward("),
+    )
+    assert not {"CAR102", "CAR104"} & set(lint(code + REGISTRATION).codes())
 
 
 HELPERS = {
@@ -326,9 +431,6 @@ CLEAN_CLASSES = {
     "compared": changed(CLASS, ("if wrapped is not None:", "if wrapped is not None and self._c > 0:")),
     "item": changed(CLASS, ("self._key)\n        return", "self._key)\n        self._c.item()\n        return")),
     "metadata": changed(CLASS, ("self._key = id(self)", "self._key = self._c.device")),
-    "registered-buffer": changed(CLASS, ("self._c = torch.empty(", 'self.register_buffer("_c", torch.empty(')).replace(
-        'device="cuda")', 'device="cuda"))'
-    ),
     "also-a-buffer": changed(CLASS, ("self._key = id", 'self.register_buffer("_c", self._c)\n        self._key = id')),
     "by-getattr": changed(CLASS, ("return self._eager()", 'return getattr(self, "_c")')),
     "in-a-tuple": changed(CLASS, ("wrapped(self._c, ", "wrapped(*(self._c,), ")),

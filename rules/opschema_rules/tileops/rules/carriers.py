@@ -189,8 +189,9 @@ def carrier_attribute(manifest: Manifest) -> Iterator[Diagnostic]:
 
     Found are 0-dimensional tensors that an op class makes, in `__init__()` or elsewhere, and hands to a custom op which
     never uses their values: its implementation ignores the parameter or asks it for dtype, device or shape
-    only. Every place the tensor reaches is followed. One that is read anywhere, mutated, registered as a buffer,
-    part of autograd, or handed to something that cannot be resolved, is no carrier. A warning in a tree
+    only. They may be made by any chain of creation, conversion, reshaping and indexing whose shape is known, and kept
+    by assignment, by `setattr` or as a buffer. Every place the tensor reaches is followed. One that is read anywhere,
+    mutated, part of autograd, or handed to something that cannot be resolved, is no carrier. A warning in a tree
     whose own checks still demand an input of every op.
 
     Bad:

@@ -362,6 +362,24 @@ MAKERS = {
     ),
     "annotated": ("self._like: torch.Tensor = torch.empty((), dtype=dtype)", ""),
     "local": ("tensor = torch.empty((), dtype=dtype)\n        self._like = tensor", ""),
+    "squeezed": ("self._like = torch.zeros(1, dtype=dtype).squeeze()", ""),
+    "reshaped": ("self._like = torch.zeros(1, dtype=dtype).reshape(())", ""),
+    "element": ("self._like = torch.zeros(1, dtype=dtype)[0]", ""),
+    "element-of-a-local": ("tensor = torch.zeros(1, dtype=dtype)[0]\n        self._like = tensor", ""),
+    "new": ("self._like = kernel_map.to(dtype).new_empty(())", ""),
+    "converted": ("self._like = torch.empty((), device='cuda').to(dtype)", ""),
+    "expanded": ("self._like = torch.ones((), dtype=dtype).expand(())", ""),
+    "setattr": ('setattr(self, "_like", torch.tensor(0.0, dtype=dtype))', ""),
+    "setattr-local": ('tensor = torch.zeros([], dtype=dtype)\n        setattr(self, "_like", tensor)', ""),
+    "setattr-and-assigned": (
+        'self._like = None\n        if n:\n            setattr(self, "_like", torch.zeros([], dtype=dtype))', "",
+    ),
+    "buffer": ('self.register_buffer("_like", torch.zeros([], dtype=dtype), persistent=False)', ""),
+    "buffer-in-a-method": (
+        "self._prepare(dtype)",
+        "    def _prepare(self, dtype):\n"
+        '        self.register_buffer("_like", torch.empty((), dtype=dtype), persistent=False)\n\n',
+    ),
     "no-grad": ('with torch.no_grad(), torch.device("cuda"):\n            self._like = torch.empty((), dtype=dtype)', ""),
 }  # fmt: skip
 
@@ -570,7 +588,7 @@ def test_a_method_without_statements_stays_where_its_calls_cannot_go(call: str) 
 
 
 def test_a_tensor_that_is_not_known_to_be_a_carrier_is_told() -> None:
-    code = changed(CLASS, ('torch.empty((), dtype=dtype, device="cuda")', "torch.zeros(1, dtype=dtype).squeeze()"))
+    code = changed(CLASS, ('torch.empty((), dtype=dtype, device="cuda")', "torch.zeros(4, dtype=dtype).sum()"))
     found = migrated(code + REGISTRATION)
     told = "`self._like` is not known to be a carrier, so it stays: `ExampleFwdOp` declares no input any more"
     assert [note.partition(": ")[2] for note in found.notes() if "known" in note] == [told]
@@ -904,6 +922,30 @@ def test_a_preamble_that_tells_of_no_tensor_goes_with_the_last_carrier() -> None
 
 
 LEFT = {
+    "a-buffer-of-state-dicts": (
+        changed(
+            CLASS,
+            (
+                'self._like = torch.empty((), dtype=dtype, device="cuda")',
+                'self.register_buffer("_like", torch.empty((), dtype=dtype))',
+            ),
+        )
+        + REGISTRATION,
+        ENTRY,
+        "state dicts hold the buffer `_like`; drop it where they are loaded too",
+    ),
+    "a-call-whose-value-is-used": (
+        changed(
+            CLASS,
+            (
+                'self._like = torch.empty((), dtype=dtype, device="cuda")',
+                'self.set = setattr(self, "_like", torch.empty((), dtype=dtype))',
+            ),
+        )
+        + REGISTRATION,
+        ENTRY,
+        "the value of setattr() is used",
+    ),
     "the-fake-kernel-reads-it": (
         changed(BESIDE_CLASS, ("x.new_empty(x.shape)", "like.new_empty(x.shape)")),
         BESIDE,

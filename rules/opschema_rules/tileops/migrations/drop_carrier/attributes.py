@@ -17,7 +17,9 @@ from opschema_cli.source.python import Assign
 from opschema_rules.tileops.bodies import Body
 from opschema_rules.tileops.carrier_attributes import CarrierAttribute
 from opschema_rules.tileops.mentions import MentionIndex
+from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
 from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop, function_node
+from opschema_rules.tileops.own_writes import is_persistent
 
 
 def drop_attributes(
@@ -38,12 +40,31 @@ def drop_attributes(
         with shop.on(ref.file.path) as rewrite:
             writes = [(body, item) for body, item in found if not rewrite.is_gone(_target(rewrite, item))]
             if writes:
-                drop_attribute(rewrite, rewrite.tree.class_def(ref.name), name, _makers(item for _, item in writes))
+                _drop_writes(rewrite, ref, name, writes)
                 _tidy(shop, rewrite, ref, writes, mentions, classes)
 
 
+def _drop_writes(rewrite: Rewrite, ref: ClassRef, name: str, writes: Sequence[tuple[Body, Assign]]) -> None:
+    """Take out the calls that write an attribute, and then its assignments."""
+    makers = _makers(item for _, item in writes)
+    calls = [(body, item) for body, item in writes if isinstance(_target(rewrite, item), cst.SimpleString)]
+    for body, item in calls:
+        call = next(call for call in body.scope.calls if call.span == item.statement)
+        if call.callee != "setattr" and is_persistent(call):
+            raise LeftAlone(body.at(call), f"state dicts hold the buffer `{name}`; drop it where they are loaded too")
+        node = rewrite.tree.find(call.span, cst.Call)
+        problems = [problem for arg in node.args for problem in effects(rewrite.tree, arg.value, makers)]
+        if problems:
+            raise Refused(problems)
+        delete_calls(rewrite, [node])
+    if len(calls) < len(writes):
+        drop_attribute(rewrite, rewrite.tree.class_def(ref.name), name, makers)
+
+
 def _target(rewrite: Rewrite, assign: Assign) -> cst.CSTNode:
-    kind = cst.Attribute if "." in assign.target else cst.Name
+    kind: type[cst.Attribute | cst.Name | cst.SimpleString] = cst.Attribute if "." in assign.target else cst.Name
+    if rewrite.tree.text[assign.span.end - 1] in "\"'":  # the name that a call is given
+        kind = cst.SimpleString
     return rewrite.tree.find(assign.span, kind)
 
 
@@ -68,7 +89,12 @@ def _tidy(
     for body, assign in writes:
         for name in _own_methods(body, assign):
             uses = mentions.of(name)
-            if name.startswith("_") and not uses.quoted and set(uses.uses) | set(uses.functions) == {ref}:
+            if (
+                name.startswith("_")
+                and not uses.quoted
+                and not uses.writes
+                and set(uses.uses) | set(uses.functions) == {ref}
+            ):
                 _delete(rewrite, ref, name)
         if body.function is not None:
             function = function_node(rewrite.tree, body)
@@ -137,7 +163,7 @@ def _drop_emptied(shop: Workshop, method: Body, mentions: MentionIndex, classes:
     name = method.function.name if method.function is not None else ""
     found = mentions.of(name)
     users = {*found.uses, *found.functions}
-    alone = len(found.functions) == 1 and users <= {*classes, method.owner} and not found.quoted
+    alone = len(found.functions) == 1 and users <= {*classes, method.owner} and not found.quoted and not found.writes
     if not alone or not name.startswith("_") or name.startswith("__"):
         return
     paths = dict.fromkeys([method.file.path, *(ref.file.path for ref in classes)])

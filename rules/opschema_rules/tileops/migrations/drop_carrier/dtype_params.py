@@ -14,6 +14,7 @@ from opschema_rules.tileops.carriers import Carriers
 from opschema_rules.tileops.migrations.drop_carrier.entries import DtypeParam
 from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
 from opschema_rules.tileops.model import OpImplementation
+from opschema_rules.tileops.own_writes import own_write
 
 
 def dtype_param(carriers: Carriers, op: OpImplementation, found: tuple[CarrierInput, ...]) -> DtypeParam | None:
@@ -84,6 +85,8 @@ def _made(bodies: Bodies, attribute: CarrierAttribute) -> Iterator[tuple[Body, E
                 if assign.span == place.span and assign.value is not None:
                     yield body, assign.value
             yield from ((body, call) for call in body.scope.calls if call.span == place.span)
+            writes = (own_write(bodies, body, call) for call in body.scope.calls)
+            yield from ((body, item.value) for item in writes if item and item.span == place.span and item.value)
 
 
 def _origin(bodies: Bodies, body: Body, expr: Expr, ref: ClassRef, hops: int) -> str:
