@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from opschema_cli.source.program import Program
 from opschema_cli.source.python import Condition, Expr, PythonFile
 from opschema_rules.tileops.bodies import MAX_HOPS, Bodies, Body
-from opschema_rules.tileops.conditions import emptiness, required, skips
+from opschema_rules.tileops.conditions import emptiness, inside, is_nothing, required, skips
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,12 +32,34 @@ def demands(program: Program, file: PythonFile) -> list[Demand]:
 def _demanding(body: Body, condition: Condition) -> Iterator[Expr]:
     """The parts of a condition that fail, or report, an op for having no inputs."""
     reporting = condition.kind == "if"
+    if (reporting and not _reports(body, condition)) or _is_of_some(body, condition):
+        return
     for test in required(condition):
         measured = emptiness(test)
-        if measured is None or measured[1] is not reporting or not _is_inputs(body, measured[0], MAX_HOPS):
-            continue
-        if not reporting or not skips(body, condition):
+        if measured is not None and measured[1] is reporting and _is_inputs(body, measured[0], MAX_HOPS):
             yield test
+
+
+_REPORTS = re.compile(
+    r"""
+    ^:?\s*(?:raise|yield)\b
+    | \b\w*(?:err|fail|problem|issue|violat|finding|missing|invalid|bad|warn|report|diag)\w*(?:\.\w+)*\s*(?:\(|\+=)
+    | (?:\.(?:append|extend|add)\(|\breturn\b)\s*[\[(]?\s*[rf]{0,2}["'][^"'\n]*\s
+    """,
+    re.VERBOSE | re.MULTILINE | re.IGNORECASE,
+)
+"""What tells somebody: a raise, a call or list named for it, a message that is put on a list or returned."""
+
+
+def _reports(body: Body, condition: Condition) -> bool:
+    """Whether what a condition guards tells somebody; it may just leave, count, or put something else in place."""
+    return _REPORTS.search(body.file.text(condition.body)) is not None and not skips(body, condition)
+
+
+def _is_of_some(body: Body, condition: Condition) -> bool:
+    """Whether a condition is reached only by ops that are told by their params."""
+    around = (item for item in body.scope.conditions if item.kind == "if" and inside(condition.expr.span, item.body))
+    return any("params" in body.file.text(item.expr) for item in around)
 
 
 def _is_inputs(body: Body, expr: Expr, hops: int) -> bool:
@@ -45,15 +68,32 @@ def _is_inputs(body: Body, expr: Expr, hops: int) -> bool:
         binder = body.binder(expr.text)
         values = binder.values(expr.text) if binder is not None else None
         return bool(values) and all(_is_inputs(body, value, hops - 1) for value in values or ())
-    reads = expr.kind == "subscript" or (expr.kind == "call" and expr.callee.endswith(".get"))
-    if not reads or len(expr.items) < 2 or expr.items[1].value != "inputs":
+    expr = filled(expr)
+    if not _reads(expr) or len(expr.items) < 2 or expr.items[1].value != "inputs":
         return False
     return _is_any_entry(body, expr, hops)
 
 
+def filled(expr: Expr) -> Expr:
+    """What an expression is but for an empty default: ``x`` of ``x or {}``."""
+    if expr.kind == "boolop" and expr.text == "or" and all(map(is_nothing, expr.items[1:])):
+        return expr.items[0]
+    return expr
+
+
+def _reads(expr: Expr) -> bool:
+    """Whether an expression takes something from a mapping; ``get`` may be given an empty default."""
+    if expr.kind != "call":
+        return expr.kind == "subscript"
+    return expr.items[0].text.rpartition(".")[2] == "get" and all(map(is_nothing, expr.items[2:]))
+
+
 def _is_any_entry(body: Body, expr: Expr, hops: int) -> bool:
-    while expr.kind in ("subscript", "call", "attribute") and expr.items:
-        expr = expr.items[0]
+    while expr.kind in ("subscript", "call", "attribute", "boolop") and expr.items:
+        inner = filled(expr) if expr.kind == "boolop" else expr.items[0]
+        if inner is expr:
+            return False
+        expr = inner
     name = expr.text.partition(".")[0] if expr.kind == "name" else ""
     binder = body.binder(name) if name and hops > 0 else None
     if binder is None:

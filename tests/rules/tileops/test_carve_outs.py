@@ -206,6 +206,9 @@ def test_what_is_no_exception(body: str) -> None:
 
 # The demand for an input
 
+SIGNATURE = 'for entry in entries:\n    inputs = entry["signature"]'
+"""Where most checks begin."""
+
 DEMANDS = {
     "assert": 'for entry in entries:\n    assert len(entry["signature"]["inputs"]) >= 1\n',
     "assert-truth": 'for _, entry in entries:\n    sig = entry["signature"]\n    assert sig["inputs"], "none"\n',
@@ -213,6 +216,18 @@ DEMANDS = {
     "error": 'for sig in entries:\n    if not sig["inputs"]:\n        errors.append("no inputs")\n',
     "error-or": 'for sig in entries:\n    if "inputs" not in sig or len(sig["inputs"]) == 0:\n        errors.append(sig)\n',
     "get": 'for sig in entries:\n    inputs = sig.get("inputs", {})\n    if len(inputs) < 1:\n        raise ValueError(sig)\n',
+    "get-chained": SIGNATURE + '.get("inputs")\n    assert inputs\n',
+    "get-chained-default": 'for entry in entries:\n    found = entry.get("signature", {}).get("inputs", {})\n    assert found\n',
+    "get-error": SIGNATURE + '.get("inputs")\n    if not inputs:\n'
+    '        errors.append(f"{entry}: signature.inputs is empty")\n',
+    "get-or": 'for entry in entries:\n    inputs = (entry.get("signature") or {}).get("inputs") or {}\n'
+    "    assert len(inputs) > 0\n",
+    "get-of-a-name": 'for entry in entries:\n    sig = entry["signature"]\n    found = sig.get("inputs", None)\n'
+    "    inputs = found\n"
+    "    if not inputs:\n        raise AssertionError(entry)\n",
+    "subscript-of-get": 'for entry in entries:\n    inputs = entry.get("signature")["inputs"]\n    assert inputs, entry\n',
+    "fail": 'for entry in entries:\n    if not entry["signature"].get("inputs"):\n        pytest.fail(entry)\n',
+    "message": 'for entry in entries:\n    if not entry["signature"].get("inputs"):\n        found.append("it has no inputs")\n',
 }
 NO_DEMANDS = {
     "relaxed": 'for sig in entries:\n    assert len(sig["inputs"]) >= 1 or len(sig["params"]) >= 1\n',
@@ -222,6 +237,21 @@ NO_DEMANDS = {
     "outputs": 'for sig in entries:\n    assert len(sig["outputs"]) >= 1\n',
     "two": 'for sig in entries:\n    assert len(sig["inputs"]) >= 2\n',
     "one-op": 'sig = load_manifest()["MatmulFwdOp"]["signature"]\nassert len(sig["inputs"]) >= 1\n',
+    "iterated": SIGNATURE + '.get("inputs", {})\n    for name in inputs:\n        assert name\n',
+    "each-checked": SIGNATURE + '.get("inputs", {})\n    for name, item in inputs.items():\n'
+    '        if not item.get("dtype"):\n            errors.append(name)\n',
+    "replaced": SIGNATURE + '.get("inputs")\n    if not inputs:\n        names = list(entry)\n',
+    "defaulted": SIGNATURE + '.get("inputs")\n    if not inputs:\n        inputs = {}\n    assert inputs is not None\n',
+    "rebound": SIGNATURE + '.get("inputs")\n    inputs = inputs or other(entry)\n    assert inputs\n',
+    "counted": SIGNATURE + '.get("inputs")\n    if not inputs:\n        without.append(entry)\n',
+    "logged": 'for entry in entries:\n    if not entry["signature"].get("inputs"):\n        logger.info("an op of nothing")\n',
+    "present": SIGNATURE + '.get("inputs")\n    assert inputs is not None\n',
+    "a-mapping": 'for entry in entries:\n    assert isinstance(entry["signature"].get("inputs"), dict)\n',
+    "default-that-fills": SIGNATURE + '.get("inputs", SOME)\n    assert inputs\n',
+    "no-params": 'for sig in entries:\n    inputs = sig.get("inputs")\n    if not sig.get("params"):\n        assert inputs\n',
+    "or-params": 'for sig in entries:\n    inputs, params = sig.get("inputs"), sig.get("params")\n    assert inputs or params\n',
+    "one-op-get": 'inputs = load_manifest()["MatmulFwdOp"]["signature"].get("inputs")\nassert inputs\n',
+    "another-get": SIGNATURE + '.get("outputs")\n    assert inputs\n',
     "when-there-are": 'for sig in entries:\n    if sig["inputs"]:\n        errors.append(sig)\n',
 }
 

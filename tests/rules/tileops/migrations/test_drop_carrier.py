@@ -846,6 +846,48 @@ def test_a_test_that_demands_an_input_accepts_a_param() -> None:
     assert found.files["tests/test_manifest.py"] == RELAXED
 
 
+GETTING = """\
+from kit.manifest import load_manifest
+
+
+def test_every_signature_has_inputs():
+    for name, entry in load_manifest().items():
+        outputs = entry["signature"].get("outputs")
+        inputs = (entry["signature"] or {}).get("inputs") or {}
+        assert outputs
+        assert inputs
+        if not entry["signature"].get("inputs"):
+            raise ValueError(f"{name}: at least one input")
+"""
+
+
+def test_a_demand_of_a_name_that_get_gave_accepts_a_param() -> None:
+    found = migrated(CLASS + REGISTRATION, **{"tests/test_manifest.py": GETTING})
+    assert found.files["tests/test_manifest.py"] == changed(
+        GETTING,
+        ("assert inputs\n", 'assert inputs or (entry["signature"] or {}).get("params")\n'),
+        (
+            'if not entry["signature"].get("inputs"):',
+            'if not entry["signature"].get("inputs") and not entry["signature"].get("params"):',
+        ),
+        ("at least one input", "at least one input or param"),
+    )
+
+
+def test_what_is_demanded_of_outputs_needs_no_name_of_its_own() -> None:
+    lines = GETTING.splitlines(keepends=True)
+    text = "".join(line for line in lines[:9] if "outputs" not in line)
+    found = migrated(CLASS + REGISTRATION, **{"tests/test_manifest.py": text})
+    assert found.files["tests/test_manifest.py"] == changed(
+        text,
+        (
+            "assert inputs\n",
+            'assert inputs or (entry["signature"] or {}).get("params")\n'
+            '        assert (entry["signature"] or {}).get("outputs")\n',
+        ),
+    )
+
+
 ACCEPTING = {
     "at-once": '    if not signature.get("inputs") and not signature.get("params"):\n',
     "counted": """\

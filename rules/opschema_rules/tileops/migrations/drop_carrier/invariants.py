@@ -14,7 +14,7 @@ from opschema_cli.source.python_tree import PythonTree
 from opschema_cli.source.text import Span
 from opschema_rules.tileops.bodies import Body
 from opschema_rules.tileops.conditions import emptiness, required
-from opschema_rules.tileops.demands import Demand
+from opschema_rules.tileops.demands import Demand, filled
 from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
 from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop, expression_at
 
@@ -27,7 +27,7 @@ def relax(shop: Workshop, demand: Demand) -> None:
     """
     measured = emptiness(demand.test)
     holder = _holder(demand.body, measured[0]) if measured is not None else ""
-    if not holder:
+    if measured is None or not holder:
         raise LeftAlone(demand.body.at(demand.test), "this demands an input of every op; accept a param in its place")
     with shop.on(demand.body.file.path) as rewrite:
         tree = rewrite.tree
@@ -37,7 +37,7 @@ def relax(shop: Workshop, demand: Demand) -> None:
             relaxed = _relaxed(tree, test, "or", f'{holder}.get("params")', whole=statement.test is test)
             _relax_assertion(rewrite, statement, test, relaxed)
             if not _demands_outputs(demand.body):
-                _add_output(rewrite, statement)
+                _add_output(rewrite, statement, measured[0], holder)
         elif isinstance(statement, cst.If):
             relaxed = _relaxed(tree, test, "and", f'not {holder}.get("params")', whole=statement.test is test)
             rewrite.replace(tree.outer(test), relaxed)
@@ -71,6 +71,7 @@ def _holder(body: Body, expr: Expr) -> str:
         binder = body.binder(expr.text)
         values = (binder.values(expr.text) if binder is body else None) or []
         return _holder(body, values[0]) if len(values) == 1 else ""
+    expr = filled(expr)
     if expr.kind == "subscript":
         return body.file.text(expr.items[0])
     if expr.kind == "call" and body.file.text(expr.items[0]).endswith(".get"):
@@ -111,7 +112,8 @@ def _reword(rewrite: Rewrite, body: cst.CSTNode) -> None:
 
 
 def _demands_outputs(body: Body) -> bool:
-    return any(_is_outputs(measured[0]) for condition in body.scope.conditions for measured in _measured(condition))
+    measured = (found for condition in body.scope.conditions for found, _ in _measured(condition))
+    return any(_is_outputs(body, item) for item in measured)
 
 
 def _measured(condition: Condition) -> Iterator[tuple[Expr, bool]]:
@@ -121,18 +123,26 @@ def _measured(condition: Condition) -> Iterator[tuple[Expr, bool]]:
             yield found
 
 
-def _is_outputs(expr: Expr) -> bool:
+def _is_outputs(body: Body, expr: Expr) -> bool:
+    if expr.kind == "name":
+        return any(_is_outputs(body, value) for value in body.values(expr.text) or () if value.kind != "name")
+    expr = filled(expr)
     return expr.kind in ("subscript", "call") and len(expr.items) > 1 and expr.items[1].value == "outputs"
 
 
-def _add_output(rewrite: Rewrite, statement: cst.Assert) -> None:
+def _add_output(rewrite: Rewrite, statement: cst.Assert, measured: Expr, holder: str) -> None:
     """Write the same assertion for outputs, below what else is asserted of them."""
     tree = rewrite.tree
     line = tree.parent(statement)
     block = tree.parent(line) if line is not None else None
     if not isinstance(line, cst.SimpleStatementLine) or not isinstance(block, cst.IndentedBlock) or len(line.body) > 1:
         return
-    code = re.sub(r"\binput(s?)\b", r"output\1", tree.code(statement))
+    code = tree.code(statement)
+    if measured.kind == "name":
+        if len(tree.names(measured.text, statement)) != 1:
+            return
+        code = re.sub(rf"\b{re.escape(measured.text)}\b", lambda _: f'{holder}.get("outputs")', code, count=1)
+    code = re.sub(r"\binput(s?)\b", r"output\1", code)
     below = [item for item in block.body[list(block.body).index(line) :] if _names_outputs(tree, item)]
     end = tree.span((below or [line])[-1]).end
     rewrite.replace(Span(end, end), f"{_newline(tree)}{tree.indent(tree.span(statement).start)}{code}")
