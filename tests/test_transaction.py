@@ -104,9 +104,15 @@ def in_child(act: Callable[[], None]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def armed(number: int, *, torn: bool = False, failing: tuple[str, int] | None = None) -> None:
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def armed(
+    number: int, *, torn: bool = False, failing: tuple[str, int] | None = None, act: Callable[[], None] = die
+) -> None:
     """From now on this process dies at the ``number``-th call that changes the disk: before it, or in the middle of a
-    write. ``failing`` names a call that fails, and from which time on.
+    write; or does something else, ``act``. ``failing`` names a call that fails, and from which time on.
     """
     left, failures = [number], [failing[1] if failing else 0]
 
@@ -116,7 +122,7 @@ def armed(number: int, *, torn: bool = False, failing: tuple[str, int] | None = 
             if not left[0]:
                 if torn and name == "write":
                     real(args[0], bytes(args[1])[: len(args[1]) // 2])
-                os.kill(os.getpid(), signal.SIGKILL)
+                act()
             if failing and name == failing[0]:
                 failures[0] -= 1
                 if failures[0] == 0:

@@ -11,8 +11,8 @@ import gc
 import multiprocessing
 import signal
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from multiprocessing.connection import wait as ready
 from multiprocessing.context import BaseContext
@@ -130,7 +130,8 @@ class _Worker:
         # A forked process also holds our ends of all pipes, and would not notice that we are gone.
         ours = [self.pipe, *(worker.pipe for worker in others)] if context.get_start_method() == "fork" else []
         self.process = context.Process(target=_serve, args=(theirs, ours), daemon=True)  # type: ignore[attr-defined]
-        self.process.start()
+        with _no_interrupts():
+            self.process.start()
         theirs.close()
 
     def has_started(self) -> None:
@@ -170,6 +171,21 @@ class _Worker:
         self.pipe.close()
         self.process.kill()
         self.process.join()
+
+
+@contextmanager
+def _no_interrupts() -> Iterator[None]:
+    """Keep ^C away from this thread, and for good from a process that it starts: it would die with a traceback before it
+    can say that it does not want any.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _serve(pipe: Connection, inherited: Sequence[Connection]) -> None:
