@@ -814,6 +814,95 @@ def test_other():
     )
 
 
+EXEMPT = """\
+from scripts.check import check_forward
+
+
+class Sourceless:
+    def forward(self):
+        return 1
+
+
+def test_an_op_without_tensors_is_exempt():
+    entry = {"ref_api": "none", "signature": {"inputs": {"like": {"dtype": "float16"}}}}
+    errors = check_forward(entry, Sourceless)
+    assert not errors
+
+
+def test_other():
+    assert check_forward({"signature": {"inputs": {}}}, Sourceless) == []
+"""
+EXEMPT_CALL = "errors = check_forward(entry, Sourceless)\n    assert not errors\n"
+EXEMPT_TESTS = {
+    "named": [],
+    "at-once": [(EXEMPT_CALL, "assert check_forward(entry, Sourceless) == []\n")],
+    "counted": [("assert not errors", "assert len(errors) == 0")],
+    "written-in-the-call": [
+        (
+            EXEMPT_CALL,
+            'assert not check_forward({"ref_api": "none", "signature": {"inputs": {"x": {}}}}, Sourceless)\n',
+        ),
+        ('    entry = {"ref_api": "none", "signature": {"inputs": {"like": {"dtype": "float16"}}}}\n', ""),
+    ],
+    "class-of-its-own": [
+        (
+            "    entry = {",
+            "    class Made:\n        def forward(self):\n            return 1\n\n    entry = {",
+        ),
+        ("errors = check_forward(entry, Sourceless)", "errors = check_forward(entry, Made)"),
+    ],
+}
+
+
+def exempting(changes: list[tuple[str, str]], exception: str = "early-return") -> Migrated:
+    """A tree with an exception that no flag carries, and a test of it, migrated."""
+    script = changed(VALIDATOR, *EXCEPTIONS[exception])
+    return migrated(
+        CLASS + REGISTRATION, **{"scripts/check.py": script, "tests/test_check.py": changed(EXEMPT, *changes)}
+    )
+
+
+@pytest.mark.parametrize("changes", EXEMPT_TESTS.values(), ids=EXEMPT_TESTS)
+def test_a_test_that_asserts_the_exception_goes_with_it(changes: list[tuple[str, str]]) -> None:
+    found = exempting(changes)
+    text = found.files["tests/test_check.py"]
+    assert "exempt" not in text
+    assert text.endswith(EXEMPT[EXEMPT.index("def test_other") :])
+    assert not [note for note in found.notes() if note.startswith("tests/test_check.py")]
+
+
+@pytest.mark.parametrize("exception", ["nested", "flag", "own-locals", "function"])
+def test_a_test_that_asserts_the_exception_goes_however_that_is_written(exception: str) -> None:
+    assert "exempt" not in exempting([], exception).files["tests/test_check.py"]
+
+
+PERHAPS_EXEMPT = {
+    "entry-of-a-helper": [
+        ('{"ref_api": "none", "signature": {"inputs": {"like": {"dtype": "float16"}}}}', 'make(ref_api="none")')
+    ],
+    "class-with-a-base": [("class Sourceless:", "class Sourceless(Op):")],
+    "class-that-takes-something": [("def forward(self)", "def forward(self, x)")],
+    "more-is-asserted": [("    assert not errors\n", '    assert not errors\n    assert entry["ref_api"] == "none"\n')],
+    "more-is-done": [("    assert not errors\n", "    assert not errors\n    report(entry)\n")],
+    "under-a-condition": [("    assert not errors\n", "    if errors == []:\n        raise AssertionError\n")],
+    "reported": [("assert not errors", "assert errors")],
+    "no-input": [('{"like": {"dtype": "float16"}}', "{}")],
+    "changed-later": [("    errors = ", '    entry = adapted(entry, "none")\n    errors = ')],
+    "another-check": [("import check_forward", "import check_forward as check\n\ncheck_forward = traced(check)")],
+    "decorated": [("def test_an_op", '@pytest.mark.parametrize("name", ["none"])\ndef test_an_op')],
+}
+
+
+@pytest.mark.parametrize("changes", PERHAPS_EXEMPT.values(), ids=PERHAPS_EXEMPT)
+def test_a_test_that_may_assert_the_exception_is_told(changes: list[tuple[str, str]]) -> None:
+    found = exempting(changes)
+    text = found.files["tests/test_check.py"]
+    assert text == changed(EXEMPT, *changes)
+    line = text[: text.index("def test_an_op")].count("\n") + 1
+    told = f"tests/test_check.py:{line}: this may assert the exception that is gone; if it does, drop it"
+    assert told in found.notes()
+
+
 DEMANDING = """\
 from kit.manifest import load_manifest
 

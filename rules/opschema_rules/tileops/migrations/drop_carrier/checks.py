@@ -12,10 +12,11 @@ from opschema_cli.migrate.mentions import mentions
 from opschema_cli.migrate.migration import Note
 from opschema_cli.source.text import Span
 from opschema_rules.tileops.bodies import Bodies
-from opschema_rules.tileops.carve_outs import carve_outs, unguarding
+from opschema_rules.tileops.carve_outs import CarveOut, carve_outs, unguarding
 from opschema_rules.tileops.demands import Demand, demands
 from opschema_rules.tileops.migrations.drop_carrier.acceptance import accepts_params
 from opschema_rules.tileops.migrations.drop_carrier.carve_outs import drop_carve_out
+from opschema_rules.tileops.migrations.drop_carrier.exempting_tests import drop_exempting
 from opschema_rules.tileops.migrations.drop_carrier.invariants import relax
 from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
 from opschema_rules.tileops.migrations.drop_carrier.new_tests import add_tests
@@ -39,10 +40,22 @@ def drop_exceptions(draft: Draft, shop: Workshop, manifest: Manifest, gone: set[
                     gone.update(drop_carve_out(shop, found))
             except LeftAlone as why:
                 yield Note(found.body.at(found.test), f"the exception stays: {why.reason}")
+                continue
+            if not found.params:
+                yield from _exempting(draft, shop, manifest, found)
         for body, test in unguarding(manifest.program, validator.file):
             yield Note(
                 body.at(test), "this tells ops that take no tensor; if it makes an exception for them, take that out"
             )
+
+
+def _exempting(draft: Draft, shop: Workshop, manifest: Manifest, found: CarveOut) -> Iterator[Note]:
+    """Take out the tests that assert an exception, or note them."""
+    names = {body.function.name for body, _ in found.guards if body.function is not None}
+    for path in dict.fromkeys(item.place.path for item in mentions(draft.project, names, _tests(draft))):
+        file = draft.project.python(path)
+        if file is not None:
+            yield from drop_exempting(shop, manifest.program, file, found)
 
 
 def relax_demands(draft: Draft, shop: Workshop, manifest: Manifest) -> Iterator[Note]:
