@@ -6,12 +6,9 @@ Everything is a msgspec struct, for it travels between processes, and into files
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypeAlias
+from typing import Any, Literal
 
 import msgspec
-
-Plain: TypeAlias = "None | bool | int | float | str | list[Plain] | dict[str, Plain]"
-"""What a manifest can say of a param."""
 
 Values = Literal["normal", "special", "zeros"]
 """What floating inputs hold: normal numbers; NaN, infinities, denormals and zeros among them; zeros only."""
@@ -45,12 +42,12 @@ class Output(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A concrete call of an op by the declaration: what it is made with, what it is given, what it must return.
 
-    ``params`` go by name to the constructor or to the call, whichever takes them; ``omitted`` are optional inputs left
+    ``params`` are plain data, and go by name to the constructor or to the call, whichever takes them; ``omitted`` are optional inputs left
     out; ``aliases`` are outputs that may share storage with an input, by name.
     """
 
     inputs: tuple[Input, ...]
-    params: dict[str, Plain] = {}
+    params: dict[str, Any] = {}
     outputs: tuple[Output, ...] = ()
     omitted: tuple[str, ...] = ()
     aliases: dict[str, str] = {}
