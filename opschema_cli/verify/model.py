@@ -42,8 +42,8 @@ class Output(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A concrete call of an op by the declaration: what it is made with, what it is given, what it must return.
 
-    ``params`` are plain data, and go by name to the constructor or to the call, whichever takes them; ``omitted`` are optional inputs left
-    out; ``aliases`` are outputs that may share storage with an input, by name.
+    ``params`` are plain data, and go by name to the constructor or to the call, whichever takes them; ``omitted`` are
+    optional inputs left out; ``aliases`` are outputs that may share storage with an input, by name.
     """
 
     inputs: tuple[Input, ...]
