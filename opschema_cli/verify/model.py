@@ -108,10 +108,21 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     operators: tuple[str, ...] = ()
 
 
+class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How much is planned: cells of one op, and elements of one tensor, in a workload row as it stands and in what is
+    derived from it.
+    """
+
+    cells: int = 40
+    row_elements: int = 1 << 24
+    derived_elements: int = 1 << 20
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is to be run of one op. ``reference`` is a dotted function of torch, empty if only a recipe can give one.
 
-    ``unplanned`` are cells that cannot be run, by id, and why.
+    ``unplanned`` are cells that cannot be run, by id (all of an op by its name), and why; ``left_out`` counts those that
+    could be but are beyond :class:`Limits`.
     """
 
     op: str
@@ -120,14 +131,18 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reference: str = ""
     tolerance: Tolerance = Tolerance()
     unplanned: dict[str, str] = {}
+    left_out: int = 0
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One thing that a check saw on one side: ``check`` is its name (``shape``, ``poison``, ``input-changed``, ...)."""
+    """One thing that a check saw on one side: ``check`` is its name (``shape``, ``poison``, ``input-changed``, ...), and
+    ``about`` the output or input that it saw it on, if it was one.
+    """
 
     check: str
     side: str
     message: str
+    about: str = ""
 
 
 class Returned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -164,7 +179,8 @@ Verdict = Literal["unchanged", "within-tolerance", "regression", "wrong-already"
 class Figures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How far one output of one side is from the reference: over its elements the largest absolute error, the largest
     error in ULPs of its dtype, the smallest kappa that the tolerance rule would need, the share of elements beyond it,
-    and a histogram of log10 of the absolute errors (counts of decades from 1e-12 up, the first those below).
+    and a histogram of log10 of the absolute errors (counts of decades from 1e-12 to 1e3, the first those below, the last those
+    above). ``undecided`` elements were not judged: the float32 reference itself is lost there.
     """
 
     side: str
@@ -175,6 +191,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     beyond: float = 0.0
     at: tuple[int, ...] = ()
     histogram: tuple[int, ...] = ()
+    undecided: int = 0
 
 
 class CellResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
