@@ -121,8 +121,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is to be run of one op. ``reference`` is a dotted function of torch, empty if only a recipe can give one.
 
-    ``unplanned`` are cells that cannot be run, by id (all of an op by its name), and why; ``left_out`` counts those that
-    could be but are beyond :class:`Limits`.
+    ``unplanned`` are cells that cannot be run, by id (all of an op by its name), and why; ``left_out`` counts the pairs of
+    row and dtype that were not gone through to their end, for want of room (:class:`Limits`).
     """
 
     op: str
@@ -143,6 +143,10 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     side: str
     message: str
     about: str = ""
+
+
+COMPARATIVE = frozenset({"denormals"})
+"""Checks whose findings are no fault of a side by themselves: they count where after has them and before has not."""
 
 
 class Returned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
