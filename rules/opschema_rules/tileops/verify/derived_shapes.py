@@ -9,11 +9,13 @@ from functools import cached_property
 from opschema_cli.verify.model import Limits
 from opschema_rules.tileops.model import OpEntry, Row
 from opschema_rules.tileops.verify.calls import Passed
-from opschema_rules.tileops.verify.sizes import FreeSize, Sizes, changed
+from opschema_rules.tileops.verify.sizes import FreeSize, Sizes, changed, value_at
 
-_PRIMES = (7, 5, 11, 3, 13)
+_PRIMES = (7, 11, 13, 5, 3)
+_SMALL_PRIMES = (3, 5, 7)
 _LAST_PRIMES = (67, 37, 101)
 _EVEN = (14, 28, 12, 20)
+_MORE = (41, 73, 56, 112, 224, 448)
 _TAILS = (33, 65, 97, 129, 257)
 
 ALIGNMENT = 8
@@ -127,8 +129,8 @@ class _Deriver:
         last = self._ends()[1]
         used: set[int] = set()
         for free in self.free:
-            primes = _LAST_PRIMES if free is last else _PRIMES
-            values = [prime for prime in primes if prime not in used and prime != free.value]
+            primes = _SMALL_PRIMES if free.value < ALIGNMENT else _LAST_PRIMES if free is last else _PRIMES
+            values = sorted((prime for prime in primes if prime != free.value), key=used.__contains__)
             for value in (*values, *_EVEN, free.other):
                 moved = self._moved(state, free, (value,))
                 if moved is not None:
@@ -139,11 +141,12 @@ class _Deriver:
         return state if unaligned and self._is_small(state) else None
 
     def _larger(self, state: _State | None, first: FreeSize) -> _State | None:
-        """More rows than all before: what was set up for fewer has to notice."""
+        """More rows than all before, or at least than ``state``: what was set up for fewer has to notice."""
         if state is None:
             return None
-        rows = first.value
-        return self._set(state, first, (2 * rows + 3, 2 * rows + 1, 2 * rows, 3 * rows, 41, 43, 56, 96, 192, 384))
+        rows = max(first.value, value_at(state.row, first.sites[0]))
+        fewer = (value for value in _MORE if value_at(state.row, first.sites[0]) < value < rows)
+        return self._set(state, first, (2 * rows + 3, 2 * rows + 1, 2 * rows, 3 * rows, *fewer))
 
     def _tails(self, last: FreeSize) -> tuple[int, ...]:
         near = last.value // 32 * 32 + 1

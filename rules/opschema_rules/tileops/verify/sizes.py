@@ -91,11 +91,10 @@ class Sizes:
         found: list[FreeSize] = []
         taken: set[Site] = set()
         for site in self._starts():
-            if site not in taken:
-                free = self._free(site)
-                if free is not None and not taken.intersection(free.sites):
-                    taken.update(free.sites)
-                    found.append(free)
+            free = self._free(site, taken) if site not in taken else None
+            if free is not None:
+                taken.update(free.sites)
+                found.append(free)
         return found
 
     def _starts(self) -> Iterator[Site]:
@@ -109,11 +108,12 @@ class Sizes:
             if of_tensor or symbol or (index is None and key in self.stated.params and key in sizes):
                 yield site
 
-    def _free(self, site: Site) -> FreeSize | None:
-        value = _value(self.row, site)
+    def _free(self, site: Site, taken: Collection[Site]) -> FreeSize | None:
+        """What changes with one integer, without what is ``taken``; None if it cannot change, or is no tensor's size."""
+        value = value_at(self.row, site)
         for probe in _PROBES:
             found = self._tied(site, probe) if probe != value else None
-            if found is not None:
+            if found is not None and not set(found[0]) & set(taken):
                 sites, passed = found
                 axes = tuple(self._changed(passed.bound))
                 return FreeSize(sites, value, probe, axes) if axes else None
@@ -122,7 +122,7 @@ class Sizes:
     def _tied(self, site: Site, probe: int) -> tuple[tuple[Site, ...], Passed] | None:
         """The integers that change with one, if that can change to ``probe``."""
         sites: tuple[Site, ...] = (site,)
-        equal = [other for other in _sites(self.row) if _value(self.row, other) == _value(self.row, site)]
+        equal = [other for other in _sites(self.row) if value_at(self.row, other) == value_at(self.row, site)]
         for _ in range(_ROUNDS):
             passed, broken = self._judged(changed(self.row, sites, probe))
             if passed is not None:
@@ -130,10 +130,11 @@ class Sizes:
             read = {use.name for rule in broken for use in rule.names()}
             others = [other for other in equal if other not in sites and other[0].removesuffix("_shape") in read]
             others += [other for other in equal if other not in sites and other[0] in read and other not in others]
-            for other in others:
-                passed = self.accepts(changed(self.row, (*sites, other), probe))
+            beside = [other for other in others if other[1] == site[1]]
+            for more in [*([other] for other in others), beside]:
+                passed = self.accepts(changed(self.row, (*sites, *more), probe))
                 if passed is not None:
-                    return (*sites, other), passed
+                    return (*sites, *more), passed
             if not others:
                 return None
             sites = (*sites, *others)
@@ -171,7 +172,8 @@ def _sites(row: Row) -> list[Site]:
     return found
 
 
-def _value(row: Row, site: Site) -> int:
+def value_at(row: Row, site: Site) -> int:
+    """The integer at a place of a row."""
     key, index = site
     owner = row.data[key]
     found = owner[index] if isinstance(owner, list) and index is not None else owner
