@@ -1,0 +1,123 @@
+"""The pytest plugin: a file ``*.opschema.json`` is collected into one item for each cell.
+
+Cells of one op stay in one process and in their order (``--dist loadgroup`` of pytest-xdist), for a stale cache shows only
+in it. The verdict travels with the report, so that the process that started the run has them all.
+
+An item passes when its cell is unchanged or within tolerance. It is an expected failure when the cell was wrong already,
+and skipped, with the reason, when it was not checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from opschema_cli.errors import OpschemaError
+from opschema_cli.verify.model import Cell, CellResult, Plan
+from opschema_cli.verify.results import FAILED
+from opschema_cli.verify.run import SUFFIX, Run, read_run, unplanned
+
+if TYPE_CHECKING:
+    from opschema_cli.verify.harness import Harness
+
+ATTRIBUTE = "opschema"
+"""The attribute of a test report that holds the cell's result, as JSON."""
+
+_HARNESS = pytest.StashKey["dict[Path, Harness]"]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make room for the harness of each run."""
+    config.stash[_HARNESS] = {}
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End the processes that ran cells."""
+    for harness in config.stash.get(_HARNESS, {}).values():
+        harness.close()
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> RunFile | None:
+    """Collect the files that describe a run."""
+    return RunFile.from_parent(parent, path=file_path) if file_path.name.endswith(SUFFIX) else None
+
+
+class RunFile(pytest.File):
+    """A run: its cells, op by op."""
+
+    def collect(self) -> Iterable[pytest.Item]:
+        """One item for each cell; those that cannot be run are items too."""
+        try:
+            run = read_run(self.path)
+        except OpschemaError as error:
+            raise self.CollectError(str(error)) from None
+        hopeless = {result.id: result for result in unplanned(run)}
+        for plan in run.plans:
+            for cell in plan.cells:
+                yield CellItem.from_parent(self, name=cell.id, run=run, plan=plan, cell=cell)
+            for name in plan.unplanned:
+                yield CellItem.from_parent(self, name=name, run=run, plan=plan, result=hopeless[name])
+
+    def harness(self, run: Run) -> Harness:
+        """What runs the cells in this process; it is made for the first."""
+        from opschema_cli.verify.harness import Harness
+
+        known = self.config.stash[_HARNESS]
+        if self.path not in known:
+            known[self.path] = Harness(run)
+        return known[self.path]
+
+
+class CellItem(pytest.Item):
+    """One cell; ``result`` is there before it runs if it cannot be run."""
+
+    parent: RunFile
+
+    def __init__(
+        self, *, run: Run, plan: Plan, cell: Cell | None = None, result: CellResult | None = None, **keywords: Any
+    ) -> None:
+        super().__init__(**keywords)
+        self.run, self.plan, self.cell, self.result = run, plan, cell, result
+        self.add_marker(pytest.mark.xdist_group(plan.op))
+
+    def runtest(self) -> None:
+        """Run the cell and tell its verdict."""
+        if self.cell is not None:
+            self.result = self.parent.harness(self.run).check(self.plan, self.cell)
+        result = self.result
+        assert result is not None
+        if result.verdict in FAILED:
+            pytest.fail("\n".join(_lines(result)), pytrace=False)
+        if result.verdict == "wrong-already":
+            pytest.xfail("; ".join(_lines(result)))
+        if result.verdict == "not-checked":
+            pytest.skip(result.reason)
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        """What stands for the item in pytest's own report."""
+        return self.path, None, self.name
+
+
+def _lines(result: CellResult) -> Iterator[str]:
+    yield f"{result.verdict} on {result.device}: {result.reason}"
+    for finding in result.findings:
+        yield f"{finding.side}: {finding.check}: {finding.message}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Put the result of a cell on the report of its run."""
+    report = yield
+    if isinstance(item, CellItem) and report.when == "call" and item.result is not None:
+        setattr(report, ATTRIBUTE, msgspec.json.encode(item.result).decode())
+    return report
+
+
+def result_of(report: pytest.TestReport) -> CellResult | None:
+    """The result that a report carries, if it is one of a cell's run."""
+    data = getattr(report, ATTRIBUTE, None)
+    return msgspec.json.decode(data, type=CellResult) if data is not None else None
