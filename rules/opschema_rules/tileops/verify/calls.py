@@ -32,9 +32,9 @@ class Passed:
     def elements(self, entry: OpEntry) -> tuple[int, str]:
         """The size of the largest tensor that a call passes or returns, and its name."""
         outputs = {item.name: shape_of(self.bound, item.name) for item in entry.outputs}
-        sizes = {name: math.prod(shape) for name, shape in outputs.items() if shape is not None}
-        sizes.update((name, math.prod(shape)) for name, shape in self.shapes.items())
-        return max(((size, name) for name, size in sizes.items()), default=(0, ""))
+        shapes = [*self.shapes.items(), *outputs.items()]
+        sizes = [(math.prod(shape), name) for name, shape in shapes if shape is not None]
+        return max(sizes, key=lambda item: item[0], default=(0, ""))
 
 
 def shape_of(bound: BoundRow, name: str) -> tuple[int, ...] | None:
@@ -54,7 +54,9 @@ def passed_inputs(entry: OpEntry, row: Row, carriers: Collection[str]) -> Passed
 
 def passed_by(entry: OpEntry, bound: BoundRow, carriers: Collection[str]) -> Passed | str:
     """The same of a bound row that breaks no rule."""
-    omitted = [item.name for item in entry.inputs if bound.values.get(item.name, "") is None]
+    given = bound.row.data
+    absent = (item for item in entry.inputs if item.optional and f"{item.name}_shape" not in given)
+    omitted = [item.name for item in absent]
     inputs = [item.name for item in entry.inputs if item.name not in carriers and item.name not in omitted]
     shapes = {name: shape_of(bound, name) for name in inputs}
     known = {name: shape for name, shape in shapes.items() if shape is not None}
@@ -119,7 +121,7 @@ def _params(entry: OpEntry, passed: Passed, assignment: Assignment, dtype: str) 
         if param.name in given:
             found[param.name] = _dtype_name(given[param.name]) if is_dtype_param(param) else given[param.name]
         elif alone == [param] and not (assignment.carried and param.has_default):
-            found[param.name] = canonical(dtype)
+            found[param.name] = _dtype_name(dtype)
         elif not param.has_default:
             return f"the row gives no value of `{param.name}`, which has no default"
     strange = next((name for name, value in found.items() if not _is_plain(value)), None)
@@ -132,7 +134,8 @@ def is_dtype_param(param: ParamDecl) -> bool:
 
 
 def _dtype_name(value: Data) -> Data:
-    return canonical(value.removeprefix("torch.")) if isinstance(value, str) else value
+    """A dtype as torch names it, which says that it is one: ``torch.float16``."""
+    return f"torch.{canonical(value.removeprefix('torch.'))}" if isinstance(value, str) else value
 
 
 def _is_plain(value: Data) -> bool:

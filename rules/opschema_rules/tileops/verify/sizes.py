@@ -54,7 +54,7 @@ class Sizes:
         self.row = self._without_told(base.bound.row)
 
     def _without_told(self, row: Row) -> Row:
-        shapes = [f"{item.name}_shape" for item in reversed(self.entry.inputs)]
+        shapes = [f"{item.name}_shape" for item in reversed(self.entry.inputs) if not item.optional]
         for key in [*shapes, *(key for key in row.data if key in self.stated.symbols and key not in RESERVED_KEYS)]:
             if key in row.data:
                 less = Row(row.index, row.node, {name: data for name, data in row.data.items() if name != key})
