@@ -164,7 +164,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     ``status`` is ``ok``; ``raised``, by the op (``detail`` is what); ``refused``, the cell cannot be run there and
     ``detail`` says why; ``died`` or ``stalled``, with the worker. ``file`` holds the tensors: outputs by name, and inputs that
-    the call may change as ``input:NAME``.
+    the call may change as ``input:NAME``; the reference's are ``ref64:NAME`` and ``ref32:NAME``, and ``tolerance`` is the recipe's.
     """
 
     cell: str
@@ -174,6 +174,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     outputs: tuple[Returned, ...] = ()
     findings: tuple[Finding, ...] = ()
     seconds: dict[str, float] = {}
+    tolerance: Tolerance | None = None
 
 
 Verdict = Literal["unchanged", "within-tolerance", "regression", "wrong-already", "crashed", "not-checked"]
