@@ -306,7 +306,8 @@ class _Measure:
         if self._special:
             huge = magnitude > _HUGE * self._typical
             unit = torch.where(huge, magnitude * self._relative, self._scale)
-        if self._special or not math.isfinite(float(error.max())) or (f is not None and not bool(f.isfinite().all())):
+        unheld = not math.isfinite(float(error.max())) or (f is not None and not bool(f.isfinite().all()))
+        if self._special or self._format.saturates or unheld:
             self._settle(start, _Part(y, r, f, error, magnitude, unit))
         self._gather(start, error, magnitude, self._format.ulp(r.nan_to_num(0.0, 0.0, 0.0)), unit)
 

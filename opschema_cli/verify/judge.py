@@ -166,8 +166,10 @@ class _Case:
         if self._before is None or self._after is None:
             return []
         earlier = {output.name: output for output in self._before.outputs}
-        pairs = ((earlier[output.name], output) for output in self._after.outputs if output.name in earlier)
-        return [_lies(then, now) for then, now in pairs if then.shape == now.shape and _steps(then) != _steps(now)]
+        told = (output for output in self._after.outputs if output.strides)
+        pairs = ((earlier[output.name], output) for output in told if output.name in earlier)
+        alike = ((then, now) for then, now in pairs if then.strides and then.shape == now.shape)
+        return [_lies(then, now) for then, now in alike if _steps(then) != _steps(now)]
 
 
 def _seen(ran: Ran | None, compared: Compared | None) -> tuple[Finding, ...]:
@@ -186,8 +188,10 @@ def _named(findings: Sequence[Finding]) -> str:
 
 def _steps(output: Returned) -> list[tuple[int, int]]:
     """The strides that matter: those of dimensions with more than one element, if there are elements."""
-    pairs = list(enumerate(zip(output.shape, output.strides)))  # noqa: B905
-    return [] if 0 in output.shape else [(place, stride) for place, (size, stride) in pairs if size > 1]
+    if 0 in output.shape:
+        return []
+    pairs = zip(output.shape, output.strides, strict=True)
+    return [(place, stride) for place, (size, stride) in enumerate(pairs) if size > 1]
 
 
 def _lies(then: Returned, now: Returned) -> Finding:

@@ -326,11 +326,11 @@ def judged(op: Op, of: Cell) -> Judgement:
     return judge(before, after, differences=differences(earlier, outputs), compared=sides)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", FAULTS)
+CASES = [(name, dtype) for name in FAULTS for dtype in DTYPES if not (dtype == "float32" and name in NOT_IN_FLOAT32)]
+
+
+@pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_each_fault_is_a_regression_seen_by_its_check(name: str, dtype: str) -> None:
-    if dtype == "float32" and name in NOT_IN_FLOAT32:
-        pytest.skip("no fault in float32")
     make, check = FAULTS[name]
     if check == "denormals" and dtype == "float16":
         check = "tolerance"
