@@ -11,11 +11,11 @@ from inspect import Parameter, Signature
 import torch
 from torch import Tensor
 
-from opschema_cli.verify.binding import UnboundError, bind_function
+from opschema_cli.verify.binding import UnboundError, bind_function, takes
 from opschema_cli.verify.devices import out_of_memory
 from opschema_cli.verify.inputs import make_inputs, place
 from opschema_cli.verify.loading import RefusedError, described
-from opschema_cli.verify.model import Cell, Ran
+from opschema_cli.verify.model import Call, Cell, Ran
 from opschema_cli.verify.params import typed
 from opschema_cli.verify.protocol import Load, Run
 from opschema_cli.verify.recipes import Recipe, has
@@ -63,24 +63,26 @@ class Reference:
         versions = {name: tensor._version for name, tensor in inputs.items()}
         params = typed(cell.call.params)
         with torch.no_grad():
-            found = named(self._call(inputs, params), cell.call)
+            found = named(self._call(inputs, params, cell.call), cell.call)
         mutated = {spec.name for spec in cell.call.inputs if spec.mutated}
         changed = {name for name in mutated & inputs.keys() if inputs[name]._version != versions[name]}
         found |= {f"input:{name}": inputs[name] for name in changed}
         key = "ref64" if wide is torch.float64 else "ref32"
         return {f"{key}:{name}": promoted(tensor, wide) for name, tensor in found.items()}
 
-    def _call(self, inputs: dict[str, Tensor], params: dict[str, object]) -> object:
+    def _call(self, inputs: dict[str, Tensor], params: dict[str, object], call: Call) -> object:
         if has(self._recipe, "reference"):
             return self._recipe.reference(inputs, params)
         if self._function is None:
             raise RefusedError("there is no reference: the declaration names none, and no recipe gives one")
         # The reference computes in the precision of its inputs.
+        optional = typed(call.defaults) | {name: params.pop(name) for name in call.static_dims if name in params}
         params = {name: value for name, value in params.items() if name != "dtype"}
         reasons: list[str] = []
         for signature in signatures(self._function):
+            assumed = {name: value for name, value in optional.items() if takes(signature, name) and name != "dtype"}
             try:
-                arguments = bind_function(signature, inputs=inputs, params=params)
+                arguments = bind_function(signature, inputs=inputs, params={**assumed, **params})
             except UnboundError as error:
                 reasons.append(str(error))
             else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 import torch
 from torch import Tensor
@@ -99,6 +100,20 @@ class Center(Recipe):
         mean = tensors["x"].mean(0)
         tensors["running"] += mean
         return tensors["x"] - mean, tensors["x"].argmax(0)
+
+
+def test_declared_defaults_are_given_to_a_function_that_takes_them(tmp_path: Path) -> None:
+    cell = make_cell(x())
+    call = msgspec.structs.replace(cell.call, defaults={"dim": -1, "block": 128})
+    _, found = compute(tmp_path, msgspec.structs.replace(cell, call=call), "torch.sum")
+    assert found["ref64:y"].shape == (3,)
+
+
+def test_a_static_dimension_is_not_given_to_a_function_without_it(tmp_path: Path) -> None:
+    cell = make_cell(x(), N=4, dim=-1)
+    call = msgspec.structs.replace(cell.call, static_dims=("N",))
+    _, found = compute(tmp_path, msgspec.structs.replace(cell, call=call), "torch.softmax")
+    assert found["ref64:y"].shape == (3, 4)
 
 
 def test_a_recipe_gives_outputs_mutated_inputs_and_the_tolerance(tmp_path: Path) -> None:

@@ -86,6 +86,8 @@ def make_call(entry: OpEntry, passed: Passed, assignment: Assignment, dtype: str
     return Call(
         inputs=tuple(_input(item, passed, assignment) for item in inputs),
         params=params,
+        defaults=_defaults(entry, params),
+        static_dims=tuple(key.value for key, _, _ in static_dims(entry)),
         outputs=tuple(_outputs(entry, passed, assignment)),
         omitted=passed.omitted,
         aliases={item.name: item.name for item in entry.outputs if item.name in written},
@@ -126,6 +128,13 @@ def _params(entry: OpEntry, passed: Passed, assignment: Assignment, dtype: str) 
             return f"the row gives no value of `{param.name}`, which has no default"
     strange = next((name for name, value in found.items() if not _is_plain(value)), None)
     return f"the value of `{strange}` cannot be written as JSON" if strange is not None else found
+
+
+def _defaults(entry: OpEntry, params: dict[str, Data]) -> dict[str, Data]:
+    """The declared defaults of params that a call does not give; None mostly stands for a function's own."""
+    own = [param for param in entry.params if param.has_default and param.name not in params]
+    values = {item.name: _dtype_name(item.default) if is_dtype_param(item) else item.default for item in own}
+    return {name: value for name, value in values.items() if value is not None and _is_plain(value)}
 
 
 def is_dtype_param(param: ParamDecl) -> bool:

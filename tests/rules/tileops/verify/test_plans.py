@@ -115,6 +115,12 @@ def test_params_are_those_of_the_row_and_static_dimensions() -> None:
     assert call(OPTIONAL, "plain").params == {"N": 8, "mode": "fast"}
     assert call(OPTIONAL, "masked").params == {"N": 8, "mode": "fast", "eps": 1.5}
     assert call(OPTIONAL, "plain", "odd").params["N"] == 67
+    assert call(OPTIONAL, "plain").static_dims == ("N",)
+
+
+def test_defaults_are_told_beside_what_is_passed() -> None:
+    assert call(OPTIONAL, "plain").defaults == {"eps": 0.5}
+    assert call(OPTIONAL, "masked").defaults == {}
 
 
 def test_what_an_op_writes_is_told() -> None:
