@@ -104,6 +104,7 @@ class Runner:
         key = f"{device} {sorted(made_with.items(), key=lambda item: item[0])!r}"
         if key not in self._ops:
             arguments = bind(self._constructor, made_with, where="the constructor", keep=True)
+            torch.manual_seed(0)
             op = self._kind(*arguments.args, **arguments.kwargs)
             if not callable(op):
                 raise RefusedError(f"a {self._kind.__name__} cannot be called")
@@ -125,7 +126,7 @@ class Runner:
                 check="device", side=self._side, about=name, message=f"`{name}` is on {tensor.device}, not on {kind}"
             )
             for name, tensor in outputs.items()
-            if tensor.device.type != kind
+            if tensor.device.type != kind and tensor.dim()  # a number is on the CPU
         ]
 
     def _history(self, cell: Cell, digests: dict[str, str]) -> list[Finding]:

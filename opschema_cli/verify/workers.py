@@ -116,8 +116,9 @@ class Workers:
             ended = [self._workers.pop(key) for key in list(self._workers) if key[0] != op]
         for worker in ended:
             worker.dismiss()
+        deadline = time.monotonic() + _GRACE
         for worker in ended:
-            worker.end()
+            worker.end(grace=max(deadline - time.monotonic(), 0.0))
 
     def _end(self, key: tuple[str, Side]) -> None:
         with self._lock:
@@ -202,7 +203,7 @@ class Worker:
         with suppress(OSError):
             _stream(self._process.stdin).close()
 
-    def end(self, grace: float = _GRACE) -> None:
+    def end(self, *, grace: float) -> None:
         """End the process and all that it started; ``grace`` is how long it may take to go by itself."""
         self.dismiss()
         with suppress(subprocess.TimeoutExpired):

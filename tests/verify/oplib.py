@@ -7,7 +7,7 @@ from pathlib import Path
 from opschema_cli.verify.model import Call, Cell, Input, Output, Plan, Target
 
 SOURCE = """
-import os, pathlib, subprocess, sys, time
+import os, pathlib, signal, subprocess, sys, time
 import torch
 
 with open({log!r}, "a") as log:
@@ -32,6 +32,10 @@ class Op:
             time.sleep(1000)
         if do == "raise":
             raise ValueError(os.environ["TRITON_CACHE_DIR"])
+        if do == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if do == "bytes":
+            bytearray(48 << 30)
         if do == "memory":
             torch.empty(1 << 50)
         return x + {plus}

@@ -199,6 +199,22 @@ def test_random_numbers_are_the_same_each_time(tmp_path: Path) -> None:
     assert Bench(op, tmp_path).findings(make_cell()) == []
 
 
+class Weights:
+    def __init__(self) -> None:
+        self.weight = torch.rand(4)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return (x * self.weight).half()
+
+
+def test_random_weights_are_the_same_on_both_sides(tmp_path: Path) -> None:
+    digests = []
+    for _ in ("before", "after"):
+        torch.rand(7)
+        digests.append(Bench(Weights, tmp_path).run(make_cell()).outputs[0].digest)
+    assert digests[0] == digests[1]
+
+
 def test_a_mutated_input_is_fresh_for_each_call_and_saved(tmp_path: Path) -> None:
     def op(x: Tensor) -> None:
         x += 1

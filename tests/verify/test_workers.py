@@ -119,6 +119,17 @@ def test_starting_is_told_once(session: Session) -> None:
     assert all(ran.seconds.keys() >= {"construct", "call", "check", "save"} for ran in session.ran if ran.file)
 
 
+def test_memory_can_be_limited_and_a_kill_is_told(tmp_path: Path) -> None:
+    here = plan(write_library(tmp_path / "lib", tmp_path / "log"))
+    with Workers(tmp_path / "scratch", memory=32 << 30) as workers:
+        ran = [workers.run("after", here, cell(do, do), "cpu", 60) for do in ("bytes", "kill")]
+    assert [one.status for one in ran] == ["died", "died"]
+    assert ran[0].detail.startswith("out of memory: MemoryError\nlib.py:")
+    assert ran[1].detail.startswith(
+        "the process was killed by SIGKILL; the kernel does so when memory is out, running the cell"
+    )
+
+
 def test_sides_have_caches_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRITON_CACHE_DIR", "shared")
     monkeypatch.setenv("PYTHONPATH", "relative")
