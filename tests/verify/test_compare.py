@@ -11,7 +11,8 @@ torch = pytest.importorskip("torch")
 
 from torch import Tensor  # noqa: E402
 
-from opschema_cli.verify.compare import Comparison, against, differences, differing, ulp  # noqa: E402
+from opschema_cli.verify.compare import against, differences, differing  # noqa: E402
+from opschema_cli.verify.measure import Comparison, ulp  # noqa: E402
 from opschema_cli.verify.model import Tolerance, Values  # noqa: E402
 
 INF, NAN = math.inf, math.nan
