@@ -215,3 +215,20 @@ def test_an_interrupt_ends_the_processes(tmp_path: Path) -> None:
         workers.run("after", here, cell("r", "hang"), "cpu", 100)
     assert not alive(int(child.read_text()))
     assert not workers.folder.exists()
+
+
+def test_closing_frees_the_threads_that_wait(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    here = plan(write_library(tmp_path / "lib", log))
+    found: list[Ran] = []
+    with Workers() as workers:
+        thread = threading.Thread(
+            target=lambda: found.append(workers.run("after", here, cell("r", "hang"), "cpu", 200)), daemon=True
+        )
+        thread.start()
+        deadline = time.monotonic() + 60
+        while not Path(f"{log}.child").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+    thread.join(20)
+    assert [ran.status for ran in found] == ["died"]
+    assert not workers.folder.exists()
