@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 import msgspec
 
@@ -18,7 +19,7 @@ from opschema_cli.lint.diagnostic import Diagnostic, Place
 from opschema_cli.source.python import FACTS_VERSION, ModuleFacts, PythonFile
 from opschema_cli.source.text import Source, Span
 from opschema_cli.source.yaml import Document, Node, YamlFile, YamlSyntaxError, compose
-from opschema_cli.workspace import ReadError, Workspace, is_python, is_yaml
+from opschema_cli.workspace import ReadError, Workspace, content_digest, is_python, is_yaml
 
 if TYPE_CHECKING:
     from opschema_cli.source.python_workers import Parsers
@@ -32,11 +33,24 @@ _PARSER_DIED = "the parser died of it or took too long; it nests deeply, or is g
 UNREADABLE, YAML_SYNTAX, PYTHON_SYNTAX = "OPS101", "YML001", "OPS102"
 
 
+@dataclass(frozen=True)
+class Reading(Generic[T]):
+    """What a pack tells from the text of a file and from nothing else, so that it is told once for each text.
+
+    ``name`` is its own among all readings, ``read`` gives a value of the type ``kind``, which msgspec can encode.
+    """
+
+    name: str
+    read: Callable[[str], T]
+    kind: type[T]
+
+
 class Project:
     """Parsed files of one workspace.
 
     ``parsers`` gives the processes that parse Python; without, it is parsed here, where hostile text can kill or stall
-    the program. ``progress`` is told how many files of how many are parsed.
+    the program. ``progress`` is told how many files of how many are parsed. ``stamp`` identifies the code of the packs,
+    under which their readings are cached; empty, they are not.
     """
 
     def __init__(
@@ -45,28 +59,43 @@ class Project:
         cache: Cache | None = None,
         parsers: Callable[[], Parsers] | None = None,
         progress: Callable[[int, int], None] | None = None,
+        stamp: str = "",
     ) -> None:
         self.workspace = workspace
         self.cache = cache or Cache(None)
         self.parsers = parsers
         self.progress = progress or (lambda done, total: None)
+        self.stamp = stamp
         self.problems: dict[tuple[str, str], Diagnostic] = {}
         self.inputs: set[str] = set()
         self._yaml: dict[str, YamlFile | None] = {}
         self._python: dict[str, PythonFile | None] = {}
+        self._read: dict[tuple[str, str], object] = {}
         self._awaited: dict[str, list[Source]] = {}
         self._fresh: dict[str, bytes] = {}
+        self._expected: dict[str, bytes] = {}
         self._cold = self._done = 0
 
     def with_overlay(self, overlay: Mapping[str, str | None]) -> Project:
         """The same project with these texts on top; what else was parsed, or is being parsed, stays parsed."""
         self.settle()
-        other = Project(self.workspace.with_overlay(overlay), self.cache, self.parsers, self.progress)
+        other = Project(self.workspace.with_overlay(overlay), self.cache, self.parsers, self.progress, self.stamp)
+        other._read = self._read
         other.inputs = self.inputs - overlay.keys()
         other.problems = {key: found for key, found in self.problems.items() if key[1] not in overlay}
         other._yaml = {path: file for path, file in self._yaml.items() if path not in overlay}
         other._python = {path: file for path, file in self._python.items() if path not in overlay}
+        other._expected = self._expected
         return other
+
+    def expect(self, text: str) -> None:
+        """Let workers parse a text that a Python file is likely to be given, while the caller goes on."""
+        digest = content_digest(text.encode("utf-8", "surrogatepass"))
+        known = digest in self._expected or digest in self.cache.get(_PYTHON, [digest])
+        if self.parsers is not None and not known:
+            self._awaited.setdefault(digest, [])
+            self.parsers().submit({digest: text})
+            self.pump()
 
     def source(self, path: str) -> Source | None:
         """A file's text; None, with a diagnostic, if it cannot be read."""
@@ -76,6 +105,23 @@ class Project:
         except ReadError as error:
             self._problem(UNREADABLE, path, f"this file cannot be read: {error.reason}", 0)
             return None
+
+    def readings(self, reading: Reading[T], paths: Iterable[str]) -> dict[str, T]:
+        """What a reading tells of each of these files that can be read."""
+        sources = self._sources(dict.fromkeys(paths))
+        unread = {source.digest: source for source in sources if (reading.name, source.digest) not in self._read}
+        kind = f"reading/{self.stamp}/{reading.name}"
+        cached = self.cache.get(kind, unread) if self.stamp and unread else {}
+        fresh: dict[str, bytes] = {}
+        for digest, source in unread.items():
+            value = _decoded(cached.get(digest), reading.kind)
+            if value is None:
+                value = reading.read(source.text)
+                fresh[digest] = msgspec.msgpack.encode(value)
+            self._read[reading.name, digest] = value
+        if self.stamp:
+            self.cache.put(kind, fresh)
+        return {source.path: cast("T", self._read[reading.name, source.digest]) for source in sources}
 
     def yaml(self, path: str) -> YamlFile | None:
         """A YAML file's tree; None, with a diagnostic, if it cannot be read or parsed."""
@@ -144,7 +190,11 @@ class Project:
         for source in cold:
             self._awaited.setdefault(source.digest, []).append(source)
         if self.parsers is not None:
-            self.parsers().submit({source.digest: source.text for source in cold})
+            wanted = {source.digest: source.text for source in cold}
+            expected = wanted.keys() & self._expected.keys()
+            self.parsers().submit({digest: text for digest, text in wanted.items() if digest not in expected})
+            for digest in expected:
+                self._arrived(digest, self._expected.pop(digest))
             return
         # Not at the top: a run whose files are all cached imports neither libcst nor multiprocessing.
         from opschema_cli.source.python_workers import encoded_facts
@@ -170,7 +220,10 @@ class Project:
             self._arrived(digest, facts)
 
     def _arrived(self, digest: str, data: bytes) -> None:
-        for source in self._awaited.pop(digest, ()):
+        sources = self._awaited.pop(digest, [])
+        if not sources:
+            self._expected[digest] = data
+        for source in sources:
             self._keep(source, _decoded(data, ModuleFacts))
             self._fresh[digest] = data
             self._done += 1

@@ -63,10 +63,12 @@ class Session:
         """
         return load_registry(self.root, self.plugins, self.config.packs, partial=self.partial)
 
-    def project(self, overlay: Mapping[str, str | None] | None = None, progress: Progress | None = None) -> Project:
-        """The workspace parsed, with ``overlay`` on top."""
+    def project(
+        self, overlay: Mapping[str, str | None] | None = None, progress: Progress | None = None, stamp: str = ""
+    ) -> Project:
+        """The workspace parsed, with ``overlay`` on top; ``stamp`` identifies opschema's own code."""
         workspace = self.workspace.with_overlay(overlay) if overlay else self.workspace
-        return Project(workspace, self.cache, lambda: self.parsers, progress)
+        return Project(workspace, self.cache, lambda: self.parsers, progress, stamp)
 
     @cached_property
     def parsers(self) -> Parsers:

@@ -13,7 +13,7 @@ import pytest
 
 import opschema_cli.source.python_facts  # noqa: F401 - so that forked workers need not import libcst
 from opschema_cli.cache import Cache
-from opschema_cli.project import Project
+from opschema_cli.project import Project, Reading
 from opschema_cli.source import python_workers
 from opschema_cli.workspace import Workspace
 
@@ -86,6 +86,36 @@ def test_what_is_in_the_cache_is_not_parsed_again(tmp_path: Path, monkeypatch: p
     (tmp_path / "b.py").write_text("y = 2\n")
     with pytest.raises(AssertionError, match="parsed again"):
         Project(Workspace(tmp_path), Cache(tmp_path / "cache/c.sqlite")).python("b.py")
+
+
+def test_a_text_is_read_once_for_each_code(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one two")
+    (tmp_path / "same.txt").write_text("one two")
+    texts: list[str] = []
+
+    def read(text: str) -> set[str]:
+        texts.append(text)
+        return set(text.split())
+
+    words = Reading("words", read, set[str])
+
+    def words_of(stamp: str, *paths: str) -> dict[str, set[str]]:
+        texts.clear()
+        cache = Cache(tmp_path / "cache" / "c.sqlite")
+        mine = Project(Workspace(tmp_path), cache, stamp=stamp)
+        return {**mine.readings(words, paths), **mine.readings(words, paths)}
+
+    found = {"a.txt": {"one", "two"}, "same.txt": {"one", "two"}}
+    assert words_of("1", "a.txt", "same.txt", "missing.txt") == found
+    assert texts == ["one two"]
+    assert words_of("1", "a.txt", "same.txt") == found
+    assert texts == []
+    assert words_of("other code", "a.txt") == {"a.txt": {"one", "two"}}
+    assert texts == ["one two"]
+    assert words_of("", "a.txt") == {"a.txt": {"one", "two"}}
+    assert texts == ["one two"]
+    (tmp_path / "a.txt").write_text("three")
+    assert words_of("1", "a.txt") == {"a.txt": {"three"}}
 
 
 @pytest.mark.parametrize("rubbish", [b"", b"\xff", b"\x90", b"\x93\x01"])

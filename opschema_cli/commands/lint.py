@@ -219,7 +219,7 @@ def _run(session: Session, inputs: Inputs, options: LintOptions) -> tuple[Outcom
     replay = bool(inputs.stamp) and not workspace.overlay
     key = run_key(workspace, _fingerprint(session, inputs, options), inputs.stamp) if replay else ""
     with ParseProgress(enabled=options.output_format == "text") as progress:
-        project = session.project(progress=progress)
+        project = session.project(progress=progress, stamp=inputs.stamp)
         known = recall(session.cache, key, workspace) if replay else None
         if isinstance(known, Outcome):
             return known, project

@@ -35,7 +35,14 @@ from opschema_cli.migrate.migration import Migration
 from opschema_cli.migrate.options import fill, missing
 from opschema_cli.project import UNREADABLE, Project
 from opschema_cli.reporters.escape import visible
-from opschema_cli.reporters.migrations import FileReport, Listed, MigrationReport, NoteReport, RunReport, SiteReport
+from opschema_cli.reporters.migrations import (
+    FileReport,
+    Listed,
+    MigrationReport,
+    NoteReport,
+    RunReport,
+    SiteReport,
+)
 from opschema_cli.session import Session
 from opschema_cli.transaction.apply import recover
 from opschema_cli.workspace import ReadError, find_root
@@ -80,6 +87,12 @@ class MigrateOptions:
         if len(asked) > 1:
             raise click.UsageError(f"choose one of {' and '.join(f'--{name}' for name in asked)}")
         return asked[0] if asked else "diff" if self.names else "list"  # type: ignore[return-value]
+
+    @property
+    def asked(self) -> list[str]:
+        """The migrations, and what was told about them, as on the command line."""
+        told = {"--only": self.only, "--skip": self.skip, "-o": self.option}
+        return [*self.names, *(word for name, values in told.items() for value in values for word in (name, value))]
 
 
 @click.command(short_help="Rewrite the whole workspace: list, show, apply or check migrations.")
@@ -143,7 +156,7 @@ def _migrate_in(
         draft, results = _run(work)
     if mode == "apply":
         _write(session, draft, allow_dirty=options.allow_dirty)
-    report = _report(draft, results, mode)
+    report = _report(draft, results, mode, options.asked)
     _print(report, options)
     return EXIT_FINDINGS if report.sites("pending") else EXIT_CLEAN
 
@@ -328,17 +341,19 @@ def _print(report: RunReport, options: MigrateOptions) -> None:
     text.write(report, open_console(sys.stdout))
 
 
-def _report(draft: Draft, results: Iterable[Result], mode: Literal["check", "diff", "apply"]) -> RunReport:
+def _report(
+    draft: Draft, results: Iterable[Result], mode: Literal["check", "diff", "apply"], asked: Sequence[str]
+) -> RunReport:
     """The run as reporters read it; where it was only to be checked, what would change stays untold."""
     if mode == "check":
         return RunReport(
-            [MigrationReport(item.migration.name, _sites(item, "pending"), [], []) for item in results], [], mode
+            [MigrationReport(item.migration.name, _sites(item, "pending"), [], []) for item in results], [], mode, asked
         )
     reports = [
         MigrationReport(item.migration.name, _sites(item, "migrated"), _notes(item), _files(item.changes))
         for item in results
     ]
-    return RunReport(reports, _files(draft.changes), mode)
+    return RunReport(reports, _files(draft.changes), mode, asked)
 
 
 def _notes(result: Result) -> list[NoteReport]:

@@ -1,4 +1,4 @@
-"""Runs rules over subjects, timing each; findings of pure rules are taken from the cache where their subject is unchanged."""
+"""Runs rules over subjects, timing each; what follows from a subject alone is taken from the cache where that is unchanged."""
 
 from __future__ import annotations
 
@@ -21,6 +21,20 @@ from opschema_cli.project import Project
 from opschema_cli.source.text import Span
 
 _KIND = "findings"
+
+
+class _Look(msgspec.Struct, array_like=True):
+    """What follows from a subject's content alone: findings, and the codes of rules that have nothing to do there."""
+
+    findings: list[Diagnostic]
+    idle: list[str]
+
+
+def _stored(data: bytes | None) -> _Look | None:
+    try:
+        return msgspec.msgpack.decode(data, type=_Look) if data is not None else None
+    except msgspec.DecodeError:
+        return None
 
 
 @dataclass
@@ -85,7 +99,9 @@ class Executor:
     def _run_cached(
         self, enabled: Sequence[Rule], subjects: Sequence[object], project: Project
     ) -> list[tuple[list[Rule], object]]:
-        """Run the pure rules over subjects whose findings may be cached; the rules left to run, for each subject."""
+        """Run over subjects what depends on their content alone, from the cache where that is as it was; the rules left to
+        run, for each subject.
+        """
         rules = {
             kind: [rule for rule in enabled if rule.subject is not None and issubclass(kind, rule.subject)]
             for kind in dict.fromkeys(map(type, subjects))
@@ -95,19 +111,23 @@ class Executor:
         fresh: dict[str, bytes] = {}
         rest: list[tuple[list[Rule], object]] = []
         for subject in subjects:
-            mine = rules[type(subject)]
-            pure = [rule for rule in mine if rule.pure]
-            self._run_pure(pure, subject, keys.get(id(subject), ""), known, fresh)
-            rest.append(([rule for rule in mine if not rule.pure], subject))
+            mine, key = rules[type(subject)], keys.get(id(subject), "")
+            look = _stored(known.get(key))
+            if look is None:
+                look, sound = self._look(mine, subject)
+                if key and sound:
+                    fresh[key] = msgspec.msgpack.encode(look)
+            self.found += look.findings
+            rest.append(([rule for rule in mine if not rule.pure and rule.code not in look.idle], subject))
             project.pump()
         self.cache.put(_KIND, fresh)
         return rest
 
     def _keys(self, subjects: Sequence[object], rules: dict[type, list[Rule]]) -> dict[int, str]:
-        """The cache key of each subject that has pure rules and a ``content_key``."""
+        """The cache key of each subject that has a ``content_key`` and rules to which it matters."""
         if not self.stamp:
             return {}
-        heads = {kind: self._head(rule for rule in mine if rule.pure) for kind, mine in rules.items()}
+        heads = {kind: self._head(rule for rule in mine if rule.pure or rule.suspects) for kind, mine in rules.items()}
         found: dict[int, str] = {}
         for subject in subjects:
             content = getattr(subject, "content_key", None)
@@ -116,28 +136,29 @@ class Executor:
                 found[id(subject)] = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
         return found
 
-    def _head(self, pure: Iterable[Rule]) -> str:
-        codes = [rule.code for rule in pure]
+    def _head(self, rules: Iterable[Rule]) -> str:
+        codes = [rule.code for rule in rules]
         options = [repr(self.settings.rule_options.get(code)) for code in codes]
         return f"{self.stamp} {codes} {options}" if codes else ""
 
-    def _run_pure(
-        self, rules: Sequence[Rule], subject: object, key: str, known: dict[str, bytes], fresh: dict[str, bytes]
-    ) -> None:
-        stored = known.get(key)
-        if stored is not None:
-            try:
-                self.found += msgspec.msgpack.decode(stored, type=list[Diagnostic])
-            except msgspec.DecodeError:
-                pass
-            else:
-                return
+    def _look(self, rules: Sequence[Rule], subject: object) -> tuple[_Look, bool]:
+        """What follows from the subject's content, and whether no rule failed over it."""
         crashed, self.crashed = self.crashed, False
-        findings = [item for rule in rules for item in self._run_rule(rule, subject)]
-        self.found += findings
-        if key and not self.crashed:
-            fresh[key] = msgspec.msgpack.encode(findings)
-        self.crashed |= crashed
+        findings = [item for rule in rules if rule.pure for item in self._run_rule(rule, subject)]
+        idle = [rule.code for rule in rules if not self._has_suspects(rule, subject)]
+        sound, self.crashed = not self.crashed, self.crashed or crashed
+        return _Look(findings, idle), sound
+
+    def _has_suspects(self, rule: Rule, subject: object) -> bool:
+        if rule.suspects is None:
+            return True
+        started = time.perf_counter()
+        try:
+            return any(True for _ in rule.suspects(subject))
+        except Exception:
+            return True  # the rule will fail of it, too, and that is reported
+        finally:
+            self.timings.setdefault(rule.code, Timing()).seconds += time.perf_counter() - started
 
     def _run_rule(self, rule: Rule, subject: object) -> list[Diagnostic]:
         timing = self.timings.setdefault(rule.code, Timing())

@@ -11,7 +11,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar, get_type_hints
 
 from opschema_cli.lint.diagnostic import Diagnostic, Severity
@@ -40,6 +40,7 @@ class Rule:
     options: type[Any] | None = None
     fixable: Literal["", "safe", "unsafe"] = ""
     pure: bool = False
+    suspects: Callable[[Any], Iterable[object]] | None = field(default=None, compare=False)
 
     @property
     def summary(self) -> str:
@@ -59,6 +60,7 @@ def rule(
     severity: Literal["error", "warning", "info"] = "error",
     fixable: Literal["", "safe", "unsafe"] = "",
     pure: bool = False,
+    suspects: Callable[[Any], Iterable[object]] | None = None,
 ) -> Callable[[F], F]:
     """File a generator as a rule; the annotation of its first parameter says which subjects it sees.
 
@@ -68,6 +70,8 @@ def rule(
         severity: what a finding counts as, unless config says otherwise.
         fixable: the safety of the fixes that its findings may carry.
         pure: its findings depend on nothing but what the subject's ``content_key`` covers, so they may be cached by it.
+        suspects: what in a subject has to be looked at in the light of other files. It depends on nothing but what the
+            ``content_key`` covers; where there is nothing, which is remembered, the rule does not run.
 
     Raises:
         RuleError: the code or name is malformed, or the function has no page or no annotation.
@@ -77,15 +81,15 @@ def rule(
 
     def file(check: F) -> F:
         # The registry reads this back when it collects a pack's modules.
-        check.__rule__ = _record(check, code, name, Severity(severity), fixable, pure)  # type: ignore[attr-defined]
+        check.__rule__ = replace(  # type: ignore[attr-defined]
+            _record(check, code, name, Severity(severity)), fixable=fixable, pure=pure, suspects=suspects
+        )
         return check
 
     return file
 
 
-def _record(
-    check: Check, code: str, name: str, severity: Severity, fixable: Literal["", "safe", "unsafe"], pure: bool
-) -> Rule:
+def _record(check: Check, code: str, name: str, severity: Severity) -> Rule:
     doc = inspect.getdoc(check) or inspect.getdoc(sys.modules[check.__module__]) or ""
     if not doc:
         raise RuleError(f"rule {code}: it has no docstring, so no page")
@@ -94,7 +98,7 @@ def _record(
     types = [hints.get(param) for param in params]
     if not 1 <= len(params) <= 2 or not all(isinstance(kind, type) for kind in types):
         raise RuleError(f"rule {code}: it takes an annotated subject and, if it has options, their annotated struct")
-    return Rule(code, name, severity, doc, types[0], check, types[1] if len(types) > 1 else None, fixable, pure)
+    return Rule(code, name, severity, doc, types[0], check, types[1] if len(types) > 1 else None)
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Site
-from opschema_cli.workspace import join
+from opschema_cli.workspace import Workspace, join
 
 _LINE = re.compile(r"(.+):(\d{1,9})\Z")
 
@@ -20,7 +21,7 @@ _LINE = re.compile(r"(.+):(\d{1,9})\Z")
 class Choice:
     """The patterns of one run, and what the workspace has that they may mean.
 
-    ``cwd`` is the folder, relative to the root, that paths may be relative to as well.
+    Paths may be absolute, or relative to the root or to ``cwd``, a folder below it.
     """
 
     only: tuple[str, ...] = ()
@@ -28,10 +29,11 @@ class Choice:
     cwd: str = "."
     _ops: set[str] = field(default_factory=set)
     _paths: dict[str, int] = field(default_factory=dict)
+    _workspace: Workspace | None = None
 
     def learn(self, draft: Draft, sites: Iterable[Site]) -> None:
         """Take note of the ops and files that a migration looks at."""
-        workspace = draft.project.workspace
+        workspace = self._workspace = draft.project.workspace
         for entry in draft.loaded.entries:
             text = workspace.source(entry.path).text
             self._ops.add(text[entry.key.start : entry.key.end].strip("'\""))
@@ -43,7 +45,11 @@ class Choice:
             self._paths[site.place.path] = source.line_count if source is not None else 0
 
     def takes(self, draft: Draft, site: Site) -> bool:
-        """Whether a site is to be migrated."""
+        """Whether a site is to be migrated.
+
+        Raises:
+            OpschemaError: a path leads out of the root.
+        """
         if self.only and not any(self._matches(draft, pattern, site) for pattern in self.only):
             return False
         return not any(self._matches(draft, pattern, site) for pattern in self.skip)
@@ -61,7 +67,13 @@ class Choice:
         return first <= line <= last
 
     def _candidates(self, path: str) -> list[str]:
-        """What a path may be relative to the root."""
+        """What a path may be relative to the root.
+
+        Raises:
+            OpschemaError: it is absolute, and leads out of the root.
+        """
+        if self._workspace is not None and Path(path).is_absolute():
+            return [self._workspace.relative(Path(path))]
         plain = path.removeprefix("./").rstrip("/")
         if not plain or plain == ".":
             return [self.cwd] if path else []

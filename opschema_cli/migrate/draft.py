@@ -86,6 +86,15 @@ class Draft:
                 raise DraftError(f"{path}: an edit of {edit.span} in a text of {size} characters")
             self._step.edits.setdefault(path, set()).add(edit)
 
+    def expect(self, path: str, edits: Iterable[Edit]) -> None:
+        """Tell early what the edits of a file will probably be, so that it is parsed before the draft settles.
+
+        Raises:
+            DraftError: there is no such file, or it cannot be read.
+        """
+        if is_python(path):
+            self.project.expect(apply_edits(self.text(path), edits))
+
     def create(self, path: str, text: str) -> None:
         """Add a file.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.project import Project
-from opschema_cli.source.text import Span
+from opschema_cli.source.text import Source, Span
 from opschema_cli.workspace import ReadError
 
 
@@ -25,23 +25,34 @@ def mentions(project: Project, names: Collection[str], paths: Iterable[str] | No
 
     Looks into ``paths``, or into all files of the workspace; one that cannot be read as text mentions nothing.
     """
-    if not names:
-        return
+    pattern = _pattern(names)
+    for source in texts_with(project, names, paths):
+        for match in pattern.finditer(source.text):
+            yield Mention(match.group(), Place(source.path, Span(*match.span())))
+
+
+def occurrences(text: str, name: str) -> Iterator[Span]:
+    """Where a text has ``name`` as a word of its own."""
+    for match in _pattern([name]).finditer(text):
+        yield Span(*match.span())
+
+
+def texts_with(project: Project, names: Collection[str], paths: Iterable[str] | None = None) -> Iterator[Source]:
+    """The files that may hold one of ``names``, as a word or in one; to decode all files of a tree takes long."""
+    for path in (project.workspace.files if paths is None else paths) if names else ():
+        try:
+            if _may_hold(project.workspace.data(path), names):
+                yield project.workspace.source(path)
+        except ReadError:
+            continue
+
+
+def _may_hold(data: bytes, names: Iterable[str]) -> bool:
+    wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
+    return wide or not all(name.isascii() for name in names) or any(name.encode() in data for name in names)
+
+
+def _pattern(names: Iterable[str]) -> re.Pattern[str]:
     # The longest first: of names that begin alike, the whole one is meant.
     words = sorted(names, key=lambda name: (-len(name), name))
-    pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, words))})(?!\w)")
-    for path in project.workspace.files if paths is None else paths:
-        for match in pattern.finditer(_text(project, path, names)):
-            yield Mention(match.group(), Place(path, Span(*match.span())))
-
-
-def _text(project: Project, path: str, names: Iterable[str]) -> str:
-    """The text of a file that may hold one of the names, else nothing; to decode a whole tree takes long."""
-    try:
-        data = project.workspace.data(path)
-        wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
-        if wide or not all(name.isascii() for name in names) or any(name.encode() in data for name in names):
-            return project.workspace.source(path).text
-    except ReadError:
-        pass
-    return ""
+    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, words))})(?!\w)")

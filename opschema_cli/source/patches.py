@@ -57,6 +57,8 @@ class Patches:
         written = self._outside_writes.get(ref.key, {})
         if (name in written or "*" in written) and self.replacement(ref, name) is None:
             return Unresolved(f"`{ref.name}.{name}` is assigned outside the class")
+        if not ref.cls.decorators and ref.cls.metaclass is None:
+            return None
         for decorator in ref.cls.decorators:
             found = self.program.resolve(ref.file, decorator.callee or decorator.text)
             if isinstance(found, FunctionRef) and not self.written(found, 0) & {name, "*"}:

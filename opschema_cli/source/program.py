@@ -15,6 +15,7 @@ from opschema_cli.source.patches import Patches
 from opschema_cli.source.python import Assign, Class, Expr, Function, Import, PythonFile, Scope
 from opschema_cli.source.resolution import (
     HARMLESS_BASES,
+    ClassKey,
     ClassRef,
     External,
     Folded,
@@ -66,9 +67,10 @@ class Program(Modules):
         self.package_files = sorted(set(package_files))
         self._defined: dict[tuple[str, str], Resolution] = {}
         self._ancestors = 0
-        self._mro: dict[ClassRef, list[ClassRef | External] | Unresolved] = {}
-        self._instance_writes: dict[ClassRef, frozenset[str]] = {}
-        self._members: dict[tuple[ClassRef, str], Member] = {}
+        self._mro: dict[ClassKey, list[ClassRef | External] | Unresolved] = {}
+        self._instance_writes: dict[ClassKey, frozenset[str]] = {}
+        self._members: dict[tuple[ClassKey, str], Member] = {}
+        self._own_members: dict[tuple[ClassKey, str], Member] = {}
 
     # Names
 
@@ -204,13 +206,14 @@ class Program(Modules):
 
     def mro(self, ref: ClassRef) -> list[ClassRef | External] | Unresolved:
         """The method resolution order; Unresolved when a base is, or when there is none."""
-        if ref not in self._mro:
-            self._mro[ref] = Unresolved(f"`{ref.name}` inherits from itself")
+        key = ref.key
+        if key not in self._mro:
+            self._mro[key] = Unresolved(f"`{ref.name}` inherits from itself")
             self._ancestors += 1
             deep = self._ancestors > MAX_ANCESTORS
-            self._mro[ref] = Unresolved(f"`{ref.name}` inherits too deeply") if deep else self._linearise(ref)
+            self._mro[key] = Unresolved(f"`{ref.name}` inherits too deeply") if deep else self._linearise(ref)
             self._ancestors -= 1
-        return self._mro[ref]
+        return self._mro[key]
 
     def _linearise(self, ref: ClassRef) -> list[ClassRef | External] | Unresolved:
         parents: list[ClassRef | External] = []
@@ -237,7 +240,7 @@ class Program(Modules):
 
     def member(self, ref: ClassRef, name: str) -> Member:
         """The method or class attribute that an instance of ``ref`` has; None when no class defines it."""
-        key = (ref, name)
+        key = (ref.key, name)
         if key not in self._members:
             self._members[key] = Unresolved(f"`{ref.name}.{name}` refers to itself")
             self._members[key] = self._followed(self._member(ref, name))
@@ -256,7 +259,7 @@ class Program(Modules):
 
     def instance_writes(self, ref: ClassRef) -> frozenset[str]:
         """Attributes that the methods of a class's body write on their first parameter."""
-        if ref not in self._instance_writes:
+        if ref.key not in self._instance_writes:
             found = [
                 item.target.partition(".")[2]
                 for method in ref.cls.body.functions
@@ -264,8 +267,8 @@ class Program(Modules):
                 for item in scope.assigns
                 if method.params and item.target.startswith(method.params[0].name + ".")
             ]
-            self._instance_writes[ref] = frozenset(found)
-        return self._instance_writes[ref]
+            self._instance_writes[ref.key] = frozenset(found)
+        return self._instance_writes[ref.key]
 
     def _member(self, ref: ClassRef, name: str) -> Member:
         order = self.mro(ref)
@@ -285,6 +288,14 @@ class Program(Modules):
         return self.patches.patched(ref, name, passed)
 
     def _own_member(self, owner: ClassRef, name: str) -> Member:
+        if self.patches.collecting:  # what is known now is not all
+            return self._find_own_member(owner, name)
+        key = (owner.key, name)
+        if key not in self._own_members:
+            self._own_members[key] = self._find_own_member(owner, name)
+        return self._own_members[key]
+
+    def _find_own_member(self, owner: ClassRef, name: str) -> Member:
         replaced = self.patches.replacement(owner, name)
         if replaced is not None:
             return ValueRef(owner.file, replaced, owner)

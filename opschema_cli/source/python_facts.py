@@ -208,7 +208,7 @@ _SKIP = frozenset({"lpar", "rpar", "comma", "semicolon", "leading_lines", "heade
 
 @cache
 def _child_fields(node_type: type[cst.CSTNode]) -> tuple[str, ...]:
-    names = (item.name for item in dataclasses.fields(node_type))
+    names = (item.name for item in dataclasses.fields(node_type) if item.type not in (str, "str"))
     return tuple(name for name in names if name not in _SKIP and "whitespace" not in name)
 
 
@@ -227,7 +227,7 @@ def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     for name in _child_fields(type(node)):
         value: object = getattr(node, name)
         if isinstance(value, list | tuple):
-            yield from filter(_is_node, value)
+            yield from value
         elif _is_node(value):
             yield value
 

@@ -9,8 +9,8 @@ import bisect
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TypeAlias, TypeVar
+from functools import cache, cached_property
+from typing import TypeAlias, TypeGuard, TypeVar
 
 import libcst as cst
 
@@ -23,6 +23,17 @@ Statement: TypeAlias = "cst.BaseSmallStatement | cst.BaseCompoundStatement"
 N = TypeVar("N", bound=cst.CSTNode)
 
 _NEWLINE = re.compile(r"\r\n|\r|\n")
+_STATEMENTS = (cst.BaseSmallStatement, cst.BaseCompoundStatement)
+
+
+@cache
+def _is_statement_type(kind: type[object]) -> bool:
+    return issubclass(kind, _STATEMENTS)
+
+
+def is_statement(node: object) -> TypeGuard[Statement]:
+    """Whether a node is a statement; a line of statements is none. Asked once for each type, as `isinstance` is slow here."""
+    return _is_statement_type(type(node))  # type: ignore[arg-type]  # mypy: a type is not Hashable
 
 
 class TreeError(ValueError):
@@ -39,6 +50,7 @@ class PythonTree:
         self.text = text
         self.module = module
         self._spans = positions(module)
+        self._variables: dict[str, list[cst.Name]] = {}
 
     @classmethod
     def parse(cls, text: str) -> PythonTree:
@@ -63,7 +75,7 @@ class PythonTree:
     def outer(self, node: cst.CSTNode) -> Span:
         """Where a node is written, with its own parentheses or decorators."""
         start, end = self._spans[id(node)]
-        defines = isinstance(node, cst.FunctionDef | cst.ClassDef)
+        defines = type(node) in (cst.FunctionDef, cst.ClassDef)
         before = getattr(node, "decorators" if defines else "lpar", ())
         after = () if defines else getattr(node, "rpar", ())
         if isinstance(before, list | tuple) and before:
@@ -146,7 +158,7 @@ class PythonTree:
             LookupError: it is in none.
         """
         for item in (node, *self.ancestors(node)):
-            if isinstance(item, cst.BaseSmallStatement | cst.BaseCompoundStatement):
+            if is_statement(item):
                 return item
         raise LookupError("it is in no statement")
 
@@ -161,10 +173,23 @@ class PythonTree:
         """All nodes but white space and punctuation, each before those below it."""
         return self._order.nodes
 
+    def place(self, node: cst.CSTNode) -> int:
+        """A node's place among :attr:`nodes`, which is the same each time that the text is parsed."""
+        return self._order.places[id(node)]
+
+    def places(self, node: cst.CSTNode) -> range:
+        """The places of a node and of all below it."""
+        at = self.place(node)
+        return range(at, self._order.ends[at])
+
+    def _of_kind(self, kind: type[N]) -> list[N]:
+        """All nodes of exactly that type."""
+        return self._order.kinds.get(kind, [])  # type: ignore[return-value]
+
     def walk(self, node: cst.CSTNode) -> list[cst.CSTNode]:
         """A node and all below it, each before those below itself; white space and punctuation left out."""
-        at = self._order.places[id(node)]
-        return self._order.nodes[at : self._order.ends[at]]
+        places = self.places(node)
+        return self._order.nodes[places.start : places.stop]
 
     @cached_property
     def _by_span(self) -> dict[tuple[int, int], list[cst.CSTNode]]:
@@ -175,13 +200,13 @@ class PythonTree:
         return found
 
     def find(self, span: Span, kind: type[N]) -> N:
-        """The node of a kind that is written exactly at a span.
+        """The node whose type is exactly ``kind`` that is written exactly at a span.
 
         Raises:
             LookupError: there is none.
         """
         for node in self._by_span.get(span, ()):
-            if isinstance(node, kind):
+            if type(node) is kind:
                 return node
         raise LookupError(f"no {kind.__name__} is written at {span.start}-{span.end}")
 
@@ -189,12 +214,12 @@ class PythonTree:
     def _definitions(self) -> dict[str, list[Definition]]:
         found: dict[str, list[Definition]] = {}
         names: dict[int, str] = {}
-        for node in self.nodes:
-            if isinstance(node, cst.FunctionDef | cst.ClassDef):
-                around = next((names[id(item)] for item in self.ancestors(node) if id(item) in names), "")
-                name = f"{around}.{node.name.value}" if around else node.name.value
-                names[id(node)] = name
-                found.setdefault(name, []).append(node)
+        nodes: list[Definition] = [*self._of_kind(cst.FunctionDef), *self._of_kind(cst.ClassDef)]
+        for node in sorted(nodes, key=lambda node: self._order.places[id(node)]):
+            around = next((names[id(item)] for item in self.ancestors(node) if id(item) in names), "")
+            name = f"{around}.{node.name.value}" if around else node.name.value
+            names[id(node)] = name
+            found.setdefault(name, []).append(node)
         return found
 
     def definitions(self, name: str) -> list[Definition]:
@@ -220,46 +245,56 @@ class PythonTree:
     @cached_property
     def _names(self) -> dict[str, list[cst.Name]]:
         found: dict[str, list[cst.Name]] = {}
-        for node in self.nodes:
-            if isinstance(node, cst.Name):
-                found.setdefault(node.value, []).append(node)
-        for nodes in found.values():
-            nodes.sort(key=self.span)
+        for node in sorted(self._of_kind(cst.Name), key=lambda node: self._spans[id(node)]):
+            found.setdefault(node.value, []).append(node)
         return found
 
-    def names(self, name: str) -> list[cst.Name]:
+    def names(self, name: str, within: cst.CSTNode | None = None) -> list[cst.Name]:
         """Where a variable of that name is read, written, imported, or declared as parameter or definition.
 
-        Names of attributes, keyword arguments, modules, and things imported under another name are none.
+        Names of attributes, keyword arguments, modules, and things imported under another name are none. ``within`` is the
+        node to look in, decorators included; else it is the module.
         """
-        return [node for node in self._names.get(name, ()) if not self._is_label(node)]
+        if name not in self._variables:
+            self._variables[name] = [node for node in self._names.get(name, ()) if not self._is_label(node)]
+        return self._within(self._variables[name], within)
+
+    def _within(self, names: list[cst.Name], node: cst.CSTNode | None) -> list[cst.Name]:
+        """Those names, in order, that begin inside of a node."""
+        if node is None:
+            return list(names)
+        first, after = (bisect.bisect_left(names, at, key=self._start) for at in self.outer(node))
+        return names[first:after]
+
+    def _start(self, node: cst.CSTNode) -> int:
+        return self._spans[id(node)][0]
 
     def _is_label(self, node: cst.Name) -> bool:
         child: cst.CSTNode = node
         above = self.parent(node)
-        if isinstance(above, cst.Arg):
+        if type(above) is cst.Arg:
             return above.keyword is node
-        while isinstance(above, cst.Attribute):
+        while type(above) is cst.Attribute:
             if above.attr is child:
                 return True
             child, above = above, self.parent(above)
-        if isinstance(above, cst.ImportAlias):
+        if type(above) is cst.ImportAlias:
             return above.name is child and above.asname is not None
-        return isinstance(above, cst.ImportFrom)
+        return type(above) is cst.ImportFrom
 
-    def attributes(self, name: str) -> list[cst.Attribute]:
-        """Where an attribute of that name is read or written, of whatever object."""
-        above = (self.parent(node) for node in self._names.get(name, ()))
-        return [node for node in above if isinstance(node, cst.Attribute) and node.attr.value == name]
+    def attributes(self, name: str, within: cst.CSTNode | None = None) -> list[cst.Attribute]:
+        """Where an attribute of that name is read or written, of whatever object; ``within`` as for :meth:`names`."""
+        above = (self.parent(node) for node in self._within(self._names.get(name, []), within))
+        return [node for node in above if type(node) is cst.Attribute and node.attr.value == name]
 
     def calls(self, name: str) -> list[cst.Call]:
         """Calls whose callee's last name is that (``f()``, ``module.f()``)."""
         found: list[cst.Call] = []
         for node in self._names.get(name, ()):
             above = self.parent(node)
-            callee = above if isinstance(above, cst.Attribute) and above.attr is node else node
+            callee = above if type(above) is cst.Attribute and above.attr is node else node
             call = self.parent(callee)
-            if isinstance(call, cst.Call) and call.func is callee:
+            if type(call) is cst.Call and call.func is callee:
                 found.append(call)
         return found
 
@@ -275,9 +310,8 @@ class PythonTree:
     @cached_property
     def _strings(self) -> dict[str, list[cst.SimpleString]]:
         found: dict[str, list[cst.SimpleString]] = {}
-        for node in self.nodes:
-            if isinstance(node, cst.SimpleString):
-                found.setdefault(node.raw_value, []).append(node)
+        for node in self._of_kind(cst.SimpleString):
+            found.setdefault(node.raw_value, []).append(node)
         return found
 
     def docstring(self, node: Definition | cst.Module) -> cst.SimpleString | None:
@@ -292,31 +326,40 @@ class PythonTree:
 
 @dataclass(frozen=True)
 class _Order:
-    """All nodes, each before those below it; the parents and places of each by ``id``, and where what is below it ends."""
+    """All nodes, each before those below it; the parents and places of each by ``id``, and where what is below it ends.
+
+    ``kinds`` has them by type.
+    """
 
     nodes: list[cst.CSTNode]
     parents: dict[int, cst.CSTNode]
     places: dict[int, int]
     ends: list[int]
+    kinds: dict[type, list[cst.CSTNode]]
 
     @classmethod
     def of(cls, module: cst.Module) -> _Order:
         nodes: list[cst.CSTNode] = []
+        above: list[int] = []
         parents: dict[int, cst.CSTNode] = {}
-        open_nodes: list[cst.CSTNode] = [module]
-        while open_nodes:
-            node = open_nodes.pop()
+        kinds: dict[type, list[cst.CSTNode]] = {}
+        waiting: list[cst.CSTNode] = [module]
+        origins = [0]
+        while waiting:
+            node, place = waiting.pop(), len(nodes)
             nodes.append(node)
+            above.append(origins.pop())
+            kinds.setdefault(type(node), []).append(node)
             below = list(children(node))
             for child in below:
                 parents[id(child)] = node
-            open_nodes.extend(reversed(below))
-        places = {id(node): index for index, node in enumerate(nodes)}
+            below.reverse()
+            waiting += below
+            origins += [place] * len(below)
         ends = list(range(1, len(nodes) + 1))
-        for index in range(len(nodes) - 1, 0, -1):
-            above = places[id(parents[id(nodes[index])])]
-            ends[above] = max(ends[above], ends[index])
-        return cls(nodes, parents, places, ends)
+        for place in range(len(nodes) - 1, 0, -1):
+            ends[above[place]] = max(ends[above[place]], ends[place])
+        return cls(nodes, parents, {id(node): place for place, node in enumerate(nodes)}, ends, kinds)
 
 
 def _only(found: list[Definition], name: str, kind: type[N]) -> N:

@@ -52,6 +52,10 @@ class ModuleRef:
     path: str
 
 
+ClassKey: TypeAlias = "tuple[str, int]"
+"""A class's file and place."""
+
+
 @dataclass(frozen=True, eq=False)
 class ClassRef:
     """A class and the file that defines it."""
@@ -66,7 +70,7 @@ class ClassRef:
         return hash(self.key)
 
     @cached_property
-    def key(self) -> tuple[str, int]:
+    def key(self) -> ClassKey:
         """Its file and place, by which two references are the same."""
         return self.file.path, self.cls.start
 

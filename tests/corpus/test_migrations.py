@@ -6,11 +6,17 @@ import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from opschema_cli.config import Config
+from opschema_cli.lint.registry import Registry
+from opschema_cli.lint.settings import resolve_settings
+from opschema_cli.migrate.choose import Choice
 from opschema_cli.migrate.draft import Draft
+from opschema_cli.migrate.engine import Ground, Task, migrate_all
 from opschema_cli.migrate.migration import Migration, Note
-from opschema_rules.tileops.pack import PACK, TileopsOptions
+from opschema_rules.tileops.pack import PACK, TileopsOptions, load
 from tests.corpus.comparison import (
     compare_code,
     compare_data,
@@ -19,7 +25,6 @@ from tests.corpus.comparison import (
     open_moved,
     open_parent,
 )
-from tests.rules.tileops.migrations.drafts import run
 
 MIGRATIONS: dict[str, Migration] = {item.name: item for item in PACK.migrations()}
 
@@ -35,7 +40,12 @@ def _has_both_trees(corpus: Path, request: pytest.FixtureRequest) -> None:
 
 
 def migrate(draft: Draft, name: str, **options: object) -> list[Note]:
-    return run(draft, MIGRATIONS[name], options, TileopsOptions()).notes
+    migration = MIGRATIONS[name]
+    filled = msgspec.convert(dict(options), migration.options, strict=False)
+    task = Task(migration, filled, lambda project: load(project, TileopsOptions()))
+    registry = Registry((PACK,))
+    ground = Ground(registry, resolve_settings(Config(), registry), Choice())
+    return [item.note for item in migrate_all(draft, [task], ground)[0].notes]
 
 
 @pytest.mark.parametrize("commit", ["a72e78b9"])

@@ -151,7 +151,7 @@ def test_check_fails_while_something_is_pending(opschema: Opschema, repository: 
     assert done.out == (
         "a.toy.yaml:1:12: lower-docs: lower the doc of `add`\n"
         "a.toy.yaml:2:12: lower-docs: lower the doc of `mul`\n"
-        "Pending: lower-docs, 2 sites; `opschema migrate NAME --apply` migrates.\n"
+        "Pending: lower-docs, 2 sites; `opschema migrate lower-docs --apply` migrates.\n"
     )
     assert opschema("migrate", "lower-docs", "--apply").code == 0
     done = opschema("migrate", "lower-docs", "--check")
@@ -161,10 +161,17 @@ def test_check_fails_while_something_is_pending(opschema: Opschema, repository: 
 def test_check_names_every_pending_migration(opschema: Opschema, repository: Path) -> None:
     done = opschema("migrate", "lower-docs", "move-files", "--check")
     assert done.code == 1
-    assert done.out.endswith("Pending: lower-docs, move-files, 4 sites; `opschema migrate NAME --apply` migrates.\n")
+    summary = "Pending: lower-docs, move-files, 4 sites; `opschema migrate lower-docs move-files --apply` migrates.\n"
+    assert done.out.endswith(summary)
     found = json.loads(opschema("migrate", "lower-docs", "move-files", "--check", "--output-format", "json").out)
     assert [len(item["sites"]) for item in found["migrations"]] == [2, 2]
     assert (found["applied"], found["summary"]["pending"]) == (False, 4)
+
+
+def test_check_tells_the_command_with_its_options(opschema: Opschema, repository: Path) -> None:
+    done = opschema("migrate", "rename-key", "-o", "old=doc", "-o", "new=a b", "--skip", "mul", "--check")
+    told = " ".join(done.out.split())
+    assert told.endswith("`opschema migrate rename-key --skip mul -o old=doc -o 'new=a b' --apply` migrates.")
 
 
 def test_suppressed_and_skipped_sites_are_not_pending(opschema: Opschema, repository: Path) -> None:
@@ -239,6 +246,28 @@ def test_plan_and_result_as_json(opschema: Opschema, repository: Path) -> None:
         "summary": {"migrated": 1, "pending": 0, "left": 0, "suppressed": 0, "skipped": 1, "notes": 1, "files": 1},
     }
     assert result == {**plan, "applied": True}
+
+
+def test_nothing_was_applied_where_nothing_was_to_do(opschema: Opschema, repository: Path) -> None:
+    assert opschema("migrate", "lower-docs", "--apply").code == 0
+    found = json.loads(opschema("migrate", "lower-docs", "--apply", "--output-format", "json").out)
+    assert (found["applied"], found["summary"]["files"]) == (False, 0)
+
+
+def test_places_may_be_absolute(opschema: Opschema, repository: Path) -> None:
+    shutil.copy(repository / "a.toy.yaml", repository / "sub/a.toy.yaml")
+    place = f"{repository / 'a.toy.yaml'}:1"
+    done = opschema("migrate", "lower-docs", "--only", place, "--check", cwd=repository / "sub")
+    assert "a.toy.yaml:1:12: lower-docs: lower the doc of `add`\n" in done.out
+    assert "Pending: lower-docs, 1 site (3 skipped)" in done.out
+    assert "(2 skipped)" in opschema("migrate", "lower-docs", "--skip", str(repository / "sub"), "--check").out
+    assert opschema("migrate", "lower-docs", "--only", str(repository), "--check").out.count("lower the doc") == 4
+    done = opschema("migrate", "lower-docs", "--only", str(repository.parent / "b.yaml"))
+    assert (done.code, done.out) == (2, "")
+    assert "is outside the workspace" in done.err
+    done = opschema("migrate", "lower-docs", "--only", str(repository / "b.toy.yaml"))
+    assert (done.code, done.out) == (2, "")
+    assert "there is no such op, file or line here" in done.err
 
 
 def test_several_are_applied_as_one(opschema: Opschema, repository: Path) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from opschema_cli.cache import Cache
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Severity
 from opschema_cli.lint.execute import Executor
 from opschema_cli.lint.pack import Loaded, Pack
-from opschema_cli.lint.rule import rule
+from opschema_cli.lint.rule import Rule, rule
 from opschema_cli.lint.settings import Settings
 from opschema_cli.project import Project
 from opschema_cli.source.text import Span
@@ -39,20 +39,39 @@ def impure_word(word: Word) -> Iterator[Diagnostic]:
     yield from ()
 
 
+def _doubts(word: Word) -> Iterator[str]:
+    RAN.append(f"suspects in {word.name}")
+    if word.name == "broken":
+        raise ValueError("no word")
+    yield from (letter for letter in word.name if letter == "x")
+
+
+@rule("TOY003", "suspicious-word", suspects=_doubts)
+def suspicious_word(word: Word) -> Iterator[Diagnostic]:
+    """A word with an `x`, judged in the light of other files."""
+    RAN.append(f"suspicious {word.name}")
+    if word.name == "broken":
+        raise ValueError("no word")
+    yield Diagnostic(f"`{word.name}` has an x", Place("words.yaml", Span(0, 1)))
+
+
 RULES = tuple(check.__rule__ for check in (pure_word, impure_word))  # type: ignore[attr-defined]
+SUSPICIOUS = (suspicious_word.__rule__,)  # type: ignore[attr-defined]
 PACK = Pack("toy", "words", lambda *_: True, lambda *_: Loaded(), RULES)
 
 
 def _executor(cache: Cache, stamp: str = "stamp") -> Executor:
-    severity = dict.fromkeys(("TOY001", "TOY002"), Severity.ERROR)
+    severity = dict.fromkeys(("TOY001", "TOY002", "TOY003"), Severity.ERROR)
     return Executor(Settings(frozenset(severity), severity, (), Severity.ERROR, {}, {}), cache, stamp)
 
 
-def run(cache: Cache, words: list[Word], stamp: str = "stamp") -> tuple[list[str], list[str]]:
+def run(
+    cache: Cache, words: list[Word], stamp: str = "stamp", rules: tuple[Rule, ...] = RULES
+) -> tuple[list[str], list[str]]:
     """What ran, and the messages found."""
     RAN.clear()
     executor = _executor(cache, stamp)
-    executor.run(PACK, Loaded(list(words)), Project(Workspace(Path())))
+    executor.run(replace(PACK, rules=rules), Loaded(list(words)), Project(Workspace(Path())))
     return list(RAN), [item.message for item in executor.found]
 
 
@@ -95,3 +114,19 @@ def test_late_subjects_that_cannot_be_made_are_a_finding_and_hide_nothing(tmp_pa
     executor.run(PACK, Loaded([Word("early", "1")], late=[late]), Project(Workspace(tmp_path)))
     assert [item.code for item in executor.found] == ["TOY001", "OPS900", "TOY001"]
     assert executor.crashed
+
+
+def test_a_rule_runs_only_where_there_are_suspects_which_is_remembered(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache.sqlite")
+    words = [Word("ax", "1"), Word("b", "2")]
+    first = run(cache, words, rules=SUSPICIOUS)
+    assert first == (["suspects in ax", "suspects in b", "suspicious ax"], ["`ax` has an x"])
+    assert run(cache, words, rules=SUSPICIOUS) == (["suspicious ax"], first[1])
+    assert run(cache, words, rules=SUSPICIOUS, stamp="") == first
+    assert run(cache, [Word("b", "3")], rules=SUSPICIOUS) == (["suspects in b"], [])
+
+
+def test_where_the_search_for_suspects_fails_the_rule_runs_and_tells(tmp_path: Path) -> None:
+    ran, messages = run(Cache(tmp_path / "cache.sqlite"), [Word("broken", "1")], rules=SUSPICIOUS)
+    assert ran == ["suspects in broken", "suspicious broken"]
+    assert ["no word" in message for message in messages] == [True]

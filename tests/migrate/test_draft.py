@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -265,6 +266,42 @@ def test_a_file_that_workers_parse_has_to_parse_too(tmp_path: Path) -> None:
     parsers = Parsers(1)
     draft = Draft(Project(Workspace(tmp_path), parsers=lambda: parsers), lambda project: Loaded())
     draft.edit("a.py", replace(0, 5, "("))
+    with pytest.raises(DraftError, match=r"a\.py:1: the draft does not parse"):
+        draft.settle()
+    parsers.close()
+
+
+@pytest.mark.parametrize(
+    ("expected", "written"),
+    [("y = 2\n", "y = 2\n"), ("y = 2\n", "z = 3\n"), ("y = (\n", "y = 2\n"), ("y = 2\n", "x = 1\n")],
+)
+def test_what_is_expected_is_parsed_early_and_decides_nothing(tmp_path: Path, expected: str, written: str) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n")
+    parsers = Parsers(1)
+    asked: list[str] = []
+    submit = parsers.submit
+
+    def counted(texts: Mapping[str, str]) -> None:
+        asked.extend(texts.values())
+        submit(texts)
+
+    parsers.submit = counted  # type: ignore[method-assign]
+    draft = Draft(Project(Workspace(tmp_path), parsers=lambda: parsers), lambda project: Loaded())
+    draft.expect("a.py", replace(0, 6, expected))
+    draft.edit("a.py", replace(0, 6, written))
+    file = draft.settle().python("a.py")
+    parsers.close()
+    assert file is not None
+    assert list(file.assigns) == [written[0]]
+    assert asked == list(dict.fromkeys([expected, written]))
+
+
+def test_an_expected_text_that_does_not_parse_is_refused_once_it_is_written(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n")
+    parsers = Parsers(1)
+    draft = Draft(Project(Workspace(tmp_path), parsers=lambda: parsers), lambda project: Loaded())
+    draft.expect("a.py", replace(4, 5, "("))
+    draft.edit("a.py", replace(4, 5, "("))
     with pytest.raises(DraftError, match=r"a\.py:1: the draft does not parse"):
         draft.settle()
     parsers.close()

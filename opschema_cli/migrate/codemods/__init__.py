@@ -9,7 +9,7 @@ A round over one file: parse it, let codemods mark what goes and what changes, t
 
 Each codemod takes the :class:`Rewrite` first and marks all or nothing: where it cannot be certain it raises
 :class:`Refused`, whose ``problems`` have a place (``offset``) and a ``reason``, and the rewrite is as it was.
-Several as one: ``with rewrite.all_or_nothing():``, or ``checkpoint()`` and ``restore()`` over several files.
+Several as one: ``with rewrite.all_or_nothing():``, or ``len(marks)`` and ``restore()`` over several files.
 Codemods of one round see each other's marks: what was removed no longer counts as a use (``rewrite.is_gone(node)``).
 So mark the large removals first. A codemod looks at one file, and where it takes a class or function, at that one
 alone: uses elsewhere are its caller's to judge (``tree.attributes(name)``, ``tree.names(name)``, ``tree.calls(name)``).

@@ -48,12 +48,13 @@ def _uses(
 ) -> Iterator[cst.Attribute | cst.Name | cst.SimpleString]:
     """Attributes of that name in the class, the name in the class's own body, and strings that are the name."""
     start, end = tree.outer(class_def)
-    found: list[cst.Attribute | cst.Name | cst.SimpleString] = [*tree.attributes(name), *tree.strings(name)]
-    for node in tree.names(name):
+    found: list[cst.Attribute | cst.Name | cst.SimpleString] = [*tree.attributes(name, class_def)]
+    found += (node for node in tree.strings(name) if start <= tree.span(node).start < end)
+    for node in tree.names(name, class_def):
         scope = next((item for item in tree.ancestors(node) if isinstance(item, cst.FunctionDef | cst.ClassDef)), None)
         if scope is class_def and not isinstance(tree.parent(node), cst.Param):
             found.append(node)
-    return (node for node in found if start <= tree.span(node).start < end)
+    return iter(found)
 
 
 def _writes(tree: PythonTree, node: cst.Attribute | cst.Name) -> bool:

@@ -83,9 +83,14 @@ def _quoted(rewrite: Rewrite, name: str) -> Iterator[Problem]:
     if not word.search(tree.text):
         return
     for node in tree.literals:
-        if word.search(node.raw_value) and _is_annotation(tree, node) and not rewrite.is_gone(node):
+        if (
+            name in node.raw_value
+            and word.search(node.raw_value)
+            and _is_annotation(tree, node)
+            and not rewrite.is_gone(node)
+        ):
             yield Problem(tree.span(node).start, f"{name} is used in a quoted annotation")
-    for match in _TYPE_COMMENT.finditer(tree.text):
+    for match in _TYPE_COMMENT.finditer(tree.text) if "type:" in tree.text else ():
         if word.search(match["text"]):
             yield Problem(match.start(), f"{name} is used in a type comment")
 

@@ -101,8 +101,8 @@ def _other_uses(
     tree, name = rewrite.tree, callee.name.value
     around = tree.enclosing(caller, cst.ClassDef)
     for node in tree.walk(around) if around is not None else ():
-        other = (isinstance(node, cst.Attribute) and node.attr.value == name and node is not call.func) or (
-            isinstance(node, cst.SimpleString) and node.raw_value == name
+        other = (type(node) is cst.Attribute and node.attr.value == name and node is not call.func) or (
+            type(node) is cst.SimpleString and node.raw_value == name
         )
         if other and not rewrite.is_gone(node):
             yield Problem(tree.span(node).start, f"{name}() is used here too")

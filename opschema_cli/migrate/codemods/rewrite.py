@@ -6,13 +6,13 @@ import bisect
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias, cast
 
 import libcst as cst
 
 from opschema_cli.migrate.codemods.elements import WithComma, drop_elements, element_span
 from opschema_cli.migrate.codemods.layout import removals
-from opschema_cli.source.python_tree import PythonTree, Statement
+from opschema_cli.source.python_tree import PythonTree, Statement, is_statement
 from opschema_cli.source.text import Edit, EditConflictError, Span, apply_edits
 
 
@@ -31,42 +31,100 @@ class Refused(Exception):  # noqa: N818 - the answer of a codemod, not a fault o
         super().__init__("; ".join(problem.reason for problem in self.problems))
 
 
-class _Move(NamedTuple):
-    statement: cst.FunctionDef
+class _Removed(NamedTuple):
+    """A statement that goes."""
+
+    statement: int
+
+
+class _Replaced(NamedTuple):
+    """A span that another text takes the place of."""
+
+    edit: Edit
+
+
+class _Dropped(NamedTuple):
+    """Elements that are taken out of a list between commas."""
+
+    elements: tuple[int, ...]
+    indexes: tuple[int, ...]
+    singleton_comma: bool
+
+
+class _Folded(NamedTuple):
+    """An expression or ``if`` chain that is folded."""
+
+    node: int
+
+
+class _Unwrapped(NamedTuple):
+    """An ``if`` of which only one suite's statements are left."""
+
+    node: int
+    suite: int
+
+
+class _Moved(NamedTuple):
+    """A function that goes, but for its part ``source``, which is written in place of ``target``."""
+
+    function: int
     source: Span
     target: Span
 
 
-class _Dropped(NamedTuple):
-    elements: Sequence[WithComma]
-    indexes: set[int]
-    singleton_comma: bool
-
-
-class Checkpoint(NamedTuple):
-    """The marks of a rewrite at one time."""
-
-    removed: dict[int, Statement]
-    unwrapped: dict[int, cst.BaseSuite]
-    dropped: dict[int, _Dropped]
-    edits: list[Edit]
-    moves: list[_Move]
-    gone: list[Span]
-    folded: set[int]
+Mark: TypeAlias = "_Removed | _Replaced | _Dropped | _Folded | _Unwrapped | _Moved"
+"""What a codemod marked; nodes are told by their places in the tree, so marks hold for any tree of the same text."""
 
 
 class Rewrite:
-    """The marks of one round; they are turned into edits all at once, so that codemods compose."""
+    """The marks of one round; they are turned into edits all at once, so that codemods compose.
 
-    def __init__(self, tree: PythonTree) -> None:
+    ``marks`` are those of an earlier rewrite of the same text, to go on with: new ones are added to that list.
+    """
+
+    def __init__(self, tree: PythonTree, marks: list[Mark] | None = None) -> None:
         self.tree = tree
+        self.marks = marks if marks is not None else []
+        self._begin()
+
+    def _begin(self) -> None:
+        """Learn from the marks what is gone."""
         self._removed: dict[int, Statement] = {}
-        self._unwrapped: dict[int, cst.BaseSuite] = {}
-        self._dropped: dict[int, _Dropped] = {}
-        self._edits: list[Edit] = []
-        self._moves: list[_Move] = []
-        self._gone: list[Span] = []
+        self._unwrapped: dict[int, int] = {}
+        self._dropped: dict[int, set[int]] = {}
         self._folded: set[int] = set()
+        self._gone = bytearray(len(self.tree.nodes))
+        self._gone_spans = _Spans()
+        for mark in self.marks:
+            self._take(mark)
+
+    def _mark(self, mark: Mark) -> None:
+        self.marks.append(mark)
+        self._take(mark)
+
+    def _take(self, mark: Mark) -> None:
+        tree = self.tree
+        match mark:
+            case _Removed(place):
+                statement = tree.nodes[place]
+                assert is_statement(statement)
+                self._removed[place] = statement
+                below = tree.places(statement)
+                self._gone[below.start : below.stop] = b"\1" * len(below)
+            case _Replaced(edit):
+                if tree.text[edit.span.start : edit.span.end].strip():
+                    self._gone_spans.add(edit.span)
+            case _Dropped(elements, indexes):
+                self._dropped.setdefault(elements[0], set()).update(indexes)
+                for index in indexes:
+                    self._gone_spans.add(element_span(tree, tree.nodes[elements[index]]))
+            case _Folded(node):
+                self._folded.add(node)
+            case _Unwrapped(node, suite):
+                self._unwrapped[node] = suite
+            case _Moved(function, source, target):
+                self._gone_spans.add(target)
+                self._gone_spans.add(Span(source.end, tree.span(tree.nodes[function]).end))
 
     # Marks
 
@@ -75,19 +133,15 @@ class Rewrite:
         for statement in statements:
             parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else [statement]
             for part in parts:
-                self._removed[id(part)] = part
+                self._mark(_Removed(self.tree.place(part)))
 
     def replace(self, span: Span, text: str) -> None:
         """Write ``text`` in place of a span."""
-        self._edits.append(Edit(Span(*span), text))
-        if self.tree.text[span.start : span.end].strip():
-            self._gone.append(Span(*span))
+        self._mark(_Replaced(Edit(Span(*span), text)))
 
     def drop(self, elements: Sequence[WithComma], *indexes: int, singleton_comma: bool = False) -> None:
         """Take elements out of a list between commas; see :func:`~opschema_cli.migrate.codemods.elements.drop_elements`."""
-        dropped = self._dropped.setdefault(id(elements[0]), _Dropped(elements, set(), singleton_comma))
-        dropped.indexes.update(indexes)
-        self._gone += [element_span(self.tree, elements[index]) for index in indexes]
+        self._mark(_Dropped(tuple(map(self.tree.place, elements)), indexes, singleton_comma))
 
     def fold(self, node: cst.If | cst.BaseExpression) -> None:
         """Note that an expression or ``if`` chain is folded, which is done once a round.
@@ -95,40 +149,35 @@ class Rewrite:
         Raises:
             Refused: it was folded already.
         """
-        if id(node) in self._folded:
+        place = self.tree.place(node)
+        if place in self._folded:
             raise Refused([Problem(self.tree.span(node).start, "it was folded already in this round")])
-        self._folded.add(id(node))
+        self._mark(_Folded(place))
 
     def inserts_at(self, offset: int) -> bool:
         """Whether text is inserted there already."""
-        return any(edit.span == (offset, offset) for edit in self._edits)
+        return any(edit.span == (offset, offset) for edit in self._replacements())
 
     def unwrap(self, node: cst.If, suite: cst.BaseSuite, edits: Iterable[Edit]) -> None:
         """Note that of an ``if`` only one suite's statements are left, by way of these edits."""
-        self._unwrapped[id(node)] = suite
+        self._mark(_Unwrapped(self.tree.place(node), self.tree.place(suite)))
         for span, text in edits:
             self.replace(span, text)
 
-    def move(self, statement: cst.FunctionDef, source: Span, target: Span) -> None:
-        """Take out ``statement``, but write its part ``source``, as edited by then, in place of ``target``."""
-        self._moves.append(_Move(statement, source, target))
-        self._gone += [target, Span(source.end, self.tree.span(statement).end)]
+    def move(self, function: cst.FunctionDef, source: Span, target: Span) -> None:
+        """Take out ``function``, but write its part ``source``, as edited by then, in place of ``target``."""
+        self._mark(_Moved(self.tree.place(function), source, target))
 
-    def checkpoint(self) -> Checkpoint:
-        """What is marked so far, for :meth:`restore`."""
-        dropped = {key: item._replace(indexes=set(item.indexes)) for key, item in self._dropped.items()}
-        rest = (list(self._edits), list(self._moves), list(self._gone), set(self._folded))
-        return Checkpoint(dict(self._removed), dict(self._unwrapped), dropped, *rest)
-
-    def restore(self, checkpoint: Checkpoint) -> None:
-        """Take back what was marked since a checkpoint, which is used up."""
-        self._removed, self._unwrapped, self._dropped = checkpoint[:3]
-        self._edits, self._moves, self._gone, self._folded = checkpoint[3:]
+    def restore(self, count: int) -> None:
+        """Take back all marks but the first ``count``."""
+        if count < len(self.marks):
+            del self.marks[count:]
+            self._begin()
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
         """Take back what was marked inside if a codemod there refuses."""
-        before = self.checkpoint()
+        before = len(self.marks)
         try:
             yield
         except Refused:
@@ -139,23 +188,21 @@ class Rewrite:
 
     def is_gone(self, node: cst.CSTNode) -> bool:
         """Whether a node is in what was removed or replaced."""
-        if id(node) in self._removed or any(id(item) in self._removed for item in self.tree.ancestors(node)):
-            return True
-        start, end = self.tree.span(node)
-        return any(span.start <= start and end <= span.end for span in self._gone)
+        return bool(self._gone[self.tree.place(node)]) or self._gone_spans.hold(self.tree.span(node))
 
     def remaining(self, body: Sequence[cst.CSTNode]) -> Iterator[Statement]:
         """The statements of a body that are left, those of unwrapped conditions in their place."""
         for item in body:
             parts = item.body if isinstance(item, cst.SimpleStatementLine) else [item]
             for part in parts:
-                if not isinstance(part, cst.BaseSmallStatement | cst.BaseCompoundStatement) or self.is_gone(part):
+                if not is_statement(part) or self.is_gone(part):
                     continue
-                suite = self._unwrapped.get(id(part))
-                if suite is None:
-                    yield part
-                else:
+                place = self._unwrapped.get(self.tree.place(part))
+                suite = self.tree.nodes[place] if place is not None else None
+                if isinstance(suite, cst.BaseSuite):
                     yield from self.remaining(suite.body)
+                else:
+                    yield part
 
     # Results
 
@@ -165,16 +212,18 @@ class Rewrite:
         Raises:
             EditConflictError: two replacements overlap, and neither only removes.
         """
-        marks = [*self._edits, *self._drops()]
+        marks = [*self._replacements(), *self._drops()]
         inside = merge(self.tree.text, [*marks, *removals(self.tree, self._removed.values())])
-        if not self._moves:
+        moves = [mark for mark in self.marks if isinstance(mark, _Moved)]
+        if not moves:
             return inside
-        moved = [self._moved(move, inside) for move in self._moves]
-        removed = [*self._removed.values(), *(move.statement for move in self._moves)]
+        moved = [self._moved(move, inside) for move in moves]
+        functions = filter(is_statement, (self.tree.nodes[move.function] for move in moves))
+        removed = [*self._removed.values(), *functions]
         outside = [
             edit
             for edit in merge(self.tree.text, [*marks, *removals(self.tree, removed)])
-            if not any(_contains(move.target, edit.span) for move in self._moves)
+            if not any(_contains(move.target, edit.span) for move in moves)
         ]
         return merge(self.tree.text, [*outside, *moved])
 
@@ -182,11 +231,16 @@ class Rewrite:
         """The text after the round."""
         return apply_edits(self.tree.text, self.edits())
 
-    def _drops(self) -> Iterator[Edit]:
-        for elements, indexes, singleton_comma in self._dropped.values():
-            yield from drop_elements(self.tree, elements, indexes, singleton_comma=singleton_comma)
+    def _replacements(self) -> Iterator[Edit]:
+        return (mark.edit for mark in self.marks if isinstance(mark, _Replaced))
 
-    def _moved(self, move: _Move, edits: Sequence[Edit]) -> Edit:
+    def _drops(self) -> Iterator[Edit]:
+        lists = {mark.elements[0]: mark for mark in reversed(self.marks) if isinstance(mark, _Dropped)}
+        for first, indexes in self._dropped.items():
+            elements = cast("list[WithComma]", [self.tree.nodes[place] for place in lists[first].elements])
+            yield from drop_elements(self.tree, elements, indexes, singleton_comma=lists[first].singleton_comma)
+
+    def _moved(self, move: _Moved, edits: Sequence[Edit]) -> Edit:
         start, end = move.source
         inside = [
             Edit(Span(span.start - start, min(span.end, end) - start), text)
@@ -194,6 +248,26 @@ class Rewrite:
             if start <= span.start < end and (span.end <= end or not text)
         ]
         return Edit(move.target, apply_edits(self.tree.text[start:end], inside))
+
+
+class _Spans:
+    """Spans, those inside of others left out, so that both starts and ends ascend."""
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+
+    def add(self, span: Span) -> None:
+        if not self.hold(span):
+            first = bisect.bisect_left(self._starts, span.start)
+            after = bisect.bisect_right(self._ends, span.end, first)
+            self._starts[first:after] = [span.start]
+            self._ends[first:after] = [span.end]
+
+    def hold(self, span: Span) -> bool:
+        """Whether one of the spans holds another whole."""
+        at = bisect.bisect_right(self._starts, span.start) - 1
+        return at >= 0 and span.end <= self._ends[at]
 
 
 def merge(text: str, edits: Iterable[Edit]) -> list[Edit]:

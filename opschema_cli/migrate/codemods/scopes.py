@@ -10,7 +10,7 @@ from opschema_cli.migrate.codemods.rewrite import Problem, Refused, Rewrite
 from opschema_cli.source.python_tree import PythonTree
 
 _COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
-_SCOPES = (cst.FunctionDef, cst.Lambda, cst.ClassDef, *_COMPREHENSIONS)
+_SCOPES = frozenset({cst.FunctionDef, cst.Lambda, cst.ClassDef, *_COMPREHENSIONS})
 _REFLECTION = ("locals", "vars", "eval", "exec")
 
 PURE_FUNCTIONS = frozenset({
@@ -44,7 +44,7 @@ def local_uses(rewrite: Rewrite, function: cst.FunctionDef, name: str) -> list[c
             reflection.
     """
     tree = rewrite.tree
-    inside = [node for node in tree.names(name) if _is_in(tree, node, function) and not rewrite.is_gone(node)]
+    inside = [node for node in tree.names(name, function) if not rewrite.is_gone(node)]
     uses = [node for node in inside if _owner(tree, node, name) is function]
     problems = [*_declared(tree, inside), *_class_bound(tree, inside, function), *_reflection(rewrite, function)]
     if problems:
@@ -75,11 +75,11 @@ def is_write(tree: PythonTree, node: cst.Name) -> bool:
     part = _BINDS.get(type(above))
     if part is not None:
         return getattr(above, part) is child
-    if isinstance(above, cst.ImportAlias):
+    if type(above) is cst.ImportAlias:
         return above.asname is None
-    if isinstance(above, cst.Attribute) and isinstance(tree.parent(above), cst.ImportAlias | cst.Attribute):
-        return any(isinstance(item, cst.ImportAlias) for item in tree.ancestors(above))
-    return isinstance(above, cst.AssignTarget | cst.AsName)
+    if type(above) is cst.Attribute and type(tree.parent(above)) in (cst.ImportAlias, cst.Attribute):
+        return tree.enclosing(above, cst.ImportAlias) is not None
+    return type(above) in (cst.AssignTarget, cst.AsName)
 
 
 def effects(tree: PythonTree, node: cst.CSTNode, pure: Collection[str] = ()) -> Iterator[Problem]:
@@ -109,7 +109,7 @@ def _scopes(tree: PythonTree, node: cst.Name) -> Iterator[cst.CSTNode]:
     below: list[int] = [id(node)]
     bound_by = tree.parent(node)
     for above in tree.ancestors(node):
-        if isinstance(above, _SCOPES) and _within(above, path, below):
+        if type(above) in _SCOPES and _within(above, path, below):
             walrus = isinstance(bound_by, cst.NamedExpr) and bound_by.target is node
             if not (walrus and isinstance(above, _COMPREHENSIONS)):
                 yield above
@@ -153,7 +153,7 @@ def _owner(tree: PythonTree, node: cst.Name, name: str) -> cst.CSTNode:
 
 
 def _binds(tree: PythonTree, scope: cst.CSTNode, name: str) -> bool:
-    return any(is_write(tree, node) and next(_scopes(tree, node)) is scope for node in tree.names(name))
+    return any(is_write(tree, node) and next(_scopes(tree, node)) is scope for node in tree.names(name, scope))
 
 
 def _declared(tree: PythonTree, names: list[cst.Name]) -> Iterator[Problem]:
@@ -172,9 +172,9 @@ def _class_bound(tree: PythonTree, names: list[cst.Name], function: cst.Function
 def _reflection(rewrite: Rewrite, function: cst.FunctionDef) -> Iterator[Problem]:
     tree = rewrite.tree
     for name in _REFLECTION:
-        for node in tree.names(name):
+        for node in tree.names(name, function):
             call = tree.parent(node)
-            if isinstance(call, cst.Call) and call.func is node and _is_in(tree, node, function):
+            if isinstance(call, cst.Call) and call.func is node:
                 if name == "vars" and call.args:
                     continue
                 if not rewrite.is_gone(node):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -27,6 +27,11 @@ class NoteReport:
     line: int
     column: int
     message: str
+
+
+def by_place(notes: Iterable[NoteReport]) -> list[NoteReport]:
+    """Notes by path and position, each once."""
+    return sorted(set(notes), key=lambda note: (note.path, note.line, note.column, note.message))
 
 
 @dataclass(frozen=True)
@@ -59,12 +64,14 @@ class MigrationReport:
 class RunReport:
     """Migrations one after the other; ``files`` are what all of them change together.
 
-    ``mode`` is what was asked for: to see whether there is something to do, to show it, or to write it.
+    ``mode`` is what was asked for: to see whether there is something to do, to show it, or to write it; ``asked`` are the
+    names and options that were given.
     """
 
     migrations: Sequence[MigrationReport]
     files: Sequence[FileReport]
     mode: Literal["check", "diff", "apply"]
+    asked: Sequence[str] = ()
 
     def sites(self, status: str) -> int:
         """How many sites have this status."""
@@ -73,8 +80,7 @@ class RunReport:
     @property
     def notes(self) -> list[NoteReport]:
         """All notes, by place."""
-        found = {note for item in self.migrations for note in item.notes}
-        return sorted(found, key=lambda note: (note.path, note.line, note.column, note.message))
+        return by_place(note for item in self.migrations for note in item.notes)
 
 
 @dataclass(frozen=True)

@@ -6,17 +6,27 @@ import json
 from collections.abc import Sequence
 
 from opschema_cli.reporters.json import Json
-from opschema_cli.reporters.migrations import FileReport, Listed, MigrationReport, NoteReport, RunReport, SiteReport
+from opschema_cli.reporters.migrations import (
+    FileReport,
+    Listed,
+    MigrationReport,
+    NoteReport,
+    RunReport,
+    SiteReport,
+    by_place,
+)
 from opschema_cli.reporters.unified import unified_diff
 
 
 def write(report: RunReport) -> str:
-    """The run as one object. The files of a migration are against what the one before it left."""
+    """The run as one object; ``applied`` tells whether files were written. The files of a migration are against what the one
+    before it left.
+    """
     statuses = ("migrated", "pending", "left", "suppressed", "skipped")
     document: Json = {
         "version": 1,
         "migrations": [_migration(item) for item in report.migrations],
-        "applied": report.mode == "apply",
+        "applied": report.mode == "apply" and bool(report.files),
         "summary": {
             **{status: report.sites(status) for status in statuses},
             "notes": len(report.notes),
@@ -46,7 +56,7 @@ def _migration(item: MigrationReport) -> Json:
     return {
         "name": item.name,
         "sites": [_site(site) for site in item.sites],
-        "notes": [_note(note) for note in item.notes],
+        "notes": [_note(note) for note in by_place(item.notes)],
         "files": [_file(file) for file in item.files],
     }
 

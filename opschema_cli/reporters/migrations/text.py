@@ -5,6 +5,7 @@ On a terminal the diff has line numbers and colours; elsewhere it is one that ``
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
@@ -217,7 +218,8 @@ def _summary(report: RunReport) -> str:
     where = f"{count(number, 'site')} in {count(len(report.files), 'file')}"
     if report.mode == "check":
         names = [item.name for item in report.migrations if any(site.status == "pending" for site in item.sites)]
-        return f"Pending: {', '.join(names)}, {count(number, 'site')}{tail}; `opschema migrate NAME --apply` migrates."
+        command = shlex.join(["opschema", "migrate", *report.asked, "--apply"])
+        return f"Pending: {', '.join(names)}, {count(number, 'site')}{tail}; `{command}` migrates."
     if report.mode == "apply":
         return f"Migrated {where}{tail}."
     return f"Would migrate {where}{tail}; --apply writes."

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from functools import cached_property
 
-from opschema_cli.project import Project
+from opschema_cli.project import Project, Reading
 
 _TOP_LEVEL = re.compile(
     r"^(?:class|def|async[ \t]+def)[ \t]+(\w+)"
@@ -27,6 +27,9 @@ def top_level_names(text: str) -> set[str]:
     return found
 
 
+_NAMES = Reading("tileops top-level names", top_level_names, set[str])
+
+
 def _imported_names(listed: str) -> Iterable[str]:
     for item in _COMMENT.sub("", listed).strip("() \t\r\n").split(","):
         words = item.replace("\\\n", " ").split()
@@ -40,7 +43,6 @@ class Definitions:
     def __init__(self, project: Project, below: str) -> None:
         self.project = project
         self.files = project.workspace.under(below)
-        self._names: dict[str, set[str]] = {}
 
     @cached_property
     def _classes(self) -> dict[str, list[str]]:
@@ -58,14 +60,22 @@ class Definitions:
             found.setdefault(path.rpartition("/")[2], []).append(path)
         return found
 
+    def all_of_class(self, name: str) -> list[str]:
+        """The files that define a class at their top level."""
+        return self._classes.get(name, [])
+
     def of_class(self, name: str) -> str | None:
         """The only file that defines a class at its top level; None when none or several do."""
-        found = self._classes.get(name, [])
+        found = self.all_of_class(name)
         return found[0] if len(found) == 1 else None
+
+    def all_of_basename(self, path: str) -> list[str]:
+        """The files of the same name."""
+        return self._basenames.get(path.rpartition("/")[2], [])
 
     def of_basename(self, path: str) -> str | None:
         """The only file of the same name; None when there is none, or several."""
-        found = self._basenames.get(path.rpartition("/")[2], [])
+        found = self.all_of_basename(path)
         return found[0] if len(found) == 1 else None
 
     def mentions(self, name: str) -> bool:
@@ -76,7 +86,4 @@ class Definitions:
 
     def binds(self, path: str, name: str) -> bool:
         """Whether a module surely binds a name; False leaves it open."""
-        if path not in self._names:
-            source = self.project.source(path)
-            self._names[path] = top_level_names(source.text) if source is not None else set()
-        return name in self._names[path]
+        return name in self.project.readings(_NAMES, [path]).get(path, set())

@@ -121,6 +121,45 @@ def _document() -> dict[str, Json]:
     return document
 
 
+class Allowed(NamedTuple):
+    """What the newest form of the manifest has at a place: keys, or else the values of an enumeration; none where it is open."""
+
+    keys: frozenset[str] = frozenset()
+    values: frozenset[str] = frozenset()
+
+
+def allowed_at(path: Sequence[str]) -> Allowed:
+    """What may stand at a path below an entry; `*` is any key or item."""
+    definitions = _document()["$defs"]
+    assert isinstance(definitions, dict)
+    nodes = [definitions["entry"]]
+    for step in path:
+        nodes = [part for node in nodes if isinstance(node, dict) for part in _parts(_inlined(node, definitions), step)]
+    found = [_inlined(node, definitions) for node in nodes if isinstance(node, dict)]
+    keys: set[str] = set()
+    values: set[str] = set()
+    for node in found:
+        properties, listed = node.get("properties"), node.get("enum")
+        if isinstance(properties, dict) and (node.get("x-typos") or node.get("additionalProperties") is False):
+            keys.update(properties)
+        elif isinstance(listed, list):
+            values.update(map(str, listed))
+        else:
+            return Allowed()
+    return Allowed(frozenset(keys), frozenset(values))
+
+
+def _parts(node: Mapping[str, Json], step: str) -> Iterator[Json]:
+    """The schemas of what a step leads to."""
+    properties, items, others = node.get("properties"), node.get("items"), node.get("additionalProperties")
+    named = properties if isinstance(properties, dict) else {}
+    if isinstance(items, dict) and (step == "*" or step.isdigit()):
+        yield items
+    yield from (part for name, part in named.items() if step in ("*", name))
+    if isinstance(others, dict) and step not in named:
+        yield others
+
+
 def _cut(node: Json, definitions: Mapping[str, Json], known: frozenset[str]) -> Json:
     """``node`` with references inlined, without the parts that do not hold; typos in open mappings become errors."""
     if isinstance(node, list):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from opschema_cli.lint.pack import Description, Entry, Loaded, Pack, collect_migrations, collect_rules
-from opschema_cli.project import Project
+from opschema_cli.project import Project, Reading
 from opschema_cli.source.program import ClassRef, Program
 from opschema_cli.source.yaml import Node, YamlFile
 from opschema_cli.workspace import ReadError
@@ -153,19 +153,25 @@ def _implementations(manifest: Manifest, scripts: Iterable[str]) -> Iterator[OpI
 
 def _scripts(project: Project, sources: Iterable[str]) -> list[str]:
     """The validators among the files that state the specification whose code a rule has to look at."""
-    found = [(path, project.source(path)) for path in sources if path.endswith(".py")]
-    return [path for path, source in found if source is not None and may_carve_out(source.text)]
+    found = project.readings(_CARVES_OUT, (path for path in sources if path.endswith(".py")))
+    return [path for path, carves_out in found.items() if carves_out]
 
 
 _IMPORT = re.compile(r"(?m)^from ([\w.]+) import ([^\n(]+|\([^)]*\))")
 _CONSTANT = re.compile(r"\b[A-Z][A-Z\d]*_[A-Z\d_]*\b")
 
 
+def _modules_of_constants(text: str) -> set[str]:
+    return {module for module, names in _IMPORT.findall(text) if _CONSTANT.search(names)}
+
+
+_CONSTANT_MODULES = Reading("tileops modules of constants", _modules_of_constants, set[str])
+_CARVES_OUT = Reading("tileops carve-outs", may_carve_out, bool)
+
+
 def _constant_modules(project: Project, package: Sequence[str]) -> list[str]:
     """Modules outside the package from which it imports constants, such as defaults: they will be asked for."""
-    modules: set[str] = set()
-    for source in filter(None, map(project.source, package)):
-        modules |= {module for module, names in _IMPORT.findall(source.text) if _CONSTANT.search(names)}
+    modules = set[str]().union(*project.readings(_CONSTANT_MODULES, package).values())
     tails = {f"/{module.replace('.', '/')}.py" for module in modules if not module.startswith(".")}
     return [path for path in project.workspace.files if any(f"/{path}".endswith(tail) for tail in tails)]
 

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.diagnostic import Place
-from opschema_cli.project import Project
+from opschema_cli.project import Project, Reading
 from opschema_cli.source.text import Source, Span
 from opschema_cli.source.yaml import Node, YamlFile, scalar_value
 from opschema_cli.workspace import content_digest
@@ -77,7 +77,8 @@ def find_spec(
             helpers.update(_FUNCTION.findall(source.text))
         if source is not None and all(word in source.text for word in VOCABULARY):
             sources.append(source)
-    places = {name: place for name in FEATURES if (place := _stated(name, sources) or _used(name, entries)) is not None}
+    stated = _stated(project, sources)
+    places = {name: place for name in FEATURES if (place := stated.get(name) or _used(name, entries)) is not None}
     return Spec(
         frozenset({*(FEATURES if "latest" in asked else places), *asked}),
         tuple(source.path for source in sources),
@@ -87,13 +88,22 @@ def find_spec(
     )
 
 
-def _stated(feature: str, sources: Iterable[Source]) -> Place | None:
-    """Where a document or validator states a demand."""
-    for source in sources:
-        match = pattern(feature).search(source.text)
-        if match is not None:
-            return Place(source.path, Span(*match.span()))
-    return None
+def _stated(project: Project, sources: Sequence[Source]) -> dict[str, Place]:
+    """Where documents and validators first state each demand, for those that they state."""
+    found = project.readings(_STATEMENTS, (source.path for source in sources))
+    return {
+        feature: Place(path, Span(*span))
+        for path, statements in reversed(found.items())
+        for feature, span in statements.items()
+    }
+
+
+def _statements(text: str) -> dict[str, tuple[int, int]]:
+    matches = {feature: pattern(feature).search(text) for feature in FEATURES}
+    return {feature: match.span() for feature, match in matches.items() if match is not None}
+
+
+_STATEMENTS = Reading("tileops demands", _statements, dict[str, tuple[int, int]])
 
 
 def _used(feature: str, entries: Iterable[tuple[YamlFile, Sequence[Node]]]) -> Place | None:

@@ -12,8 +12,10 @@ from opschema_cli.migrate.migration import Note, Site, migration
 from opschema_cli.source.text import Edit
 from opschema_cli.source.yaml import Data
 from opschema_cli.source.yaml_edit import YamlEditError, insert_key, set_value
-from opschema_rules.tileops.migrations.entries import all_entries, refusal
-from opschema_rules.tileops.migrations.fields import KeyOrder, Slot, chosen, read_path, read_value, slots
+from opschema_rules.tileops.migrations.conditions import chosen
+from opschema_rules.tileops.migrations.entries import all_entries, refusal, without_repeated
+from opschema_rules.tileops.migrations.fields import KeyOrder, Slot, read_path, read_value, slots
+from opschema_rules.tileops.migrations.known_fields import check_path
 
 
 class AddField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -31,11 +33,17 @@ class AddField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def find(draft: Draft, options: AddField) -> Iterator[Site]:
     """The places that lack the field, or have another value where that is to be replaced."""
     path, value = read_path(options.path), read_value(options.value)
-    for entry in chosen(all_entries(draft), options.op, options.where):
+    check_path(draft, path[: _last_star(path)])
+    for entry in chosen(draft, options.op, options.where):
         for slot in slots(entry, path):
             if slot.node is None or (options.replace and repr(entry.data_of(slot.node)) != repr(value)):
                 title = f"{'add' if slot.node is None else 'set'} `{_name(slot)}` of `{entry.name}`"
                 yield Site(_place(slot), title, (entry.name,), subject=slot)
+
+
+def _last_star(path: Sequence[str]) -> int:
+    """How many steps of a path are never made where they are missing: those before its last `*`."""
+    return max((at for at, step in enumerate(path) if step == "*"), default=0)
 
 
 @migration("add-field", find=find, options=AddField)
@@ -47,13 +55,16 @@ def add_field(draft: Draft, sites: Sequence[Site], options: AddField) -> Iterato
     on the path that an entry lacks is made, but never in place of a `*`.
 
     Entries are chosen by name (`-o op=Exp*,LogFwdOp`) and by conditions that all have to hold (`-o where=`):
-    `status=implemented`, `family!=norm*`, `has:source.bench`, `lacks:source.kernel_map`.
+    `status=implemented`, `family!=norm*`, `has:source.bench`, `lacks:source.kernel_map`. A name that the manifest's schema
+    does not list, that no entry has and that is nearly one of those is refused as misspelt, but not behind `!=` and `lacks:`.
 
     The field is written as its neighbours are, in block or flow style, in the place that it has in the tree's other
     entries.
 
         opschema migrate add-field -o path=source.bench_manifest_driven -o value=true -o where=status=implemented
     """
+    sites, refused = without_repeated(draft, sites)
+    yield from refused
     order, value = KeyOrder(all_entries(draft)), read_value(options.value)
     found = [site.subject for site in sites if isinstance(site.subject, Slot)]
     for slot in found:

@@ -9,13 +9,20 @@ from typing import Literal, TypeAlias
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft, DraftError
+from opschema_cli.migrate.mentions import occurrences, texts_with
 from opschema_cli.migrate.migration import Note
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.source.yaml import Data, YamlFile
 from opschema_cli.source.yaml_places import line_start
-from opschema_rules.tileops.migrations.entries import OptionError, all_entries, manifests, words_of
+from opschema_rules.tileops.migrations.entries import (
+    OptionError,
+    all_entries,
+    did_you_mean,
+    manifests,
+    places_of,
+    words_of,
+)
 from opschema_rules.tileops.migrations.layouts import Chunk, Layout, Parts, Unfit, crossing, put_together, take_apart
-from opschema_rules.tileops.migrations.words import occurrences, texts_with
 from opschema_rules.tileops.model import Manifest, OpEntry
 
 OpsKey: TypeAlias = Literal["keep", "drop"]
@@ -48,7 +55,7 @@ def check_files(draft: Draft, patterns: str) -> None:
     known.update(change.path for change in draft.changes if change.after is None)
     for pattern in words_of(patterns):
         if not any(fnmatchcase(path, pattern) for path in known):
-            raise OptionError(f"no file of a manifest is `{pattern}`")
+            raise OptionError(f"no file of a manifest is `{pattern}`{did_you_mean(pattern, sorted(known))}")
 
 
 def has_ops_key(file: YamlFile) -> bool:
@@ -96,6 +103,7 @@ class Arrangement:
     def _take(self, file: YamlFile) -> Iterator[Note]:
         """Take a file apart; a note where that cannot be done."""
         try:
+            self._refuse_repeated(file)
             self._refuse_anchors(file)
             self._parts[file.path] = take_apart(file)
         except Unfit as unfit:
@@ -110,6 +118,12 @@ class Arrangement:
             if own in self._parts:
                 text = f"entries stay here that would go to {path}, which stays as it is"
                 yield Note(Place(own, Span(0, 0)), text, leaves_site=True)
+
+    def _refuse_repeated(self, file: YamlFile) -> None:
+        for entry in self._entries(file.path):
+            same = self.manifest.by_name[entry.name]
+            if len(same) > 1:
+                raise Unfit(entry.place, f"`{entry.name}` has {len(same)} entries, {places_of(same)}")
 
     def _refuse_anchors(self, file: YamlFile) -> None:
         groups: dict[str, list[Span]] = {}
@@ -173,7 +187,7 @@ class Arrangement:
         """What still speaks of files that are gone, or of a key that the files no longer have."""
         for path in gone:
             name = path.rpartition("/")[2]
-            for source in texts_with(self.draft, name):
+            for source in texts_with(self.draft.project, [name]):
                 span = next(occurrences(source.text, name), None)
                 if span is not None:
                     yield Note(Place(source.path, span), f"this names `{name}`; `{path}` is gone")
@@ -181,7 +195,7 @@ class Arrangement:
             yield from self._readers_of_ops()
 
     def _readers_of_ops(self) -> Iterator[Note]:
-        for source in texts_with(self.draft, "ops"):
+        for source in texts_with(self.draft.project, ["ops"]):
             for quoted in ('["ops"]', "['ops']", '.get("ops"', ".get('ops'"):
                 at = source.text.find(quoted) if source.path.endswith(".py") else -1
                 if at >= 0:

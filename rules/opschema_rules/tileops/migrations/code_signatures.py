@@ -28,6 +28,7 @@ from opschema_rules.tileops.migrations.parameter_lists import (
     reorder,
     with_keyword_only,
     with_positional,
+    with_star,
 )
 from opschema_rules.tileops.migrations.words import paths_with_any
 from opschema_rules.tileops.model import Manifest, OpEntry, OpImplementation, ParamDecl
@@ -252,11 +253,12 @@ def _moved(before: list[str], wanted: Wanted) -> list[str]:
     after = before
     if wanted.positional or wanted.keyword_only:
         if STAR not in before:
-            raise Refused([Problem(wanted.ref.function.start, "the signature has no `*` to move")])
+            after = with_star(after, wanted.keyword_only.__contains__, INFRASTRUCTURE.__contains__)
         after = with_keyword_only(after, wanted.keyword_only.__contains__)
-        after = with_positional(after, wanted.positional.__contains__, INFRASTRUCTURE.__contains__, wanted.declared)
-        if after[-1] == STAR:
-            raise Refused([Problem(wanted.ref.function.start, "nothing would stand behind the `*`")])
+        declared = {param.name for entry in wanted.entries for param in entry.params if param.kw_only}
+        barred = INFRASTRUCTURE | declared
+        after = with_positional(after, wanted.positional.__contains__, barred.__contains__, wanted.declared)
+        after = after[:-1] if after[-1] == STAR else after
     if wanted.order:
         positional = after[: after.index(STAR)] if STAR in after else after
         after = [*in_order(positional, wanted.order), *after[len(positional) :]]

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import msgspec
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft
+from opschema_cli.migrate.mentions import texts_with
 from opschema_cli.migrate.migration import Note, Site, migration
 from opschema_cli.source.text import Span
-from opschema_rules.tileops.migrations.entries import all_entries
-from opschema_rules.tileops.migrations.fields import Slot, chosen, drop_fields, read_path, read_value, slots
-from opschema_rules.tileops.migrations.words import texts_with
+from opschema_rules.tileops.migrations.conditions import chosen
+from opschema_rules.tileops.migrations.entries import all_entries, unique, without_repeated
+from opschema_rules.tileops.migrations.fields import Slot, drop_fields, read_path, read_value, slots
+from opschema_rules.tileops.migrations.known_fields import check_path
+from opschema_rules.tileops.model import OpEntry
 
 
 class DropField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -28,7 +31,8 @@ def find(draft: Draft, options: DropField) -> Iterator[Site]:
     """The places that have the field."""
     path = read_path(options.path)
     value = read_value(options.value) if options.value is not None else None
-    for entry in chosen(all_entries(draft), options.op, options.where):
+    check_path(draft, path)
+    for entry in chosen(draft, options.op, options.where):
         for slot in slots(entry, path):
             if slot.node is not None and (options.value is None or repr(entry.data_of(slot.node)) == repr(value)):
                 title = f"drop `{'.'.join(map(str, slot.path))}` of `{entry.name}`"
@@ -40,29 +44,45 @@ def drop_field(draft: Draft, sites: Sequence[Site], options: DropField) -> Itera
     """Drop a field from all entries that a condition chooses, with the comments that belong to it.
 
     Paths and conditions are those of `add-field`; with `-o value=` only a field of that value goes. A mapping that is
-    left empty goes too, unless the tree writes it as `{}` elsewhere or demands it. If no entry has the field any more,
-    code that still reads it is noted.
+    left empty goes too, unless the tree writes it as `{}` elsewhere or demands it, or it is an input or the like, which an
+    author named. An anchor goes once all of its aliases do. If no entry has the field any more, code that still reads it
+    is noted.
 
         opschema migrate drop-field -o path=signature.static_dims -o where=family=normalization
     """
-    entries = all_entries(draft)
-    groups: dict[tuple[int, int], list[Slot]] = {}
-    for site in sites:
-        if isinstance(site.subject, Slot):
-            slot = site.subject
-            groups.setdefault((id(slot.entry), slot.owner.start), []).append(slot)
-    for group in groups.values():
-        yield from drop_fields(draft, entries, group)
-    draft.settle()
-    path = read_path(options.path)
+    sites, refused = without_repeated(draft, sites)
+    yield from refused
+    path, entries = read_path(options.path), all_entries(draft)
+    places = {site.place for site in sites}
+    notes: list[Note] = []
+    # In rounds: an anchor can go once all of its aliases are gone.
+    while places:
+        revision = draft.revision
+        groups = _groups(all_entries(draft), path, places)
+        notes = list(drop_fields(draft, entries, groups))
+        draft.settle()
+        if draft.revision == revision:
+            break
+        places = {draft.forward(note.place, revision) for note in notes}
+    yield from unique(notes)
     left = (slot for entry in all_entries(draft) for slot in slots(entry, path))
-    if groups and all(slot.node is None for slot in left):
+    if sites and all(slot.node is None for slot in left):
         yield from _readers(draft, path[-1])
+
+
+def _groups(entries: Iterable[OpEntry], path: Sequence[str], places: Collection[Place]) -> list[list[Slot]]:
+    """The fields at some places, those of one mapping together."""
+    groups: dict[tuple[int, int], list[Slot]] = {}
+    for entry in entries:
+        for slot in slots(entry, path):
+            if slot.node is not None and entry.at(slot.node) in places:
+                groups.setdefault((id(entry), slot.owner.start), []).append(slot)
+    return list(groups.values())
 
 
 def _readers(draft: Draft, name: str) -> Iterator[Note]:
     """Python files that still name the field in a string."""
-    for source in texts_with(draft, name):
+    for source in texts_with(draft.project, [name]):
         at = min((at for quote in "\"'" if (at := source.text.find(f"{quote}{name}{quote}")) >= 0), default=-1)
         if source.path.endswith(".py") and at >= 0:
             yield Note(

@@ -11,24 +11,26 @@ from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, Site, migration
 from opschema_cli.source.text import Edit, apply_edits
 from opschema_cli.source.yaml_edit import YamlEditError
-from opschema_rules.tileops.formulas import formulas
 from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
 from opschema_rules.tileops.migrations.entries import (
     OptionError,
     all_entries,
     by_manifest,
+    identity,
     named,
     unique,
+    without_repeated,
     words_of,
 )
-from opschema_rules.tileops.migrations.fields import drop_fields, read_value, slots
+from opschema_rules.tileops.migrations.fields import field_edits, read_value, slots
+from opschema_rules.tileops.migrations.leftover import Leftover
 from opschema_rules.tileops.migrations.param_code import ParamCode
 from opschema_rules.tileops.migrations.param_texts import ParamTexts, rules_removed
 from opschema_rules.tileops.migrations.param_values import OtherValues
 from opschema_rules.tileops.migrations.removals import remove_keys
 from opschema_rules.tileops.migrations.row_keys import note_quoted_keys
 from opschema_rules.tileops.model import OpEntry
-from opschema_rules.tileops.signature import shape_rules, statement
+from opschema_rules.tileops.signature import statement
 
 
 class DropParam(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -68,17 +70,20 @@ def drop_param(draft: Draft, sites: Sequence[Site], options: DropParam) -> Itera
     In code a parameter of `__init__()` or `forward()` goes if the method does not use it and no other op that shares the method
     declares it; then calls no longer pass it. With `-o value=` its uses are folded to that value: in the method, in
     shape rules, in static dimensions and in the roofline; a rule that then always holds goes. An entry is left whole, and noted,
-    where a row of it or a call of its op gives another value, or a static dimension cannot take this one.
+    where a row of it or a call of its op gives another value, or an expression cannot take this one.
 
     Where a shape declares a dimension of the same name, that stands for it from then on: rules, formulas and rows keep it.
     A rule that only constrains what other rules name as well stays, and so does that in rows.
-    An entry of which a part cannot be edited, such as one below an anchor, is left whole and noted.
+    An entry is left whole, and noted, where an expression would name what nothing gives a value any more (no dimension, no
+    rule that equates it, and for rules no row), and where a part of it cannot be edited, such as one below an anchor.
     What else uses it is left and noted: rules and formulas that relate it to other names, methods that use it, code that
     reads it from rows.
 
         opschema migrate drop-param -o op=DropoutOp -o param=N_total,dtype
         opschema migrate drop-param -o op=SoftmaxFwdOp -o param=tune -o value=false
     """
+    sites, refused = without_repeated(draft, sites)
+    yield from refused
     entries = all_entries(draft)
     folded = read_value(options.value) if options.value is not None else None
     wanted = [(site, site.subject) for site in sites if isinstance(site.subject, _Drop)]
@@ -98,10 +103,9 @@ def drop_param(draft: Draft, sites: Sequence[Site], options: DropParam) -> Itera
         notes += (note for name in drop.names for note in note_quoted_keys(draft, [drop.entry], name))
     yield from unique(notes)
     draft.settle()
-    whole = {drop.entry.name for _, drop in wanted if drop not in drops}
     for name in words_of(options.param):
-        ops = {drop.entry.name for drop in drops if name in drop.names} - whole
-        for chosen in by_manifest(entry for entry in all_entries(draft) if entry.name in ops):
+        ops = {identity(drop.entry) for drop in drops if name in drop.names}
+        for chosen in by_manifest(entry for entry in all_entries(draft) if identity(entry) in ops):
             yield from ParamCode(draft, chosen, name, folded, options.value is not None).rewrite()
 
 
@@ -121,26 +125,27 @@ def _rewrite_entry(draft: Draft, entries: Sequence[OpEntry], site: Site, drop: _
         LeftAlone: a part of it cannot be edited; nothing is drafted.
     """
     entry = drop.entry
+    gone = [slot for name in drop.names for slot in slots(entry, ("signature", "params", name))]
     try:
         edits, notes = _edits(drop, options)
+        edits += field_edits(entries, gone)
         apply_edits(entry.file.source.text, edits)
     except ValueError as error:
         raise LeftAlone(site.place, f"{site.title} by hand: {error}") from None
-    gone = [slot for name in drop.names for slot in slots(entry, ("signature", "params", name))]
-    refused = list(drop_fields(draft, entries, gone))
-    if refused:
-        raise LeftAlone(site.place, refused[0].message)
     draft.edit(entry.file.path, edits)
     return notes
 
 
 def _edits(drop: _Drop, options: DropParam) -> tuple[list[Edit], list[Note]]:
-    """The edits of rows, rules and formulas, and what is left in them."""
+    """The edits of rows, rules and formulas, and what is left in them.
+
+    Raises:
+        LeftAlone: an expression would name what nothing gives a value.
+    """
     sizes = statement(drop.entry).sizes
     if options.value is None:
-        edits = _row_edits(drop, sizes | _named_by_rules(drop.entry, drop.names))
-        rules, notes = _rules(drop)
-        return [*edits, *rules_removed(drop.entry, rules)], [*notes, *_formulas_left(drop)]
+        found = Leftover(drop.entry, drop.names)
+        return [*_row_edits(drop, sizes | found.related), *rules_removed(drop.entry, found.removed)], found.notes()
     texts = ParamTexts(drop.entry, drop.names[0], read_value(options.value))
     if drop.names[0] not in sizes:
         texts.fold()
@@ -156,37 +161,3 @@ def _row_edits(drop: _Drop, kept: Collection[str]) -> list[Edit]:
             raise YamlEditError(f"the key `{merged[0]}` of a row comes from a merge", row.node.span)
         edits += remove_keys(drop.entry.file, row.node, names) if names else []
     return edits
-
-
-def _named_by_rules(entry: OpEntry, names: Sequence[str]) -> set[str]:
-    """What the rules name that do not go: a row goes on giving them its values."""
-    found = ({use.name for use in expression.names()} for _, expression in shape_rules(entry))
-    return {name for named_here in found if not named_here <= set(names) for name in named_here}
-
-
-def _rules(drop: _Drop) -> tuple[list[int], list[Note]]:
-    """The rules that name nothing else; the others are noted unless a shape declares what they name."""
-    entry = drop.entry
-    sizes = statement(entry).sizes
-    bound = sizes | _named_by_rules(entry, drop.names)
-    only: list[int] = []
-    notes: list[Note] = []
-    for rule, expression in shape_rules(entry):
-        names = {use.name for use in expression.names()}
-        if names and names <= set(drop.names) - bound:
-            only.append(rule.index)
-        elif left := sorted((names & set(drop.names)) - sizes):
-            text = f"this rule of `{entry.name}` names `{left[0]}`, which is no parameter any more"
-            notes.append(Note(entry.at(rule.node), text))
-    return only, notes
-
-
-def _formulas_left(drop: _Drop) -> Iterator[Note]:
-    entry, sizes = drop.entry, statement(drop.entry).sizes
-    own = {formula.name for formula in formulas(entry) if formula.layer == "vars"}
-    for formula in formulas(entry):
-        names = {use.name for use in formula.expression.names()} if formula.expression is not None else set()
-        left = sorted((names & set(drop.names)) - sizes - (own if formula.layer == "arithmetic" else set()))
-        if left:
-            text = f"`roofline.{formula.where}` of `{entry.name}` names `{left[0]}`, which is no parameter any more"
-            yield Note(entry.at(formula.node), text)

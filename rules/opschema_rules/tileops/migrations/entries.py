@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft
-from opschema_cli.migrate.migration import Note
+from opschema_cli.migrate.migration import Note, Site
 from opschema_cli.source.yaml_edit import YamlEditError
 from opschema_rules.tileops.model import Manifest, OpEntry
 
@@ -53,6 +53,36 @@ def by_manifest(entries: Iterable[OpEntry]) -> list[list[OpEntry]]:
     for entry in entries:
         found.setdefault(id(entry.manifest), []).append(entry)
     return list(found.values())
+
+
+def identity(entry: OpEntry) -> tuple[str, str]:
+    """What an entry is known by after the draft has settled, where no other of its manifest has its name."""
+    return entry.manifest.folder, entry.name
+
+
+def places_of(entries: Iterable[OpEntry]) -> str:
+    """Where entries stand, for a message."""
+    lines = (f"{entry.file.path}:{entry.file.source.position(entry.key.start).line}" for entry in entries)
+    return " and ".join(lines)
+
+
+def without_repeated(draft: Draft, sites: Iterable[Site]) -> tuple[list[Site], list[Note]]:
+    """The sites of ops that have one entry in their manifest, and notes on the others: which entry is meant is not known."""
+    repeated = {
+        name: found for manifest in manifests(draft) for name, found in manifest.by_name.items() if len(found) > 1
+    }
+    kept: list[Site] = []
+    notes: list[Note] = []
+    for site in sites:
+        name = next((op for op in site.ops if op in repeated), None)
+        if name is None:
+            kept.append(site)
+        else:
+            text = (
+                f"`{name}` has {len(repeated[name])} entries, {places_of(repeated[name])}; leave one, then {site.title}"
+            )
+            notes.append(Note(site.place, text, leaves_site=True))
+    return kept, notes
 
 
 def is_name(text: str) -> bool:

@@ -1,19 +1,18 @@
-"""Fields of entries by their path, the entries that a condition chooses, and where the tree puts a key."""
+"""Fields of entries by their path: where they stand, how they go, and where the tree puts a key."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from fnmatch import fnmatchcase
 from itertools import combinations
 from typing import NamedTuple, TypeAlias
 
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note
-from opschema_cli.source.text import Source
+from opschema_cli.source.text import Edit, Source, apply_edits
 from opschema_cli.source.yaml import Data, Node, YamlSyntaxError, parse, scalar_value
 from opschema_cli.source.yaml_edit import YamlEditError, remove_key
-from opschema_rules.tileops.migrations.entries import OptionError, named, refusal, words_of
+from opschema_rules.tileops.migrations.entries import OptionError, refusal
 from opschema_rules.tileops.migrations.removals import remove_keys
 from opschema_rules.tileops.model import OpEntry
 
@@ -90,59 +89,54 @@ def _matching(node: Node, step: str) -> Iterator[tuple[str | int, Node]]:
             yield name, value
 
 
-def chosen(entries: Sequence[OpEntry], ops: str, where: str) -> list[OpEntry]:
-    """The entries that are named and for which every condition holds.
-
-    A condition is `path=value` or `path!=value`, where the value may be a shell pattern, `has:path` or `lacks:path`.
-
-    Raises:
-        OptionError: an op is not known, or a condition is malformed.
-    """
-    conditions = words_of(where)
-    for condition in conditions:
-        if "=" not in condition and not condition.startswith(("has:", "lacks:")):
-            raise OptionError(f"`{condition}` is no condition such as `status=implemented` or `has:source.bench`")
-    return [entry for entry in named(entries, ops) if all(_holds(entry, condition) for condition in conditions)]
-
-
-def _holds(entry: OpEntry, condition: str) -> bool:
-    if condition.startswith(("has:", "lacks:")):
-        word, _, path = condition.partition(":")
-        return any(slot.node is not None for slot in slots(entry, read_path(path))) is (word == "has")
-    path, _, value = condition.partition("=")
-    wanted = not path.endswith("!")
-    texts = (_text(entry, slot.node) for slot in slots(entry, read_path(path.removesuffix("!"))))
-    return any(text is not None and fnmatchcase(text, value) for text in texts) is wanted
-
-
-def _text(entry: OpEntry, node: Node | None) -> str | None:
-    found = entry.file.document.follow(node) if node is not None else None
+def text_of(slot: Slot) -> str | None:
+    """What a field holds, as a condition compares it; None where it is no scalar, or is not there."""
+    found = slot.entry.file.document.follow(slot.node) if slot.node is not None else None
     if found is None or found.kind != "scalar":
         return None
     value = scalar_value(found)
     return value if isinstance(value, str) else found.value
 
 
-def drop_fields(draft: Draft, entries: Sequence[OpEntry], group: Sequence[Slot]) -> Iterator[Note]:
-    """Drop fields of one mapping, or the mapping where nothing would be left of it and the tree does not write it as `{}`."""
+def drop_fields(draft: Draft, entries: Sequence[OpEntry], groups: Iterable[Sequence[Slot]]) -> Iterator[Note]:
+    """Draft that fields go, those of one mapping in a group; noted are groups that cannot go, or not beside the others."""
+    drafted: dict[str, list[Edit]] = {}
+    for group in groups:
+        file = group[0].entry.file
+        before = drafted.setdefault(file.path, [])
+        try:
+            edits = field_edits(entries, group)
+            apply_edits(file.source.text, [*before, *edits])
+        except (YamlEditError, ValueError) as error:
+            for slot in group:
+                path = ".".join(map(str, slot.path))
+                yield refusal(slot.entry.at(slot.node or slot.owner), f"drop `{path}`", error)
+            continue
+        before += edits
+        draft.edit(file.path, edits)
+
+
+def field_edits(entries: Sequence[OpEntry], group: Sequence[Slot]) -> list[Edit]:
+    """Take fields out of one mapping, or that mapping where nothing would be left of it and the tree does not write it as `{}`.
+
+    Raises:
+        YamlEditError, ValueError: the editor refuses.
+    """
     entry, owner = group[0].entry, group[0].owner
-    parents = [str(step) for step in group[0].path[:-1]]
+    parents = group[0].path[:-1]
     emptied = len({slot.key for slot in group}) == len(owner.items) // 2
-    try:
-        if emptied and parents and not _may_be_empty(entries, parents):
-            above = entry.get(*group[0].path[:-2])
-            if above is not None and above.is_mapping:
-                draft.edit(entry.file.path, remove_key(entry.file, above, parents[-1]))
-                return
-        draft.edit(entry.file.path, remove_keys(entry.file, owner, [slot.key for slot in group]))
-    except (YamlEditError, ValueError) as error:
-        for slot in group:
-            yield refusal(entry.at(slot.node or slot.owner), f"drop `{'.'.join(map(str, slot.path))}`", error)
+    if emptied and parents and not _may_be_empty(entries, parents):
+        above = entry.get(*parents[:-1])
+        if above is not None and above.is_mapping:
+            return remove_key(entry.file, above, str(parents[-1]))
+    return remove_keys(entry.file, owner, [slot.key for slot in group])
 
 
-def _may_be_empty(entries: Sequence[OpEntry], path: Sequence[str]) -> bool:
-    """Whether the tree writes the mapping at a path as `{}` rather than leaving it out."""
-    found = [slot.node for entry in entries for slot in slots(entry, path)]
+def _may_be_empty(entries: Sequence[OpEntry], path: Path) -> bool:
+    """Whether the tree writes the mapping at a path as `{}` rather than leaving it out; one that an author named stays."""
+    if _is_chosen(path, len(path) - 1):
+        return True
+    found = [slot.node for entry in entries for slot in slots(entry, [str(step) for step in path])]
     empty = sum(node is not None and node.is_mapping and not node.items for node in found)
     return empty > sum(node is None for node in found) or None not in found
 

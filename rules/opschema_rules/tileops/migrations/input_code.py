@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import re
-import tokenize
 from collections.abc import Collection, Iterator, Sequence
 
 import libcst as cst
@@ -14,6 +12,7 @@ from opschema_cli.migrate.codemods.calls import rename_keyword
 from opschema_cli.migrate.codemods.rewrite import Rewrite
 from opschema_cli.migrate.codemods.signatures import rename_parameter
 from opschema_cli.migrate.draft import Draft
+from opschema_cli.migrate.mentions import texts_with
 from opschema_cli.migrate.migration import Note
 from opschema_cli.source.program import ClassRef, FunctionRef
 from opschema_cli.source.python import PythonFile
@@ -24,9 +23,9 @@ from opschema_rules.tileops.migrations.call_sites import CallSite, CallSites, Fu
 from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
 from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
 from opschema_rules.tileops.migrations.handing_on import instances, takes_any_input
+from opschema_rules.tileops.migrations.input_prose import prose, rename_words
 from opschema_rules.tileops.migrations.sharing import METHODS, others
-from opschema_rules.tileops.migrations.tensor_texts import code_like
-from opschema_rules.tileops.migrations.words import has_any, occurrences, texts_with
+from opschema_rules.tileops.migrations.words import has_any
 from opschema_rules.tileops.model import Manifest, OpEntry, OpImplementation
 
 
@@ -121,29 +120,20 @@ class InputCode:
         try:
             with self.workshop.on(ref.file.path) as rewrite:
                 node = self._rename_parameters(rewrite, ref)
-                notes += self._rename_words(rewrite, node, ref.file.path)
+                notes += self._rename_words(rewrite, node, ref)
         except LeftAlone as left:
             notes.append(Note(left.place, f"rename `{self.old}` in `{ref.function.name}()` by hand: {left.reason}"))
             self.refused.add(key_of(ref))
             return False
         return True
 
-    def _rename_words(self, rewrite: Rewrite, node: cst.FunctionDef, path: str) -> Iterator[Note]:
-        """Rename the input in comments, messages and the docstring where it is surely meant."""
+    def _rename_words(self, rewrite: Rewrite, node: cst.FunctionDef, ref: FunctionRef) -> Iterator[Note]:
+        path = ref.file.path
         if path not in self._prose:
-            self._prose[path] = [*_texts(rewrite.tree), *_comments(rewrite.tree.text)]
-        start, end = rewrite.tree.outer(node)
-        for span in [item for item in self._prose[path] if start <= item.start < end]:
-            text = rewrite.tree.text[span.start : span.end]
-            sure = [*code_like(text, self.old), *_subject(text, self.old)]
-            for start, _ in sure:
-                rewrite.replace(Span(span.start + start, span.start + start + len(self.old)), self.new)
-            known = [*sure, *_documented(text, self.old)]
-            left = [word for word in occurrences(text, self.old) if word not in known]
-            if left and len(self.old) > 1:
-                yield Note(
-                    Place(path, Span(span.start, span.end)), f"this says `{self.old}`, which is now `{self.new}`"
-                )
+            self._prose[path] = prose(rewrite.tree)
+        renamed = [name for name in _renamed(self.old, self.new) if ref.function.param(name) is not None]
+        for span in rename_words(rewrite, node, self._prose[path], renamed, self.old, self.new):
+            yield Note(Place(path, span), f"this says `{self.old}`, which is now `{self.new}`")
 
     def _callers(self) -> Iterator[PythonFile]:
         """The files that may pass the input by name: they name an op, its class or one of its bases."""
@@ -151,7 +141,7 @@ class InputCode:
         classes = [entry.op_class for entry in self.entries]
         bases = (self.calls.program.lineage(ref) for ref in classes if isinstance(ref, ClassRef))
         words = {entry.name for entry in self.entries} | {ref.name for lineage in bases for ref in lineage}
-        for source in texts_with(self.draft, self.old):
+        for source in texts_with(self.draft.project, [self.old]):
             if source.path.endswith(".py") and keyword.search(source.text) and has_any(source.text, words):
                 file = self.draft.project.python(source.path)
                 if file is not None:
@@ -200,42 +190,6 @@ def method_node(tree: PythonTree, ref: FunctionRef) -> cst.FunctionDef:
     if not isinstance(found, cst.FunctionDef):
         raise LookupError(f"`{ref.function.name}` is no function")
     return found
-
-
-def _texts(tree: PythonTree) -> Iterator[Span]:
-    """The literal text of a module's strings, without their quotes."""
-    for item in tree.nodes:
-        if isinstance(item, cst.FormattedStringText):
-            yield tree.span(item)
-        elif isinstance(item, cst.SimpleString):
-            first, last = tree.span(item)
-            yield Span(first + len(item.prefix) + len(item.quote), last - len(item.quote))
-
-
-def _comments(text: str) -> Iterator[Span]:
-    """The comments of a module that parses."""
-    starts = [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", text))]
-    try:
-        tokens = list(tokenize.generate_tokens(io.StringIO(text, newline=None).readline))
-    except (tokenize.TokenError, SyntaxError):
-        return
-    for token in tokens:
-        if token.type == tokenize.COMMENT:
-            start = starts[token.start[0] - 1] + token.start[1]
-            yield Span(start, start + len(token.string))
-
-
-def _documented(text: str, name: str) -> Iterator[Span]:
-    """The name where an entry of a docstring begins with it."""
-    for match in re.finditer(rf"(?m)^[ \t]*(?::param )?({re.escape(name)})[ \t]*(?:\([^)\n]*\)[ \t]*)?:", text):
-        yield Span(*match.span(1))
-
-
-def _subject(text: str, name: str) -> Iterator[Span]:
-    """The name where a message begins with it and says what must hold of it."""
-    match = re.match(rf"{re.escape(name)}(?= (?:must|should|has|is|needs|cannot|does)\b)", text)
-    if match:
-        yield Span(*match.span())
 
 
 def _may_be_op(site: CallSite) -> bool:

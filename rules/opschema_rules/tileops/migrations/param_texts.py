@@ -13,6 +13,7 @@ from opschema_cli.source.yaml import Data, Node
 from opschema_cli.source.yaml_edit import remove_key, set_value
 from opschema_rules.tileops.formulas import formulas
 from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
+from opschema_rules.tileops.migrations.leftover import constraints
 from opschema_rules.tileops.migrations.removals import remove_items
 from opschema_rules.tileops.model import OpEntry
 from opschema_rules.tileops.signature import STATIC_DIM, parsed, static_dims
@@ -33,17 +34,19 @@ class ParamTexts:
         """Collect the edits; rules that always hold then go.
 
         Raises:
-            LeftAlone: a static dimension cannot be folded.
+            LeftAlone: an expression cannot be folded.
             YamlEditError, ValueError: the editor refuses an edit.
         """
         for _, node, text in static_dims(self.entry):
             self._fold_static_dim(node, text)
         gone = [rule.index for rule in self.entry.shape_rules if self._fold_rule(rule.node, rule.text)]
         self.edits += rules_removed(self.entry, gone)
-        for formula in formulas(self.entry):
-            folded = self._folded(formula.node, formula.text)
+        others = [(node, text) for _, node, text in constraints(self.entry)]
+        others += [(formula.node, formula.text) for formula in formulas(self.entry)]
+        for node, text in others:
+            folded = self._folded(node, text)
             if folded is not None:
-                self._set(formula.node, folded)
+                self._set(node, folded)
 
     def _fold_static_dim(self, node: Node, text: str) -> None:
         expression = parsed(text)
@@ -75,14 +78,14 @@ class ParamTexts:
         return False
 
     def _folded(self, node: Node, text: str) -> str | None:
-        """The text with the value in it; None where it does not use the parameter, or that is left to a person."""
+        """The text with the value in it; None where it does not use the parameter."""
         expression = parsed(text)
         if expression is None or all(use.name != self.name for use in expression.names()):
             return None
         folded = self._replaced(text)
         if folded is None:
-            self.notes.append(
-                Note(self.entry.at(node), f"`{self.name}` is no parameter any more; write its value by hand")
+            raise LeftAlone(
+                self.entry.at(node), f"this uses `{self.name}`, whose value cannot be written in an expression"
             )
         return folded
 

@@ -22,35 +22,89 @@ def listed_names(function: cst.FunctionDef) -> list[str]:
         Refused: it has positional-only parameters or ``*args``.
     """
     params = function.params
-    if params.posonly_params or isinstance(params.star_arg, cst.Param):
-        raise Refused([Problem(0, f"{function.name.value}() has positional-only parameters or *args")])
+    if params.posonly_params:
+        raise Refused([Problem(0, f"{function.name.value}() has positional-only parameters")])
+    if isinstance(params.star_arg, cst.Param):
+        name = params.star_arg.name.value
+        raise Refused([Problem(0, f"*{name} of {function.name.value}() takes what is passed by position")])
     star = [STAR] if isinstance(params.star_arg, cst.ParamStar) else []
     return [*(item.name.value for item in params.params), *star, *(item.name.value for item in params.kwonly_params)]
 
 
 def reorder(rewrite: Rewrite, function: cst.FunctionDef, order: Sequence[str]) -> None:
-    """Write the parameters in another order; ``order`` holds the same names, and `*` as one of them.
+    """Write the parameters in another order; ``order`` holds the same names, and `*` as one of them or not.
 
     Raises:
         Refused: one without default would follow one with a default, or a comment stands among those that move.
     """
     tree, names = rewrite.tree, listed_names(function)
-    params = function.params
-    star = [params.star_arg] if isinstance(params.star_arg, cst.ParamStar) else []
-    nodes: list[cst.CSTNode] = [*params.params, *star, *params.kwonly_params]
-    by_name = dict(zip(names, nodes, strict=True))
-    assert sorted(names) == sorted(order)
-    moved = [at for at, name in enumerate(order) if name != names[at]]
-    if not moved:
+    if list(order) == names:
         return
+    nodes = _nodes(function.params)
+    by_name = dict(zip(names, nodes, strict=True))
+    assert sorted({*names, STAR}) == sorted({*order, STAR})
     _refuse_defaults(tree, [by_name[name] for name in order[: order.index(STAR) if STAR in order else len(order)]])
-    spans = [_span(tree, node) for node in nodes]
-    between = Span(spans[moved[0]].start, tree.line_end(spans[moved[-1]].end))
+    if STAR in names and STAR in order:
+        _place(tree, rewrite, nodes, [by_name[name] for name in order])
+        return
+    plain = [by_name[name] for name in order if name != STAR]
+    slots = [node for node in nodes if isinstance(node, cst.Param)]
+    if STAR in names:
+        _place(tree, rewrite, slots, plain)
+        last = [function.params.star_kwarg] if function.params.star_kwarg is not None else []
+        rewrite.drop([*nodes, *last], names.index(STAR))
+    else:
+        _place(tree, rewrite, slots, plain, star=order.index(STAR))
+
+
+def _nodes(params: cst.Parameters) -> list[cst.Param | cst.ParamStar]:
+    star = [params.star_arg] if isinstance(params.star_arg, cst.ParamStar) else []
+    return [*params.params, *star, *params.kwonly_params]
+
+
+def _place(
+    tree: PythonTree, rewrite: Rewrite, slots: Sequence[cst.CSTNode], nodes: Sequence[cst.CSTNode], star: int = -1
+) -> None:
+    """Write each node where another one stands, a `*` before the one of number ``star``.
+
+    Raises:
+        Refused: a comment stands among those that move.
+    """
+    moved = [at for at, node in enumerate(nodes) if node is not slots[at]]
+    spans = [_span(tree, node) for node in slots]
+    between = Span(_top(tree, spans[moved[0]]), tree.line_end(spans[moved[-1]].end)) if moved else Span(0, 0)
     if "#" in tree.text[between.start : between.end]:
         raise Refused([Problem(between.start, "comments stand among the parameters that would move")])
     for at in moved:
-        start, end = _span(tree, by_name[order[at]])
-        rewrite.replace(spans[at], tree.text[start:end])
+        start, end = _span(tree, nodes[at])
+        rewrite.replace(spans[at], (_star(tree, spans[at]) if at == star else "") + tree.text[start:end])
+    if star >= 0 and star not in moved:
+        rewrite.replace(*_star_above(tree, spans[star]))
+
+
+def _top(tree: PythonTree, slot: Span) -> int:
+    """Where a slot begins, or the comments above its line where it begins that."""
+    start = tree.line_start(slot.start)
+    return slot.start if tree.text[start : slot.start].strip() else tree.comments_above(start)
+
+
+def _star(tree: PythonTree, slot: Span) -> str:
+    """A `*` to stand before what is written at a slot, on a line of its own where that has one."""
+    alone = not tree.text[tree.line_start(slot.start) : slot.start].strip()
+    return f"*,{_newline(tree, slot.start)}{tree.indent(slot.start)}" if alone else "*, "
+
+
+def _star_above(tree: PythonTree, slot: Span) -> tuple[Span, str]:
+    """A `*` before a slot that keeps its parameter: above the comments that belong to that."""
+    above = _top(tree, slot)
+    if "#" not in tree.text[above : slot.start]:
+        return Span(slot.start, slot.start), _star(tree, slot)
+    return Span(above, above), f"{tree.indent(slot.start)}*,{_newline(tree, slot.start)}"
+
+
+def _newline(tree: PythonTree, offset: int) -> str:
+    line = tree.text[tree.line_start(offset) : tree.line_end(offset)]
+    return line[len(line.rstrip("\r\n")) :] or "\n"
 
 
 def _span(tree: PythonTree, node: cst.CSTNode) -> Span:
@@ -91,6 +145,14 @@ def with_keyword_only(names: Sequence[str], wanted: Callable[[str], bool]) -> li
     at = names.index(STAR)
     moved = [name for name in names[:at] if wanted(name)]
     return [*(name for name in names[:at] if not wanted(name)), STAR, *moved, *names[at + 1 :]]
+
+
+def with_star(names: Sequence[str], wanted: Callable[[str], bool], barred: Callable[[str], bool]) -> list[str]:
+    """The list with a `*` before those at its end that are wanted behind it, or barred from standing before it."""
+    at = len(names)
+    while at and (wanted(names[at - 1]) or barred(names[at - 1])):
+        at -= 1
+    return [*names[:at], STAR, *names[at:]]
 
 
 def in_order(names: Sequence[str], declared: Sequence[str]) -> list[str]:

@@ -9,6 +9,7 @@ import msgspec
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft
+from opschema_cli.migrate.mentions import occurrences
 from opschema_cli.migrate.migration import Note, Site, migration
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.source.yaml import Node
@@ -18,16 +19,19 @@ from opschema_rules.tileops.migrations.entries import (
     OptionError,
     all_entries,
     by_manifest,
+    did_you_mean,
+    identity,
     is_name,
     named,
     refusal,
     unique,
+    without_repeated,
     words_of,
 )
 from opschema_rules.tileops.migrations.input_code import InputCode, held_back, keep_the_name, old_parameters
+from opschema_rules.tileops.migrations.roofline_code import RooflineCode
 from opschema_rules.tileops.migrations.row_keys import rename_quoted_keys
 from opschema_rules.tileops.migrations.tensor_texts import code_like, combo_rows, comments, tensor_texts
-from opschema_rules.tileops.migrations.words import occurrences
 from opschema_rules.tileops.model import OpEntry
 
 
@@ -60,7 +64,8 @@ def find(draft: Draft, options: RenameInput) -> Iterator[Site]:
         raise OptionError(f"`{options.new}` is no name for an input")
     entries = named(all_entries(draft), options.op)
     if not any(entry.input(options.old) or entry.input(options.new) for entry in entries):
-        raise OptionError(f"no op that is named has an input `{options.old}`")
+        known = sorted({tensor.name for entry in entries for tensor in entry.inputs})
+        raise OptionError(f"no op that is named has an input `{options.old}`{did_you_mean(options.old, known)}")
     for entry in entries:
         renaming = _renaming(entry, options)
         if renaming is not None:
@@ -110,11 +115,19 @@ def rename_input(draft: Draft, sites: Sequence[Site], options: RenameInput) -> I
     `"<input>_shape"` that tests and benchmarks read from rows. A method that ops share is renamed if all of them are, or
     have the new name already. An op whose code cannot follow keeps the old name in the manifest too.
 
+    The function that `roofline.func` names follows if all entries which name it do: its parameters, calls that pass them by
+    name, and the keys and attributes that it reads of the op or of a row, unless the op's own code gives them their names.
+
+    Comments and messages are changed where the input is surely meant: `` `x` ``, `x.dtype`, a message that begins with
+    `x must`, or has `x` directly before a value of it (`f"x: {x_shape}"`).
+
     A renaming that was left half done is completed. Calls that may be meant but cannot be followed, comments and messages
     that hold the old name come back as notes.
 
         opschema migrate rename-input -o op=DropoutOp,FFTC2COp -o old=x -o new=input
     """
+    sites, refused_sites = without_repeated(draft, sites)
+    yield from refused_sites
     renamings = [site.subject for site in sites if isinstance(site.subject, _Renaming)]
     notes: list[Note] = []
     for entries in by_manifest(renaming.entry for renaming in renamings):
@@ -136,6 +149,10 @@ def rename_input(draft: Draft, sites: Sequence[Site], options: RenameInput) -> I
         if any(key_of(ref) in refused for ref, _ in old_parameters(renaming.entry, options.old, options.new)):
             text = f"`{renaming.entry.name}` is renamed in the manifest, and not in all of its code"
             yield Note(renaming.place, text, leaves_site=True)
+    draft.settle()
+    ops = {identity(renaming.entry) for renaming in renamings}
+    for entries in by_manifest(entry for entry in all_entries(draft) if identity(entry) in ops):
+        yield from RooflineCode(draft, entries, options.old, options.new).rewrite()
     draft.settle()
 
 

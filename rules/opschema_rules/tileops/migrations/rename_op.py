@@ -10,12 +10,13 @@ import msgspec
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft
+from opschema_cli.migrate.mentions import occurrences, texts_with
 from opschema_cli.migrate.migration import Note, Site, migration
 from opschema_cli.source.program import ClassRef
 from opschema_cli.source.text import Edit, Source, Span
 from opschema_rules.tileops.migrations.class_names import another_meaning
-from opschema_rules.tileops.migrations.entries import OptionError, all_entries, did_you_mean, is_name
-from opschema_rules.tileops.migrations.words import EDITED, is_history, longer_names, occurrences, texts_with
+from opschema_rules.tileops.migrations.entries import OptionError, all_entries, did_you_mean, is_name, places_of
+from opschema_rules.tileops.migrations.words import EDITED, is_history, longer_names
 from opschema_rules.tileops.model import OpEntry
 
 
@@ -40,7 +41,7 @@ def find(draft: Draft, options: RenameOp) -> Iterator[Site]:
             f"no op is called `{options.old}`{did_you_mean(options.old, (item.name for item in entries))}"
         )
     if len(found) > 1:
-        raise OptionError(f"{len(found)} entries are called `{options.old}`; which of them is meant?")
+        raise OptionError(f"`{options.old}` has {len(found)} entries, {places_of(found)}; which of them is meant?")
     for entry in found:
         home = entry.manifest.definitions.of_class(options.new)
         if home is not None:
@@ -68,7 +69,7 @@ def rename_op(draft: Draft, sites: Sequence[Site], options: RenameOp) -> Iterato
     for site in sites:
         if isinstance(site.subject, OpEntry):
             renaming = _Renaming.of(draft, site.subject, options)
-            left = {source.path: renaming.rewrite(source) for source in texts_with(draft, options.old)}
+            left = {source.path: renaming.rewrite(source) for source in texts_with(draft.project, [options.old])}
             draft.settle()
             yield from _remaining(draft, renaming, left)
 
@@ -132,7 +133,7 @@ class _Renaming:
 def _remaining(draft: Draft, renaming: _Renaming, left: dict[str, str]) -> Iterator[Note]:
     old = renaming.old
     others = [entry.name for entry in all_entries(draft) if old in entry.name]
-    for source in texts_with(draft, old):
+    for source in texts_with(draft.project, [old]):
         spans = list(occurrences(source.text, old))
         for span in spans[:1]:
             yield Note(Place(source.path, span), f"`{old}` stays here{_more(spans)}: {left.get(source.path, '')}")

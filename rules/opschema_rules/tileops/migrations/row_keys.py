@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft
+from opschema_cli.migrate.mentions import texts_with
 from opschema_cli.migrate.migration import Note
 from opschema_cli.source.text import Edit, Span
-from opschema_rules.tileops.migrations.words import texts_with
 from opschema_rules.tileops.model import OpEntry
 
 
@@ -22,7 +22,7 @@ def rename_quoted_keys(draft: Draft, entries: Sequence[OpEntry], old: str, new: 
         return
     known = frozenset(rows)
     others = [entry.name for entry in rows[0].manifest.entries if entry not in known and _has_key(entry, old)]
-    for source in texts_with(draft, old):
+    for source in texts_with(draft.project, [old]):
         spans = _quoted(source.text, old) if source.path.endswith(".py") else []
         mentioned = set(re.findall(r"\w+", source.text)) if spans else set()
         renamed = [entry.name for entry in rows if entry.name in mentioned]

@@ -12,7 +12,15 @@ from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, Site, migration
 from opschema_cli.source.text import Span
 from opschema_rules.tileops.migrations.arrangement import Arrangement, OpsKey, check_files, has_ops_key, is_chosen
-from opschema_rules.tileops.migrations.entries import OptionError, is_inside, manifests, named, words_of
+from opschema_rules.tileops.migrations.entries import (
+    OptionError,
+    all_entries,
+    did_you_mean,
+    is_inside,
+    manifests,
+    named,
+    words_of,
+)
 from opschema_rules.tileops.migrations.fields import read_path
 from opschema_rules.tileops.model import Manifest, OpEntry
 
@@ -35,6 +43,7 @@ def find(draft: Draft, options: SplitManifest) -> Iterator[Site]:
     if options.folder and not is_inside(options.folder.rstrip("/")):
         raise OptionError(f"`{options.folder}` is no folder of the workspace")
     check_files(draft, options.file)
+    _check_key(draft, options)
     for manifest in manifests(draft):
         targets = _targets(manifest, options)
         for file in manifest.files:
@@ -96,6 +105,25 @@ def _stem(entry: OpEntry, options: SplitManifest) -> str | None:
     """The name of the entry's file; None where its key does not give one."""
     name = entry.text_at(*read_path(options.into))
     return name if name is not None and _FILE_NAME.fullmatch(name) else None
+
+
+def _check_key(draft: Draft, options: SplitManifest) -> None:
+    """Check that the key which names files is one that an entry has as text: any other moves nothing.
+
+    Raises:
+        OptionError: none has.
+    """
+    entries = all_entries(draft)
+    path = read_path(options.into)
+    if (
+        ":" in options.into
+        or not entries
+        or draft.changes
+        or any(entry.text_at(*path) is not None for entry in entries)
+    ):
+        return
+    texts = {key.value for entry in entries for key, _ in entry.node.pairs() if entry.text_at(key.value) is not None}
+    raise OptionError(f"no entry has a text `{options.into}`{did_you_mean(options.into, sorted(texts))}")
 
 
 def _groups(manifest: Manifest, options: SplitManifest) -> dict[str, str]:

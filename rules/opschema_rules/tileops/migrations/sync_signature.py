@@ -13,7 +13,7 @@ from opschema_cli.migrate.migration import Note, Site, migration
 from opschema_cli.source.program import ClassRef
 from opschema_rules.tileops.drift import Drift
 from opschema_rules.tileops.migrations.code_signatures import CodeSignatures, Wanted, wanted_changes
-from opschema_rules.tileops.migrations.entries import OptionError, all_entries, named, words_of
+from opschema_rules.tileops.migrations.entries import OptionError, all_entries, named, without_repeated, words_of
 from opschema_rules.tileops.migrations.yaml_order import misordered, reorder_keys
 from opschema_rules.tileops.model import OpEntry, OpImplementation
 from opschema_rules.tileops.rules.parameters import default_drifts, kw_only_drifts
@@ -82,25 +82,33 @@ def sync_signature(draft: Draft, sites: Sequence[Site], options: SyncSignature) 
     `from=code` changes the manifest: `kw_only: true` is added or taken away, `default` added, set or taken away, inputs and
     parameters are written in the order of `forward()` and `__init__()`, each with its comments.
 
-    `from=yaml` changes the code: parameters of `__init__()` move across the `*`, which itself moves where that is enough
-    (parameters that an op has for itself, such as `kernel_map`, stay behind it), get or lose their default, or stand in
-    the order of the manifest, as do the inputs of `forward()`. A method that ops share changes only if all their entries
+    `from=yaml` changes the code: parameters of `__init__()` move across the `*`, which itself moves where that is enough,
+    comes where there is none and goes where nothing is left behind it (parameters that an op has for itself, such as
+    `kernel_map`, stand behind it), get or lose their default, or stand in the order of the manifest, as do the inputs of
+    `forward()`. A method that ops share changes only if all their entries
     say the same. Calls that pass by position what moves are noted.
 
     Defaults that are computed, `*args` and comments among the parameters are left and noted.
 
         opschema migrate sync-signature -o from=yaml -o what=kw_only
     """
+    sites, refused = without_repeated(draft, sites)
+    yield from refused
     if options.side == "yaml":
         wanted = [site.subject for site in sites if isinstance(site.subject, Wanted)]
         yield from CodeSignatures(draft).apply(wanted)
         return
-    chosen = {(site.ops, site.title) for site in sites}
+    chosen = set(map(_key, sites))
     for word in words_of(options.what):  # one after the other: several may touch one mapping
         step = msgspec.structs.replace(options, what=word)
-        notes = [note for site in find(draft, step) if (site.ops, site.title) in chosen for note in _apply(draft, site)]
+        notes = [note for site in find(draft, step) if _key(site) in chosen for note in _apply(draft, site)]
         yield from notes
         draft.settle()
+
+
+def _key(site: Site) -> tuple[object, ...]:
+    """What tells a site of the manifest from others after edits around it."""
+    return site.place.path, site.ops, site.title
 
 
 def _apply(draft: Draft, site: Site) -> Iterator[Note]:

@@ -6,20 +6,13 @@ import re
 from collections.abc import Collection, Iterator
 
 from opschema_cli.migrate.draft import Draft
-from opschema_cli.source.text import Source, Span
-from opschema_cli.workspace import ReadError
+from opschema_cli.source.text import Span
 
 EDITED = (".py", ".pyi", ".yaml", ".yml", ".md", ".rst", ".txt", ".toml", ".cfg", ".ini", ".sh")
 """Endings of files whose text may be rewritten; others (results, notebooks) are only reported."""
 
 _IDENTIFIER = re.compile(r"\w+")
 _HISTORY = re.compile(r"(?:^|/)(?:CHANGELOG|CHANGES|HISTORY|NEWS|RELEASE\w*)(?:[-_.][^/]*)?$", re.IGNORECASE)
-
-
-def occurrences(text: str, word: str) -> Iterator[Span]:
-    """Where a text has ``word`` as a whole identifier."""
-    for match in re.finditer(rf"(?<!\w){re.escape(word)}(?!\w)", text):
-        yield Span(*match.span())
 
 
 def longer_names(text: str, word: str) -> Iterator[tuple[Span, str]]:
@@ -39,17 +32,6 @@ def longer_names(text: str, word: str) -> Iterator[tuple[Span, str]]:
 def is_history(path: str) -> bool:
     """Whether a file tells what was: it is not rewritten."""
     return _HISTORY.search(path) is not None
-
-
-def texts_with(draft: Draft, word: str) -> Iterator[Source]:
-    """The files of the draft whose text has ``word``, in or as an identifier; what cannot be read as text is left out."""
-    encoded, workspace = word.encode("utf-8", "surrogatepass"), draft.project.workspace
-    for path in workspace.files:
-        try:
-            if encoded in workspace.data(path):
-                yield workspace.source(path)
-        except ReadError:
-            continue
 
 
 def has_any(text: str, words: Collection[str]) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
-from weakref import WeakKeyDictionary
 
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related, Severity
 from opschema_cli.lint.rule import rule
+from opschema_cli.project import Reading
 from opschema_cli.source.program import Folded
 from opschema_cli.source.python import Expr, PythonFile
 from opschema_cli.source.text import Span
@@ -25,7 +25,7 @@ REPORTS = ("ManifestBenchmark",)
 """Classes that report the roofline of the op that their first argument names."""
 
 
-@rule("BEN101", "bench-declared")
+@rule("BEN101", "bench-declared", pure=True)
 def bench_declared(entry: OpEntry) -> Iterator[Diagnostic]:
     """An implemented op does not declare that its benchmark is driven by the manifest.
 
@@ -197,8 +197,9 @@ def _cases(manifest: Manifest) -> Iterator[_Case]:
 
 def _failing(manifest: Manifest, what: What) -> Iterator[_Case]:
     """The entries whose benchmark does not do it."""
-    texts = _TEXTS.setdefault(manifest, _Texts(manifest))
-    cases = [(case, texts.does(what, case)) for case in _cases(manifest)]
+    found = list(_cases(manifest))
+    readings = manifest.project.readings(_READING, (case.path for case in found))
+    cases = [(case, _does(what, case, readings)) for case in found]
     manifest.project.load_python(sorted({case.path for case, does in cases if does is None}))
     for case, does in cases:
         file = manifest.project.python(case.path) if does is None else None
@@ -221,32 +222,21 @@ class _Reading:
     evaluates: bool = False
 
 
-class _Texts:
-    """Reads benchmarks by their text: most are plain, and parsing them all would cost more than the whole run."""
-
-    def __init__(self, manifest: Manifest) -> None:
-        self.manifest = manifest
-        self.readings: dict[str, _Reading] = {}
-
-    def does(self, what: What, case: _Case) -> bool | None:
-        """Whether a benchmark does it for an op; None where the text alone does not tell."""
-        source = self.manifest.project.source(case.path)
-        if source is None:
-            return None
-        if case.path not in self.readings:
-            self.readings[case.path] = _read(source.text)
-        found, name = self.readings[case.path], case.entry.name
-        if name in found.workloads if what == "workloads" else found.evaluates or name in found.roofline:
-            return True
-        words = WORKLOADS if what == "workloads" else (*REPORTS, "eval_roofline")
-        return None if name in source.text or any(word in source.text for word in words) else False
-
-
-_TEXTS: WeakKeyDictionary[Manifest, _Texts] = WeakKeyDictionary()
-"""Both rules read the same files."""
+def _does(what: What, case: _Case, readings: Mapping[str, _Reading]) -> bool | None:
+    """Whether a benchmark does it for an op; None where the text alone does not tell."""
+    found, name = readings.get(case.path), case.entry.name
+    if found is None:
+        return None
+    if name in found.workloads if what == "workloads" else found.evaluates or name in found.roofline:
+        return True
+    words = WORKLOADS if what == "workloads" else (*REPORTS, "eval_roofline")
+    source = case.entry.manifest.project.source(case.path)
+    text = source.text if source is not None else ""
+    return None if name in text or any(word in text for word in words) else False
 
 
 def _read(text: str) -> _Reading:
+    """Reads a benchmark by its text: most are plain, and parsing them all would cost more than the whole run."""
     found = _Reading()
     constants: dict[str, set[str]] = {}
     for name, _, value in _CONSTANT.findall(text):
@@ -263,6 +253,9 @@ def _read(text: str) -> _Reading:
         elif len(ops) == 1:
             (found.roofline if function in REPORTS else found.workloads).update(ops)
     return found
+
+
+_READING = Reading("tileops benchmarks", _read, _Reading)
 
 
 def _may_do(manifest: Manifest, file: PythonFile, name: str, what: What) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
+from opschema_cli.project import Reading
 from opschema_cli.source.python import PythonFile
 from opschema_rules.tileops.carriers import carriers_of
 from opschema_rules.tileops.carve_outs import CarveOut, carve_outs
@@ -151,11 +152,20 @@ _LOOKED_UP = (re.compile(r"""["']signature["']"""), re.compile(r"""["']inputs["'
 
 def checks(manifest: Manifest) -> Iterator[PythonFile]:
     """The tree's validators, and its tests that look into manifests."""
-    for path in manifest.project.workspace.under(manifest.base, ".py"):
-        name = path.rpartition("/")[2]
-        if path in manifest.spec.sources or name.startswith("test_") or name.endswith("_test.py"):
-            source = manifest.project.source(path)
-            if source is not None and all(word.search(source.text) for word in _LOOKED_UP):
-                file = manifest.project.python(path)
-                if file is not None:
-                    yield file
+    paths = manifest.project.workspace.under(manifest.base, ".py")
+    asked = [path for path in paths if path in manifest.spec.sources or _is_test(path.rpartition("/")[2])]
+    for path, looks in manifest.project.readings(_LOOKS_INTO_MANIFESTS, asked).items():
+        file = manifest.project.python(path) if looks else None
+        if file is not None:
+            yield file
+
+
+def _is_test(name: str) -> bool:
+    return name.startswith("test_") or name.endswith("_test.py")
+
+
+def _looks_into_manifests(text: str) -> bool:
+    return all(word.search(text) for word in _LOOKED_UP)
+
+
+_LOOKS_INTO_MANIFESTS = Reading("tileops looks into manifests", _looks_into_manifests, bool)

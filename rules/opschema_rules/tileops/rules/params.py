@@ -61,7 +61,18 @@ def param_type(entry: OpEntry) -> Iterator[Diagnostic]:
             yield Diagnostic(message, entry.at(place), ops=(entry.name,))
 
 
-@rule("MAN202", "null-default", fixable="safe")
+def _refused_nulls(entry: OpEntry) -> Iterator[tuple[ParamDecl, str, Node, Node]]:
+    """Params that default to null, with a type that does not admit it: the type, its node and the default's."""
+    for param in entry.params if entry.manifest.spec.knows("null-default") else ():
+        node, default = _type_node(param), param.node.get("default")
+        stated = param.type
+        if node is None or default is None or stated is None or not param.has_default or param.default is not None:
+            continue
+        if type_problem(stated) is None and text_admits_none(stated) is False:
+            yield param, stated, node, default
+
+
+@rule("MAN202", "null-default", fixable="safe", suspects=_refused_nulls)
 def null_default(entry: OpEntry) -> Iterator[Diagnostic]:
     """A param defaults to null, and its type does not admit `None`.
 
@@ -97,14 +108,8 @@ def null_default(entry: OpEntry) -> Iterator[Diagnostic]:
         eps: {type: "Optional[float]", default: null}
     ```
     """
-    if not entry.manifest.spec.knows("null-default"):
-        return
-    for param in entry.params:
-        node, default = _type_node(param), param.node.get("default")
-        stated = param.type
-        if node is None or default is None or stated is None or not param.has_default or param.default is not None:
-            continue
-        if type_problem(stated) is None and text_admits_none(stated) is False and not _settled_by_code(entry, param):
+    for param, stated, node, default in _refused_nulls(entry):
+        if not _settled_by_code(entry, param):
             yield _null_default(entry, param, stated, node, default)
 
 
@@ -148,7 +153,15 @@ def _none_in_code(entry: OpEntry, name: str) -> Iterator[Related]:
             yield Related(Place(file.path, param.span), "the code admits `None`")
 
 
-@rule("MAN203", "param-default-type", fixable="unsafe")
+def _refused_defaults(entry: OpEntry) -> Iterator[tuple[ParamDecl, Node]]:
+    """Params whose type does not admit their default, and its node."""
+    for param in entry.params if entry.manifest.spec.knows("param-type") else ():
+        node = param.node.get("default")
+        if node is not None and is_refused(entry, param):
+            yield param, node
+
+
+@rule("MAN203", "param-default-type", fixable="unsafe", suspects=_refused_defaults)
 def param_default_type(entry: OpEntry) -> Iterator[Diagnostic]:
     """The default of a param is not of its type.
 
@@ -188,10 +201,8 @@ def param_default_type(entry: OpEntry) -> Iterator[Diagnostic]:
         mode: {type: "Mode | int", default: fast}
     ```
     """
-    for param in entry.params if entry.manifest.spec.knows("param-type") else ():
-        node = param.node.get("default")
-        if node is not None and is_refused(entry, param):
-            yield _foreign_default(entry, param, node)
+    for param, node in _refused_defaults(entry):
+        yield _foreign_default(entry, param, node)
 
 
 def _foreign_default(entry: OpEntry, param: ParamDecl, node: Node) -> Diagnostic:

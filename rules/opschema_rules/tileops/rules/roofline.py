@@ -56,7 +56,21 @@ def roofline_syntax(entry: OpEntry) -> Iterator[Diagnostic]:
             yield Diagnostic(f"`{formula.where}` is no Python expression: {error.reason}", place, ops=(entry.name,))
 
 
-@rule("ROO102", "roofline-unbound")
+def _unbound(entry: OpEntry) -> Iterator[tuple[str, Span]]:
+    """Messages and places of the names that formulas read and do not know."""
+    if not entry.manifest.spec.knows("roofline-names") or not knows_variables(entry):
+        return
+    scope = _Scope(entry)
+    for formula in formulas(entry):
+        expression = formula.expression
+        for message, span in scope.unknown(formula, expression) if expression is not None else ():
+            if not is_complete(entry):
+                return
+            yield message, entry.inner(formula.node, span)
+        scope.define(formula.name)
+
+
+@rule("ROO102", "roofline-unbound", suspects=_unbound)
 def roofline_unbound(entry: OpEntry) -> Iterator[Diagnostic]:
     """A roofline formula reads a name that it does not know.
 
@@ -102,18 +116,9 @@ def roofline_unbound(entry: OpEntry) -> Iterator[Diagnostic]:
       bytes: "2 * N * elem_bytes"
     ```
     """
-    if not entry.manifest.spec.knows("roofline-names") or not knows_variables(entry):
-        return
-    scope = _Scope(entry)
-    for formula in formulas(entry):
-        expression = formula.expression
-        for message, span in scope.unknown(formula, expression) if expression is not None else ():
-            if not is_complete(entry):
-                return
-            who = runner(entry)
-            place = entry.at(entry.inner(formula.node, span))
-            yield Diagnostic(message, place, tuple(who.related()), ops=(entry.name,), severity=who.severity)
-        scope.define(formula.name)
+    for message, span in _unbound(entry):
+        who = runner(entry)
+        yield Diagnostic(message, entry.at(span), tuple(who.related()), ops=(entry.name,), severity=who.severity)
 
 
 class _Scope:
@@ -169,7 +174,23 @@ def _attribute_bases(expression: Expression, formula: Formula) -> set[int]:
     return {expression.start_of(node.value) for node in attributes if isinstance(node.value, ast.Name)}
 
 
-@rule("ROO103", "roofline-form")
+def _misshapen(entry: OpEntry) -> Iterator[tuple[str, Span]]:
+    """Messages and places of what formulas use and their layer does not have."""
+    if not entry.manifest.spec.knows("roofline-names"):
+        return
+    taken = (
+        {tensor.name for tensor in entry.inputs}
+        | {param.name for param in entry.params}
+        | {"elem_bytes", *VARS_HELPERS}
+    )
+    for formula in formulas(entry):
+        yield from _malformed(entry, formula)
+        if formula.layer == "vars":
+            yield from _misnamed(formula, taken)
+            taken.add(formula.name)
+
+
+@rule("ROO103", "roofline-form", suspects=_misshapen)
 def roofline_form(entry: OpEntry) -> Iterator[Diagnostic]:
     """A roofline formula uses a form that its layer does not have.
 
@@ -209,21 +230,9 @@ def roofline_form(entry: OpEntry) -> Iterator[Diagnostic]:
       bytes: "4 * N * elem_bytes"
     ```
     """
-    if not entry.manifest.spec.knows("roofline-names"):
-        return
-    taken = (
-        {tensor.name for tensor in entry.inputs}
-        | {param.name for param in entry.params}
-        | {"elem_bytes", *VARS_HELPERS}
-    )
-    for formula in formulas(entry):
-        found = list(_malformed(entry, formula))
-        if formula.layer == "vars":
-            found += _misnamed(formula, taken)
-            taken.add(formula.name)
-        for message, span in found:
-            who = runner(entry)
-            yield Diagnostic(message, entry.at(span), tuple(who.related()), ops=(entry.name,), severity=who.severity)
+    for message, span in _misshapen(entry):
+        who = runner(entry)
+        yield Diagnostic(message, entry.at(span), tuple(who.related()), ops=(entry.name,), severity=who.severity)
 
 
 def _misnamed(formula: Formula, taken: Set[str]) -> Iterator[tuple[str, Span]]:

@@ -13,7 +13,16 @@ from opschema_rules.tileops.model import OpEntry, ParamDecl
 from opschema_rules.tileops.type_names import WrongName, is_function, wrong_names
 
 
-@rule("MAN204", "param-type-name", fixable="unsafe")
+def _no_types(entry: OpEntry) -> Iterator[tuple[ParamDecl, Node, WrongName]]:
+    """Params with a name in their type, and the type's node, that is near a type's and none itself."""
+    for param in entry.params if entry.manifest.spec.knows("param-type") else ():
+        node = param.node.get("type")
+        if node is not None and param.type is not None and not param.doubtful("type"):
+            for wrong in wrong_names(param.type):
+                yield param, entry.file.document.follow(node), wrong
+
+
+@rule("MAN204", "param-type-name", fixable="unsafe", suspects=_no_types)
 def param_type_name(entry: OpEntry) -> Iterator[Diagnostic]:
     """The type of a param has a name in it that is no type.
 
@@ -59,15 +68,9 @@ def param_type_name(entry: OpEntry) -> Iterator[Diagnostic]:
     Tensors = list[torch.Tensor]
     ```
     """
-    if not entry.manifest.spec.knows("param-type"):
-        return
-    for param in entry.params:
-        node = param.node.get("type")
-        if node is None or param.type is None or param.doubtful("type"):
-            continue
-        for wrong in wrong_names(param.type):
-            if not _may_be_a_type(entry, wrong):
-                yield _misspelt(entry, param, entry.file.document.follow(node), wrong)
+    for param, node, wrong in _no_types(entry):
+        if not _may_be_a_type(entry, wrong):
+            yield _misspelt(entry, param, node, wrong)
 
 
 def _may_be_a_type(entry: OpEntry, wrong: WrongName) -> bool:

@@ -113,7 +113,17 @@ def _without_dtypes(label: str, dtypes: Sequence[str]) -> str:
     return label
 
 
-@rule("WKL104", "workload-keys", fixable="unsafe")
+def _unfit(entry: OpEntry) -> Iterator[object]:
+    """Params and rows with keys that do not derive from the signature, and rows without the shape of a plain input."""
+    keys = row_keys(entry)
+    if keys is not None:
+        yield from _collisions(entry, keys.shape)
+        for row in entry.rows if keys.params is not None else ():
+            if keys.stray(row) or keys.shape not in row.data:
+                yield row
+
+
+@rule("WKL104", "workload-keys", fixable="unsafe", suspects=_unfit)
 def workload_keys(entry: OpEntry) -> Iterator[Diagnostic]:
     """The keys of a row do not derive from the signature.
 

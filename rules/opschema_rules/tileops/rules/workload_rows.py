@@ -11,7 +11,7 @@ from opschema_cli.source.yaml import Data, Node
 from opschema_rules.tileops.bindings import RESERVED_KEYS
 from opschema_rules.tileops.drift import names, row_removal
 from opschema_rules.tileops.dtypes import knows_all_tensors
-from opschema_rules.tileops.model import OpEntry, ParamDecl, Row
+from opschema_rules.tileops.model import OpEntry, ParamDecl, Row, Tensor
 from opschema_rules.tileops.stray_keys import misspelt
 
 
@@ -104,7 +104,22 @@ def _required(entry: OpEntry) -> Iterator[ParamDecl]:
             yield param
 
 
-@rule("WKL109", "workload-missing-shape")
+def _incomplete(entry: OpEntry) -> Iterator[tuple[Tensor, Row, Row]]:
+    """Inputs, rows that do not give their shape, and rows that do and have no more than that."""
+    if len(entry.inputs) < 2 or not knows_all_tensors(entry):
+        return
+    for tensor in entry.inputs:
+        key = f"{tensor.name}_shape"
+        having = [row for row in entry.rows if key in row.data]
+        if not 0 < len(having) < len(entry.rows) or tensor.optional or tensor.misstates("optional"):
+            continue
+        for row in (row for row in entry.rows if key not in row.data):
+            model = next((other for other in having if _has_no_other_key(entry, row, other)), None)
+            if model is not None:
+                yield tensor, row, model
+
+
+@rule("WKL109", "workload-missing-shape", suspects=_incomplete)
 def workload_missing_shape(entry: OpEntry) -> Iterator[Diagnostic]:
     """A workload row leaves out the shape of an input that the other rows give.
 
@@ -140,23 +155,14 @@ def workload_missing_shape(entry: OpEntry) -> Iterator[Diagnostic]:
       - {q_shape: [4, 8], kv_shape: [4, 8], dtypes: [float16], label: "joint"}
     ```
     """
-    if len(entry.inputs) < 2 or not knows_all_tensors(entry):
-        return
-    for tensor in entry.inputs:
+    for tensor, row, model in _incomplete(entry):
         key = f"{tensor.name}_shape"
-        having = [row for row in entry.rows if key in row.data]
-        if not 0 < len(having) < len(entry.rows) or tensor.optional or tensor.misstates("optional"):
-            continue
-        for row in (row for row in entry.rows if key not in row.data):
-            model = next((other for other in having if _has_no_other_key(entry, row, other)), None)
-            if model is not None and not _asks_for(entry, key):
-                message = (
-                    f"the row has no `{key}`, which the other rows give: it says nothing of the input `{tensor.name}`"
-                )
-                pair = model.node.pair(key)
-                shown = pair[0] if pair is not None else model.node
-                related = (entry.related(shown, "given here"), entry.related(tensor.key, "a required input"))
-                yield Diagnostic(message, entry.at(row.node), related, ops=(entry.name,))
+        if not _asks_for(entry, key):
+            message = f"the row has no `{key}`, which the other rows give: it says nothing of the input `{tensor.name}`"
+            pair = model.node.pair(key)
+            shown = pair[0] if pair is not None else model.node
+            related = (entry.related(shown, "given here"), entry.related(tensor.key, "a required input"))
+            yield Diagnostic(message, entry.at(row.node), related, ops=(entry.name,))
 
 
 def _has_no_other_key(entry: OpEntry, row: Row, other: Row) -> bool:

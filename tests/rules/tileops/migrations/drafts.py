@@ -1,25 +1,15 @@
-"""Runs one migration over a workspace given as texts, or over a tree on disk."""
+"""Runs one migration over a workspace given as texts, and tells what it did as these tests ask for it."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
-import msgspec
-
-from opschema_cli.config import Config
-from opschema_cli.lint.registry import Registry
-from opschema_cli.lint.settings import resolve_settings
-from opschema_cli.migrate.choose import Choice
-from opschema_cli.migrate.draft import Draft
-from opschema_cli.migrate.engine import Ground, Result, Task, migrate_all
+from opschema_cli.migrate.engine import Result
 from opschema_cli.migrate.migration import Migration, Note, Site
-from opschema_cli.project import Project
-from opschema_cli.workspace import Workspace
+from opschema_cli.testing import migrate_files
 from opschema_rules.tileops.examples import example_files
-from opschema_rules.tileops.pack import PACK, TileopsOptions, load
+from opschema_rules.tileops.pack import PACK
 
 YAML, CODE, TEST, BENCH = (
     "kit/manifest/example.yaml",
@@ -31,9 +21,10 @@ YAML, CODE, TEST, BENCH = (
 
 @dataclass(frozen=True)
 class Migrated:
-    """What a migration did: the sites it changed, the new text of each changed file, and its notes."""
+    """What a migration did with ``before``: the sites it changed, the new text of each changed file, and its notes."""
 
-    draft: Draft
+    before: Mapping[str, str]
+    after: Mapping[str, str]
     result: Result
 
     @property
@@ -50,10 +41,11 @@ class Migrated:
 
     @property
     def texts(self) -> dict[str, str | None]:
-        return {change.path: change.after for change in self.draft.changes}
+        paths = sorted({*self.before, *self.after})
+        return {path: self.after.get(path) for path in paths if self.before.get(path) != self.after.get(path)}
 
     def text(self, path: str) -> str:
-        return self.draft.text(path)
+        return self.after[path]
 
     @property
     def said(self) -> list[tuple[str, int, str]]:
@@ -62,9 +54,8 @@ class Migrated:
 
     def lines(self, path: str) -> list[str]:
         """The lines of a file that are new."""
-        change = next((item for item in self.draft.changes if item.path == path), None)
-        before = (change.before or "").splitlines() if change is not None else []
-        return [line.strip() for line in self.text(path).splitlines() if line not in before] if change else []
+        before = self.before.get(path, "").splitlines()
+        return [line.strip() for line in self.after[path].splitlines() if line not in before]
 
 
 def files(*fences: tuple[str, str], **more: str) -> dict[str, str]:
@@ -72,24 +63,8 @@ def files(*fences: tuple[str, str], **more: str) -> dict[str, str]:
     return {**example_files(fences), **{path.replace("__", "/") + ".py": text for path, text in more.items()}}
 
 
-def run(draft: Draft, migration: Migration, options: Mapping[str, object], pack_options: TileopsOptions) -> Migrated:
-    """Run a migration as the engine does: it would fail if a second run found anything but what was left."""
-    filled = msgspec.convert(dict(options), migration.options, strict=False)
-    task = Task(migration, filled, lambda project: load(project, pack_options))
-    registry = Registry((PACK,))
-    ground = Ground(registry, resolve_settings(Config(), registry), Choice((), ()))
-    return Migrated(draft, migrate_all(draft, [task], ground)[0])
-
-
 def migrate(texts: Mapping[str, str], migration: Migration, **options: object) -> Migrated:
     """Run a migration over texts, and check that a second run changes nothing."""
-    with tempfile.TemporaryDirectory() as folder:
-        workspace = Workspace(Path(folder), texts)
-        _ = workspace.files
-        pack_options = TileopsOptions(spec=["latest"])
-        draft = Draft(Project(workspace), lambda project: load(project, pack_options))
-        done = run(draft, migration, options, pack_options)
-        before = draft.changes
-        run(draft, migration, options, pack_options)
-        assert draft.changes == before
-        return done
+    told = [f"{name}={value}" for name, value in options.items() if value is not None]
+    done = migrate_files(PACK, migration.name, texts, told)
+    return Migrated(texts, done.files, done.result)

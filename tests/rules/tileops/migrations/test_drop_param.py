@@ -121,12 +121,56 @@ def test_the_last_param_and_the_last_rule() -> None:
     assert "shape_rules" not in done.text(YAML)
 
 
-def test_code_that_reads_it_from_rows_and_formulas_that_name_it_are_noted() -> None:
-    signature = SIGNATURE + 'roofline:\n  flops: "n * 2"\n  bytes: "2"\n'
-    texts = files(("yaml", signature), ("python", OP), benchmarks__bench_example='make(row["n"])\n')
+def test_code_that_reads_it_from_rows_is_noted() -> None:
+    texts = files(("yaml", SIGNATURE), ("python", OP), benchmarks__bench_example='make(row["n"])\n')
     said = migrate(texts, DROP, param="n").said
     assert (BENCH, 1, '"n" is no longer a key of the rows of `ExampleFwdOp`') in said
-    assert "`roofline.flops` of `ExampleFwdOp` names `n`, which is no parameter any more" in [item[2] for item in said]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ("  params:", '  static_dims: {K: "x.shape[n]"}\n  params:', "`static_dims.K` of `ExampleFwdOp`"),
+        ('"n > 0"', '"x.shape[0] > n"', "this rule of `ExampleFwdOp`"),
+        ("workloads:", 'roofline: {flops: "n * 2", bytes: "2"}\nworkloads:', "`roofline.flops` of `ExampleFwdOp`"),
+        ("workloads:", 'roofline: {vars: {k: n}, bytes: "2"}\nworkloads:', "`roofline.vars.k` of `ExampleFwdOp`"),
+        ('"[M, K]"', '"[M, K]", constraints: {M: divisible_by(n)}', "a constraint of `x` of `ExampleFwdOp`"),
+    ],
+)
+def test_an_expression_that_would_name_nothing_leaves_the_entry_whole(old: str, new: str, what: str) -> None:
+    signature = SIGNATURE.replace("n: 4, ", "").replace(old, new)
+    texts = files(("yaml", signature), ("python", OP))
+    done = migrate(texts, DROP, param="n")
+    assert done.texts == {}
+    assert [site.ops for site in done.left] == [("ExampleFwdOp",)]
+    places = [
+        line for _, line, message in done.said if message == f"{what} names `n`, which nothing else gives a value"
+    ]
+    assert [new.splitlines()[0].strip() in texts[YAML].splitlines()[line - 1] for line in places] == [True]
+
+
+def test_what_another_rule_equates_has_a_value() -> None:
+    roofline = 'roofline:\n  flops: "n * 2"\n  bytes: "2"\n'
+    signature = SIGNATURE.replace('"x.shape[0] == 2"', '"n == x.shape[0]"') + roofline
+    done = migrate(files(("yaml", signature), ("python", OP)), DROP, param="n")
+    assert "n: {type: int}" not in done.text(YAML)
+    assert "`roofline.flops` of `ExampleFwdOp` names `n`, which is no parameter any more" in [
+        item[2] for item in done.said
+    ]
+
+
+@pytest.mark.parametrize("value", ["[1]", "{a: 1}", ".nan"])
+def test_a_value_that_no_expression_can_hold_leaves_the_entry_whole(value: str) -> None:
+    signature = SIGNATURE.replace("n: 4, ", "")
+    done = migrate(files(("yaml", signature), ("python", OP)), DROP, param="n", value=value)
+    assert done.texts == {}
+    assert "this uses `n`, whose value cannot be written in an expression" in [message for _, _, message in done.said]
+
+
+def test_a_constraint_is_folded() -> None:
+    signature = SIGNATURE.replace('"[M, K]"', '"[M, K]", constraints: {M: divisible_by(n)}')
+    done = migrate(files(("yaml", signature), ("python", OP)), DROP, param="n", value="4")
+    assert "constraints: {M: divisible_by(4)}" in done.text(YAML)
 
 
 @pytest.mark.parametrize("options", [{"param": ""}, {"param": "n,eps", "value": "1"}, {"param": "n", "op": "Exampel"}])

@@ -158,6 +158,52 @@ def test_an_alias_is_left_to_a_person() -> None:
     assert len(done.notes) == 1
 
 
+ANCHORED = TWO.replace("op: kit/ops/one.py", "op: kit/ops/one.py\n    kernel_map: &kernels {a: AKernel}").replace(
+    "op: kit/ops/two.py", "op: kit/ops/two.py\n    kernel_map: *kernels"
+)
+
+
+def test_an_anchor_goes_together_with_all_of_its_aliases() -> None:
+    done = migrate({**tree(), YAML: ANCHORED}, DROP, path="source.kernel_map")
+    assert (done.text(YAML), done.notes) == (TWO, [])
+
+
+def test_a_chain_of_anchors_goes_link_by_link() -> None:
+    text = TWO.replace("op: kit/ops/one.py", "op: kit/ops/one.py\n    kernel_map: &outer {a: &inner {b: 1}}").replace(
+        "op: kit/ops/two.py", "op: kit/ops/two.py\n    kernel_map: &third {c: *inner, d: *outer}"
+    )
+    text += "ThreeFwdOp:\n  source:\n    op: kit/ops/three.py\n    kernel_map: *third\n"
+    done = migrate({**tree(), YAML: text}, DROP, path="source.kernel_map")
+    assert "kernel_map" not in done.text(YAML)
+    assert done.notes == []
+
+
+def test_an_anchor_stays_while_an_alias_does() -> None:
+    done = migrate({**tree(), YAML: ANCHORED}, DROP, path="source.kernel_map", op="OneFwdOp")
+    assert done.texts == {}
+    assert [message for _, _, message in done.said] == [
+        "drop `source.kernel_map` by hand: it holds `&kernels`, which `*kernels` needs elsewhere"
+    ]
+    text = ANCHORED + "    kernels: *kernels\n"
+    done = migrate({**tree(), YAML: text}, DROP, path="source.kernel_map")
+    assert done.text(YAML) == text.replace("\n    kernel_map: *kernels", "")
+    assert [line for _, line, _ in done.said] == [20]
+    assert [site.ops for site in done.left] == [("OneFwdOp",)]
+
+
+def test_an_input_that_is_left_without_attributes_stays() -> None:
+    text = TWO.replace("    inputs: {}\n    outputs", "    inputs: {v: {layout: NCHW}, u: {layout: NCHW}}\n    outputs")
+    done = migrate({**tree(), YAML: text}, DROP, path="signature.inputs.*.layout", op="TwoFwdOp")
+    assert done.lines(YAML) == ["inputs: {v: {}, u: {}}"]
+
+
+def test_mappings_side_by_side_that_are_left_empty() -> None:
+    text = TWO.replace("  roofline: {", "  hints: {gpu: {old: 1}, cpu: {old: 2}, kept: 3}\n  roofline: {")
+    done = migrate({**tree(), YAML: text}, DROP, path="hints.*.old")
+    assert done.lines(YAML) == ["hints: {kept: 3}"]
+    assert done.notes == []
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -171,3 +217,49 @@ def test_options_that_do_not_fit(options: dict[str, str], message: str) -> None:
     with pytest.raises(OptionError) as error:
         added(**options)
     assert str(error.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("migration", "options", "message"),
+    [
+        (DROP, {"path": "signatur.params.eps"}, "no entry has `signatur`; did you mean `signature`?"),
+        (DROP, {"path": "signature.inputs.*.Layot"}, "no entry has `signature.inputs.*.Layot`; did you mean `layout`?"),
+        (DROP, {"path": "source.bench_manifest_drivn"}, "did you mean `bench_manifest_driven`?"),
+        (DROP, {"path": "family", "where": "has:sorce.bench"}, "no entry has `sorce`; did you mean `source`?"),
+        (DROP, {"path": "family", "where": "famly=norm"}, "no entry has `famly`; did you mean `family`?"),
+        (DROP, {"path": "family", "where": "status=implementd"}, "as `status`; did you mean `implemented`?"),
+        (ADD, {"path": "signature.parms.*.kw_only", "value": "true"}, "did you mean `params`?"),
+        (ADD, {"path": "new", "value": "1", "where": "stauts=spec-only"}, "did you mean `status`?"),
+    ],
+)
+def test_a_misspelt_name_is_refused(migration: Migration, options: dict[str, str], message: str) -> None:
+    with pytest.raises(OptionError) as error:
+        migrate(tree(), migration, **options)
+    assert str(error.value).endswith(message)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"path": "signature.init_dims"},  # the schema knows it
+        {"path": "signature.static_dims.Nn"},  # its author named it
+        {"path": "signature.params.epsilon"},
+        {"path": "bench_notes"},  # a field of the tree's own, which an earlier run may have dropped
+        {"path": "workloads.*.lable"},
+        {"path": "family", "where": "lacks:signature.inputs, has:signature.dtype_combos"},
+        {"path": "family", "where": "lacks:famly, status=planned"},
+        {"path": "family", "where": "status!=implementd, status=neither"},
+        {"path": "family", "where": "family=nrm"},
+        {"path": "family", "where": "status=imp*, status=spec*"},
+    ],
+)
+def test_a_name_that_may_be_gone_is_not(options: dict[str, str]) -> None:
+    assert migrate(tree(), DROP, **options).result.sites == []
+
+
+def test_a_field_that_this_very_run_dropped_is_not_misspelt() -> None:
+    text = TWO.replace("  status: spec-only\n", "  status: spec-only\n  familly: scan\n")
+    done = migrate({**tree(), YAML: text}, DROP, path="familly")
+    assert done.text(YAML) == TWO
+    with pytest.raises(OptionError, match="did you mean `family`"):
+        dropped("familly")

@@ -303,3 +303,124 @@ def test_a_method_that_hands_inputs_on_by_name_gets_the_new_one() -> None:
     done = renamed(files(("python", BINDING)))
     assert "self.bind(input=value)" in done.lines(CODE)
     assert "        self.note(x=value)\n" in done.text(CODE)
+
+
+def test_labels_of_values_in_messages() -> None:
+    op = """\
+class ExampleFwdOp(Op):
+    def _infer_output_shapes(self, x_shape):
+        # x_shape is not empty
+        if len(x_shape) < self.x:
+            raise ValueError(f"x {x_shape}, x_shape={x_shape!r}, {self.x} x {x_shape}, x {self.x}")
+        return {"y": x_shape}
+
+    def forward(self, x):
+        x_shape = tuple(x.shape)  # x_shape is local
+        raise ValueError(f"bad x: {x.ndim}; x = {self.kernel(x_shape)}, x_shape={x_shape}")
+
+    def eval_roofline(self, x_shape):
+        return self.cache[f"x{x_shape}"], getattr(self, f"{self.name}.x_shape"), "2 x 3"
+"""
+    done = renamed(files(("python", op)))
+    assert done.lines(CODE) == [
+        "def _infer_output_shapes(self, input_shape):",
+        "# input_shape is not empty",
+        "if len(input_shape) < self.x:",
+        'raise ValueError(f"input {input_shape}, input_shape={input_shape!r}, {self.x} x {input_shape}, x {self.x}")',
+        'return {"y": input_shape}',
+        "def forward(self, input):",
+        "x_shape = tuple(input.shape)  # x_shape is local",
+        'raise ValueError(f"bad input: {input.ndim}; input = {self.kernel(x_shape)}, x_shape={x_shape}")',
+        "def eval_roofline(self, input_shape):",
+        'return self.cache[f"x{input_shape}"], getattr(self, f"{self.name}.x_shape"), "2 x 3"',
+    ]
+
+
+FORMULAS = "kit/perf/formulas.py"
+BY_FUNC = 'roofline:\n  func: "kit.perf.formulas.example_roofline"\n'
+
+
+def by_func(formulas: str, *fences: tuple[str, str], **more: str) -> dict[str, str]:
+    return files(("yaml", BY_FUNC), (f"python {FORMULAS}", formulas), *fences, **more)
+
+
+def test_a_roofline_function_reads_the_new_name() -> None:
+    formulas = """\
+def example_roofline(op=None, **row):
+    data = vars(op) if op else row
+    if "x_shape" in data:
+        m, k = data["x_shape"]
+    return getattr(op, "x_shape", None), data.get("x_shape"), vars(op)["x_shape"], op.x_shape, data["weight_shape"]
+
+
+def other_roofline(op):
+    return op.x_shape
+"""
+    done = renamed(by_func(formulas))
+    first, other = formulas.split("\n\n\n")
+    assert done.text(FORMULAS) == first.replace("x_shape", "input_shape") + "\n\n\n" + other
+    assert done.notes == []
+
+
+def test_parameters_of_a_roofline_function_and_calls_that_name_them() -> None:
+    formulas = "def example_roofline(x_shape, dtype):\n    return len(x_shape), 1\n"
+    test = "from kit.perf.formulas import example_roofline\n\n\ndef test_it():\n    example_roofline(x_shape=(1,), dtype=1)\n"
+    done = renamed(by_func(formulas, tests__test_formulas=test))
+    assert done.text(FORMULAS) == formulas.replace("x_shape", "input_shape")
+    assert done.lines("tests/test_formulas.py") == ["example_roofline(input_shape=(1,), dtype=1)"]
+    assert done.notes == []
+
+
+def test_a_roofline_function_that_other_ops_share_stays() -> None:
+    texts = by_func("def example_roofline(op):\n    return op.x_shape\n")
+    texts[YAML] += "\n" + texts[YAML].replace("ExampleFwdOp", "TwinFwdOp").replace("implemented", "spec-only")
+    done = renamed(texts, op="ExampleFwdOp")
+    assert FORMULAS not in done.texts
+    assert done.said == [
+        (FORMULAS, 1, "`example_roofline()` stays as it is: `TwinFwdOp` share it and have `x`"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("read", "op"),
+    [
+        ('op["x_shape"]', "class ExampleFwdOp(Op):\n    def forward(self, x):\n        self.x_shape = x.shape\n"),
+        ('op["x_shape"]', "class ExampleFwdOp(Op):\n    def forward(self, x):\n        self.note(x_shape=x.shape)\n"),
+        ('SIZES["x_shape"]', "class ExampleFwdOp(Op):\n    pass\n"),
+        ('read(op, "x_shape")', "class ExampleFwdOp(Op):\n    pass\n"),
+        ('{"x_shape": op}', "class ExampleFwdOp(Op):\n    pass\n"),
+    ],
+)
+def test_what_a_roofline_function_may_mean_otherwise_is_noted(read: str, op: str) -> None:
+    formulas = f"SIZES = {{}}\n\n\ndef example_roofline(op):\n    return {read}, 1\n"
+    done = renamed(by_func(formulas, ("python", op)))
+    assert FORMULAS not in done.texts
+    assert (FORMULAS, 5, "this reads `x_shape`; the input is now `input`") in done.said
+
+
+def test_a_roofline_function_that_is_not_of_the_workspace() -> None:
+    texts = files(("yaml", 'roofline:\n  func: "elsewhere.example_roofline"\n'))
+    assert renamed(texts).notes == []
+    texts = files(("yaml", "roofline:\n  func: 3\n"))
+    assert renamed(texts).notes == []
+
+
+@pytest.mark.parametrize(
+    "formulas",
+    [
+        "class example_roofline:\n    def __init__(self, x_shape):\n        pass\n",
+        "example_roofline = lambda x_shape: (x_shape, 1)\n",
+    ],
+)
+def test_a_roofline_that_is_no_function_is_noted(formulas: str) -> None:
+    done = renamed(by_func(formulas))
+    assert FORMULAS not in done.texts
+    said = "`example_roofline` may read `x_shape`, which is now `input_shape`; it is no function that is known"
+    assert [message for path, _, message in done.said if path == YAML] == [said]
+
+
+def test_a_roofline_function_that_its_module_hands_on() -> None:
+    other = "def example_roofline(x_shape):\n    return x_shape\n"
+    formulas = "from kit.perf.other import example_roofline\n"
+    done = renamed(by_func(formulas, ("python kit/perf/other.py", other)))
+    assert done.text("kit/perf/other.py") == other.replace("x_shape", "input_shape")

@@ -174,6 +174,13 @@ def test_merging_below_ops() -> None:
     ("migration", "options", "message"),
     [
         (SPLIT, {"into": "family", "file": "other.yaml"}, "no file of a manifest is `other.yaml`"),
+        (SPLIT, {"into": "famly"}, "no entry has a text `famly`; did you mean `family`?"),
+        (SPLIT, {"into": "signature"}, "no entry has a text `signature`"),
+        (
+            SPLIT,
+            {"into": "family", "file": "kit/manifest/exmple.yaml"},
+            f"no file of a manifest is `kit/manifest/exmple.yaml`; did you mean `{YAML}`?",
+        ),
         (SPLIT, {"into": "short: ; far: NormOp"}, "`short:` is not written as `file: Op, Op`"),
         (SPLIT, {"into": "a..b"}, "`a..b` is no path such as `source.bench`"),
         (SPLIT, {"into": "a: NormOp; b: Norm*"}, "`NormOp` is in two groups, `a` and `b`"),

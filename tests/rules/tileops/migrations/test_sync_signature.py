@@ -110,12 +110,85 @@ def test_a_default_before_one_without_is_left_to_a_person() -> None:
 
 
 @pytest.mark.parametrize(
-    "before", ["self, *args, a, tune=False", "self, *, a", "self, *,  # all\n        a, tune=False"]
+    "before", ["self, *args, a, tune=False", "self, x=1, *, a", "self, *,  # all\n        a, tune=False"]
 )
 def test_signatures_that_are_left_to_a_person(before: str) -> None:
     done = migrate(texts("{a: {type: int}}", before), SYNC, **{"from": "yaml", "what": "kw_only"})
     assert signature(done) == before
     assert len(done.notes) == 1
+
+
+BLOCK = "\n        self,\n        a: int,\n        # the size\n        b: int = 1,\n        kernel_map=None,\n    "
+
+
+@pytest.mark.parametrize(
+    ("params", "before", "after"),
+    [
+        ("{a: {type: int, kw_only: true}}", "self, a", "self, *, a"),
+        ("{a: {type: int, kw_only: true}}", "self, a, kernel_map=None", "self, *, a, kernel_map=None"),
+        ("{a: {type: int, kw_only: true}}", "self, a, b, kernel_map=None", "self, b, *, a, kernel_map=None"),
+        ("{a: {type: int, kw_only: true}}", "self, b, a=1, **more", "self, b, *, a=1, **more"),
+        ("{a: {type: int, kw_only: true}}", "self, a=1, b=2", "self, b=2, *, a=1"),
+        (
+            "{a: {type: int}, b: {type: int, default: 1, kw_only: true}}",
+            BLOCK,
+            BLOCK.replace("        # the size\n", "        *,\n        # the size\n"),
+        ),
+        (
+            "{a: {type: int, kw_only: true}, b: {type: int, default: 1, kw_only: true}}",
+            BLOCK,
+            BLOCK.replace("self,\n", "self,\n        *,\n"),
+        ),
+        ("{a: {type: int}}", "self, *, a", "self, a"),
+        ("{a: {type: int}, b: {type: int}}", "self, *, b, a", "self, a, b"),
+        ("{a: {type: int}}", "self, *, a, **more", "self, a, **more"),
+        ("{a: {type: int}}", "self, x, *, a=1,", "self, x, a=1,"),
+        (
+            "{a: {type: int}}",
+            "\n        self,\n        *,\n        a: int,\n    ",
+            "\n        self,\n        a: int,\n    ",
+        ),
+        ("{a: {type: int}, b: {type: int, kw_only: true}}", "self, b, *, a", "self, a, *, b"),
+        ("{a: {type: int}, b: {type: int, kw_only: true}}", "self, *, b, a", "self, a, *, b"),
+    ],
+)
+def test_the_star_comes_and_goes(params: str, before: str, after: str) -> None:
+    done = sync("yaml", params, before, "kw_only")
+    assert signature(done) == after
+    assert done.notes == []
+
+
+def test_a_comment_above_a_parameter_that_would_move_leaves_the_signature() -> None:
+    before = "\n        self,\n        # one\n        a,\n        b=1,\n    "
+    done = sync("yaml", "{a: {type: int, kw_only: true}, b: {type: int}}", before, "kw_only")
+    assert signature(done) == before
+    assert len(done.notes) == 1
+
+
+def test_the_star_comes_in_the_line_ends_of_the_file() -> None:
+    text = texts("{a: {type: int, kw_only: true}}", "\n        self,\n        a: int,\n    ")
+    text[CODE] = text[CODE].replace("\n", "\r\n")
+    done = migrate(text, SYNC, **{"from": "yaml", "what": "kw_only"})
+    assert done.text(CODE) == text[CODE].replace("        a: int", "        *,\r\n        a: int")
+
+
+def test_positional_arguments_say_why_they_are_left() -> None:
+    done = sync("yaml", "{a: {type: int}}", "self, *sizes, a", "kw_only")
+    assert [message for _, _, message in done.said] == [
+        "ExampleFwdOp.__init__(): take `a` by position: by hand, because *sizes of __init__() takes what is passed by position"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("params", "signature", "after"),
+    [
+        ("{a: {type: int}}", "self, *, a", "{a: {type: int, kw_only: true}}"),
+        ("{a: {type: int}}", "self, *args, a", "{a: {type: int, kw_only: true}}"),
+        ("{a: {type: int, kw_only: true}}", "self, a", "{a: {type: int}}"),
+    ],
+)
+def test_the_manifest_follows_a_star(params: str, signature: str, after: str) -> None:
+    assert f"params: {after}\n" in sync("code", params, signature, "kw_only").text(YAML)
 
 
 def test_calls_that_pass_by_position_what_moves() -> None:

@@ -9,7 +9,7 @@ from opschema_cli.migrate.migration import NoMigrationOptions, Note, Site, migra
 from opschema_rules.tileops.migrations.drop_carrier.checks import drop_exceptions, relax_demands
 from opschema_rules.tileops.migrations.drop_carrier.forwards import Eager, inline
 from opschema_rules.tileops.migrations.drop_carrier.groups import sites
-from opschema_rules.tileops.migrations.drop_carrier.leftovers import sweep
+from opschema_rules.tileops.migrations.drop_carrier.leftovers import Leftovers
 from opschema_rules.tileops.migrations.drop_carrier.narrative import Gone, drop_narrative, kinds_in, remarks
 from opschema_rules.tileops.migrations.drop_carrier.ops import migrate_groups
 from opschema_rules.tileops.migrations.drop_carrier.unseen import idle
@@ -41,7 +41,9 @@ def drop_carrier(draft: Draft, chosen: Sequence[Site], options: NoMigrationOptio
     An op that cannot be migrated with certainty stays whole, with a note that says why. Notes also tell what is left to
     reword: words for the kind of op that is no more, counts, documents.
     """
-    outcome = migrate_groups(draft, shop := Workshop(draft), chosen)
+    leftovers = Leftovers(draft)
+    shop = Workshop(draft, leftovers.finish)
+    outcome = migrate_groups(draft, shop, chosen)
     yield from outcome.notes
     every = dict.fromkeys(group.subjects[0].carriers for group in outcome.migrated)
     gone = Gone(ops=outcome.entries, kept={word for carriers in every for word in outcome.kept(carriers)})
@@ -50,7 +52,7 @@ def drop_carrier(draft: Draft, chosen: Sequence[Site], options: NoMigrationOptio
             yield from drop_exceptions(draft, shop, carriers.manifest, gone.names)
         if outcome.leaves_no_input(carriers):
             yield from relax_demands(draft, shop, carriers.manifest)
-        for helper in sweep(shop, carriers.bodies):
+        for helper in leftovers.sweep(shop, carriers.bodies):
             gone.names.add(helper.name)
             gone.kinds |= kinds_in([helper.text])
     yield from outcome.remarks(gone)

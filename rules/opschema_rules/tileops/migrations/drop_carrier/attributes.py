@@ -141,15 +141,16 @@ def _drop_emptied(shop: Workshop, method: Body, mentions: MentionIndex, classes:
     if not alone or not name.startswith("_") or name.startswith("__"):
         return
     paths = dict.fromkeys([method.file.path, *(ref.file.path for ref in classes)])
-    rewrites = [shop.rewrites[path] for path in paths if path in shop.rewrites]
-    function = function_node(rewrites[0].tree, method)
-    if _is_emptied(rewrites[0], function):
-        with suppress(Refused), ExitStack() as stack:
-            for rewrite in rewrites:
-                stack.enter_context(rewrite.all_or_nothing())
-            for rewrite in reversed(rewrites):
-                _drop_calls(rewrite, name)
-            delete_definition(rewrites[0], function)
+    with ExitStack() as opened:
+        rewrites = [opened.enter_context(shop.on(path)) for path in paths if path in shop.paths]
+        function = function_node(rewrites[0].tree, method)
+        if _is_emptied(rewrites[0], function):
+            with suppress(Refused), ExitStack() as stack:
+                for rewrite in rewrites:
+                    stack.enter_context(rewrite.all_or_nothing())
+                for rewrite in reversed(rewrites):
+                    _drop_calls(rewrite, name)
+                delete_definition(rewrites[0], function)
 
 
 def _is_emptied(rewrite: Rewrite, function: cst.FunctionDef) -> bool:

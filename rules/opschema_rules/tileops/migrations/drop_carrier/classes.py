@@ -112,11 +112,11 @@ def _drop_param(shop: Workshop, op: CustomOp, place: int) -> None:
 
 @dataclass(frozen=True)
 class _Needed:
-    """Names of attributes that the calls of custom ops needed, and the qualified names of those ops."""
+    """Names of attributes that the calls of custom ops needed, and the qualified names of each of those ops."""
 
     held: frozenset[str]
     passed: frozenset[str]
-    ops: frozenset[str]
+    ops: tuple[Collection[object], ...]
 
     @classmethod
     def by(cls, handings: Sequence[Handing], ops: Iterable[CustomOp]) -> _Needed:
@@ -125,7 +125,7 @@ class _Needed:
         own = {(item.body.this, value.text) for item in handings for _, value in item.call.args if value.kind == "name"}
         passed = {text.rpartition(".")[2] for this, text in own if text.rpartition(".")[0] == this}
         passed -= {item.held[1] for item in handings if item.held is not None}
-        return cls(frozenset(held), frozenset(passed), frozenset(name for op in ops for name in op.names or ()))
+        return cls(frozenset(held), frozenset(passed), tuple(op.names or () for op in ops))
 
 
 def _held(body: Body, callee: Expr) -> Iterator[str]:
@@ -148,7 +148,7 @@ def _clean(rewrite: Rewrite, ref: ClassRef, needed: _Needed) -> None:
         _drop_if_idle(rewrite, node, name)
     for name, item in assigned.items():
         listed = [part.value for part in item.value.walk() if part.kind == "const"] if item.value is not None else []
-        if listed and needed.ops.issuperset(listed):
+        if listed and all(any(name in names for names in needed.ops) for name in listed):
             _drop_if_idle(rewrite, node, name)
     for name in sorted(needed.passed):
         _drop_key(rewrite, node, name)
@@ -166,7 +166,7 @@ def _drop_key(rewrite: Rewrite, node: cst.ClassDef, name: str) -> None:
     tree = rewrite.tree
     uses = [
         item
-        for item in tree.attributes(name)
+        for item in tree.attributes(name, node)
         if tree.enclosing(item, cst.ClassDef) is node and not rewrite.is_gone(item)
     ]
     kept = [statement for item in uses if (statement := _keeps_self(tree, item)) is not None]

@@ -80,7 +80,7 @@ def _take_absent(rewrite: Rewrite, function: cst.FunctionDef, call: cst.Call) ->
     tree = rewrite.tree
     named = [
         node for node in tree.walk(function)
-        if isinstance(node, cst.NamedExpr) and tree.code(node.target) == tree.code(call.func)
+        if type(node) is cst.NamedExpr and tree.code(node.target) == tree.code(call.func)
     ]  # fmt: skip
     text = tree.code(call.func)
     others = [node for node in tree.walk(function) if _is_test_of(tree, node, text)]
@@ -96,7 +96,7 @@ def _take_absent(rewrite: Rewrite, function: cst.FunctionDef, call: cst.Call) ->
 
 def _is_test_of(tree: PythonTree, node: cst.CSTNode, text: str) -> bool:
     """Whether a node is the expression ``text`` in a test."""
-    if not isinstance(node, cst.Name | cst.Attribute | cst.Call) or tree.code(node) != text:
+    if type(node) not in (cst.Name, cst.Attribute, cst.Call) or tree.code(node) != text:
         return False
     child: cst.CSTNode = node
     for above in tree.ancestors(node):

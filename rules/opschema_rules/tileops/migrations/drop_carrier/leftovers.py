@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -10,6 +11,7 @@ import libcst as cst
 
 from opschema_cli.migrate.codemods.imports import drop_exports, drop_imports, unused_imports
 from opschema_cli.migrate.codemods.rewrite import Refused, Rewrite
+from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.mentions import mentions
 from opschema_cli.source.program import FunctionRef, Program, ValueRef
 from opschema_cli.source.python import PythonFile
@@ -28,32 +30,46 @@ class Definition:
     text: str = field(default="", compare=False)
 
 
-def sweep(shop: Workshop, bodies: Bodies) -> list[Definition]:
-    """Take out what only removed code used, in the package of ops; what was taken out."""
-    tried: list[Definition] = []
-    gone: list[Definition] = []
-    while dead := _unmentioned(shop, bodies, [item for item in _lost(shop, bodies) if item not in tried]):
-        tried += dead
-        for item in dead:
-            with suppress(LeftAlone), shop.atomic():
-                _delete(shop, item)
-                gone.append(item)
-    for path, rewrite in shop.rewrites.items():
-        _drop_imports(shop, path, rewrite)
-    return gone
+class Leftovers:
+    """What of the scopes of rewritten modules lost a use; the imports that lost every use are taken out at once."""
 
+    def __init__(self, draft: Draft) -> None:
+        self.draft = draft
+        self._lost: dict[str, list[str]] = {}
 
-def _lost(shop: Workshop, bodies: Bodies) -> list[Definition]:
-    """The package's definitions that some removed code used."""
-    found: dict[Definition, None] = {}
-    package = set(bodies.paths)
-    for path, rewrite in shop.rewrites.items():
-        file = shop.draft.project.python(path)
-        for name in _lost_names(rewrite, file) if file is not None else ():
-            item = _definition(bodies.program, file, name) if file is not None else None
-            if item is not None and item.path in package:
-                found[item] = None
-    return list(found)
+    def finish(self, path: str, rewrite: Rewrite) -> None:
+        """Learn what the rewrite of a file took out, and take out the imports that nothing in it uses any more."""
+        file = self.draft.project.python(path)
+        if file is not None:
+            _drop_imports(rewrite, file)
+            self._lost[path] = list(_lost_names(rewrite, file))
+
+    def sweep(self, shop: Workshop, bodies: Bodies) -> list[Definition]:
+        """Take out what only removed code used, in the package of ops; what was taken out."""
+        tried: list[Definition] = []
+        gone: list[Definition] = []
+        while dead := _unmentioned(
+            shop, bodies, [item for item in self._candidates(shop, bodies) if item not in tried]
+        ):
+            tried += dead
+            for item in dead:
+                with suppress(LeftAlone), shop.atomic():
+                    _delete(shop, item)
+                    gone.append(item)
+        return gone
+
+    def _candidates(self, shop: Workshop, bodies: Bodies) -> list[Definition]:
+        """The package's definitions that some removed code used."""
+        found: dict[Definition, None] = {}
+        package = set(bodies.paths)
+        for path in list(shop.paths):
+            shop.edits(path)
+            file = self.draft.project.python(path)
+            for name in self._lost.get(path, ()) if file is not None else ():
+                item = _definition(bodies.program, file, name) if file is not None else None
+                if item is not None and item.path in package:
+                    found[item] = None
+        return list(found)
 
 
 def _lost_names(rewrite: Rewrite, file: PythonFile) -> Iterator[str]:
@@ -78,19 +94,43 @@ def _unmentioned(shop: Workshop, bodies: Bodies, items: list[Definition]) -> lis
     for item in items:
         by_name.setdefault(item.name, []).append(item)
     paths = [path for path in bodies.program.files if path.endswith((".py", ".pyi"))]
-    places = {(found.name, found.place.path) for found in mentions(shop.draft.project, by_name.keys(), paths)}
-    alive = {name for name, path in sorted(places) if _is_used(shop, path, name)}
-    return [item for name, found in by_name.items() if name not in alive and len(found) == 1 for item in found]
+    places: dict[str, set[str]] = {}
+    for mention in mentions(shop.draft.project, by_name.keys(), paths):
+        places.setdefault(mention.name, set()).add(mention.place.path)
+    return [
+        item
+        for name, found in by_name.items()
+        if len(found) == 1 and not _is_used_in(shop, places.get(name, ()), name)
+        for item in found
+    ]
 
 
-def _is_used(shop: Workshop, path: str, name: str) -> bool:
-    """Whether the code of a file names something, other than to define, import or export it."""
-    rewrite, file = shop.rewrites.get(path), shop.draft.project.python(path)
-    if rewrite is None or file is None:
-        imported = (
-            {word for item in file.body.imports for word in (item.name, item.attr)} if file is not None else {name}
-        )
-        return name in imported or (file is not None and name in file.body.names())
+def _is_used_in(shop: Workshop, paths: Iterable[str], name: str) -> bool:
+    """Whether the code of some files names something, other than to define, import or export it."""
+    rewritten = {path for path in paths if path in shop.paths}
+    if any(_is_known(shop.draft.project.python(path), name) for path in paths if path not in rewritten):
+        return True
+    for path in sorted(rewritten):
+        if _is_mentioned(shop, path, name):
+            with shop.on(path) as rewrite:
+                if _is_used(rewrite, name):
+                    return True
+    return False
+
+
+def _is_known(file: PythonFile | None, name: str) -> bool:
+    """Whether a file uses, imports or exports a name; of one that does not parse that is not known, and so it may."""
+    imported = {word for item in file.body.imports for word in (item.name, item.attr)} if file is not None else set()
+    return file is None or name in imported or name in file.body.names()
+
+
+def _is_mentioned(shop: Workshop, path: str, name: str) -> bool:
+    """Whether a name is a word of what is left of a rewritten file."""
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", shop.text(path)) is not None
+
+
+def _is_used(rewrite: Rewrite, name: str) -> bool:
+    """Whether what is left of a file names something, other than to define, import or export it."""
     tree = rewrite.tree
     if any(not rewrite.is_gone(node) and not _is_module(tree, node) for node in tree.attributes(name)):
         return True
@@ -127,7 +167,7 @@ def _is_bound(tree: PythonTree, node: cst.Name) -> bool:
 
 
 def _delete(shop: Workshop, item: Definition) -> None:
-    for path in shop.rewrites:
+    for path in [path for path in shop.paths if _is_mentioned(shop, path, item.name)]:
         with shop.on(path) as rewrite:
             names = [node for node in rewrite.tree.names(item.name) if not rewrite.is_gone(node)]
             if path != item.path and names:
@@ -144,10 +184,9 @@ def _delete(shop: Workshop, item: Definition) -> None:
                     rewrite.remove(rewrite.tree.statement(node))
 
 
-def _drop_imports(shop: Workshop, path: str, rewrite: Rewrite) -> None:
+def _drop_imports(rewrite: Rewrite, file: PythonFile) -> None:
     """Take out the imports of which every use is gone."""
-    file = shop.draft.project.python(path)
-    used = [name for name in (file.imports if file is not None else ()) if _lost_all(rewrite, name)]
+    used = [name for name in file.imports if _lost_all(rewrite, name)]
     try:
         drop_imports(rewrite, used)
     except Refused:
@@ -155,5 +194,8 @@ def _drop_imports(shop: Workshop, path: str, rewrite: Rewrite) -> None:
 
 
 def _lost_all(rewrite: Rewrite, name: str) -> bool:
-    uses = [node for node in rewrite.tree.names(name) if rewrite.tree.enclosing(node, cst.ImportAlias) is None]
-    return bool(uses) and all(rewrite.is_gone(node) for node in uses)
+    tree = rewrite.tree
+    imported = [node for node in tree.names(name) if tree.enclosing(node, cst.ImportAlias) is not None]
+    uses = [node for node in tree.names(name) if all(node is not item for item in imported)]
+    lost = bool(uses) and all(rewrite.is_gone(node) for node in uses)
+    return lost and not all(rewrite.is_gone(node) for node in imported)

@@ -65,6 +65,8 @@ def drop_narrative(draft: Draft, gone: Gone) -> None:
 
 def _comment_lines(source: Source) -> list[int]:
     """The lines of a Python file that are comments, and not part of a string."""
+    if "#" not in source.text:
+        return []
     try:
         tokens = list(tokenize.generate_tokens(io.StringIO(source.text).readline))
     except (tokenize.TokenError, SyntaxError):

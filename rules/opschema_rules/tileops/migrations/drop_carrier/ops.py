@@ -66,16 +66,16 @@ class Outcome:
             yield from unseen(carriers, [item for item in subjects if item.carriers is carriers])
         eager: dict[CustomOp, list[Group]] = {}
         for group in self.migrated:
-            bodies = group.subjects[0].carriers.bodies
             handings = [handing for item in group.attributes for handing in item.handings]
             gone.called.update(name for item in handings for name in own_calls(item.body, item.call))
             gone.names.update(found.tensor.name for item in group.subjects for found in item.inputs)
             gone.names.update(item.name for item in group.attributes if item.name)
             for op in dict.fromkeys(op for item in group.attributes for op in alone(item)):
                 eager.setdefault(op, []).append(group)
-                calls = bodies.calls_of(op.factory) if op.factory is not None else ()
-                gone.registering.update(body.file.path for body, _ in calls)
-        for groups in eager.values():
+        for op, groups in eager.items():
+            bodies = groups[0].subjects[0].carriers.bodies
+            calls = bodies.calls_of(op.factory) if op.factory is not None else ()
+            gone.registering.update(body.file.path for body, _ in calls)
             first = groups[0].attributes[0].owner
             yield Note(Place(first.file.path, first.cls.span), _told([name for group in groups for name in group.ops]))
 
@@ -125,7 +125,8 @@ def migrate_groups(draft: Draft, shop: Workshop, chosen: Sequence[Site]) -> Outc
         private = [item for item in left if is_private(carriers.bodies, mentions, item, elsewhere)]
         for item in private:
             if not item.later:
-                inline(shop.rewrites[item.body.file.path], item)
+                with shop.on(item.body.file.path) as rewrite:
+                    inline(rewrite, item)
         outcome.later += [item for item in private if item.later]
         outcome.migrated.append(group)
     return outcome

@@ -38,14 +38,15 @@ def _texts(entry: OpEntry, owner: Node, row: Row, drop: Iterable[str], param: st
     """The texts of the rows that this one becomes."""
     without = [_removal(key) for key in drop]
     if not param or param in row.data:
-        yield _rewritten(entry, owner, row, without)
+        yield _rewritten(entry, owner, row, _alone(entry, owner, row), without)
         return
     names = row.dtypes
     if not names or names != row.data.get("dtypes") or len(set(names)) != len(names):
         raise LeftAlone(entry.at(row.node), f"this row lists no dtypes from which `{param}` could be set")
+    alone = _alone(entry, owner, row)
     for name in names:
         narrowed = [_narrowing(other) for other in names if other != name]
-        yield _rewritten(entry, owner, row, [*without, _setting(param, name), *narrowed])
+        yield _rewritten(entry, owner, row, alone, [*without, _setting(param, name), *narrowed])
 
 
 def _removal(key: str) -> Step:
@@ -78,31 +79,45 @@ def _narrowing(other: str) -> Step:
     return narrow
 
 
-def _rewritten(entry: OpEntry, owner: Node, row: Row, steps: Iterable[Step]) -> str:
-    """The row's text after all steps, its lines indented as in the file."""
+def _alone(entry: OpEntry, owner: Node, row: Row) -> YamlFile:
+    """A row as a file of its own, without the indentation that it has in its file."""
     start, end = written(entry.file, owner, row.index)
     newline, margin = entry.file.source.newline, " " * column(entry.file, start)
     lines = entry.file.source.text[start:end].split(newline)
     text = newline.join(line.removeprefix(margin) for line in lines) + newline
     try:
-        text = _stepped(entry.file.path, text, list(steps))
+        return YamlFile(Source(entry.file.path, text), compose(text))
+    except YamlSyntaxError as error:
+        raise _left(entry, row, error) from None
+
+
+def _left(entry: OpEntry, row: Row, error: Exception) -> LeftAlone:
+    return LeftAlone(entry.at(row.node), f"this row cannot be rewritten: {error}")
+
+
+def _rewritten(entry: OpEntry, owner: Node, row: Row, file: YamlFile, steps: Sequence[Step]) -> str:
+    """The text of a row that is a file of its own after all steps, its lines indented as in the entry's file."""
+    newline = entry.file.source.newline
+    margin = " " * column(entry.file, written(entry.file, owner, row.index).start)
+    try:
+        text = _stepped(file, steps)
     except (YamlEditError, YamlSyntaxError) as error:
-        raise LeftAlone(entry.at(row.node), f"this row cannot be rewritten: {error}") from None
+        raise _left(entry, row, error) from None
     first, *rest = text.removesuffix(newline).split(newline)
     return newline.join([first, *(margin + line if line else line for line in rest)])
 
 
-def _stepped(path: str, text: str, steps: Sequence[Step]) -> str:
+def _stepped(file: YamlFile, steps: Sequence[Step]) -> str:
     """A row's text after all steps: at once, or one after the other where their edits meet."""
-    file = YamlFile(Source(path, text), compose(text))
-    root = file.root
+    text, root = file.source.text, file.root
     row = root.items[0] if root is not None and root.is_sequence else root
     if row is None:
         return text
     try:
         return apply_edits(text, [edit for step in steps for edit in step(file, row)])
     except EditConflictError:
-        return _stepped(path, _stepped(path, text, steps[:1]), steps[1:])
+        text = _stepped(file, steps[:1])
+        return _stepped(YamlFile(Source(file.path, text), compose(text)), steps[1:])
 
 
 def _edits(file: YamlFile, owner: Node, row: Row, texts: Sequence[str]) -> Iterator[Edit]:
