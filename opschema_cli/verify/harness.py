@@ -31,7 +31,7 @@ class Harness:
 
     def close(self) -> None:
         """End all processes."""
-        self._threads.shutdown(cancel_futures=True)
+        self._threads.shutdown(wait=False, cancel_futures=True)
         self._workers.close()
 
     def check(self, plan: Plan, cell: Cell) -> CellResult:

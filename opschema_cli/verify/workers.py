@@ -22,7 +22,9 @@ from typing import IO, Literal
 import msgspec
 
 import opschema_cli
+from opschema_cli.verify import nursery
 from opschema_cli.verify.model import Cell, Plan, Ran, Side
+from opschema_cli.verify.nursery import Nursery, Process
 from opschema_cli.verify.protocol import Done, Load, Loaded, Reply, Request, Run, read_reply, write
 
 IMPORT_SECONDS = 300.0
@@ -59,6 +61,7 @@ class Workers:
         self._lock = threading.Lock()
         self._workers: dict[tuple[str, Side], Worker] = {}
         self._hopeless: dict[tuple[str, Side], Loaded] = {}
+        self._nursery: Nursery | None = None
 
     def __enter__(self) -> Workers:
         return self
@@ -99,6 +102,9 @@ class Workers:
     def close(self) -> None:
         """End all processes, and take away the folder if it is a temporary one."""
         self._keep(None)
+        if self._nursery is not None:
+            self._nursery.close()
+            self._nursery = None
         if self._temporary:
             shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -108,8 +114,26 @@ class Workers:
             key = (plan.op, side)
             if key not in self._workers:
                 load = Load(side=side, op=plan.op, target=plan.target, reference=plan.reference, memory=self.memory)
-                self._workers[key] = Worker(load, environment(self.folder / "caches" / side), self._folder("empty"))
+                self._workers[key] = Worker(load, self._process(environment(self.folder / "caches" / side)))
             return self._workers[key]
+
+    def _process(self, environ: dict[str, str]) -> Process:
+        folder = self._folder("empty")
+        if nursery.available():
+            try:
+                self._nursery = self._nursery or Nursery(environ, folder)
+                return self._nursery.spawn(environ)
+            except OSError:  # it was killed; the next one may do better
+                self._nursery = None
+        return subprocess.Popen(
+            [sys.executable, "-m", "opschema_cli.verify.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=folder,
+            env=environ,
+            start_new_session=True,
+        )
 
     def _keep(self, op: str | None) -> None:
         with self._lock:
@@ -153,17 +177,9 @@ def environment(caches: Path) -> dict[str, str]:
 class Worker:
     """One process, and what it says."""
 
-    def __init__(self, load: Load, environ: dict[str, str], folder: Path) -> None:
-        self._started = self._answered = time.monotonic()
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "opschema_cli.verify.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=folder,
-            env=environ,
-            start_new_session=True,
-        )
+    def __init__(self, load: Load, process: Process) -> None:
+        self._started = time.monotonic()
+        self._process = process
         self._replies: queue.Queue[Reply | None] = queue.Queue()
         self._tail = bytearray()
         self._readers = [self._reader(self._read_replies), self._reader(self._read_errors)]
@@ -295,16 +311,17 @@ def _ending(code: int | None) -> str:
     return f"the process was killed by {name}{hint}"
 
 
-def _abort(process: subprocess.Popen[bytes]) -> None:
+def _abort(process: Process) -> None:
     """Have the process tell where it hangs: faulthandler writes the stack."""
     process.send_signal(signal.SIGABRT)
     with suppress(subprocess.TimeoutExpired):
         process.wait(_GRACE)
 
 
-def _kill_group(process: subprocess.Popen[bytes]) -> None:
+def _kill_group(process: Process) -> None:
     if hasattr(os, "killpg"):
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+            if process.pid:
+                os.killpg(process.pid, signal.SIGKILL)
     else:
-        process.kill()
+        process.send_signal(signal.SIGTERM)
