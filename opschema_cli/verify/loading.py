@@ -42,6 +42,8 @@ def see_tree(target: Target) -> None:
     """Put a tree before everything else that can be imported, here and in processes that are started from here."""
     places = [os.path.join(target.root, path) for path in target.paths or ("",)]
     places = [os.path.abspath(place) for place in places]
+    if sys.path[: len(places)] == places:
+        return
     sys.path[:0] = places
     others = os.environ.get("PYTHONPATH", "")
     os.environ["PYTHONPATH"] = os.pathsep.join([*places, *([others] if others else [])])

@@ -31,7 +31,8 @@
             return x - mean
 
 The file is executed in the harness's worker processes only: by none of the other commands, and never in the process that judges.
-It may import what lies on the op's own import path, but the reference should not use the op that it is to judge.
+It is executed before the op is imported, so that what a process must have first (a variable of the environment, a patch) stands at
+its top. It may import what lies on the op's own import path, but the reference should not use the op that it is to judge.
 '''
 
 from __future__ import annotations
@@ -76,7 +77,8 @@ class Recipe:
         raise NotImplementedError
 
     def reference(self, tensors: dict[str, Tensor], params: dict[str, object]) -> object:
-        """The same by other means, on inputs of float64 (and once more of float32), in their precision.
+        """The same by other means, on inputs of float64 (and once more of float32), in their precision, which is torch's default
+        dtype meanwhile: an op without inputs makes its output of ``torch.get_default_dtype()``.
 
         An input that the op changes is to be changed here too.
         """

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from inspect import Parameter, Signature
 
 import torch
@@ -62,7 +63,7 @@ class Reference:
         inputs = {name: promoted(tensor, wide) for name, tensor in drawn.items()}
         versions = {name: tensor._version for name, tensor in inputs.items()}
         params = typed(cell.call.params)
-        with torch.no_grad():
+        with torch.no_grad(), _default_dtype(wide):
             found = named(self._call(inputs, params, cell.call), cell.call)
         mutated = {spec.name for spec in cell.call.inputs if spec.mutated}
         changed = {name for name in mutated & inputs.keys() if inputs[name]._version != versions[name]}
@@ -88,6 +89,17 @@ class Reference:
             else:
                 return self._function(*arguments.args, **arguments.kwargs)
         raise RefusedError(f"{self._load.reference}: {reasons[0] if reasons else 'nothing tells what it takes'}")
+
+
+@contextmanager
+def _default_dtype(wide: torch.dtype) -> Iterator[None]:
+    """What a reference makes of nothing has the precision, too."""
+    usual = torch.get_default_dtype()
+    torch.set_default_dtype(wide)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(usual)
 
 
 def drawn_inputs(cell: Cell, recipe: Recipe) -> dict[str, Tensor]:

@@ -94,15 +94,20 @@ def _side(load: Load, seconds: dict[str, float]) -> Side:
     from opschema_cli.verify.reference import Reference
     from opschema_cli.verify.runner import Runner
 
+    see_tree(load.target)
     if load.side == "reference":
-        see_tree(load.target)
         return Reference(load, _recipe(load))
+    try:
+        recipe = _recipe(load)
+    except (RefusedError, OpschemaError):
+        import_op(load.target)  # if this is what fails, it is what there is to say
+        raise
     started = time.monotonic()
     try:
         op = import_op(load.target)
     finally:
         seconds["import"] = time.monotonic() - started
-    return Runner(op, load, _recipe(load))
+    return Runner(op, load, recipe)
 
 
 def _recipe(load: Load) -> Recipe:
