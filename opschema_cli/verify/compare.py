@@ -99,10 +99,11 @@ def _exact(actual: Tensor, exact: Tensor, *, side: str, output: str) -> Comparis
             worst = max(worst, float((y.to(torch.float64) - r.to(torch.float64)).abs().nan_to_num().max()))
         wrong += found
     at = unravel(first, actual.shape) if wrong else ()
-    figures = Figures(side=side, output=output, worst=worst, beyond=wrong / max(actual.numel(), 1), at=at)
+    count = actual.numel()
+    figures = Figures(side=side, output=output, worst=worst, beyond=wrong / max(count, 1), at=at, elements=count)
     if not wrong:
         return Comparison(figures)
-    message = f"`{output}`: {wrong} of {actual.numel()} elements are not the reference's, the first at {list(at)}"
+    message = f"`{output}`: {wrong} of {count} elements are not the reference's, the first at {list(at)}"
     return Comparison(figures, (finding("exact", message, side=side, output=output),))
 
 

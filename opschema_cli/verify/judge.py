@@ -1,7 +1,8 @@
 """What a cell's sides amount to: one verdict, by these rules.
 
 A side is *faulty* if its call raised, or its worker died or stalled, or if a check or the comparison with the reference found
-something. It is *right* if it was compared with a reference and is not faulty.
+something. It is *right* if it was compared with a reference and is not faulty; a comparison that decided nothing of an output is
+none.
 
 - **unchanged**: after's outputs are before's, bit by bit, with the same strides, and after is not faulty. Where there is no
   reference the reason says so: bits that are the same may be the same mistake.
@@ -75,7 +76,8 @@ class _Case:
     ) -> None:
         self._before, self._after, self._reference = before, after, reference
         self._compared = compared
-        self._referenced = "after" in compared
+        self._undecided = _undecided(compared.get("after"))
+        self._referenced = "after" in compared and not self._undecided
         self._seen = {"before": _seen(before, compared.get("before")), "after": _seen(after, compared.get("after"))}
         self._differences = (*differences, *self._strides())
 
@@ -159,6 +161,9 @@ class _Case:
 
     def _unreferenced(self) -> str:
         reference = self._reference
+        if self._undecided:
+            lost = "the reference decides nothing, for float32 is too far from float64 at every element"
+            return f"{_NO_REFERENCE}: `{self._undecided}`: {lost}"
         return f"{_NO_REFERENCE}: {reference.detail}" if reference and reference.detail else _NO_REFERENCE
 
     def _strides(self) -> list[Finding]:
@@ -176,6 +181,12 @@ def _seen(ran: Ran | None, compared: Compared | None) -> tuple[Finding, ...]:
     if ran is None or ran.status != "ok":
         return ()
     return (*ran.findings, *(compared.findings if compared else ()))
+
+
+def _undecided(compared: Compared | None) -> str:
+    """An output of which the comparison decided no element, empty if there is none."""
+    figures = compared.figures if compared else ()
+    return next((one.output for one in figures if one.elements and one.undecided == one.elements), "")
 
 
 def _faults(findings: Sequence[Finding]) -> list[Finding]:

@@ -6,9 +6,10 @@ over the tensor. So rounding of the output and error of the arithmetic are kept 
 measured by what float32 makes of them. NaN and infinities must be where the reference, rounded to the dtype, has them.
 
 Where float32 itself gives up, nobody is judged: elements whose float32 reference is infinite or NaN and whose float64 one is
-not (or the reverse) are *undecided*. Among special values, where one row of huge numbers would excuse every error elsewhere,
-the scale is taken from the ordinary elements, huge ones are judged relative to themselves, and elements that float32 has
-lost (off by more than 2**-8) are undecided too.
+not (or the reverse) are *undecided*, and so are those where the two are far apart (by more than 2**-8) and only one is beyond
+the dtype's largest number. Among special values, where one row of huge numbers would excuse every error elsewhere,
+the scale is taken from the ordinary elements, huge ones are judged relative to themselves, and all elements where the
+references are far apart are undecided, unless both overflow to the same infinity.
 """
 
 from __future__ import annotations
@@ -83,6 +84,10 @@ class _Format:
         """The least number that rounds to infinity."""
         return self.largest if self.double else self.largest + self.top * self.eps / 2
 
+    def holds(self, numbers: Tensor) -> bool:
+        """Whether none is NaN or beyond the largest number."""
+        return float(numbers.abs().max()) <= self.largest
+
     def ulp(self, reference: Tensor) -> Tensor:
         powers = (reference.view(torch.int64) & _EXPONENT).view(torch.float64)
         return powers.clamp_(self.least, self.top).mul_(self.eps)
@@ -135,6 +140,7 @@ class Measure:
             at=unravel(at, self._actual.shape) if self._actual.numel() else (),
             histogram=tuple(self._histogram.tolist()),
             undecided=sums.undecided,
+            elements=self._actual.numel(),
         )
         findings = tuple(
             finding(check, f"`{output}`: {message}", side=side, output=output)
@@ -211,8 +217,10 @@ class Measure:
         if self._special:
             huge = magnitude > _HUGE * self._typical
             unit = torch.where(huge, magnitude * self._relative, self._scale)
-        unheld = not math.isfinite(float(error.max())) or (f is not None and not bool(f.isfinite().all()))
-        if self._special or self._format.saturates or unheld:
+        held = (
+            math.isfinite(float(error.max())) and self._format.holds(magnitude) and (f is None or self._format.holds(f))
+        )
+        if self._special or self._format.saturates or not held:
             self._settle(start, _Part(y, r, f, error, magnitude, unit))
         self._gather(start, error, magnitude, self._format.ulp(r.nan_to_num(0.0, 0.0, 0.0)), unit)
 
@@ -274,17 +282,18 @@ class _Part:
     unit: float | Tensor
 
     def lost(self, largest: float, typical: float) -> Tensor:
-        """Where float32 cannot hold what float64 can: only one of the references is finite in the dtype, or, if
-        ``typical`` is finite, they are far apart.
+        """Where float32 cannot hold what float64 can: only one of the references is finite; or they are far apart, and
+        only one of them overflows in the dtype or ``typical`` is finite.
         """
         if self.single is None:
             return torch.zeros_like(self.exact, dtype=torch.bool)
-        held = self.magnitude <= largest
+        special = math.isfinite(typical)
+        held, single_held = self.magnitude <= largest, self.single.abs() <= largest
         lost = held & ~self.single.isfinite()
         lost |= self.exact.isinf() & self.single.isfinite() | (self.exact.isnan() != self.single.isnan())
-        if math.isfinite(typical):
-            lost |= held & ((self.single - self.exact).abs() > _LOST * self.magnitude.clamp(min=typical))
-        return lost
+        far = (self.single - self.exact).abs() > _LOST * self.magnitude.clamp(min=typical if special else 0.0)
+        overflow_alike = ~held & ~single_held & (self.single.sign() == self.exact.sign())
+        return lost | far & (~overflow_alike if special else held != single_held)
 
     def masks(self, format_: _Format, kappa: float) -> tuple[Tensor, Tensor]:
         """Where NaN is amiss, and where an infinity is. Eight-bit formats may also saturate, or overflow to NaN."""

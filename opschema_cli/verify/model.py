@@ -189,7 +189,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How far one output of one side is from the reference: over its elements the largest absolute error, the largest
     error in ULPs of its dtype, the smallest kappa that the tolerance rule would need, the share of elements beyond it,
     and a histogram of log10 of the absolute errors (counts of decades from 1e-12 to 1e3, the first those below, the last those
-    above). ``undecided`` elements were not judged: the float32 reference itself is lost there.
+    above). ``undecided`` of its ``elements`` were not judged: the float32 reference itself is lost there.
     """
 
     side: str
@@ -201,6 +201,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     at: tuple[int, ...] = ()
     histogram: tuple[int, ...] = ()
     undecided: int = 0
+    elements: int = 0
 
 
 class CellResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

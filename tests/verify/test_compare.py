@@ -205,6 +205,43 @@ def test_where_float32_itself_gives_up_nobody_is_judged(single: float, actual: f
     assert found.figures.undecided == 1
 
 
+@pytest.mark.parametrize("values", ["normal", "special"])
+@pytest.mark.parametrize(
+    ("exact", "single", "actual", "undecided"),
+    [
+        (80632.0, 10747.0, 3740.0, 1),  # an eps of each precision's own: rms_norm of a row of small numbers
+        (-80632.0, -10747.0, 3740.0, 1),
+        (10747.0, 80632.0, INF, 1),
+        (80632.0, 90632.0, INF, 0),
+        (80632.0, INF, INF, 0),
+        (65500.0, 65600.0, INF, 0),
+        (65500.0, 65600.0, 65504.0, 0),
+    ],
+)
+def test_where_float32_overflows_otherwise_nobody_is_judged(
+    exact: float, single: float, actual: float, undecided: int, values: Values
+) -> None:
+    x = torch.linspace(1, 2, 50, dtype=torch.float64)
+    references = torch.cat([x, doubles(exact)]), torch.cat([x, doubles(single)])
+    found = compare(torch.cat([x, doubles(actual)]).half(), references[0], references[1].float(), values=values)
+    assert (checks(found), found.figures.undecided, found.figures.elements) == ([], undecided, 51)
+
+
+def test_overflows_of_another_sign_are_undecided_among_special_values() -> None:
+    exact, single = doubles(1, 1, 1, 80632), doubles(1, 1, 1, -80632)
+    found = compare(doubles(1, 1, 1, INF).half(), exact, single.float(), values="special")
+    assert (checks(found), found.figures.undecided) == ([], 1)
+
+
+@pytest.mark.parametrize("values", ["normal", "special"])
+@pytest.mark.parametrize(("actual", "check"), [(3740.0, "tolerance"), (-INF, "inf-mask"), (NAN, "nan-mask")])
+def test_an_overflow_that_both_references_see_is_judged(actual: float, check: str, values: Values) -> None:
+    x = torch.linspace(1, 2, 50, dtype=torch.float64)
+    exact, single = torch.cat([x, doubles(80632)]), torch.cat([x, doubles(80640)])
+    found = compare(torch.cat([x, doubles(actual)]).half(), exact, single.float(), values=values)
+    assert (checks(found), found.figures.undecided) == ([check], 0)
+
+
 def test_a_huge_element_excuses_nothing_elsewhere_among_special_values() -> None:
     exact = torch.ones(64, dtype=torch.float64)
     exact[3] = 3e38

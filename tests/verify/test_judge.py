@@ -168,3 +168,28 @@ def test_flushed_denormals_count_where_they_are_new() -> None:
     judgement = judge(OK, OK, OK, differences=[BITS], compared={"before": RIGHT, "after": flushed["after"]})
     assert judgement.verdict == "regression"
     assert judgement.findings == (*flushed["after"].findings, BITS)
+
+
+ALL_LOST = Compared(figures=(Figures(side="after", output="y", elements=6, undecided=6),))
+MOST_LOST = Compared(figures=(Figures(side="after", output="y", elements=6, undecided=5),))
+LOST = "not checked against a reference: `y`: the reference decides nothing, for float32 is too far from float64"
+
+
+@pytest.mark.parametrize(("compared", "verdict"), [(ALL_LOST, "not-checked"), (MOST_LOST, "within-tolerance")])
+def test_a_comparison_that_decided_nothing_does_not_count_as_right(compared: Compared, verdict: str) -> None:
+    judgement = judge(None, OK, OK, compared={"after": compared})
+    assert judgement.verdict == verdict
+    assert (LOST in judgement.reason) is (compared is ALL_LOST)
+
+
+def test_where_nothing_was_decided_only_equal_bits_are_unchanged() -> None:
+    sides = {"before": ALL_LOST, "after": ALL_LOST}
+    same, other = judge(OK, OK, OK, compared=sides), judge(OK, OK, OK, differences=[BITS], compared=sides)
+    assert (same.verdict, other.verdict) == ("unchanged", "regression")
+    assert LOST in same.reason
+    assert LOST in other.reason
+
+
+def test_an_empty_output_is_decided() -> None:
+    empty = Compared(figures=(Figures(side="after", output="y"),))
+    assert judge(None, OK, OK, compared={"after": empty}).verdict == "within-tolerance"
