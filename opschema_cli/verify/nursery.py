@@ -1,8 +1,9 @@
 """Starts worker processes by forking one that has imported torch: a start costs milliseconds instead of seconds.
 
-``python -m opschema_cli.verify.nursery`` reads requests from the socket that is its standard input: an environment, and
-with it the descriptors that become the worker's standard streams and one for its process number and exit status. It runs
-nothing of an op library itself, starts no thread and no CUDA context, so that a fork of it is as good as a process of its own.
+``python -m opschema_cli.verify.nursery [MODULE]...`` imports the modules and reads requests from the socket that is its
+standard input: an environment, and with it the descriptors that become the worker's standard streams and one for its process
+number and exit status. It runs nothing of an op library itself, starts no thread and no CUDA context, so that a fork of it is
+as good as a process of its own.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ import struct
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import IO, Protocol
 
@@ -50,6 +53,13 @@ class Process(Protocol):
         ...
 
 
+ALWAYS = ("torch._inductor.config",)
+"""What ``torch.use_deterministic_algorithms`` imports."""
+
+OPCHECK = ("torch.testing._internal.optests", "torch._dynamo", "torch._functorch.aot_autograd")
+"""What torch's tests of an operator import when they are first run; together this takes as long as torch itself."""
+
+
 def available() -> bool:
     """Whether a process that has imported torch can be forked here."""
     return sys.platform == "linux"
@@ -58,11 +68,11 @@ def available() -> bool:
 class Nursery:
     """The process that forks workers, from the side that asks for them."""
 
-    def __init__(self, environ: dict[str, str], folder: Path) -> None:
+    def __init__(self, environ: dict[str, str], folder: Path, modules: Sequence[str] = ()) -> None:
         self._socket, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "opschema_cli.verify.nursery"],
+                [sys.executable, "-m", "opschema_cli.verify.nursery", *modules],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -161,6 +171,10 @@ class Nursling:
 def main() -> None:
     """Fork a worker for each request, and tell what becomes of it, until nobody asks any more."""
     from opschema_cli.verify import reference, runner, worker  # noqa: F401 - what every worker needs, torch above all
+
+    for name in (*ALWAYS, *sys.argv[1:]):
+        with suppress(ImportError):  # of another release of torch
+            import_module(name)
 
     requests = socket.socket(fileno=os.dup(0))
     awake, alarm = os.pipe()

@@ -114,14 +114,15 @@ class Workers:
             key = (plan.op, side)
             if key not in self._workers:
                 load = Load(side=side, op=plan.op, target=plan.target, reference=plan.reference, memory=self.memory)
-                self._workers[key] = Worker(load, self._process(environment(self.folder / "caches" / side)))
+                self._workers[key] = Worker(load, self._process(plan, environment(self.folder / "caches" / side)))
             return self._workers[key]
 
-    def _process(self, environ: dict[str, str]) -> Process:
+    def _process(self, plan: Plan, environ: dict[str, str]) -> Process:
         folder = self._folder("empty")
         if nursery.available():
             try:
-                self._nursery = self._nursery or Nursery(environ, folder)
+                modules = nursery.OPCHECK if plan.target.operators else ()
+                self._nursery = self._nursery or Nursery(environ, folder, modules)
                 return self._nursery.spawn(environ)
             except OSError:  # it was killed; the next one may do better
                 self._nursery = None
