@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import tempfile
 import time
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from opschema_cli.commands.output import write_text
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
@@ -20,7 +23,7 @@ from opschema_cli.reporters.escape import visible
 from opschema_cli.verify.model import CellResult, Limits
 from opschema_cli.verify.prepare import Asked, Device, Tree, prepare
 from opschema_cli.verify.results import Results, merge, read_results
-from opschema_cli.verify.run import Run
+from opschema_cli.verify.run import SUFFIX, Run, write_run
 from opschema_cli.verify.shards import parse_shard
 
 if TYPE_CHECKING:
@@ -45,8 +48,9 @@ class VerifyOptions:
     tx: tuple[str, ...]
     shard: str | None
     results: Path | None
-    merge: tuple[Path, ...]
+    merge: bool
     list_only: bool
+    run_file: Path | None
     output_format: str
     output_file: Path | None
     junit: Path | None
@@ -55,7 +59,7 @@ class VerifyOptions:
 
 
 @click.command(short_help="Run ops before and after a change, and tell whether they compute the same.")
-@click.argument("ops", nargs=-1, metavar="[OP]...")
+@click.argument("ops", nargs=-1, metavar="[OP]... | --merge FILE...")
 @click.option("--before", metavar="REV|DIR", help="The tree to compare with: a git revision or a folder.")
 @click.option("--after", type=_PATH, metavar="DIR", help="The tree to verify [the one you are in].")
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
@@ -78,8 +82,9 @@ class VerifyOptions:
 )
 @click.option("--shard", metavar="I/N", help="Run only this part of the cells.")
 @click.option("--results", type=_PATH, metavar="FILE", help="Write the results there, to be merged.")
-@click.option("--merge", multiple=True, type=_PATH, metavar="FILE", help="Report the results of all shards as one.")
+@click.option("--merge", is_flag=True, help="Report the results of all shards, in the files named, as one.")
 @click.option("--list", "list_only", is_flag=True, help="Print the cells and run none.")
+@click.option("--run-file", type=_PATH, metavar="FILE", help="Write the run there, for pytest to run, and run none.")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--output-file", type=_PATH, help="Write the report there.")
 @click.option("--junit", type=_PATH, metavar="FILE", help="Write JUnit XML there, too.")
@@ -94,17 +99,53 @@ def verify(**options: object) -> int:
     Exits 1 on a regression or a crash, or when a shard or cell is missing.
     """
     chosen = VerifyOptions(**options)  # type: ignore[arg-type]
+    _check_installed(chosen)
     if chosen.merge:
         return _merge(chosen)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a job that is cancelled leaves nothing behind, either
     started = time.perf_counter()
     with ExitStack() as stack:
         run = _prepare(chosen, stack)
+        if chosen.run_file is not None:
+            _write_run(run, chosen, chosen.run_file)
+            return EXIT_CLEAN
         if chosen.list_only:
             write_text("".join(f"{cell}\n" for cell in run.header.cells), chosen.output_file)
             return EXIT_CLEAN
         results = _run(run, chosen)
     _report(results, chosen, time.perf_counter() - started)
     return EXIT_FINDINGS if results.failed else EXIT_CLEAN
+
+
+def _check_installed(options: VerifyOptions) -> None:
+    """Refuse what needs a package that is not there.
+
+    Raises:
+        OpschemaError: it names the package.
+    """
+    runs = not (options.merge or options.list_only or options.run_file)
+    wanted = {
+        "torch": not options.merge,
+        "pytest": runs,
+        "xdist": runs and ((options.jobs or 1) > 1 or bool(options.tx)),
+        "jinja2": options.report is not None,
+    }
+    for module, needed in wanted.items():
+        if needed and find_spec(module) is None:
+            raise OpschemaError(f"this needs `{module}`, which is not installed: pip install 'opschema[verify]'")
+
+
+def _write_run(run: Run, options: VerifyOptions, path: Path) -> None:
+    """Write a run that outlives this process.
+
+    Raises:
+        OpschemaError: it cannot be written, or the tree before does not outlive it.
+    """
+    if not path.name.endswith(SUFFIX):
+        raise OpschemaError(f"{path}: pytest knows the file by its suffix; call it `{path.stem}{SUFFIX}`")
+    if options.before is not None and not Path(options.before).is_dir():
+        raise OpschemaError(f"with --run-file, --before is a folder: git worktree add FOLDER {options.before}")
+    write_run(msgspec.structs.replace(run, folder=""), path)
 
 
 def _prepare(options: VerifyOptions, stack: ExitStack) -> Run:
@@ -147,9 +188,9 @@ def _run(run: Run, options: VerifyOptions) -> Results:
 
 
 def _merge(options: VerifyOptions) -> int:
-    if options.ops or options.before or options.after or options.shard or options.list_only:
-        raise click.UsageError("--merge takes files of results only")
-    whole, lacks = merge([read_results(path) for path in options.merge])
+    if not options.ops or options.before or options.after or options.shard or options.list_only or options.run_file:
+        raise click.UsageError("--merge takes the files of results of all shards, and nothing else")
+    whole, lacks = merge([read_results(Path(path)) for path in options.ops])
     _report(whole, options, sum(sum(cell.seconds.values()) for cell in whole.cells.values()))
     for reason in lacks:
         click.echo(f"opschema: {visible(reason)}", err=True)
@@ -157,6 +198,8 @@ def _merge(options: VerifyOptions) -> int:
 
 
 def _report(results: Results, options: VerifyOptions, seconds: float) -> None:
+    for reason in results.errors:
+        click.echo(f"opschema: {visible(reason)}", err=True)
     if options.report is not None:
         from opschema_cli.reporters.verification.html import write_pages
 

@@ -120,8 +120,8 @@ class Pack:
     ``detect`` is cheap and reads little; ``load`` turns files into subjects; ``example`` builds a workspace from the
     fences of a rule's example; ``show`` returns an operator, or the known names closest to a wrong one; ``describe`` tells
     what the pack found out about the workspace and goes by; ``migrations`` imports the pack's migrations, which a lint run
-    does not pay for; ``plans`` says, within limits, what ``opschema verify`` is to run of the ops of these names, or of all
-    that are implemented if none is named.
+    does not pay for; ``plans`` says, within limits, what ``opschema verify`` is to run of those ops of these names that it knows,
+    or of all that are implemented if none is named.
     """
 
     name: str

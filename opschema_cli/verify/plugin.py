@@ -1,4 +1,4 @@
-"""The pytest plugin: a file ``*.opschema.json`` is collected into one item for each cell.
+"""The pytest plugin: a file ``*.opschema-run`` is collected into one item for each cell.
 
 Cells of one op stay in one process and in their order (``--dist loadgroup`` of pytest-xdist), for a stale cache shows only
 in it. The verdict travels with the report, so that the process that started the run has them all.
@@ -9,6 +9,7 @@ and skipped, with the reason, when it was not checked.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ import pytest
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.verify.model import Cell, CellResult, Plan
-from opschema_cli.verify.results import FAILED
+from opschema_cli.verify.results import FAILED, result_from_json, to_json
 from opschema_cli.verify.run import SUFFIX, Run, read_run, unplanned
 
 if TYPE_CHECKING:
@@ -68,8 +69,14 @@ class RunFile(pytest.File):
 
         known = self.config.stash[_HARNESS]
         if self.path not in known:
-            known[self.path] = Harness(run)
+            known[self.path] = Harness(run if run.folder else self._with_folder(run))
         return known[self.path]
+
+    def _with_folder(self, run: Run) -> Run:
+        """The run with a temporary folder that lasts as long as this process's part of it."""
+        folder = tempfile.TemporaryDirectory(prefix="opschema-", ignore_cleanup_errors=True)
+        self.config.add_cleanup(folder.cleanup)
+        return msgspec.structs.replace(run, folder=folder.name)
 
 
 class CellItem(pytest.Item):
@@ -113,11 +120,11 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     """Put the result of a cell on the report of its run."""
     report = yield
     if isinstance(item, CellItem) and report.when == "call" and item.result is not None:
-        setattr(report, ATTRIBUTE, msgspec.json.encode(item.result).decode())
+        setattr(report, ATTRIBUTE, to_json(item.result).decode())
     return report
 
 
 def result_of(report: pytest.TestReport) -> CellResult | None:
     """The result that a report carries, if it is one of a cell's run."""
     data = getattr(report, ATTRIBUTE, None)
-    return msgspec.json.decode(data, type=CellResult) if data is not None else None
+    return result_from_json(data) if data is not None else None

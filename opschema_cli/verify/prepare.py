@@ -46,19 +46,20 @@ def prepare(after: Tree, before: Tree | None, asked: Asked, folder: Path) -> Run
     Raises:
         OpschemaError: there is no such op, no op at all, no PyTorch, or no such device.
     """
-    plans = _known(make_plans(after.session, asked.ops, asked.limits), asked.ops)
-    places = {plan.op: plan for plan in make_plans(before.session, (), asked.limits)} if before is not None else {}
+    plans = _known(after.session, asked)
+    names = [plan.op for plan in plans]
+    places = {plan.op: plan for plan in make_plans(before.session, names, asked.limits)} if before is not None else {}
     number, count = asked.shard
     mine = shard_of(plans, number, count)
     cells = tuple(name for plan in mine for name in (*(cell.id for cell in plan.cells), *plan.unplanned))
-    names = (before.name if before is not None else "", after.name)
+    sides = (before.name if before is not None else "", after.name)
     header = Header(
-        run=run_key(plans, *names),
+        run=run_key(plans, *sides),
         shard=number,
         shards=count,
         total=sum(len(plan.cells) + len(plan.unplanned) for plan in plans),
-        before=names[0],
-        after=names[1],
+        before=sides[0],
+        after=sides[1],
         device=device_label(asked.device),
         cells=cells,
     )
@@ -88,23 +89,28 @@ def make_plans(session: Session, ops: Sequence[str], limits: Limits) -> list[Pla
     return found
 
 
-def _known(plans: list[Plan], asked: Sequence[str]) -> list[Plan]:
-    names = [plan.op for plan in plans]
-    for name in asked:
-        if name not in names:
-            close = difflib.get_close_matches(name, names, 1)
-            raise OpschemaError(
-                f"there is no op `{name}` to verify" + (f"; did you mean `{close[0]}`?" if close else "")
-            )
-    if not plans:
+def _known(session: Session, asked: Asked) -> list[Plan]:
+    """The plans of the ops that were asked for.
+
+    Raises:
+        OpschemaError: one of them is not known, or there is no op at all.
+    """
+    plans = make_plans(session, asked.ops, asked.limits)
+    unknown = [name for name in asked.ops if name not in {plan.op for plan in plans}]
+    names = [plan.op for plan in (make_plans(session, (), asked.limits) if unknown else plans)]
+    if not names:
         raise OpschemaError("found no op to verify here; `opschema init` tells what opschema looks for")
+    if unknown:
+        close = difflib.get_close_matches(unknown[0], names, 1)
+        hint = f"; did you mean `{close[0]}`?" if close else ""
+        raise OpschemaError(f"there is no op `{unknown[0]}` to verify{hint}")
     return plans
 
 
 def _absence(plan: Plan | None) -> str:
     """Why an op cannot be run in the tree before; empty if it can."""
     if plan is None:
-        return "the tree before does not declare this op, or not as implemented"
+        return "the tree before does not declare this op"
     return next(iter(plan.unplanned.values()), "it has no cell there") if not plan.target.module else ""
 
 

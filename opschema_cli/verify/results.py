@@ -1,11 +1,13 @@
 """The results' file: JSON lines, one for what was to be run and one for each cell, so that shards can be merged.
 
-A file is written by one process, line by line; a run that is killed leaves what it had.
+A file is written by one process, line by line; a run that is killed leaves what it had. Numbers that JSON lacks are strings
+there: ``"inf"``, ``"-inf"``, ``"nan"``.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -52,10 +54,11 @@ class _Line(CellResult, frozen=True, kw_only=True, tag_field="kind", tag="cell")
 
 @dataclass
 class Results:
-    """What came of a run: its header and a result for each of its cells."""
+    """What came of a run: its header and a result for each of its cells; ``errors`` are failures of the harness itself."""
 
     header: Header
     cells: dict[str, CellResult] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list)
 
     @property
     def missing(self) -> list[str]:
@@ -83,8 +86,26 @@ def run_key(plans: Iterable[Plan], before: str, after: str) -> str:
     """What identifies a run: its cells with their calls, and what is compared."""
     digest = hashlib.blake2b(f"{before}\0{after}".encode(), digest_size=12)
     for plan in plans:
-        digest.update(msgspec.json.encode((plan.op, plan.cells, plan.unplanned)))
+        digest.update(msgspec.msgpack.encode((plan.op, plan.cells, plan.unplanned)))
     return digest.hexdigest()
+
+
+def to_json(data: object) -> bytes:
+    """Structs, and what holds them, as JSON, with strings for the numbers that it lacks."""
+    return msgspec.json.encode(_plain(msgspec.to_builtins(data)))
+
+
+def result_from_json(data: str) -> CellResult:
+    """A result that :func:`to_json` wrote."""
+    return msgspec.json.decode(data, type=CellResult, strict=False)
+
+
+def _plain(data: object) -> object:
+    if isinstance(data, dict):
+        return {key: _plain(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_plain(value) for value in data]
+    return str(data) if isinstance(data, float) and not math.isfinite(data) else data
 
 
 class Writer:
@@ -102,7 +123,7 @@ class Writer:
         self._put(_Line(**msgspec.structs.asdict(result)))
 
     def _put(self, line: msgspec.Struct) -> None:
-        self._stream.write(msgspec.json.encode(line).decode() + "\n")
+        self._stream.write(to_json(line).decode() + "\n")
         self._stream.flush()
 
     def close(self) -> None:
@@ -120,7 +141,7 @@ def read_results(path: Path) -> Results:
         lines = path.read_bytes().splitlines()
     except OSError as error:
         raise OpschemaError(f"{path} cannot be read: {error.strerror or error}") from None
-    decoder = msgspec.json.Decoder(Header | _Line)
+    decoder = msgspec.json.Decoder(Header | _Line, strict=False)
     found: Results | None = None
     for number, line in enumerate(lines, 1):
         try:

@@ -1,6 +1,7 @@
 """One run: the cells of all plans, each on both sides and the reference, judged.
 
-A run travels to the processes that share its work as a file, ``*.opschema.json``, which pytest collects.
+A run travels to the processes that share its work as a file, ``*.opschema-run``, which pytest collects. It is msgpack, not
+JSON: a param may be infinite.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from opschema_cli.errors import OpschemaError
 from opschema_cli.verify.model import CellResult, Plan, Target
 from opschema_cli.verify.results import Header
 
-SUFFIX = ".opschema.json"
+SUFFIX = ".opschema-run"
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be run: the plans of the tree after, and where each op was before (or why it was nowhere).
 
     ``compared`` tells whether there is a tree before at all. ``seconds`` is the time that one cell has on one side,
-    ``folder`` is where tensors and caches go meanwhile.
+    ``folder`` is where tensors and caches go meanwhile; empty, and whoever runs it makes one.
     """
 
     header: Header
@@ -42,6 +43,18 @@ CPU_LABEL = "cpu-sim"
 """What a result on the CPU is labelled with: weaker evidence than the same on a GPU."""
 
 
+def write_run(run: Run, path: Path) -> None:
+    """Write a run to a file.
+
+    Raises:
+        OpschemaError: it cannot be written.
+    """
+    try:
+        path.write_bytes(msgspec.msgpack.encode(run))
+    except OSError as error:
+        raise OpschemaError(f"{path} cannot be written: {error.strerror or error}") from None
+
+
 def read_run(path: Path) -> Run:
     """The run that a file describes.
 
@@ -49,7 +62,7 @@ def read_run(path: Path) -> Run:
         OpschemaError: it is no such file.
     """
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Run)
+        return msgspec.msgpack.decode(path.read_bytes(), type=Run)
     except (OSError, msgspec.DecodeError) as error:
         raise OpschemaError(f"{path}: this is no run of `opschema verify`: {error}") from None
 

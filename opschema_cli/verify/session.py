@@ -6,14 +6,13 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.verify.model import CellResult
 from opschema_cli.verify.plugin import result_of
 from opschema_cli.verify.results import Results, Writer
-from opschema_cli.verify.run import SUFFIX, Run
+from opschema_cli.verify.run import SUFFIX, Run, write_run
 
 _PLUGIN = "opschema_cli.verify.plugin"
 
@@ -25,13 +24,12 @@ class _Gatherer:
 
     def __init__(self, results: Results, writer: Writer | None, progress: Progress | None) -> None:
         self.results, self.writer, self.progress = results, writer, progress
-        self.errors: list[str] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         result = result_of(report)
         if result is None:
             if report.failed:
-                self.errors.append(f"{report.nodeid}: {report.longreprtext}")
+                self.results.errors.append(f"{report.nodeid.partition('::')[2]}: {report.longreprtext}")
             return
         self.results.cells[result.id] = result
         if self.writer is not None:
@@ -41,7 +39,7 @@ class _Gatherer:
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
-            self.errors.append(report.longreprtext)
+            self.results.errors.append(report.longreprtext)
 
 
 def run_cells(
@@ -63,7 +61,7 @@ def run_cells(
     results = Results(run.header)
     folder = Path(run.folder)
     path = folder / f"cells{SUFFIX}"
-    path.write_bytes(msgspec.json.encode(run))
+    write_run(run, path)
     (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     writer = Writer(results_file, run.header) if results_file is not None else None
     gatherer = _Gatherer(results, writer, progress)
@@ -75,9 +73,7 @@ def run_cells(
     if code == pytest.ExitCode.INTERRUPTED:
         raise KeyboardInterrupt
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED):
-        raise OpschemaError(
-            f"pytest ended with exit code {int(code)}" + "".join(f"\n{item}" for item in gatherer.errors)
-        )
+        raise OpschemaError("\n".join([f"pytest ended with exit code {int(code)}", *results.errors]))
     return results
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
-from opschema_cli.verify.results import VERDICTS, Results
+from opschema_cli.verify.results import VERDICTS, Results, to_json
 
 
 def render(results: Results, seconds: float) -> str:
-    """``{"version": 1, "device", "before", "after", "cells": [...], "missing": [...], "summary": {...}}``."""
+    """``{"version": 1, "device", "before", "after", "cells": [...], "missing": [...], "summary": {...}}``.
+
+    Infinities and NaN are strings.
+    """
     counts = results.counts()
     header = results.header
     numbers: dict[str, float] = {verdict: counts[verdict] for verdict in VERDICTS}
@@ -22,4 +25,4 @@ def render(results: Results, seconds: float) -> str:
         "missing": results.missing,
         "summary": numbers,
     }
-    return msgspec.json.format(msgspec.json.encode(data), indent=2).decode() + "\n"
+    return msgspec.json.format(to_json(data), indent=2).decode() + "\n"

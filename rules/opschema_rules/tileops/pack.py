@@ -106,7 +106,7 @@ def plans(project: Project, options: TileopsOptions, ops: Sequence[str], limits:
     from opschema_rules.tileops.verify.plans import make_plans  # not at the top: a lint run does without
 
     manifests = [subject for subject in load(project, options).subjects if isinstance(subject, Manifest)]
-    return make_plans(project, manifests, ops, limits)
+    return make_plans(manifests, ops, limits)
 
 
 def _parsed(project: Project, paths: Sequence[str]) -> list[YamlFile]:

@@ -127,7 +127,7 @@ def _params(entry: OpEntry, passed: Passed, assignment: Assignment, dtype: str) 
         elif not param.has_default:
             return f"the row gives no value of `{param.name}`, which has no default"
     strange = next((name for name, value in found.items() if not _is_plain(value)), None)
-    return f"the value of `{strange}` cannot be written as JSON" if strange is not None else found
+    return f"the value of `{strange}` cannot be passed on" if strange is not None else found
 
 
 def _defaults(entry: OpEntry, params: dict[str, Data]) -> dict[str, Data]:
@@ -152,4 +152,4 @@ def _is_plain(value: Data) -> bool:
         return all(map(_is_plain, value))
     if isinstance(value, dict):
         return all(isinstance(key, str) and _is_plain(item) for key, item in value.items())
-    return not isinstance(value, float) or math.isfinite(value)
+    return type(value) is not int or -(1 << 63) <= value < 1 << 63

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from opschema_cli.project import Project
 from opschema_cli.verify.model import Call, Limits, Plan, Target
 from opschema_rules.tileops.carriers import carrier_names
 from opschema_rules.tileops.dtypes import knows_all_tensors
@@ -22,8 +20,8 @@ from opschema_rules.tileops.verify.targets import class_of, no_target, reference
 _STRANGE = re.compile(r"[^\w.+:]+")
 
 
-def make_plans(project: Project, manifests: Sequence[Manifest], ops: Sequence[str], limits: Limits) -> Iterator[Plan]:
-    """Plans of the ops of these names; without names, of all that the manifests have.
+def make_plans(manifests: Sequence[Manifest], ops: Sequence[str], limits: Limits) -> Iterator[Plan]:
+    """Plans of the ops of these names, as far as the manifests have them; without names, of all.
 
     Without names, an entry that is not implemented is named in its plan and not run; with names, it is if it has a class.
     """
@@ -33,11 +31,6 @@ def make_plans(project: Project, manifests: Sequence[Manifest], ops: Sequence[st
     for name in dict.fromkeys(ops) if ops else entries:
         if name in entries:
             yield _plan(entries[name], limits, asked=bool(ops))
-        else:
-            close = difflib.get_close_matches(name, entries, 1, 0.6)
-            reason = "no entry has this name" + "".join(f"; `{other}` is close" for other in close)
-            place = Target(root=str(project.workspace.root), module="", name=name)
-            yield Plan(op=name, target=place, cells=(), unplanned={name: reason})
 
 
 def _plan(entries: Sequence[OpEntry], limits: Limits, *, asked: bool) -> Plan:
