@@ -26,6 +26,7 @@ import msgspec
 
 _NUMBER = struct.Struct(">i")
 _DESCRIPTORS = 4
+_READY = b"!"
 
 
 class Process(Protocol):
@@ -69,6 +70,7 @@ class Nursery:
     """The process that forks workers, from the side that asks for them."""
 
     def __init__(self, environ: dict[str, str], folder: Path, modules: Sequence[str] = ()) -> None:
+        self._ready = False
         self._socket, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
@@ -82,11 +84,14 @@ class Nursery:
             )
 
     def spawn(self, environ: dict[str, str]) -> Nursling:
-        """A worker with this environment; it starts while the caller goes on.
+        """A worker with this environment; once there is a nursery, it starts while the caller goes on.
 
         Raises:
-            OSError: the nursery has ended.
+            OSError: the nursery has ended, or could not import what it must.
         """
+        if not self._ready and self._socket.recv(1) != _READY:
+            raise ConnectionError("the nursery has ended")
+        self._ready = True
         pairs = [os.pipe() for _ in range(_DESCRIPTORS)]
         # Standard input is written here and read there; of the others it is the reverse.
         theirs = [pairs[0][0], *(write for _, write in pairs[1:])]
@@ -183,6 +188,7 @@ def main() -> None:
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(alarm)
     children: dict[int, int] = {}
+    requests.sendall(_READY)
     while True:
         readable, _, _ = select.select([requests.fileno(), awake], [], [])
         if awake in readable:

@@ -62,6 +62,7 @@ class Workers:
         self._workers: dict[tuple[str, Side], Worker] = {}
         self._hopeless: dict[tuple[str, Side], Loaded] = {}
         self._nursery: Nursery | None = None
+        self._forks = nursery.available()
 
     def __enter__(self) -> Workers:
         return self
@@ -119,13 +120,13 @@ class Workers:
 
     def _process(self, plan: Plan, environ: dict[str, str]) -> Process:
         folder = self._folder("empty")
-        if nursery.available():
+        if self._forks:
             try:
                 modules = nursery.OPCHECK if plan.target.operators else ()
                 self._nursery = self._nursery or Nursery(environ, folder, modules)
                 return self._nursery.spawn(environ)
-            except OSError:  # it was killed; the next one may do better
-                self._nursery = None
+            except OSError:  # what ails it will ail the worker, too, which can tell
+                self._forks = False
         return subprocess.Popen(
             [sys.executable, "-m", "opschema_cli.verify.worker"],
             stdin=subprocess.PIPE,
