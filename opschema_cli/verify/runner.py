@@ -15,7 +15,8 @@ from torch import Tensor
 from opschema_cli.verify import methods, operators
 from opschema_cli.verify.binding import UnboundError, bind, for_call, for_constructor, is_open, without_self
 from opschema_cli.verify.checks import changed, digest, metadata, poisoned, repeats, returned, shared_storage, snapshot
-from opschema_cli.verify.devices import call_on, second_device
+from opschema_cli.verify.devices import Function, call_on, second_device
+from opschema_cli.verify.guards import Bands, banded
 from opschema_cli.verify.inputs import dtype_of, place
 from opschema_cli.verify.loading import RefusedError, described
 from opschema_cli.verify.model import Cell, Finding, Ran
@@ -63,8 +64,14 @@ class Runner:
     def _called(self, request: Run, call: Op, op: Op, drawn: Mapping[str, Tensor], seconds: dict[str, float]) -> Ran:
         cell, device = request.cell, request.device
 
-        def outputs_of(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+        def named_outputs(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
             return named(call(tensors), cell.call)
+
+        outputs_of: Function = named_outputs
+        with _timed(seconds, "call"):
+            findings = [] if cell.again else self._overruns(cell, device, outputs_of, drawn)
+        if findings:  # the other calls shall not harm this process either
+            outputs_of, drawn = Bands().around(outputs_of), banded(drawn)
 
         def again() -> dict[str, Tensor]:
             with _timed(seconds, "call"):
@@ -75,7 +82,7 @@ class Runner:
             tensors, outputs = call_on(device, outputs_of, drawn)
         with _timed(seconds, "check"):
             earlier = snapshot(place(drawn, device))
-            findings = changed(tensors, earlier, cell.call, self._side)
+            findings += [f for f in changed(tensors, earlier, cell.call, self._side) if f not in findings]
             findings += shared_storage(outputs, tensors, cell.call, self._side)
             findings += metadata(outputs, cell.call, self._side)
             reports = [returned(name, tensor) for name, tensor in {**outputs, **_mutated(cell, tensors)}.items()]
@@ -145,6 +152,16 @@ class Runner:
             for name in sorted(earlier.keys() | digests.keys())
             if earlier.get(name) != digests.get(name)
         ]
+
+    def _overruns(self, cell: Cell, device: str, function: Function, drawn: Mapping[str, Tensor]) -> list[Finding]:
+        """What a call of its own writes around its inputs and what it allocates."""
+        bands, around = Bands(), banded(drawn)
+        try:
+            tensors, _ = call_on(device, bands.around(function), around)
+        except Exception:  # the calls without bands tell what is the matter
+            return []
+        inputs = changed(tensors, snapshot(place(around, device)), cell.call, self._side)
+        return [*bands.findings(self._side), *(found for found in inputs if found.check == "input-overrun")]
 
     def _operators(
         self,
