@@ -28,6 +28,9 @@ from opschema_cli.verify.results_file import named, save
 
 Op = Callable[..., object]
 
+_ITS_OWN = (RuntimeError, ValueError, TypeError, AssertionError)
+"""What an op raises that refuses where or how tensors lie."""
+
 
 class Runner:
     """One op on one side. ``kind`` is its class, or a function, which is its own op."""
@@ -158,7 +161,7 @@ class Runner:
         bands, around = Bands(), banded(drawn)
         try:
             tensors, _ = call_on(device, bands.around(function), around)
-        except Exception:  # the calls without bands tell what is the matter
+        except (*_ITS_OWN, MemoryError):  # the calls without bands tell what is the matter
             return []
         inputs = changed(tensors, snapshot(place(around, device)), cell.call, self._side)
         return [*bands.findings(self._side), *(found for found in inputs if found.check == "input-overrun")]
@@ -199,7 +202,7 @@ class Runner:
             outputs = named(self._call(op, cell, made_with, tensors), cell.call)
             torch.cuda.synchronize(other)
             found = {**outputs, **_mutated(cell, tensors)}
-        except (RuntimeError, ValueError, TypeError, AssertionError) as error:
+        except _ITS_OWN as error:
             says = described(error, self._load.target.root).partition("\n")[0]
             return [Finding(check="second-device", side=self._side, message=f"on {other}: {says}")]
         wrong = [name for name in first if name not in found or digest(found[name]) != digest(first[name])]
