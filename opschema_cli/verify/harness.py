@@ -26,7 +26,9 @@ class Harness:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._workers = Workers(Path(run.folder) / f"process-{id(self)}-{time.monotonic_ns()}")
+        self._workers = Workers(
+            Path(run.folder) / f"process-{id(self)}-{time.monotonic_ns()}", device=run.device, sanitizer=run.sanitizer
+        )
         self._threads = ThreadPoolExecutor(3) if run.device == "cpu" else ThreadPoolExecutor(1)
 
     def close(self) -> None:

@@ -19,6 +19,9 @@ from opschema_cli.errors import OpschemaError
 EXIT_CODE = 97
 """The exit status of a process that a sanitizer ended."""
 
+SANITIZED = "OPSCHEMA_SANITIZED"
+"""The environment variable by which a worker knows that it runs under one."""
+
 _FLAGS = "-O1 -g1 -fsanitize=address -fno-omit-frame-pointer"
 _FLAG_VARIABLES = ("CXXFLAGS", "TILEKIT_CXXFLAGS")
 _ASAN = re.compile(
@@ -36,6 +39,7 @@ def under_sanitizer(device: str, environ: Mapping[str, str]) -> tuple[list[str],
     Raises:
         OpschemaError: there is no such sanitizer here.
     """
+    environ = {**environ, SANITIZED: device}
     if device == "cuda":
         return _compute_sanitizer(environ)
     return [], _address_sanitizer(environ)

@@ -26,6 +26,7 @@ from opschema_cli.verify import nursery
 from opschema_cli.verify.model import Cell, Plan, Ran, Side
 from opschema_cli.verify.nursery import Nursery, Process
 from opschema_cli.verify.protocol import Done, Load, Loaded, Reply, Request, Run, read_reply, write
+from opschema_cli.verify.sanitizers import summary, under_sanitizer
 
 IMPORT_SECONDS = 300.0
 """How long a worker may take to start and to import an op library."""
@@ -50,10 +51,19 @@ class Workers:
 
     ``folder`` is where tensors and compilers' caches go, a temporary one if None; each side has caches of its own there.
     Processes of one op at a time are kept. ``memory`` limits the address space of each in bytes; 0 does not. Sides may be
-    run from different threads.
+    run from different threads. With ``sanitizer`` each runs under the one for ``device`` (see
+    :mod:`opschema_cli.verify.sanitizers`). On the ``device`` ``cpu`` they see no GPU.
     """
 
-    def __init__(self, folder: Path | None = None, *, import_seconds: float = IMPORT_SECONDS, memory: int = 0) -> None:
+    def __init__(
+        self,
+        folder: Path | None = None,
+        *,
+        import_seconds: float = IMPORT_SECONDS,
+        memory: int = 0,
+        device: str = "",
+        sanitizer: bool = False,
+    ) -> None:
         self._temporary = folder is None
         self.folder = Path(tempfile.mkdtemp(prefix="opschema-verify-")) if folder is None else folder.resolve()
         self.import_seconds = import_seconds
@@ -62,7 +72,9 @@ class Workers:
         self._workers: dict[tuple[str, Side], Worker] = {}
         self._hopeless: dict[tuple[str, Side], Loaded] = {}
         self._nursery: Nursery | None = None
-        self._forks = nursery.available()
+        self._device, self._sanitizer = device, sanitizer
+        # A sanitizer is loaded before Python, so there is nothing to be forked.
+        self._forks = nursery.available() and not sanitizer
 
     def __enter__(self) -> Workers:
         return self
@@ -115,8 +127,12 @@ class Workers:
             key = (plan.op, side)
             if key not in self._workers:
                 load = Load(side=side, op=plan.op, target=plan.target, reference=plan.reference, memory=self.memory)
-                self._workers[key] = Worker(load, self._process(plan, environment(self.folder / "caches" / side)))
+                self._workers[key] = Worker(load, self._process(plan, self._environment(side)))
             return self._workers[key]
+
+    def _environment(self, side: Side) -> dict[str, str]:
+        caches = self.folder / "caches" / ("sanitized" if self._sanitizer else "") / side
+        return environment(caches) | ({"CUDA_VISIBLE_DEVICES": ""} if self._device == "cpu" else {})
 
     def _process(self, plan: Plan, environ: dict[str, str]) -> Process:
         folder = self._folder("empty")
@@ -127,8 +143,9 @@ class Workers:
                 return self._nursery.spawn(environ)
             except OSError:  # what ails it will ail the worker, too, which can tell
                 self._forks = False
+        prefix, environ = under_sanitizer(self._device or "cpu", environ) if self._sanitizer else ([], environ)
         return subprocess.Popen(
-            [sys.executable, "-m", "opschema_cli.verify.worker"],
+            [*prefix, sys.executable, "-m", "opschema_cli.verify.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -263,7 +280,8 @@ class Worker:
         self._process.wait()
         self._readers[1].join(_GRACE)
         ending = f"no answer within {seconds:g} s" if stalled else _ending(code)
-        said = bytes(self._tail).decode("utf-8", "replace").strip().splitlines()[-_TAIL_LINES:]
+        text = bytes(self._tail).decode("utf-8", "replace")
+        said = [summary(text)] if summary(text) else text.strip().splitlines()[-_TAIL_LINES:]
         return ("stalled" if stalled else "died"), "\n".join([f"{ending}, {at}", *said])
 
     def _reader(self, target: Callable[[], None]) -> threading.Thread:

@@ -86,8 +86,8 @@ def _write_cells(cells: Sequence[CellResult], verdict: Verdict, console: Console
 
 
 def _told(cell: CellResult) -> Iterator[str]:
-    if cell.reason:
-        yield visible(cell.reason)
+    for line in cell.reason.splitlines()[:_SHOWN_MESSAGES]:
+        yield visible(line)
     for finding in cell.findings[:_SHOWN_MESSAGES]:
         yield describe(finding)
     if len(cell.findings) > _SHOWN_MESSAGES:
