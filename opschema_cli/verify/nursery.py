@@ -15,7 +15,9 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
+import weakref
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -119,22 +121,25 @@ class Nursery:
 
 
 class Nursling:
-    """A worker's process that the nursery forked."""
+    """A worker's process that the nursery forked. Several threads may wait for it."""
 
     def __init__(self, stdin: int, stdout: int, stderr: int, status: int) -> None:
         self.stdin: IO[bytes] | None = os.fdopen(stdin, "wb")
         self.stdout: IO[bytes] | None = os.fdopen(stdout, "rb")
         self.stderr: IO[bytes] | None = os.fdopen(stderr, "rb")
         self._status = status
+        self._lock = threading.Lock()
+        weakref.finalize(self, os.close, status)
         self._pid: int | None = None
         self._code: int | None = None
 
     @property
     def pid(self) -> int:
         """Its number, awaited until it is forked; 0 if it never was."""
-        if self._pid is None:
-            self._pid = self._number() or 0
-        return self._pid
+        with self._lock:
+            if self._pid is None:
+                self._pid = self._number() or 0
+            return self._pid
 
     def poll(self) -> int | None:
         """See :class:`Process`."""
@@ -159,14 +164,19 @@ class Nursling:
             left = None if deadline is None else max(deadline - time.monotonic(), 0)
             if not select.select([self._status], [], [], left)[0]:
                 return None
-            if self._pid is None:
-                self._pid = self._number() or 0
-            else:
-                found = self._number()
-                # Without a word the nursery itself was killed, and its workers will see no more requests.
-                self._code = -signal.SIGKILL if found is None else found
-                os.close(self._status)
+            with self._lock:
+                # Another thread may have read what this one saw.
+                if self._code is None and select.select([self._status], [], [], 0)[0]:
+                    self._read()
         return self._code
+
+    def _read(self) -> None:
+        if self._pid is None:
+            self._pid = self._number() or 0
+        else:
+            found = self._number()
+            # Without a word the nursery itself was killed, and its workers will see no more requests.
+            self._code = -signal.SIGKILL if found is None else found
 
     def _number(self) -> int | None:
         data = os.read(self._status, _NUMBER.size)

@@ -1,6 +1,6 @@
-"""The pytest plugin: a file ``*.opschema-run`` is collected into one item for each cell.
+"""The pytest plugin: a file ``*.opschema-run`` is collected into one item for each cell, below its op.
 
-Cells of one op stay in one process and in their order (``--dist loadgroup`` of pytest-xdist), for a stale cache shows only
+Cells of one op stay in one process and in their order (``--dist loadscope`` of pytest-xdist), for a stale cache shows only
 in it. The verdict travels with the report, so that the process that started the run has them all.
 
 An item passes when its cell is unchanged or within tolerance. It is an expected failure when the cell was wrong already,
@@ -50,18 +50,14 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> RunFile | 
 class RunFile(pytest.File):
     """A run: its cells, op by op."""
 
-    def collect(self) -> Iterable[pytest.Item]:
-        """One item for each cell; those that cannot be run are items too."""
+    def collect(self) -> Iterable[pytest.Collector]:
+        """One collector for each op."""
         try:
             run = read_run(self.path)
         except OpschemaError as error:
             raise self.CollectError(str(error)) from None
-        hopeless = {result.id: result for result in unplanned(run)}
         for plan in run.plans:
-            for cell in plan.cells:
-                yield CellItem.from_parent(self, name=cell.id, run=run, plan=plan, cell=cell)
-            for name in plan.unplanned:
-                yield CellItem.from_parent(self, name=name, run=run, plan=plan, result=hopeless[name])
+            yield OpCells.from_parent(self, name=plan.op, run=run, plan=plan)
 
     def harness(self, run: Run) -> Harness:
         """What runs the cells in this process; it is made for the first."""
@@ -79,22 +75,45 @@ class RunFile(pytest.File):
         return msgspec.structs.replace(run, folder=folder.name)
 
 
-class CellItem(pytest.Item):
-    """One cell; ``result`` is there before it runs if it cannot be run."""
+class OpCells(pytest.Collector):
+    """The cells of one op, which is their scope."""
 
     parent: RunFile
 
-    def __init__(
-        self, *, run: Run, plan: Plan, cell: Cell | None = None, result: CellResult | None = None, **keywords: Any
-    ) -> None:
+    def __init__(self, *, run: Run, plan: Plan, **keywords: Any) -> None:
         super().__init__(**keywords)
-        self.run, self.plan, self.cell, self.result = run, plan, cell, result
-        self.add_marker(pytest.mark.xdist_group(plan.op))
+        self.run, self.plan = run, plan
+
+    def collect(self) -> Iterable[pytest.Item]:
+        """One item for each cell; those that cannot be run are items too."""
+        for cell in self.plan.cells:
+            yield CellItem.from_parent(self, name=_item_name(cell.id), cell=cell)
+        for result in unplanned(self.plan, self.run.header.device):
+            yield CellItem.from_parent(self, name=_item_name(result.id), result=result)
+
+    def check(self, cell: Cell) -> CellResult:
+        """Run a cell."""
+        return self.parent.harness(self.run).check(self.plan, cell)
+
+
+def _item_name(cell: str) -> str:
+    """A cell's name, which ends the path of its item: there is no ``::`` in it."""
+    return cell.replace("::", ":")
+
+
+class CellItem(pytest.Item):
+    """One cell; ``result`` is there before it runs if it cannot be run."""
+
+    parent: OpCells
+
+    def __init__(self, *, cell: Cell | None = None, result: CellResult | None = None, **keywords: Any) -> None:
+        super().__init__(**keywords)
+        self.cell, self.result = cell, result
 
     def runtest(self) -> None:
         """Run the cell and tell its verdict."""
         if self.cell is not None:
-            self.result = self.parent.harness(self.run).check(self.plan, self.cell)
+            self.result = self.parent.check(self.cell)
         result = self.result
         assert result is not None
         if result.verdict in FAILED:

@@ -22,7 +22,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be run: the plans of the tree after, and where each op was before (or why it was nowhere).
 
     ``compared`` tells whether there is a tree before at all. ``seconds`` is the time that one cell has on one side,
-    ``folder`` is where tensors and caches go meanwhile; empty, and whoever runs it makes one.
+    ``folder`` is where tensors and caches go meanwhile; empty, and whoever runs it makes one. With ``sanitizer`` workers run
+    under the one for the device.
     """
 
     header: Header
@@ -32,6 +33,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     absent: dict[str, str] = {}
     folder: str
     seconds: float = 120.0
+    sanitizer: bool = False
 
     @property
     def device(self) -> str:
@@ -67,8 +69,7 @@ def read_run(path: Path) -> Run:
         raise OpschemaError(f"{path}: this is no run of `opschema verify`: {error}") from None
 
 
-def unplanned(run: Run) -> Iterator[CellResult]:
-    """The results of cells that cannot be run."""
-    for plan in run.plans:
-        for cell, reason in plan.unplanned.items():
-            yield CellResult(id=cell, op=plan.op, verdict="not-checked", device=run.header.device, reason=reason)
+def unplanned(plan: Plan, device: str) -> Iterator[CellResult]:
+    """The results of the cells of an op that cannot be run."""
+    for cell, reason in plan.unplanned.items():
+        yield CellResult(id=cell, op=plan.op, verdict="not-checked", device=device, reason=reason)

@@ -29,7 +29,7 @@ class _Gatherer:
         result = result_of(report)
         if result is None:
             if report.failed:
-                self.results.errors.append(f"{report.nodeid.partition('::')[2]}: {report.longreprtext}")
+                self.results.errors.append(f"{report.nodeid.rpartition('::')[2]}: {report.longreprtext}")
             return
         self.results.cells[result.id] = result
         if self.writer is not None:
@@ -74,15 +74,25 @@ def run_cells(
         raise KeyboardInterrupt
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED):
         raise OpschemaError("\n".join([f"pytest ended with exit code {int(code)}", *results.errors]))
+    results.cells = {name: results.cells[name] for name in run.header.cells if name in results.cells}
     return results
 
 
 def _pytest(path: Path, jobs: Sequence[str], junit: Path | None, gatherer: _Gatherer) -> int | pytest.ExitCode:
     """Run pytest on nothing but the run's file, whatever the configuration of the repository around it says."""
-    arguments = [str(path), "-c", str(path.parent / "pytest.ini"), "--rootdir", str(path.parent), "--noconftest"]
+    arguments = [
+        str(path),
+        "-c",
+        str(path.parent / "pytest.ini"),
+        "--rootdir",
+        str(path.parent),
+        "--noconftest",
+        "--basetemp",
+        str(path.parent / "pytest"),
+    ]
     arguments += ["-p", _PLUGIN, "-p", "no:cacheprovider", "-p", "no:terminal", "--capture=no"]
     if jobs:
-        arguments += ["-p", "xdist.plugin", "--dist", "loadgroup", "--max-worker-restart=1000", *jobs]
+        arguments += ["-p", "xdist.plugin", "--dist", "loadscope", "--max-worker-restart=1000", *jobs]
     if junit is not None:
         arguments += [f"--junitxml={junit}", "-o", "junit_suite_name=opschema verify"]
     kept = {name: os.environ.pop(name, None) for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")}

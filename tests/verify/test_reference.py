@@ -116,6 +116,22 @@ def test_a_static_dimension_is_not_given_to_a_function_without_it(tmp_path: Path
     assert found["ref64:y"].shape == (3, 4)
 
 
+class Ramp(Recipe):
+    """Of nothing."""
+
+    def reference(self, tensors: dict[str, Tensor], params: dict[str, object]) -> Tensor:
+        return torch.arange(3, dtype=torch.get_default_dtype())
+
+
+def test_what_a_reference_makes_of_nothing_has_the_precision_asked_for(tmp_path: Path) -> None:
+    found = compute(tmp_path, make_cell(), recipe=Ramp())[1]
+    assert {name: tensor.dtype for name, tensor in found.items()} == {
+        "ref64:y": torch.float64,
+        "ref32:y": torch.float32,
+    }
+    assert torch.get_default_dtype() is torch.float32
+
+
 def test_a_recipe_gives_outputs_mutated_inputs_and_the_tolerance(tmp_path: Path) -> None:
     cell = make_cell(x(), x("running", (4,), "float32", mutated=True), outputs=("y", "index"))
     ran, found = compute(tmp_path, cell, "torch.exp", Center())

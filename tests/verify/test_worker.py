@@ -15,9 +15,10 @@ from opschema_cli.verify.binding import UnboundError
 from opschema_cli.verify.devices import out_of_memory
 from opschema_cli.verify.loading import RefusedError, described, import_op
 from opschema_cli.verify.model import Call, Cell, Finding, Input, Output, Ran, Target, Values
-from opschema_cli.verify.protocol import Load, Run
+from opschema_cli.verify.protocol import Load, Loaded, Run
 from opschema_cli.verify.recipes import Recipe
 from opschema_cli.verify.runner import Runner
+from opschema_cli.verify.worker import _load
 
 
 class Bench:
@@ -480,6 +481,35 @@ def test_a_tree_comes_before_what_is_installed(tmp_path: Path) -> None:
     sys.modules.pop("colorsys", None)
     target = Target(root=str(tmp_path), module="colorsys", name="Inner.op", paths=("src",))
     assert import_op(target).__name__ == "op"
+
+
+def loaded(root: Path, library: str, recipes: str) -> Loaded:
+    (root / "opschema_lib.py").write_text(library)
+    (root / "recipes.py").write_text(recipes)
+    target = Target(root=str(root), module="opschema_lib", name="op", recipe="recipes.py")
+    return _load(Load(side="after", op="op", target=target))[0]
+
+
+@pytest.mark.usefixtures("fresh_imports")
+def test_recipes_are_read_before_the_op_is_imported(tmp_path: Path) -> None:
+    library = "import sys\nassert sys.opschema_set_up\ndef op(): ..."
+    assert loaded(tmp_path, library, "import sys\nsys.opschema_set_up = True").status == "ok"
+
+
+@pytest.mark.usefixtures("fresh_imports")
+@pytest.mark.parametrize(
+    ("library", "status", "says"),
+    [
+        ("def op(): ...", "refused", "the recipes in "),
+        ("raise OSError('broken')", "raised", "importing `opschema_lib`: OSError: broken"),
+    ],
+)
+def test_recipes_that_cannot_be_read_hide_no_broken_import(
+    tmp_path: Path, library: str, status: str, says: str
+) -> None:
+    found = loaded(tmp_path, library, "1 / 0")
+    assert found.status == status
+    assert found.detail.startswith(says)
 
 
 def test_an_exception_is_described_with_its_last_place_in_the_tree() -> None:
