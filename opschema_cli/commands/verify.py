@@ -44,6 +44,7 @@ class VerifyOptions:
     cells: int
     elements: int
     seconds: float
+    sanitizer: bool
     jobs: int | None
     tx: tuple[str, ...]
     shard: str | None
@@ -76,6 +77,7 @@ class VerifyOptions:
 @click.option(
     "--timeout", "seconds", type=click.FloatRange(0.1), default=120.0, show_default=True, help="Seconds for one cell."
 )
+@click.option("--sanitizer", is_flag=True, help="Run under AddressSanitizer on the CPU, compute-sanitizer on a GPU.")
 @click.option("--jobs", type=click.IntRange(1), help="Processes that run cells side by side [1].")
 @click.option(
     "--tx", multiple=True, metavar="SPEC", help="Run there, by pytest-xdist: popen//env:CUDA_VISIBLE_DEVICES=1."
@@ -165,6 +167,7 @@ def _prepare(options: VerifyOptions, stack: ExitStack) -> Run:
         options.device,
         parse_shard(options.shard) if options.shard is not None else (1, 1),
         options.seconds,
+        options.sanitizer,
     )
     return prepare(Tree(session, str(options.after or ".")), before, asked, folder)
 

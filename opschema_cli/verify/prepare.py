@@ -31,13 +31,16 @@ class Tree:
 
 @dataclass(frozen=True)
 class Asked:
-    """What of a run the user chose: ops (none: all), limits, device, shard, seconds for one cell on one side."""
+    """What of a run the user chose: ops (none: all), limits, device, shard, seconds for one cell on one side, whether workers
+    run under a sanitizer.
+    """
 
     ops: Sequence[str] = ()
     limits: Limits = field(default_factory=Limits)
     device: Device = "auto"
     shard: tuple[int, int] = (1, 1)
     seconds: float = 120.0
+    sanitizer: bool = False
 
 
 def prepare(after: Tree, before: Tree | None, asked: Asked, folder: Path) -> Run:
@@ -72,6 +75,7 @@ def prepare(after: Tree, before: Tree | None, asked: Asked, folder: Path) -> Run
         absent={op: reason for op, reason in absent.items() if reason},
         folder=str(folder),
         seconds=asked.seconds,
+        sanitizer=asked.sanitizer,
     )
 
 
