@@ -3,12 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
+# What the tests are written against; a bare torch may bring gigabytes of CUDA.
+TORCH := torch==2.13.0
 
 .PHONY: demo test check bench docs clean
 
 $(VENV)/.demo: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[verify]' $(TORCH)
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml
@@ -16,7 +18,7 @@ $(VENV)/.dev: pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@ $(VENV)/.demo
 
-demo: $(VENV)/.demo  ## lint the fixture repository, and migrate a copy of it
+demo: $(VENV)/.demo  ## lint the fixture repository, migrate a copy of it, and verify that its ops compute the same
 	@echo "\n$$ opschema lint fixtures/tilekit\n"
 	@$(BIN)/opschema lint fixtures/tilekit || test $$? -eq 1
 	@echo "\n$$ opschema show WindowMaskFwdOp\n"
@@ -28,6 +30,8 @@ demo: $(VENV)/.demo  ## lint the fixture repository, and migrate a copy of it
 	@cd $(VENV)/tilekit && ../bin/opschema migrate drop-carrier --apply --allow-dirty
 	@echo "\n$$ opschema lint\n"
 	@cd $(VENV)/tilekit && ../bin/opschema lint
+	@echo "\n$$ opschema verify --before ../../fixtures/tilekit --cells 9\n"
+	@cd $(VENV)/tilekit && ../bin/opschema verify --before ../../fixtures/tilekit --cells 9
 
 test: $(VENV)/.dev  ## the whole suite
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup

@@ -111,7 +111,7 @@ def main() -> None:
         print(table(rows, "peer: scripts/validate_manifest.py") + "\n" if rows else "")
         fixture = work / "tilekit"
         shutil.copytree(FIXTURE, fixture)
-        generated: list[Row] = list(lint_rows(fixture, "tilekit (11 ops)", cache, options.runs, None))
+        generated: list[Row] = list(lint_rows(fixture, "tilekit (13 ops)", cache, options.runs, None))
         for ops in (options.ops // 10, options.ops):
             folder = work / f"generated-{ops}"
             generate(folder, ops)

@@ -22,12 +22,19 @@ Level = Literal["info", "warning", "error"]
 T = TypeVar("T", bound=msgspec.Struct)
 
 
+class VerifyConfig(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
+    """``recipe`` is a Python file, relative to the root, that says of ops what their declarations cannot."""
+
+    recipe: str = ""
+
+
 class Config(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
     """The settings a workspace may make.
 
     ``select`` and ``ignore`` take codes, code prefixes (``SIG``) and names; ``per_file_ignores`` maps globs to such lists;
     ``severity`` maps a code or name to a level; ``exclude`` are gitignore patterns; ``plugins`` are Python files
-    (relative to the root) or modules with a ``PACK``; ``packs`` limits the packs; ``rules`` holds rule options.
+    (relative to the root) or modules with a ``PACK``; ``packs`` limits the packs; ``rules`` holds rule options,
+    ``verify`` those of ``opschema verify``.
     """
 
     select: list[str] = []
@@ -40,6 +47,7 @@ class Config(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=
     plugins: list[str] = []
     packs: list[str] = []
     rules: dict[str, dict[str, Any]] = {}
+    verify: VerifyConfig = VerifyConfig()
     pack_options: dict[str, dict[str, Any]] = {}
 
 

@@ -51,3 +51,17 @@ def _git(root: Path, *arguments: str) -> bytes:
         reason = os.fsdecode(run.stderr).strip().partition("\n")[0]
         raise OpschemaError(f"git cannot tell what is not committed here: {reason}")
     return run.stdout
+
+
+def archive(root: Path, revision: str, into: Path) -> str:
+    """Write what ``root`` held at ``revision`` to the tar file ``into``; the full name of that commit.
+
+    Raises:
+        OpschemaError: there is no such revision, or git cannot export it.
+    """
+    if not in_git(root):
+        raise OpschemaError(f"{root} is in no git repository, so it has no revision {revision!r}")
+    found = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    commit = os.fsdecode(found).strip()
+    _git(root, *_without_filters(root), "archive", "--format=tar", f"--output={into}", commit)
+    return commit

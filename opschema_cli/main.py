@@ -15,6 +15,7 @@ from opschema_cli.errors import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_USAGE, Ops
 COMMANDS = {
     "lint": "Check the declarations of operators against each other and against the code.",
     "migrate": "Rewrite the whole workspace: list, show, apply or check migrations.",
+    "verify": "Run ops before and after a change, and tell whether they compute the same.",
     "rules": "List all rules.",
     "rule": "Explain one rule.",
     "show": "Show one operator: its declaration beside its implementation.",

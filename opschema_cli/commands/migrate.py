@@ -68,6 +68,7 @@ class MigrateOptions:
     only: tuple[str, ...]
     skip: tuple[str, ...]
     option: tuple[str, ...]
+    verify: bool
     allow_dirty: bool
     output_format: str
     no_cache: bool
@@ -106,6 +107,9 @@ class MigrateOptions:
 @click.option("--only", multiple=True, metavar="PLACE", help="Migrate only this op, glob of ops, path or path:line.")
 @click.option("--skip", multiple=True, metavar="PLACE", help="Leave this one alone.")
 @click.option("-o", "--option", multiple=True, metavar="NAME=VALUE", help="An option of the migration.")
+@click.option(
+    "--verify", is_flag=True, help="With --apply: run the ops first, and write only if they still compute the same."
+)
 @click.option("--allow-dirty", is_flag=True, help="With --apply: also when git has uncommitted changes.")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--no-cache", is_flag=True, help="Read and parse everything anew.")
@@ -154,8 +158,12 @@ def _migrate_in(
         if mode == "explain":
             return _explain(work)
         draft, results = _run(work)
-    if mode == "apply":
-        _write(session, draft, allow_dirty=options.allow_dirty)
+    if mode == "apply" and draft.changes:
+        _check_tree(session, draft, allow_dirty=options.allow_dirty)
+        if options.verify and not _verified(session, draft, results):
+            click.echo("opschema: nothing was written: see above", err=True)
+            return EXIT_FINDINGS
+        write_all(session.workspace, {change.path: change.after for change in draft.changes}, draft.origins)
     report = _report(draft, results, mode, options.asked)
     _print(report, options)
     return EXIT_FINDINGS if report.sites("pending") else EXIT_CLEAN
@@ -170,8 +178,9 @@ def _check_usage(mode: str, options: MigrateOptions) -> None:
         raise click.UsageError("--explain takes no options of a migration")
     if options.output_format != "text" and mode in ("recover", "explain"):
         raise click.UsageError(f"--{mode} has no --output-format {options.output_format}")
-    if options.allow_dirty and mode != "apply":
-        raise click.UsageError("--allow-dirty goes with --apply")
+    for name, given in (("--allow-dirty", options.allow_dirty), ("--verify", options.verify)):
+        if given and mode != "apply":
+            raise click.UsageError(f"{name} goes with --apply")
 
 
 @dataclass(frozen=True)
@@ -285,20 +294,25 @@ def _run(work: _Work) -> tuple[Draft, list[Result]]:
     return draft, results
 
 
-def _write(session: Session, draft: Draft, *, allow_dirty: bool) -> None:
-    """Write the draft's changes.
+def _verified(session: Session, draft: Draft, results: Sequence[Result]) -> bool:
+    """Whether the ops that the draft touches still compute the same."""
+    # Not at the top: it needs PyTorch, and nothing else here does.
+    from opschema_cli.commands.verified import verify_draft
+
+    ops = {op for result in results for chosen in result.sites if chosen.status == "migrated" for op in chosen.site.ops}
+    return verify_draft(session, draft.project.workspace, frozenset(change.path for change in draft.changes), ops)
+
+
+def _check_tree(session: Session, draft: Draft, *, allow_dirty: bool) -> None:
+    """See to it that the draft may be written.
 
     Raises:
-        OpschemaError: a file could not be looked at, git has changes that are not committed, or the files cannot be written;
-            nothing was.
+        OpschemaError: a file could not be looked at, or git has changes that are not committed.
     """
-    texts = {change.path: change.after for change in draft.changes}
-    if not texts:
-        return
     unseen = [path for code, path in sorted(draft.project.problems) if code == UNREADABLE and _is_shut(session, path)]
     if unseen:
         raise OpschemaError(f"nothing was written: {unseen[0]} cannot be read, so half of the change may lie there")
-    dirty = [] if allow_dirty else uncommitted(session.root, texts.keys())
+    dirty = [] if allow_dirty else uncommitted(session.root, {change.path for change in draft.changes})
     if dirty is None:
         click.echo("opschema: this is not in git, so only a copy of yours could bring the old files back", err=True)
     elif dirty:
@@ -307,7 +321,6 @@ def _write(session: Session, draft: Draft, *, allow_dirty: bool) -> None:
         raise OpschemaError(
             f"nothing was written: git has uncommitted changes in {', '.join(dirty[:_SHOWN_FILES])}{more}; {hint}"
         )
-    write_all(session.workspace, texts, draft.origins)
 
 
 def _is_shut(session: Session, path: str) -> bool:

@@ -17,6 +17,7 @@ from opschema_cli.source.text import Span
 
 if TYPE_CHECKING:
     from opschema_cli.migrate.migration import Migration
+    from opschema_cli.verify.model import Limits, Plan
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,10 @@ def _no_migrations() -> tuple[Migration, ...]:
     return ()
 
 
+def _no_plans(project: Project, options: Any, ops: Sequence[str], limits: Limits) -> Iterable[Plan]:
+    return ()
+
+
 def _no_example(fences: Sequence[tuple[str, str]]) -> dict[str, str]:
     raise NotImplementedError("this pack's rules have no examples")
 
@@ -115,7 +120,8 @@ class Pack:
     ``detect`` is cheap and reads little; ``load`` turns files into subjects; ``example`` builds a workspace from the
     fences of a rule's example; ``show`` returns an operator, or the known names closest to a wrong one; ``describe`` tells
     what the pack found out about the workspace and goes by; ``migrations`` imports the pack's migrations, which a lint run
-    does not pay for.
+    does not pay for; ``plans`` says, within limits, what ``opschema verify`` is to run of those ops of these names that it knows,
+    or of all that are implemented if none is named.
     """
 
     name: str
@@ -128,6 +134,7 @@ class Pack:
     show: Callable[[Project, Any, str], Shown | Sequence[str]] = _nothing_shown
     describe: Callable[[Project, Any], Sequence[Description]] = _nothing_described
     migrations: Callable[[], tuple[Migration, ...]] = _no_migrations
+    plans: Callable[[Project, Any, Sequence[str], Limits], Iterable[Plan]] = _no_plans
 
 
 def collect_rules(package: ModuleType) -> tuple[Rule, ...]:

@@ -208,6 +208,9 @@ class _Solver:
         if isinstance(node, ast.BoolOp):
             every = isinstance(node.op, ast.And)
             outcomes = [self.settle(part.part(value), binding=binding and every) for value in node.values]
+            possible = [index for index, found in enumerate(outcomes) if not isinstance(found, Violated)]
+            if binding and not every and len(possible) == 1:  # so this one holds
+                return self.settle(part.part(node.values[possible[0]]), binding=True)
             return _combined(outcomes, Violated if every else Holds, outcome)
         if isinstance(node, ast.IfExp):
             branch = self.branch(part, node)

@@ -588,7 +588,7 @@ def test_tilekit_is_linted_the_same_way_cold_and_warm(opschema: Opschema, tileki
     for report in reports:
         report["summary"].pop("seconds", None)
     assert reports[0] == reports[1] == reports[2]
-    assert reports[0]["summary"]["ops"] == 11
+    assert reports[0]["summary"]["ops"] == 13
     assert not {"OPS101", "OPS102", "OPS900", "YML001"} & {item["code"] for item in reports[0]["diagnostics"]}
 
 
@@ -600,6 +600,6 @@ def test_show_knows_an_op_of_tilekit(opschema: Opschema, tilekit: Path) -> None:
 
 def test_a_path_from_elsewhere_finds_the_fixtures_own_root(opschema: Opschema, tilekit: Path) -> None:
     report = json.loads(opschema("lint", "tilekit", "--output-format", "json", cwd=tilekit.parent).out)
-    assert report["summary"]["ops"] == 11
+    assert report["summary"]["ops"] == 13
     with contextlib.suppress(IndexError):
         assert not report["diagnostics"][0]["path"].startswith("/")

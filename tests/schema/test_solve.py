@@ -34,6 +34,8 @@ Y = Tensor(None, "y")
         (["(B, S) == q.shape"], {"q": (2, 8)}, {"B": 2, "S": 8}),
         (["y.shape == (B, S)", "q.shape == (S, B)"], {"q": (2, 8), "y": Y}, {"B": 8, "S": 2, "y": Tensor((8, 2), "y")}),
         (["_kH == (k[0] if isinstance(k, (tuple, list)) else k)"], {"k": [3, 5]}, {"_kH": 3}),
+        (["w is None or y.shape == q.shape"], {"q": (2, 8), "w": (3,), "y": Y}, {"y": Tensor((2, 8), "y")}),
+        (["B == 2 or S == 3", "B == 4"], {}, {"S": 3}),
         (["a == b", "b == c", "c == 3"], {}, {"a": 3, "b": 3, "c": 3}),
         (["_oH == (None if s is None else s)"], {"s": None}, {"_oH": None}),
         (["q.shape == (B + 1, 2 * N, 7 - M, -K)"], {"q": (5, 6, 3, 4)}, {"B": 4, "N": 3, "M": 4, "K": -4}),

@@ -48,10 +48,11 @@ class BoundRow:
 @per_entry
 def bound_rows(entry: OpEntry) -> tuple[BoundRow, ...]:
     """Every workload row that is a mapping, bound and solved."""
-    return tuple(_bind(entry, row) for row in entry.rows)
+    return tuple(bind_row(entry, row) for row in entry.rows)
 
 
-def _bind(entry: OpEntry, row: Row) -> BoundRow:
+def bind_row(entry: OpEntry, row: Row) -> BoundRow:
+    """A row bound and solved."""
     stated = statement(entry)
     given = dict(_given(row, stated))
     known: dict[str, Value] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -28,6 +29,9 @@ from opschema_rules.tileops.model import (
 )
 from opschema_rules.tileops.show import show
 from opschema_rules.tileops.spec import Spec, find_spec
+
+if TYPE_CHECKING:
+    from opschema_cli.verify.model import Limits, Plan
 
 _MARKS = tuple(
     re.compile(rb"(?:^|[\s{,])['\"]?" + word + rb"['\"]?\s*:") for word in (b"signature", b"roofline", b"workloads")
@@ -95,6 +99,14 @@ def describe(project: Project, options: TileopsOptions) -> list[Description]:
         base = _base(project, folder, [path for file in files for path in _op_paths(file)])
         found.append(describe_spec(project, folder, _spec(project, base, folder, files, options)))
     return found
+
+
+def plans(project: Project, options: TileopsOptions, ops: Sequence[str], limits: Limits) -> Iterable[Plan]:
+    """What ``opschema verify`` is to run of the ops."""
+    from opschema_rules.tileops.verify.plans import make_plans  # not at the top: a lint run does without
+
+    manifests = [subject for subject in load(project, options).subjects if isinstance(subject, Manifest)]
+    return make_plans(manifests, ops, limits)
 
 
 def _parsed(project: Project, paths: Sequence[str]) -> list[YamlFile]:
@@ -224,4 +236,5 @@ PACK = Pack(
     show=show,
     describe=describe,
     migrations=collect_migrations(migrations),
+    plans=plans,
 )

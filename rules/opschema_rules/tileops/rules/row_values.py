@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related, Severity
 from opschema_cli.lint.rule import rule
-from opschema_cli.schema.evaluate import SHAPE_FUNCTIONS, EvaluateError, Tensor, evaluate
-from opschema_cli.schema.expression import Expression
+from opschema_cli.schema.evaluate import SHAPE_FUNCTIONS, Tensor
 from opschema_cli.schema.solve import Failed, Holds, Violated, describe
-from opschema_cli.source.yaml import Node
 from opschema_rules.tileops.bindings import BoundRow, bound_rows
+from opschema_rules.tileops.constraints import Exclusion, excluded_sizes
 from opschema_rules.tileops.model import OpEntry
 from opschema_rules.tileops.presence import unguarded
 from opschema_rules.tileops.ranks import beyond_rank
-from opschema_rules.tileops.signature import Equation, parsed, statement
+from opschema_rules.tileops.signature import Equation, statement
 
 SHOWN_ROWS = 3
 """Most rows that a finding about all of them points at."""
@@ -284,61 +283,13 @@ def row_breaks_constraint(entry: OpEntry) -> Iterator[Diagnostic]:
       - {x_shape: [6, 16], dtypes: [float16], label: "large"}
     ```
     """
-    for tensor in entry.tensors:
-        owner = tensor.attribute("constraints")
-        for key, node in entry.file.document.follow(owner).pairs() if owner is not None else ():
-            allowed = entry.data_of(node)
-            for bound in bound_rows(entry) if isinstance(allowed, str | int) else ():
-                size = _size(entry, bound, tensor.name, key.value)
-                if size is not None and not _allows(str(allowed), size, bound):
-                    yield _excluded(entry, bound, tensor.name, key.value, size, node)
+    for bound in bound_rows(entry):
+        for item in excluded_sizes(entry, bound):
+            yield _excluded(entry, bound, item)
 
 
-def _excluded(entry: OpEntry, bound: BoundRow, tensor: str, dimension: str, size: int, constraint: Node) -> Diagnostic:
-    message = f"the row gives `{dimension}` of `{tensor}` the size {size}, which its constraint excludes"
-    source = bound.source(tensor) or bound.source(dimension) or bound.row.node
-    related = (entry.related(constraint, "the constraint"),)
+def _excluded(entry: OpEntry, bound: BoundRow, item: Exclusion) -> Diagnostic:
+    message = f"the row gives `{item.dimension}` of `{item.tensor}` the size {item.size}, which its constraint excludes"
+    source = bound.source(item.tensor) or bound.source(item.dimension) or bound.row.node
+    related = (entry.related(item.node, "the constraint"),)
     return Diagnostic(message, entry.at(source), related, ops=(entry.name,))
-
-
-def _size(entry: OpEntry, bound: BoundRow, tensor: str, dimension: str) -> int | None:
-    """The size of a dimension in a row; None where it is open or the tensor is left out."""
-    declaration = statement(entry).declarations.get(tensor)
-    dimensions = (declaration.dimensions if declaration is not None else None) or ()
-    value = bound.values.get(tensor)
-    for index, item in enumerate(dimensions):
-        if item.text == dimension and isinstance(value, Tensor):
-            if value.shape is None:
-                return _number(item.expression, bound) if item.expression is not None else None
-            return value.shape[index] if len(value.shape) == len(dimensions) else None
-    return None
-
-
-def _number(expression: Expression, bound: BoundRow) -> int | None:
-    try:
-        value = evaluate(expression, bound.values)
-    except EvaluateError:
-        return None
-    return value if type(value) is int else None
-
-
-_PREDICATES: Mapping[str, Callable[[int], bool]] = {
-    "power_of_2": lambda size: size > 0 and size & (size - 1) == 0,
-    "even": lambda size: size % 2 == 0,
-    "positive": lambda size: size > 0,
-}
-_DIVISIBLE = re.compile(r"divisible_by\(\s*(\w+)\s*\)")
-_SIZES = re.compile(r"\d{1,18}(\s*\|\s*\d{1,18})*", re.ASCII)
-
-
-def _allows(constraint: str, size: int, bound: BoundRow) -> bool:
-    """Whether a constraint admits a size; one that is not understood or reads an open name admits all."""
-    text = constraint.strip()
-    if text in _PREDICATES:
-        return _PREDICATES[text](size)
-    if _SIZES.fullmatch(text):
-        return size in map(int, text.split("|"))
-    divisible = _DIVISIBLE.fullmatch(text)
-    expression = parsed(divisible[1]) if divisible is not None else None
-    divisor = _number(expression, bound) if expression is not None else None
-    return not divisor or size % divisor == 0

@@ -1,0 +1,257 @@
+"""``opschema verify``."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import tempfile
+import time
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from opschema_cli.commands.output import write_text
+from opschema_cli.commands.plugins import no_plugins_option, open_workspace
+from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, OpschemaError
+from opschema_cli.reporters.escape import visible
+from opschema_cli.verify.model import CellResult, Limits
+from opschema_cli.verify.prepare import Asked, Device, Tree, prepare
+from opschema_cli.verify.results import Results, merge, read_results
+from opschema_cli.verify.run import SUFFIX, Run, write_run
+from opschema_cli.verify.shards import parse_shard
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+_PATH = click.Path(path_type=Path)
+_DEFAULTS = Limits()
+
+
+@dataclass(frozen=True)
+class VerifyOptions:
+    """The options of one ``opschema verify``."""
+
+    ops: tuple[str, ...]
+    before: str | None
+    after: Path | None
+    device: Device
+    cells: int
+    elements: int
+    seconds: float
+    sanitizer: bool
+    jobs: int | None
+    tx: tuple[str, ...]
+    shard: str | None
+    results: Path | None
+    merge: bool
+    list_only: bool
+    run_file: Path | None
+    output_format: str
+    output_file: Path | None
+    junit: Path | None
+    report: Path | None
+    no_plugins: bool
+
+
+@click.command(short_help="Run ops before and after a change, and tell whether they compute the same.")
+@click.argument("ops", nargs=-1, metavar="[OP]... | --merge FILE...")
+@click.option("--before", metavar="REV|DIR", help="The tree to compare with: a git revision or a folder.")
+@click.option("--after", type=_PATH, metavar="DIR", help="The tree to verify [the one you are in].")
+@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
+@click.option(
+    "--cells", type=click.IntRange(1), default=_DEFAULTS.cells, show_default=True, help="Most cells of one op."
+)
+@click.option(
+    "--elements",
+    type=click.IntRange(1),
+    default=_DEFAULTS.row_elements,
+    show_default=True,
+    help="Workload rows with a tensor of more elements are not run.",
+)
+@click.option(
+    "--timeout", "seconds", type=click.FloatRange(0.1), default=120.0, show_default=True, help="Seconds for one cell."
+)
+@click.option("--sanitizer", is_flag=True, help="Run under AddressSanitizer on the CPU, compute-sanitizer on a GPU.")
+@click.option("--jobs", type=click.IntRange(1), help="Processes that run cells side by side [1].")
+@click.option(
+    "--tx", multiple=True, metavar="SPEC", help="Run there, by pytest-xdist: popen//env:CUDA_VISIBLE_DEVICES=1."
+)
+@click.option("--shard", metavar="I/N", help="Run only this part of the cells.")
+@click.option("--results", type=_PATH, metavar="FILE", help="Write the results there, to be merged.")
+@click.option("--merge", is_flag=True, help="Report the results of all shards, in the files named, as one.")
+@click.option("--list", "list_only", is_flag=True, help="Print the cells and run none.")
+@click.option("--run-file", type=_PATH, metavar="FILE", help="Write the run there, for pytest to run, and run none.")
+@click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--output-file", type=_PATH, help="Write the report there.")
+@click.option("--junit", type=_PATH, metavar="FILE", help="Write JUnit XML there, too.")
+@click.option("--report", type=_PATH, metavar="DIR", help="Write a page with error histograms there, too.")
+@no_plugins_option
+def verify(**options: object) -> int:
+    """Run ops before and after a change, cell by cell, and tell whether they still compute the same.
+
+    A cell is an op, a workload row, a dtype and a shape derived from the row. Outputs are compared bit by bit first, then
+    both with a float64 reference. Without --before, only with the reference. This runs the code of both trees.
+
+    Exits 1 on a regression or a crash, or when a shard or cell is missing.
+    """
+    chosen = VerifyOptions(**options)  # type: ignore[arg-type]
+    _check_installed(chosen)
+    if chosen.merge:
+        return _merge(chosen)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a job that is cancelled leaves nothing behind, either
+    started = time.perf_counter()
+    with ExitStack() as stack:
+        run = _prepare(chosen, stack)
+        if chosen.run_file is not None:
+            _write_run(run, chosen, chosen.run_file)
+            return EXIT_CLEAN
+        if chosen.list_only:
+            write_text("".join(f"{cell}\n" for cell in run.header.cells), chosen.output_file)
+            return EXIT_CLEAN
+        results = _run(run, chosen)
+    _report(results, chosen, time.perf_counter() - started)
+    return EXIT_FINDINGS if results.failed else EXIT_CLEAN
+
+
+def _check_installed(options: VerifyOptions) -> None:
+    """Refuse what needs a package that is not there.
+
+    Raises:
+        OpschemaError: it names the package.
+    """
+    runs = not (options.merge or options.list_only or options.run_file)
+    wanted = {
+        "torch": not options.merge,
+        "pytest": runs,
+        "xdist": runs and ((options.jobs or 1) > 1 or bool(options.tx)),
+        "jinja2": options.report is not None,
+    }
+    for module, needed in wanted.items():
+        if needed and find_spec(module) is None:
+            raise OpschemaError(f"this needs `{module}`, which is not installed: pip install 'opschema[verify]'")
+
+
+def _write_run(run: Run, options: VerifyOptions, path: Path) -> None:
+    """Write a run that outlives this process.
+
+    Raises:
+        OpschemaError: it cannot be written, or the tree before does not outlive it.
+    """
+    if not path.name.endswith(SUFFIX):
+        raise OpschemaError(f"{path}: pytest knows the file by its suffix; call it `{path.stem}{SUFFIX}`")
+    if options.before is not None and not Path(options.before).is_dir():
+        raise OpschemaError(f"with --run-file, --before is a folder: git worktree add FOLDER {options.before}")
+    write_run(msgspec.structs.replace(run, folder=""), path)
+
+
+def _prepare(options: VerifyOptions, stack: ExitStack) -> Run:
+    from opschema_cli.verify.sides import tree_of
+
+    root = options.after or Path.cwd()
+    session = stack.enter_context(closing(open_workspace(root, no_plugins=options.no_plugins)))
+    before = None
+    if options.before is not None:
+        tree = stack.enter_context(tree_of(session.root, options.before))
+        other = stack.enter_context(closing(open_workspace(tree, no_plugins=options.no_plugins, cache=False)))
+        before = Tree(other, options.before)
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="opschema-", ignore_cleanup_errors=True)))
+    asked = Asked(
+        options.ops,
+        Limits(cells=options.cells, row_elements=options.elements),
+        options.device,
+        parse_shard(options.shard) if options.shard is not None else (1, 1),
+        options.seconds,
+        options.sanitizer,
+    )
+    return prepare(Tree(session, str(options.after or ".")), before, asked, folder)
+
+
+def _run(run: Run, options: VerifyOptions) -> Results:
+    from opschema_cli.verify.session import run_cells
+
+    jobs: list[str] = []
+    if options.jobs is not None and options.jobs > 1 and not options.tx:
+        jobs = ["-n", str(options.jobs)]
+    for spec in options.tx:
+        jobs += ["--tx", spec]
+    with CellProgress(enabled=options.output_format == "text") as progress:
+        return run_cells(
+            run,
+            jobs=jobs,
+            results_file=options.results,
+            junit=options.junit,
+            progress=progress,
+        )
+
+
+def _merge(options: VerifyOptions) -> int:
+    if not options.ops or options.before or options.after or options.shard or options.list_only or options.run_file:
+        raise click.UsageError("--merge takes the files of results of all shards, and nothing else")
+    whole, lacks = merge([read_results(Path(path)) for path in options.ops])
+    _report(whole, options, sum(sum(cell.seconds.values()) for cell in whole.cells.values()))
+    for reason in lacks:
+        click.echo(f"opschema: {visible(reason)}", err=True)
+    return EXIT_FINDINGS if lacks or whole.failed else EXIT_CLEAN
+
+
+def _report(results: Results, options: VerifyOptions, seconds: float) -> None:
+    for reason in results.errors:
+        click.echo(f"opschema: {visible(reason)}", err=True)
+    if options.report is not None:
+        from opschema_cli.reporters.verification.html import write_pages
+
+        click.echo(f"opschema: wrote {visible(str(write_pages(results, options.report, seconds)))}", err=True)
+    if options.output_format == "json":
+        from opschema_cli.reporters.verification import json
+
+        write_text(json.render(results, seconds), options.output_file)
+        return
+    from opschema_cli.reporters.text import open_console
+    from opschema_cli.reporters.verification import text
+
+    if options.output_file is None:
+        text.write(results, open_console(sys.stdout), seconds)
+        return
+    try:
+        with options.output_file.open("w", encoding="utf-8") as stream:
+            text.write(results, open_console(stream), seconds)
+    except OSError as error:
+        raise OpschemaError(f"{options.output_file} cannot be written: {error.strerror or error}") from None
+
+
+class CellProgress:
+    """A progress bar on standard error; nothing without a terminal."""
+
+    def __init__(self, *, enabled: bool = True) -> None:
+        self.enabled = enabled and sys.stderr.isatty()
+        self.bar: Progress | None = None
+
+    def __enter__(self) -> CellProgress:
+        return self
+
+    def __call__(self, result: CellResult, done: int, total: int) -> None:
+        """Tell that ``done`` of ``total`` cells have run, the last of them with this result."""
+        if not self.enabled:
+            return
+        if self.bar is None:
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+            from opschema_cli.reporters.text import open_console
+
+            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("cells"))
+            self.bar = Progress(*columns, console=open_console(sys.stderr), transient=True, auto_refresh=False)
+            self.bar.start()
+            self.bar.add_task("verifying", total=total)
+        self.bar.update(self.bar.task_ids[0], completed=done, description=visible(result.op), refresh=True)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.bar is not None:
+            self.bar.stop()

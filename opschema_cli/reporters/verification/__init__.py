@@ -1,0 +1,1 @@
+"""Reports of ``opschema verify``: a table for people, JSON, and pages with plots."""

@@ -1,0 +1,28 @@
+"""Verification as JSON."""
+
+from __future__ import annotations
+
+import msgspec
+
+from opschema_cli.verify.results import VERDICTS, Results, to_json
+
+
+def render(results: Results, seconds: float) -> str:
+    """``{"version": 1, "device", "before", "after", "cells": [...], "missing": [...], "summary": {...}}``.
+
+    Infinities and NaN are strings.
+    """
+    counts = results.counts()
+    header = results.header
+    numbers: dict[str, float] = {verdict: counts[verdict] for verdict in VERDICTS}
+    numbers |= {"ops": len(results.by_op()), "cells": len(header.cells), "seconds": round(seconds, 3)}
+    data = {
+        "version": 1,
+        "device": header.device,
+        "before": header.before,
+        "after": header.after,
+        "cells": list(results.cells.values()),
+        "missing": results.missing,
+        "summary": numbers,
+    }
+    return msgspec.json.format(to_json(data), indent=2).decode() + "\n"

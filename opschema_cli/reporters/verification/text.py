@@ -1,0 +1,126 @@
+"""Verification for people: a table of ops and verdicts, then what is wrong, cell by cell, and what was not checked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from opschema_cli.reporters.escape import visible
+from opschema_cli.reporters.phrases import count, some
+from opschema_cli.verify.model import CellResult, Finding, Verdict
+from opschema_cli.verify.results import FAILED, VERDICTS, Results
+
+HEADINGS: dict[Verdict, str] = {
+    "unchanged": "un-\nchanged",
+    "within-tolerance": "within\ntol.",
+    "regression": "regres-\nsion",
+    "wrong-already": "wrong\nalready",
+    "crashed": "\ncrashed",
+    "not-checked": "not\nchecked",
+}
+
+STYLES: dict[Verdict, str] = {
+    "unchanged": "green",
+    "within-tolerance": "cyan",
+    "regression": "bold red",
+    "wrong-already": "yellow",
+    "crashed": "bold red",
+    "not-checked": "yellow",
+}
+
+_ALWAYS = frozenset({"unchanged", "regression"})
+
+_SHOWN_CELLS = 12
+_SHOWN_MESSAGES = 6
+
+
+def write(results: Results, console: Console, seconds: float) -> None:
+    """Print the table, what is wrong, what was not checked, and the summary."""
+    console.print(_table(results))
+    for verdict in ("regression", "crashed", "wrong-already"):
+        _write_cells([cell for cell in results.cells.values() if cell.verdict == verdict], verdict, console)
+    _write_unchecked([cell for cell in results.cells.values() if cell.verdict == "not-checked"], console)
+    console.print(Text(summary(results, seconds), style="bold"))
+
+
+def _table(results: Results) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_footer=True)
+    total = results.counts()
+    shown = [verdict for verdict in VERDICTS if total[verdict] or verdict in _ALWAYS]
+    table.add_column("op", footer="all", overflow="fold", min_width=16)
+    table.add_column("device", no_wrap=True)
+    for verdict in shown:
+        table.add_column(HEADINGS[verdict], footer=_number(total, verdict), justify="right", no_wrap=True)
+    table.add_column("worst\nULP", justify="right", no_wrap=True)
+    for op, cells in results.by_op().items():
+        counts = Counter(cell.verdict for cell in cells)
+        device = ", ".join(dict.fromkeys(cell.device for cell in cells))
+        numbers = [_number(counts, verdict) for verdict in shown]
+        table.add_row(Text(visible(op)), Text(visible(device)), *numbers, _worst(cells))
+    return table
+
+
+def _number(counts: Counter[Verdict], verdict: Verdict) -> Text:
+    number = counts[verdict]
+    return Text(str(number), style=STYLES[verdict]) if number else Text("-", style="dim")
+
+
+def _worst(cells: Iterable[CellResult]) -> Text:
+    figures = [figure.ulps for cell in cells for figure in cell.figures if figure.side == "after"]
+    return Text(f"{max(figures):.3g}") if figures else Text("-", style="dim")
+
+
+def _write_cells(cells: Sequence[CellResult], verdict: Verdict, console: Console) -> None:
+    for cell in cells[:_SHOWN_CELLS]:
+        head = Text.assemble((verdict, STYLES[verdict]), "  ", (visible(cell.id), "bold"), f"  {visible(cell.device)}")
+        console.print(head, soft_wrap=True)
+        for line in _told(cell):
+            console.print(Text(f"    {line}"), soft_wrap=True)
+    if len(cells) > _SHOWN_CELLS:
+        console.print(Text(f"... and {count(len(cells) - _SHOWN_CELLS, 'more cell')}: {verdict}"))
+
+
+def _told(cell: CellResult) -> Iterator[str]:
+    for line in cell.reason.splitlines()[:_SHOWN_MESSAGES]:
+        yield visible(line)
+    for finding in cell.findings[:_SHOWN_MESSAGES]:
+        yield describe(finding)
+    if len(cell.findings) > _SHOWN_MESSAGES:
+        yield f"... and {len(cell.findings) - _SHOWN_MESSAGES} more"
+
+
+def describe(finding: Finding) -> str:
+    """A finding in one line: side, check, message."""
+    return f"{finding.side}: {finding.check}: {visible(finding.message)}"
+
+
+def _write_unchecked(cells: Sequence[CellResult], console: Console) -> None:
+    """Cells without a verdict by their reason: of each, which ops and how many cells."""
+    reasons: dict[str, list[CellResult]] = {}
+    for cell in cells:
+        reasons.setdefault(cell.reason, []).append(cell)
+    for reason, found in sorted(reasons.items(), key=lambda item: -len(item[1])):
+        ops = some([visible(op) for op in dict.fromkeys(cell.op for cell in found)], 4)
+        head = Text.assemble(("not checked", STYLES["not-checked"]), f"  {count(len(found), 'cell')} of {ops}: ")
+        console.print(head + Text(visible(reason)), soft_wrap=True)
+
+
+def summary(results: Results, seconds: float) -> str:
+    """What came of all cells, on what, in one sentence."""
+    counts, header = results.counts(), results.header
+    parts = [f"{counts[verdict]} {verdict.replace('-', ' ')}" for verdict in VERDICTS if counts[verdict]]
+    if results.missing:
+        parts.append(f"{len(results.missing)} without a result")
+    whole = f"{count(len(header.cells), 'cell')} of {count(len(results.by_op()), 'op')} on {visible(header.device)}"
+    failed = sum(counts[verdict] for verdict in FAILED) + len(results.missing)
+    verdict = "Failed" if failed else "Nothing was checked" if not _checked(counts) else "Passed"
+    return f"{verdict}: {whole}: {', '.join(parts) or 'none'} ({seconds:.1f} s)"
+
+
+def _checked(counts: Counter[Verdict]) -> int:
+    return sum(number for verdict, number in counts.items() if verdict != "not-checked")

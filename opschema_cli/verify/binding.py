@@ -1,0 +1,154 @@
+"""Binds what the declaration names to the real signatures of an op's constructor and call. No torch, no effects."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from inspect import Parameter, Signature
+
+_POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+
+
+class UnboundError(Exception):
+    """The declaration does not give what a signature needs, or gives what it does not take; the message says which."""
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What a callable is called with."""
+
+    args: tuple[object, ...] = ()
+    kwargs: Mapping[str, object] = field(default_factory=dict)
+
+
+def bind(
+    signature: Signature, named: Mapping[str, object], *, where: str, rest: Sequence[object] = (), keep: bool = False
+) -> Arguments:
+    """The arguments that pass ``named`` to a callable, positionally as far as it can.
+
+    Names that the signature lacks go to its ``**kwargs`` if ``keep``, else they are left out; ``rest`` goes to its ``*args``.
+
+    Raises:
+        UnboundError: a required argument is not in ``named``.
+    """
+    parameters = list(signature.parameters.values())
+    for parameter in parameters:
+        if _required(parameter) and parameter.name not in named:
+            raise UnboundError(f"{where} needs `{parameter.name}`, which the declaration does not give")
+    starred = rest and any(parameter.kind is Parameter.VAR_POSITIONAL for parameter in parameters)
+    places = [parameter for parameter in parameters if parameter.kind in _POSITIONAL]
+    used = [number for number, parameter in enumerate(places) if parameter.name in named]
+    count = len(places) if starred else max(used, default=-1) + 1
+    args = [named.get(parameter.name, parameter.default) for parameter in places[:count]]
+    keywords = {parameter.name for parameter in parameters if parameter.kind is Parameter.KEYWORD_ONLY}
+    if keep and any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters):
+        keywords |= named.keys() - {parameter.name for parameter in places}
+    kwargs = {name: value for name, value in named.items() if name in keywords}
+    return Arguments((*args, *(rest if starred else ())), kwargs)
+
+
+def for_constructor(
+    constructor: Signature, call: Signature, *, params: Mapping[str, object], extras: Mapping[str, object]
+) -> dict[str, object]:
+    """What of ``params`` goes to the constructor: what it takes; what the call does not take either, to its ``**kwargs``.
+
+    ``extras`` are what it may ask for although no param names it (``dtype``, ``device``).
+    """
+    taken = {name: value for name, value in {**extras, **params}.items() if takes(constructor, name)}
+    if _open(constructor) and not _open(call):
+        taken |= {name: value for name, value in params.items() if not takes(call, name)}
+    return taken
+
+
+def for_call(
+    call: Signature,
+    *,
+    inputs: Mapping[str, object],
+    params: Mapping[str, object],
+    made_with: Collection[str] = (),
+    omitted: Collection[str] = (),
+) -> Arguments:
+    """Bind inputs by name, and params that the op was not ``made_with``, or that the call requires as well.
+
+    An omitted input is None where the call requires it. An input that the call does not take is left out.
+
+    Raises:
+        UnboundError: a required argument is missing, or a param has no place.
+    """
+    given = {name: value for name, value in params.items() if name not in made_with or _needs(call, name)}
+    homeless = [name for name in given if not takes(call, name) and not _open(call)]
+    if homeless:
+        raise UnboundError(f"neither the constructor nor the call takes {_listed(homeless)}")
+    given |= {name: None for name in omitted if _needs(call, name)}
+    rest = [value for name, value in inputs.items() if not takes(call, name)]
+    named = {name: value for name, value in inputs.items() if takes(call, name)} if _starred(call) else inputs
+    return bind(call, {**given, **named}, where="the call", rest=rest, keep=True)
+
+
+def bind_function(function: Signature, *, inputs: Mapping[str, object], params: Mapping[str, object]) -> Arguments:
+    """Bind a declared call to a reference function by name; inputs that it calls otherwise go, in order, to the required
+    arguments that nothing else names, if there are as many of them.
+
+    Raises:
+        UnboundError: something has no place, or a place nothing to fill it.
+    """
+    named = {name: value for name, value in {**inputs, **params}.items() if takes(function, name)}
+    left = {name: value for name, value in inputs.items() if name not in named}
+    starred = _starred(function)
+    needed = [parameter.name for parameter in function.parameters.values() if _required(parameter)]
+    missing = [name for name in needed if name not in named]
+    if left and not starred and len(missing) != len(left):
+        raise UnboundError(f"the reference does not take {_listed(left)}")
+    homeless = [name for name in params if name not in named and not _open(function)]
+    if homeless:
+        raise UnboundError(f"the reference does not take {_listed(homeless)}")
+    paired = {} if starred else dict(zip(missing, left.values(), strict=True)) if left else {}
+    extra = {name: value for name, value in params.items() if name not in named}
+    rest = list(left.values()) if starred else ()
+    return bind(function, {**named, **paired, **extra}, where="the reference", rest=rest, keep=True)
+
+
+def without_self(function: object) -> Signature:
+    """The signature of a method as it is called on an instance.
+
+    Raises:
+        UnboundError: Python cannot tell it.
+    """
+    try:
+        signature = inspect.signature(function)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise UnboundError(f"Python knows no signature of {function!r}") from None
+    return signature.replace(parameters=list(signature.parameters.values())[1:])
+
+
+def takes(signature: Signature, name: str) -> bool:
+    """Whether a parameter has this name."""
+    parameter = signature.parameters.get(name)
+    return parameter is not None and parameter.kind not in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+
+
+def is_open(signature: Signature) -> bool:
+    """Whether a signature says nothing of what it takes: it has ``*args`` or ``**kwargs``."""
+    return _open(signature) or _starred(signature)
+
+
+def _required(parameter: Parameter) -> bool:
+    variable = parameter.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+    return parameter.default is Parameter.empty and not variable
+
+
+def _needs(signature: Signature, name: str) -> bool:
+    return takes(signature, name) and _required(signature.parameters[name])
+
+
+def _open(signature: Signature) -> bool:
+    return any(parameter.kind is Parameter.VAR_KEYWORD for parameter in signature.parameters.values())
+
+
+def _starred(signature: Signature) -> bool:
+    return any(parameter.kind is Parameter.VAR_POSITIONAL for parameter in signature.parameters.values())
+
+
+def _listed(names: Collection[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)

@@ -1,0 +1,210 @@
+"""What one side can tell alone, around a call: no reference and no other side is needed.
+
+Fresh memory is filled with NaN (integers: the largest value), so that an element which the op never writes shows. Inputs are
+compared as bits, and so is the memory between the elements of strided ones.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import torch
+import torch.utils.deterministic
+from torch import Tensor
+
+from opschema_cli.verify.compare import bits, differing, dtype_name
+from opschema_cli.verify.inputs import storage_bytes, view_like
+from opschema_cli.verify.model import Call, Finding, Returned
+
+_FILL = "fill_uninitialized_memory"
+_DIRT = 0x3C
+"""A byte that makes moderate numbers of every floating dtype."""
+
+
+@contextmanager
+def poisoned(fill: bool = True) -> Iterator[None]:
+    """Fills what ``torch.empty`` and its kin return with NaN or the largest value; with ``fill`` False only torch's algorithms
+    are the same. What was set before is restored.
+    """
+    deterministic = torch.are_deterministic_algorithms_enabled()
+    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
+    filled = bool(getattr(torch.utils.deterministic, _FILL))
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    setattr(torch.utils.deterministic, _FILL, fill)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
+        setattr(torch.utils.deterministic, _FILL, filled)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """An input as it was: a copy of its whole storage, and how the input lay there."""
+
+    storage: Tensor
+    shape: torch.Size
+    strides: tuple[int, ...]
+
+
+def snapshot(inputs: Mapping[str, Tensor]) -> dict[str, Snapshot]:
+    """Copies of the inputs' storages, gaps included, on the inputs' device."""
+    return {name: Snapshot(storage_bytes(x).clone(), x.shape, x.stride()) for name, x in inputs.items()}
+
+
+def changed(inputs: Mapping[str, Tensor], before: Mapping[str, Snapshot], call: Call, side: str) -> list[Finding]:
+    """Inputs that the call changed and may not: ``input-changed``; and memory around their elements: ``input-overrun``.
+
+    A declared mutation that did not happen is no finding. Bits are compared, so a NaN is equal to itself.
+    """
+    mutated = {spec.name for spec in call.inputs if spec.mutated}
+    return [
+        Finding(check=check, side=side, about=name, message=f"`{name}`: {message}")
+        for name, tensor in inputs.items()
+        for check, message in _changes(tensor, before[name], name in mutated)
+    ]
+
+
+def _changes(tensor: Tensor, before: Snapshot, mutated: bool) -> Iterator[tuple[str, str]]:
+    now = storage_bytes(tensor)
+    if tensor.shape != before.shape or tensor.stride() != before.strides or now.shape != before.storage.shape:
+        yield (
+            "input-changed",
+            f"the call changed how it lies, from {tuple(before.shape)} by {before.strides} to {tuple(tensor.shape)} by "
+            f"{tensor.stride()}",
+        )
+        return
+    if torch.equal(now, before.storage):
+        return
+    count = int((bits(tensor) != bits(view_like(before.storage, tensor))).count_nonzero())
+    if count and not mutated:
+        yield (
+            "input-changed",
+            f"the call changed {count} of {tensor.numel()} elements, and it is not declared as mutated",
+        )
+    around = _outside(now, tensor).ne(_outside(before.storage, tensor)).count_nonzero()
+    if around:
+        yield "input-overrun", f"the call wrote {int(around)} bytes between or around its elements"
+
+
+def _outside(storage: Tensor, tensor: Tensor) -> Tensor:
+    """A copy of a storage in which the tensor's elements are zero."""
+    copy = storage.clone()
+    bits(view_like(copy, tensor)).zero_()
+    return copy
+
+
+def shared_storage(outputs: Mapping[str, Tensor], inputs: Mapping[str, Tensor], call: Call, side: str) -> list[Finding]:
+    """Outputs that lie in the memory of an input, unless the call declares it: ``shared-storage``."""
+    return [
+        Finding(
+            check="shared-storage",
+            side=side,
+            about=output,
+            message=f"`{output}` lies in the memory of the input `{name}`, which is not declared",
+        )
+        for output, y in outputs.items()
+        for name, x in inputs.items()
+        if call.aliases.get(output) != name and _overlap(y, x)
+    ]
+
+
+def _overlap(one: Tensor, other: Tensor) -> bool:
+    if one.device != other.device or not one.numel() or not other.numel():
+        return False
+    (start, end), (first, last) = _range(one), _range(other)
+    return start < last and first < end
+
+
+def _range(tensor: Tensor) -> tuple[int, int]:
+    """The addresses from a tensor's first byte to behind its last."""
+    steps = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    start = tensor.data_ptr()
+    return start, start + (steps + 1) * tensor.element_size()
+
+
+def metadata(outputs: Mapping[str, Tensor], call: Call, side: str) -> list[Finding]:
+    """Outputs that are not as declared: ``outputs`` for missing and surplus ones, ``shape``, ``dtype``."""
+    return [
+        Finding(check=check, side=side, about=name, message=message)
+        for name, check, message in _metadata(outputs, call)
+    ]
+
+
+def _metadata(outputs: Mapping[str, Tensor], call: Call) -> Iterator[tuple[str, str, str]]:
+    declared = {output.name: output for output in call.outputs}
+    for name in outputs.keys() - declared.keys() if declared else ():
+        yield name, "outputs", f"the call returns `{name}`, which is not declared"
+    for name, output in declared.items():
+        if name not in outputs:
+            yield name, "outputs", f"the call does not return the declared `{name}`"
+            continue
+        shape, dtype = tuple(outputs[name].shape), dtype_name(outputs[name].dtype)
+        if output.shape is not None and output.shape != shape:
+            yield name, "shape", f"`{name}` is {shape}; the declaration says {output.shape}"
+        if output.dtype is not None and output.dtype != dtype:
+            yield name, "dtype", f"`{name}` is {dtype}; the declaration says {output.dtype}"
+
+
+def repeats(
+    first: Mapping[str, Tensor],
+    again: Callable[[], Mapping[str, Tensor]],
+    side: str,
+    device: torch.device | str = "cpu",
+) -> list[Finding]:
+    """Calls twice more and compares bits with the first results, which must be copies made under :func:`poisoned`.
+
+    The second call runs on poisoned memory as the first did: a difference is ``repeat``. The third runs on memory that holds
+    ordinary numbers instead: a difference, if the second made none, is ``poison``, an output that was not written. ``again`` must
+    give the op fresh inputs each time.
+    """
+    with poisoned():
+        second = _unequal(first, again())
+    if second:
+        message = "`{}`: the same call gave other bits the second time"
+        return [Finding(check="repeat", side=side, about=name, message=message.format(name)) for name in second]
+    with poisoned(fill=False):
+        _dirty(first, device)
+        third = _unequal(first, again())
+    message = "`{}`: depends on what fresh memory held: elements that were not written, or a race"
+    return [Finding(check="poison", side=side, about=name, message=message.format(name)) for name in third]
+
+
+def _unequal(first: Mapping[str, Tensor], again: Mapping[str, Tensor]) -> list[str]:
+    return [name for name in {**first, **again} if not _same(first.get(name), again.get(name))]
+
+
+def _same(one: Tensor | None, other: Tensor | None) -> bool:
+    if one is None or other is None or one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    return differing(one, other.to(one.device))[0] == 0
+
+
+def _dirty(like: Mapping[str, Tensor], device: torch.device | str) -> None:
+    """Leaves blocks of the outputs' sizes with the allocator that hold ordinary numbers."""
+    blocks = [torch.full((y.nbytes,), _DIRT, dtype=torch.uint8, device=device) for y in like.values()]
+    del blocks
+
+
+def returned(name: str, tensor: Tensor) -> Returned:
+    """What a run reports of an output."""
+    return Returned(
+        name=name,
+        shape=tuple(tensor.shape),
+        dtype=dtype_name(tensor.dtype),
+        strides=tensor.stride(),
+        digest=digest(tensor),
+    )
+
+
+def digest(tensor: Tensor) -> str:
+    """A hash of dtype, shape and elements as bits, whatever the strides. Equal digests mean equal bits."""
+    whole = tensor.detach().cpu().contiguous()
+    hashed = blake2b(f"{dtype_name(whole.dtype)}{list(whole.shape)}".encode(), digest_size=16)
+    if whole.nbytes:
+        hashed.update((ctypes.c_char * whole.nbytes).from_address(whole.data_ptr()))
+    return hashed.hexdigest()

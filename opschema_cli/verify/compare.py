@@ -1,0 +1,116 @@
+"""How far tensors are from each other: bits against bits, and results against a reference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import torch
+from torch import Tensor
+
+from opschema_cli.verify.measure import Comparison, Measure, chunks, finding, unravel
+from opschema_cli.verify.model import Figures, Finding, Tolerance, Values
+
+_BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+def bits(tensor: Tensor) -> Tensor:
+    """The tensor's bits as integers of its size, sharing its memory."""
+    real = torch.view_as_real(tensor) if tensor.is_complex() else tensor
+    return real.view(_BITS[real.element_size()])
+
+
+def differing(one: Tensor, other: Tensor) -> tuple[int, tuple[int, ...]]:
+    """How many elements of two tensors of one shape and dtype differ, and where the first one is.
+
+    Two elements are the same if their bits are, or if both are NaN: a NaN's payload tells nothing, and hardware chooses it.
+    +0 and -0 differ.
+    """
+    if torch.equal(bits(one), bits(other)):
+        return 0, ()
+    count, first = 0, -1
+    for start, (a, b) in chunks(one, other):
+        differ = bits(a) != bits(b)
+        if a.is_floating_point():
+            differ &= ~(_isnan(a) & _isnan(b))
+        found = int(differ.count_nonzero())
+        if found and first < 0:
+            first = start + int(differ.to(torch.uint8).argmax())
+        count += found
+    return count, unravel(first, one.shape) if count else ()
+
+
+def differences(before: Mapping[str, Tensor], after: Mapping[str, Tensor]) -> tuple[Finding, ...]:
+    """What differs between two sides, output by output: presence, shape, dtype, bits. Empty if nothing does."""
+    return tuple(
+        Finding(check=check, side="after", about=name, message=message)
+        for name in {**before, **after}
+        for check, message in _difference(name, before.get(name), after.get(name))
+    )
+
+
+def _difference(name: str, before: Tensor | None, after: Tensor | None) -> Iterator[tuple[str, str]]:
+    if before is None or after is None:
+        yield "outputs", f"only {'after' if before is None else 'before'} returns `{name}`"
+    elif before.shape != after.shape:
+        yield "shape", f"`{name}` is {tuple(after.shape)}, before {tuple(before.shape)}"
+    elif before.dtype != after.dtype:
+        yield "dtype", f"`{name}` is {dtype_name(after.dtype)}, before {dtype_name(before.dtype)}"
+    else:
+        count, first = differing(before, after)
+        if count:
+            yield (
+                "bits",
+                f"`{name}`: {count} of {after.numel()} elements differ from before, the first at {list(first)}",
+            )
+
+
+def against(
+    actual: Tensor,
+    exact: Tensor,
+    single: Tensor | None,
+    tolerance: Tolerance,
+    *,
+    side: str,
+    output: str,
+    values: Values = "normal",
+) -> Comparison:
+    """Compares an output with its reference: ``exact`` in float64, ``single`` the same in float32 (without it E is 0).
+
+    Outputs that hold no floating numbers must equal the reference exactly.
+    """
+    if actual.shape != exact.shape:
+        message = f"`{output}` is {tuple(actual.shape)}, the reference's is {tuple(exact.shape)}"
+        return Comparison(
+            Figures(side=side, output=output, beyond=1.0), (finding("shape", message, side=side, output=output),)
+        )
+    if not actual.is_floating_point():
+        return _exact(actual, exact, side=side, output=output)
+    with_single = single if single is not None and single.shape == exact.shape else None
+    return Measure(actual, exact.to(torch.float64), with_single, tolerance, values).comparison(side, output)
+
+
+def _exact(actual: Tensor, exact: Tensor, *, side: str, output: str) -> Comparison:
+    wrong, first, worst = 0, -1, 0.0
+    for start, (y, r) in chunks(actual, exact):
+        differ = y != r.to(torch.float64) if r.is_floating_point() else y.to(torch.int64) != r.to(torch.int64)
+        found = int(differ.count_nonzero())
+        if found:
+            first = start + int(differ.to(torch.uint8).argmax()) if first < 0 else first
+            worst = max(worst, float((y.to(torch.float64) - r.to(torch.float64)).abs().nan_to_num().max()))
+        wrong += found
+    at = unravel(first, actual.shape) if wrong else ()
+    count = actual.numel()
+    figures = Figures(side=side, output=output, worst=worst, beyond=wrong / max(count, 1), at=at, elements=count)
+    if not wrong:
+        return Comparison(figures)
+    message = f"`{output}`: {wrong} of {count} elements are not the reference's, the first at {list(at)}"
+    return Comparison(figures, (finding("exact", message, side=side, output=output),))
+
+
+def _isnan(tensor: Tensor) -> Tensor:
+    return tensor.to(torch.float32).isnan() if tensor.element_size() == 1 else tensor.isnan()
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """``float16`` and the like."""
+    return str(dtype).removeprefix("torch.")

@@ -1,0 +1,210 @@
+"""What a cell's sides amount to: one verdict, by these rules.
+
+A side is *faulty* if its call raised, or its worker died or stalled, or if a check or the comparison with the reference found
+something. It is *right* if it was compared with a reference and is not faulty; a comparison that decided nothing of an output is
+none.
+
+- **unchanged**: after's outputs are before's, bit by bit, with the same strides, and after is not faulty. Where there is no
+  reference the reason says so: bits that are the same may be the same mistake.
+- **within-tolerance**: the bits differ and after is right. Also: before broke down and after is right; and, if no before was asked
+  for, after is right.
+- **regression**: after is faulty where before was not, or in another way (another check, another output), or clearly more (twice
+  the share of wrong elements, or twice the error); or outputs, shapes, dtypes or strides differ; or bits differ
+  and no reference says that after is right; or after is faulty and nothing ran before that would excuse it.
+- **wrong-already**: after is faulty, and before was in the same way and no less.
+- **crashed**: after broke down, and so did before, or before could not be run.
+- **not-checked**: after could not be run; or before could not and after is not faulty; or nothing is known of what it computes.
+
+*Comparative* findings (``denormals``) are no fault of a side by themselves, for much hardware flushes denormals by default; they
+count when after has one and before has not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from opschema_cli.verify.model import COMPARATIVE, Figures, Finding, Ran, Returned, Verdict
+
+_WORSE = 2.0
+_NO_REFERENCE = "not checked against a reference"
+
+
+class Compared(NamedTuple):
+    """One side against the reference: its findings and the figures of its outputs."""
+
+    findings: tuple[Finding, ...] = ()
+    figures: tuple[Figures, ...] = ()
+
+
+class Judgement(NamedTuple):
+    """The verdict, its reason in a sentence, and the findings of both sides that it rests on."""
+
+    verdict: Verdict
+    reason: str
+    findings: tuple[Finding, ...] = ()
+
+
+def judge(
+    before: Ran | None,
+    after: Ran | None,
+    reference: Ran | None = None,
+    *,
+    differences: Sequence[Finding] = (),
+    compared: Mapping[str, Compared] | None = None,
+) -> Judgement:
+    """The verdict on a cell; see the module. None for a side means that it was not asked for.
+
+    ``differences`` are after's against before's outputs, if both ran; ``compared`` holds what was compared with the
+    reference, by side.
+    """
+    case = _Case(before, after, reference, differences, compared or {})
+    verdict, reason = case.verdict()
+    return Judgement(verdict, reason, case.findings())
+
+
+class _Case:
+    """The evidence on one cell."""
+
+    def __init__(
+        self,
+        before: Ran | None,
+        after: Ran | None,
+        reference: Ran | None,
+        differences: Sequence[Finding],
+        compared: Mapping[str, Compared],
+    ) -> None:
+        self._before, self._after, self._reference = before, after, reference
+        self._compared = compared
+        self._undecided = _undecided(compared.get("after"))
+        self._referenced = "after" in compared and not self._undecided
+        self._seen = {"before": _seen(before, compared.get("before")), "after": _seen(after, compared.get("after"))}
+        self._differences = (*differences, *self._strides())
+
+    def verdict(self) -> tuple[Verdict, str]:
+        before, after = self._before, self._after
+        if after is None:
+            return "not-checked", "after was not run"
+        if after.status == "refused":
+            return "not-checked", f"after cannot be run: {after.detail}"
+        if after.status != "ok":
+            return self._broken(after)
+        if before is None or before.status != "ok":
+            return self._alone(before)
+        return self._both()
+
+    def findings(self) -> tuple[Finding, ...]:
+        """What was found on both sides and between them; comparative findings only where they count."""
+        new = self._new()
+        kept = (f for side in ("before", "after") for f in self._seen[side] if f.check not in COMPARATIVE or f in new)
+        return (*kept, *self._differences)
+
+    def _broken(self, after: Ran) -> tuple[Verdict, str]:
+        """After raised, died or stalled."""
+        what = f"after {after.status}: {after.detail}"
+        if self._before is None or self._before.status == "refused":
+            return "crashed", what
+        if self._before.status == "ok":
+            return "regression", f"{what}; before ran"
+        return "crashed", f"{what}; before {self._before.status} too"
+
+    def _alone(self, before: Ran | None) -> tuple[Verdict, str]:
+        """After ran and there is nothing of before to compare it with."""
+        faults = _faults(self._seen["after"])
+        broke_down = before is not None and before.status != "refused"
+        missing = "no before to compare with" if before is None else f"before {before.status}: {before.detail}"
+        if faults:
+            return ("wrong-already" if broke_down else "regression"), f"{_named(faults)}; {missing}"
+        if not self._referenced:
+            return "not-checked", f"{missing}; {self._unreferenced()}"
+        if before is not None and not broke_down:
+            return "not-checked", f"{missing}; after is right"
+        return "within-tolerance", f"after is right; {missing}"
+
+    def _both(self) -> tuple[Verdict, str]:
+        new, faults, earlier = self._new(), _faults(self._seen["after"]), _faults(self._seen["before"])
+        visible = [difference for difference in self._differences if difference.check != "bits"]
+        if new:
+            return "regression", f"new: {_named(new)}"
+        if visible:
+            return "regression", f"differs from before: {_named(visible)}"
+        if faults:
+            worse = self._worse()
+            return ("regression", f"worse than before: {worse}") if worse else ("wrong-already", _named(faults))
+        if not self._differences:
+            return "unchanged", "" if self._referenced else self._unreferenced()
+        if not self._referenced:
+            return "regression", f"differs from before, and is {self._unreferenced()}"
+        return "within-tolerance", f"before was wrong: {_named(earlier)}" if earlier else "bits differ, both are right"
+
+    def _new(self) -> list[Finding]:
+        """What after has and before has not, if before ran."""
+        if self._before is None or self._before.status != "ok":
+            return []
+        known = {(finding.check, finding.about) for finding in self._seen["before"]}
+        return [finding for finding in self._seen["after"] if (finding.check, finding.about) not in known]
+
+    def _worse(self) -> str:
+        """How after is further off than before, empty if it is not."""
+        if "before" not in self._compared or not self._referenced:
+            return ""
+        earlier = {figures.output: figures for figures in self._compared["before"].figures}
+        for now in self._compared["after"].figures:
+            then = earlier.get(now.output)
+            if then is None or not now.beyond:
+                continue
+            if now.beyond > _WORSE * then.beyond:
+                return f"`{now.output}` is wrong at {now.beyond:.3g} of its elements, before at {then.beyond:.3g}"
+            if now.worst > _WORSE * then.worst:
+                return f"`{now.output}` is off by {now.worst:.3g}, before by {then.worst:.3g}"
+        return ""
+
+    def _unreferenced(self) -> str:
+        reference = self._reference
+        if self._undecided:
+            lost = "the reference decides nothing, for float32 is too far from float64 at every element"
+            return f"{_NO_REFERENCE}: `{self._undecided}`: {lost}"
+        return f"{_NO_REFERENCE}: {reference.detail}" if reference and reference.detail else _NO_REFERENCE
+
+    def _strides(self) -> list[Finding]:
+        """Outputs that lie otherwise than before, where they have the same shape."""
+        if self._before is None or self._after is None:
+            return []
+        earlier = {output.name: output for output in self._before.outputs}
+        told = (output for output in self._after.outputs if output.strides)
+        pairs = ((earlier[output.name], output) for output in told if output.name in earlier)
+        alike = ((then, now) for then, now in pairs if then.strides and then.shape == now.shape)
+        return [_lies(then, now) for then, now in alike if _steps(then) != _steps(now)]
+
+
+def _seen(ran: Ran | None, compared: Compared | None) -> tuple[Finding, ...]:
+    if ran is None or ran.status != "ok":
+        return ()
+    return (*ran.findings, *(compared.findings if compared else ()))
+
+
+def _undecided(compared: Compared | None) -> str:
+    """An output of which the comparison decided no element, empty if there is none."""
+    figures = compared.figures if compared else ()
+    return next((one.output for one in figures if one.elements and one.undecided == one.elements), "")
+
+
+def _faults(findings: Sequence[Finding]) -> list[Finding]:
+    return [finding for finding in findings if finding.check not in COMPARATIVE]
+
+
+def _named(findings: Sequence[Finding]) -> str:
+    return "; ".join(f"{finding.check}: {finding.message}" for finding in findings)
+
+
+def _steps(output: Returned) -> list[tuple[int, int]]:
+    """The strides that matter: those of dimensions with more than one element, if there are elements."""
+    if 0 in output.shape:
+        return []
+    pairs = zip(output.shape, output.strides, strict=True)
+    return [(place, stride) for place, (size, stride) in enumerate(pairs) if size > 1]
+
+
+def _lies(then: Returned, now: Returned) -> Finding:
+    message = f"`{now.name}` has strides {now.strides}, before {then.strides}"
+    return Finding(check="strides", side="after", about=now.name, message=message)

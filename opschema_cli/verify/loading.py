@@ -1,0 +1,96 @@
+"""Imports an op from one side's tree, in a worker, and makes sure that it comes from there."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from opschema_cli.verify.model import Target
+
+
+class RefusedError(Exception):
+    """A cell cannot be run here; the message says why."""
+
+
+def import_op(target: Target) -> Callable[..., object]:
+    """The class (or function) that a target names.
+
+    Raises:
+        RefusedError: it is not there, it comes from another tree, or a module of others is not installed.
+        Exception: whatever the import raises.
+    """
+    see_tree(target)
+    try:
+        found: object = importlib.import_module(target.module)
+    except ModuleNotFoundError as error:
+        raise _missing(error, target) from error
+    _stays_in(target)
+    for part in target.name.split("."):
+        if not hasattr(found, part):
+            raise RefusedError(f"`{target.module}` has no `{target.name}` in {target.root}")
+        found = getattr(found, part)
+    if not callable(found):
+        raise RefusedError(f"`{target.module}.{target.name}` is neither a class nor a function")
+    return found
+
+
+def see_tree(target: Target) -> None:
+    """Put a tree before everything else that can be imported, here and in processes that are started from here."""
+    places = [os.path.join(target.root, path) for path in target.paths or ("",)]
+    places = [os.path.abspath(place) for place in places]
+    if sys.path[: len(places)] == places:
+        return
+    sys.path[:0] = places
+    others = os.environ.get("PYTHONPATH", "")
+    os.environ["PYTHONPATH"] = os.pathsep.join([*places, *([others] if others else [])])
+
+
+def described(error: BaseException, root: str) -> str:
+    """An exception as a cell's detail: what it says, and the last place in the tree that it passed through."""
+    says = traceback.format_exception_only(error)[-1].strip() if not str(error) else f"{type(error).__name__}: {error}"
+    tree = os.path.realpath(root) + os.sep
+    places = [
+        f"{os.path.realpath(frame.filename).removeprefix(tree)}:{frame.lineno} in {frame.name}"
+        for frame in traceback.extract_tb(error.__traceback__)
+        if os.path.realpath(frame.filename).startswith(tree)
+    ]
+    return "\n".join([says[:4000], *places[-1:]])
+
+
+def _missing(error: ModuleNotFoundError, target: Target) -> Exception:
+    """The op's own module is not there; or a module of others is not installed; or the tree's import is broken."""
+    name = error.name or ""
+    if name == target.module or target.module.startswith(name + "."):
+        return RefusedError(f"there is no module `{target.module}` in {target.root}")
+    if name.partition(".")[0] != target.module.partition(".")[0] and not _in_tree(name, target):
+        return RefusedError(f"importing `{target.module}` needs `{name}`, which is not installed")
+    return error
+
+
+def _in_tree(name: str, target: Target) -> bool:
+    top = name.partition(".")[0]
+    places = [Path(target.root, path) for path in target.paths or ("",)]
+    return any((place / top).is_dir() or (place / f"{top}.py").is_file() for place in places)
+
+
+def _stays_in(target: Target) -> None:
+    """An installed copy of the library would be compared with itself.
+
+    Raises:
+        RefusedError: a module of the op's package comes from elsewhere.
+    """
+    tree = os.path.realpath(target.root) + os.sep
+    for name, place in _files(target.module.partition(".")[0]):
+        if not os.path.realpath(place).startswith(tree):
+            raise RefusedError(f"`{name}` was imported from {place}, which is not in {target.root}")
+
+
+def _files(package: str) -> Iterator[tuple[str, str]]:
+    for name, module in sorted(sys.modules.items()):
+        place = getattr(module, "__file__", None)
+        if (name == package or name.startswith(package + ".")) and isinstance(place, str):
+            yield name, place

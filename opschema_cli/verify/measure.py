@@ -1,0 +1,338 @@
+"""The tolerance rule: how far a result is from its float64 reference.
+
+A result y is right at an element where ``|y - r| <= ulps * ulp(r) + kappa * max(E, 2**-23 * max|r|)``: r is the float64
+reference, ``ulp(r)`` the step of y's dtype at r, and E the largest error that the reference makes when computed in float32,
+over the tensor. So rounding of the output and error of the arithmetic are kept apart, and ill-conditioned calls are
+measured by what float32 makes of them. NaN and infinities must be where the reference, rounded to the dtype, has them.
+
+Where float32 itself gives up, nobody is judged: elements whose float32 reference is infinite or NaN and whose float64 one is
+not (or the reverse) are *undecided*, and so are those where the two are far apart (by more than 2**-8) and only one is beyond
+the dtype's largest number. Among special values, where one row of huge numbers would excuse every error elsewhere,
+the scale is taken from the ordinary elements, huge ones are judged relative to themselves, and all elements where the
+references are far apart are undecided, unless both overflow to the same infinity.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from opschema_cli.verify.model import COMPARATIVE, Figures, Finding, Tolerance, Values
+
+DECADES = range(-12, 4)
+"""The histogram's borders: below 1e-12, from there to 1e-11, and so on, and from 1e3 up."""
+
+_CHUNK = 1 << 15
+"""Elements at a time: few enough to stay in the cache, and for torch to do without threads, which workers would fight over."""
+_EXPONENT = 0x7FF0_0000_0000_0000
+_SAMPLE = 1 << 16
+_HUGE = 64.0
+_LOST = 2.0**-8
+_FIXED = {
+    torch.float16: (("torch.testing.assert_close", 1e-3, 1e-5), ("TileOPs", 1e-3, 1e-3)),
+    torch.bfloat16: (("torch.testing.assert_close", 1.6e-2, 1e-5), ("TileOPs", 1.6e-2, 1.6e-2)),
+    torch.float32: (("torch.testing.assert_close", 1.3e-6, 1e-5), ("TileOPs", 1e-5, 1e-5)),
+    torch.float64: (("torch.testing.assert_close", 1e-7, 1e-7),),
+}
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """What a fixed rtol and atol would say: ``|y - r| <= atol + rtol * |r|``, with NaN and infinities at the same places."""
+
+    passes: bool
+    text: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One output of one side against the reference."""
+
+    figures: Figures
+    findings: tuple[Finding, ...] = ()
+    opinions: tuple[Opinion, ...] = ()
+
+    @property
+    def right(self) -> bool:
+        """Whether nothing by itself is wrong."""
+        return all(finding.check in COMPARATIVE for finding in self.findings)
+
+
+def ulp(reference: Tensor, dtype: torch.dtype) -> Tensor:
+    """The distance of neighbouring numbers of a dtype at float64 numbers, exactly: that of the denormals below the least normal
+    number, that of the largest numbers above the largest, and at a power of two the distance to the next number up.
+    """
+    return _Format(dtype).ulp(reference)
+
+
+class _Format:
+    """A binary floating point format."""
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        info = torch.finfo(dtype)
+        self.eps, self.least, self.largest = info.eps, info.smallest_normal, info.max
+        self.top = 2.0 ** math.floor(math.log2(info.max)) if info.max < 2.0**1023 else 2.0**1023
+        self.double = dtype is torch.float64
+        self.saturates = info.bits == 8
+
+    @property
+    def overflow(self) -> float:
+        """The least number that rounds to infinity."""
+        return self.largest if self.double else self.largest + self.top * self.eps / 2
+
+    def holds(self, numbers: Tensor) -> bool:
+        """Whether none is NaN or beyond the largest number."""
+        return float(numbers.abs().max()) <= self.largest
+
+    def ulp(self, reference: Tensor) -> Tensor:
+        powers = (reference.view(torch.int64) & _EXPONENT).view(torch.float64)
+        return powers.clamp_(self.least, self.top).mul_(self.eps)
+
+
+@dataclass
+class _Sums:
+    """What is gathered over chunks."""
+
+    worst: float = 0.0
+    ulps: float = 0.0
+    kappa: float = -math.inf
+    at: int = 0
+    beyond: int = 0
+    nan: int = 0
+    inf: int = 0
+    masked: int = -1
+    undecided: int = 0
+    tiny: int = 0
+    flushed: int = 0
+
+
+class Measure:
+    """One output against its reference: a pass for the scale, then a pass for the errors, chunk by chunk."""
+
+    def __init__(self, actual: Tensor, exact: Tensor, single: Tensor | None, rule: Tolerance, values: Values) -> None:
+        self._actual, self._exact, self._single, self._rule = actual, exact, single, rule
+        self._format = _Format(actual.dtype)
+        self._special = values == "special"
+        self._sums = _Sums()
+        self._fixed = _FIXED.get(actual.dtype, ())
+        self._fixed_excess = [-math.inf] * len(self._fixed)
+        self._histogram = torch.zeros(len(DECADES) + 1, dtype=torch.int64)
+        self._typical = self._median() if self._special else math.inf
+        self._scale, self._relative = self._scales()
+        for start, (y, r, f) in self._parts():
+            self._add(start, y, r, f)
+
+    def comparison(self, side: str, output: str) -> Comparison:
+        """The figures and what they say."""
+        sums, count = self._sums, max(self._actual.numel(), 1)
+        at = sums.masked if sums.masked >= 0 else sums.at
+        figures = Figures(
+            side=side,
+            output=output,
+            worst=sums.worst,
+            ulps=sums.ulps,
+            kappa=max(sums.kappa, 0.0),
+            beyond=(sums.beyond + sums.nan + sums.inf) / count,
+            at=unravel(at, self._actual.shape) if self._actual.numel() else (),
+            histogram=tuple(self._histogram.tolist()),
+            undecided=sums.undecided,
+            elements=self._actual.numel(),
+        )
+        findings = tuple(
+            finding(check, f"`{output}`: {message}", side=side, output=output)
+            for check, message in self._faults(figures)
+        )
+        return Comparison(figures, findings, tuple(self._opinions()))
+
+    def _faults(self, figures: Figures) -> Iterator[tuple[str, str]]:
+        sums, rule, count = self._sums, self._rule, self._actual.numel()
+        if sums.nan:
+            yield "nan-mask", f"{sums.nan} of {count} elements are NaN where the reference is not, or the reverse"
+        if sums.inf:
+            yield "inf-mask", f"{sums.inf} of {count} elements are infinite where the reference is not, or the reverse"
+        if sums.beyond:
+            at = list(unravel(sums.at, self._actual.shape))
+            yield (
+                "tolerance",
+                f"{sums.beyond} of {count} elements are beyond {rule.ulps:g} ulp + {rule.kappa:g} E; the worst, at {at}, "
+                f"would need {figures.kappa:.4g} E; largest error {figures.worst:.3g}",
+            )
+        if self._special and sums.tiny > 1 and 2 * sums.flushed >= sums.tiny:
+            yield "denormals", f"{sums.flushed} of {sums.tiny} tiny elements are 0 where the reference is not"
+
+    def _opinions(self) -> Iterator[Opinion]:
+        masks = self._sums.nan + self._sums.inf
+        for (who, rtol, atol), excess in zip(self._fixed, self._fixed_excess, strict=True):
+            passes = excess <= atol and not masks
+            yield Opinion(passes, f"{who}: {'within' if passes else 'beyond'} rtol={rtol:g}, atol={atol:g}")
+
+    def _parts(self) -> Iterator[tuple[int, tuple[Tensor, Tensor, Tensor | None]]]:
+        if self._single is None:
+            for start, (y, r) in chunks(self._actual, self._exact):
+                yield start, (y.to(torch.float64), r, None)
+        else:
+            for start, (y, r, f) in chunks(self._actual, self._exact, self._single):
+                yield start, (y.to(torch.float64), r, f.to(torch.float64))
+
+    def _median(self) -> float:
+        """The median magnitude of the reference, zeros left out, from evenly spread elements."""
+        flat = self._exact.reshape(-1)
+        sample = flat[:: max(flat.numel() // _SAMPLE, 1)].abs()
+        sample = sample[(sample > 0) & (sample <= self._format.largest)]
+        return float(sample.median()) if sample.numel() else 0.0
+
+    def _scales(self) -> tuple[float, float]:
+        """The unit of kappa of ordinary elements, and that of huge ones, which is relative to themselves."""
+        error, largest, relative = 0.0, 0.0, 0.0
+        for _, (r, f) in self._references():
+            a = r.abs()
+            off = torch.zeros_like(a) if f is None else (f - r).abs_()
+            skip = (a > self._format.largest).logical_or_(off.isfinite().logical_not_())
+            if self._special:
+                skip |= off > _LOST * a.clamp(min=self._typical)
+                huge = a > _HUGE * self._typical
+                relative = max(relative, float((off / a).masked_fill_(skip | ~huge, 0.0).max()))
+                skip |= huge
+            error = max(error, float(off.masked_fill_(skip, 0.0).max()))
+            largest = max(largest, float(a.masked_fill_(skip, 0.0).max()))
+        precision = 2.0**-28 if self._format.double else 1.0
+        scale = max(error, 2.0**-23 * largest, 2.0**-149)
+        return scale * precision, max(relative, 2.0**-23) * precision
+
+    def _references(self) -> Iterator[tuple[int, tuple[Tensor, Tensor | None]]]:
+        if self._single is None:
+            for start, (r,) in chunks(self._exact):
+                yield start, (r, None)
+        else:
+            for start, (r, f) in chunks(self._exact, self._single):
+                yield start, (r, f.to(torch.float64))
+
+    def _add(self, start: int, y: Tensor, r: Tensor, f: Tensor | None) -> None:
+        error, magnitude = (y - r).abs_(), r.abs()
+        unit: float | Tensor = self._scale
+        if self._special:
+            huge = magnitude > _HUGE * self._typical
+            unit = torch.where(huge, magnitude * self._relative, self._scale)
+        held = (
+            math.isfinite(float(error.max())) and self._format.holds(magnitude) and (f is None or self._format.holds(f))
+        )
+        if self._special or self._format.saturates or not held:
+            self._settle(start, _Part(y, r, f, error, magnitude, unit))
+        self._gather(start, error, magnitude, self._format.ulp(r.nan_to_num(0.0, 0.0, 0.0)), unit)
+
+    def _gather(self, start: int, error: Tensor, magnitude: Tensor, steps: Tensor, unit: float | Tensor) -> None:
+        """Takes the figures of a chunk without infinities; elements that are not measured have error 0."""
+        sums = self._sums
+        for index, (_, rtol, _) in enumerate(self._fixed):
+            excess = float(torch.sub(error, magnitude, alpha=rtol).max())
+            self._fixed_excess[index] = max(self._fixed_excess[index], excess)
+        sums.worst = max(sums.worst, float(error.max()))
+        sums.ulps = max(sums.ulps, float((error / steps).max()))
+        self._histogram += _histogram(error)
+        needed = error.sub_(steps, alpha=self._rule.ulps).div_(unit)
+        sums.beyond += int((needed > self._rule.kappa).count_nonzero())
+        worst, at = needed.max(0)
+        if float(worst) > sums.kappa:
+            sums.kappa, sums.at = float(worst), start + int(at)
+
+    def _settle(self, start: int, part: _Part) -> None:
+        """Judges NaN and infinities, and takes out of the errors what is not a matter of distance."""
+        sums, format_ = self._sums, self._format
+        undecided = part.lost(format_.largest, self._typical if self._special else math.inf)
+        nan, inf = part.masks(format_, self._rule.kappa)
+        nan, inf = nan & ~undecided, inf & ~undecided
+        if self._special:
+            self._tiny(part)
+        masked = nan | inf
+        if sums.masked < 0 and bool(masked.any()):
+            sums.masked = start + int(masked.to(torch.uint8).argmax())
+        sums.nan += int(nan.count_nonzero())
+        sums.inf += int(inf.count_nonzero())
+        sums.undecided += int(undecided.count_nonzero())
+        part.error.masked_fill_(undecided | ~part.error.isfinite(), 0.0)
+        part.magnitude.nan_to_num_(0.0, 0.0)
+        if isinstance(part.unit, Tensor):
+            part.unit.masked_fill_(~part.unit.isfinite(), 1.0)
+
+    def _tiny(self, part: _Part) -> None:
+        """Counts what hardware that flushes denormals makes 0: numbers near the least normal one that float32 can hold."""
+        if part.single is None:
+            return
+        least = self._format.least
+        near = least * 2.0**20 if least < 2.0**-100 else least
+        tiny = (part.magnitude >= least * self._format.eps) & (part.magnitude <= near)
+        tiny &= (part.single - part.exact).abs() <= _LOST * part.magnitude
+        self._sums.tiny += int(tiny.count_nonzero())
+        self._sums.flushed += int((tiny & (part.actual == 0)).count_nonzero())
+
+
+@dataclass
+class _Part:
+    """A chunk of an output with its references, all in float64."""
+
+    actual: Tensor
+    exact: Tensor
+    single: Tensor | None
+    error: Tensor
+    magnitude: Tensor
+    unit: float | Tensor
+
+    def lost(self, largest: float, typical: float) -> Tensor:
+        """Where float32 cannot hold what float64 can: only one of the references is finite; or they are far apart, and
+        only one of them overflows in the dtype or ``typical`` is finite.
+        """
+        if self.single is None:
+            return torch.zeros_like(self.exact, dtype=torch.bool)
+        special = math.isfinite(typical)
+        held, single_held = self.magnitude <= largest, self.single.abs() <= largest
+        lost = held & ~self.single.isfinite()
+        lost |= self.exact.isinf() & self.single.isfinite() | (self.exact.isnan() != self.single.isnan())
+        far = (self.single - self.exact).abs() > _LOST * self.magnitude.clamp(min=typical if special else 0.0)
+        overflow_alike = ~held & ~single_held & (self.single.sign() == self.exact.sign())
+        return lost | far & (~overflow_alike if special else held != single_held)
+
+    def masks(self, format_: _Format, kappa: float) -> tuple[Tensor, Tensor]:
+        """Where NaN is amiss, and where an infinity is. Eight-bit formats may also saturate, or overflow to NaN."""
+        over = self.magnitude >= format_.overflow
+        nan = self.actual.isnan() != self.exact.isnan()
+        reaches = self.magnitude >= format_.overflow - kappa * self.unit
+        infinite = self.actual.isinf()
+        inf = infinite & ~((self.actual.sign() == self.exact.sign()) & reaches)
+        inf |= ~infinite & self.exact.isinf()
+        if format_.saturates:
+            saturated = self.actual == self.exact.sign() * format_.largest
+            accepted = over & (saturated | self.actual.isnan())
+            nan &= ~accepted
+            inf &= ~accepted
+            self.error.masked_fill_(accepted, 0.0)
+        return nan, inf & ~nan
+
+
+def _histogram(error: Tensor) -> Tensor:
+    places = error.log10().sub_(DECADES.start).floor_().add_(1).clamp_(0, len(DECADES))
+    return torch.bincount(places.to(torch.int64), minlength=len(DECADES) + 1)
+
+
+def chunks(*tensors: Tensor) -> Iterator[tuple[int, tuple[Tensor, ...]]]:
+    """Parts of flattened tensors of one shape, with the index of their first element."""
+    flat = [tensor.reshape(-1) for tensor in tensors]
+    for start in range(0, flat[0].numel(), _CHUNK):
+        yield start, tuple(tensor[start : start + _CHUNK] for tensor in flat)
+
+
+def unravel(index: int, shape: torch.Size) -> tuple[int, ...]:
+    """The place of an element, counted through a tensor of a shape."""
+    at: list[int] = []
+    for size in reversed(shape):
+        index, place = divmod(index, size)
+        at.append(place)
+    return tuple(reversed(at))
+
+
+def finding(check: str, message: str, *, side: str, output: str) -> Finding:
+    """A finding on an output."""
+    return Finding(check=check, side=side, about=output, message=message)

@@ -1,0 +1,222 @@
+"""What the harness runs and what comes of it: calls, cells, plans, results. No torch here: plans are made without it.
+
+Everything is a msgspec struct, for it travels between processes, and into files that shards are merged from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+Values = Literal["normal", "special", "zeros"]
+"""What floating inputs hold: normal numbers; NaN, infinities, denormals and zeros among them; zeros only."""
+
+Layout = Literal["contiguous", "strided"]
+"""How inputs lie in memory: as they come, or as every second element of something larger."""
+
+SIDES = ("before", "after", "reference")
+Side = Literal["before", "after", "reference"]
+
+
+class Input(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One tensor that a call passes. ``low`` and ``high`` bound integers and floats (``high`` excluded for integers)."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    mutated: bool = False
+    low: float | None = None
+    high: float | None = None
+
+
+class Output(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the declaration says of one tensor that the call returns; None where it does not say."""
+
+    name: str
+    shape: tuple[int, ...] | None = None
+    dtype: str | None = None
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A concrete call of an op by the declaration: what it is made with, what it is given, what it must return.
+
+    ``params`` are plain data, and go by name to the constructor or to the call, whichever takes them; ``defaults`` are
+    declared values of params that the op is left to set itself, which a reference is given; ``static_dims`` are the params
+    that repeat a size of an input, which a reference is not given unless it takes them; ``omitted`` are optional inputs
+    left out; ``aliases`` are outputs that may share storage with an input, by name.
+    """
+
+    inputs: tuple[Input, ...]
+    params: dict[str, Any] = {}
+    defaults: dict[str, Any] = {}
+    static_dims: tuple[str, ...] = ()
+    outputs: tuple[Output, ...] = ()
+    omitted: tuple[str, ...] = ()
+    aliases: dict[str, str] = {}
+
+
+class Cell(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One thing to be checked: op, workload row, dtype, shape derived from the row, values, layout, seed.
+
+    ``again`` cells repeat an earlier one after other shapes went through the same process.
+    """
+
+    op: str
+    row: str
+    dtype: str
+    shape: str = "row"
+    values: Values = "normal"
+    layout: Layout = "contiguous"
+    seed: int = 0
+    again: bool = False
+    call: Call
+
+    @property
+    def id(self) -> str:
+        """Its name, from which its inputs follow: ``Op[row-float16-odd-special-strided-s1-again]``."""
+        parts = [self.row, self.dtype, self.shape]
+        parts += [part for part in (self.values, self.layout) if part not in ("normal", "contiguous")]
+        parts += [f"s{self.seed}"] + ["again"] * self.again
+        return f"{self.op}[{'-'.join(parts)}]"
+
+    @property
+    def data_key(self) -> str:
+        """What its inputs are drawn from: the same for a cell and its repetition."""
+        return self.id.replace("-again]", "]")
+
+
+class Tolerance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How far a result may be from the float64 reference: ``ulps`` of its dtype, and ``kappa`` times the error that the
+    reference makes in float32. A changed one needs a ``reason``.
+    """
+
+    ulps: float = 1.0
+    kappa: float = 32.0
+    reason: str = ""
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where one side's op is: a class in a module below ``root``, imported with ``paths`` in front of ``sys.path``.
+
+    ``recipe`` is a file of the repository with recipes (see docs/verify.md), empty if there is none. ``operators`` are the
+    torch.library operators that a call runs.
+    """
+
+    root: str
+    module: str
+    name: str
+    paths: tuple[str, ...] = ()
+    recipe: str = ""
+    operators: tuple[str, ...] = ()
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How much is planned: cells of one op, and elements of one tensor, in a workload row as it stands and in what is
+    derived from it.
+    """
+
+    cells: int = 40
+    row_elements: int = 1 << 24
+    derived_elements: int = 1 << 20
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is to be run of one op. ``reference`` is a dotted function of torch, empty if only a recipe can give one.
+
+    ``unplanned`` are cells that cannot be run, by id (all of an op by its name), and why; ``left_out`` counts the pairs of
+    row and dtype that were not gone through to their end, for want of room (:class:`Limits`).
+    """
+
+    op: str
+    target: Target
+    cells: tuple[Cell, ...]
+    reference: str = ""
+    tolerance: Tolerance = Tolerance()
+    unplanned: dict[str, str] = {}
+    left_out: int = 0
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One thing that a check saw on one side: ``check`` is its name (``shape``, ``poison``, ``input-changed``, ...), and
+    ``about`` the output or input that it saw it on, if it was one.
+    """
+
+    check: str
+    side: str
+    message: str
+    about: str = ""
+
+
+COMPARATIVE = frozenset({"denormals"})
+"""Checks whose findings are no fault of a side by themselves: they count where after has them and before has not."""
+
+
+class Returned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What one output of a run was: its place in the result's file and its metadata."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    strides: tuple[int, ...] = ()
+    digest: str = ""
+
+
+class Ran(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a worker says of one cell on one side.
+
+    ``status`` is ``ok``; ``raised``, by the op (``detail`` is what); ``refused``, the cell cannot be run there and
+    ``detail`` says why; ``died`` or ``stalled``, with the worker. ``file`` holds the tensors: outputs by name, and inputs that
+    the call may change as ``input:NAME``; the reference's are ``ref64:NAME`` and ``ref32:NAME``, and ``tolerance`` is the recipe's.
+    """
+
+    cell: str
+    status: Literal["ok", "raised", "refused", "died", "stalled"]
+    detail: str = ""
+    file: str = ""
+    outputs: tuple[Returned, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    seconds: dict[str, float] = {}
+    tolerance: Tolerance | None = None
+
+
+Verdict = Literal["unchanged", "within-tolerance", "regression", "wrong-already", "crashed", "not-checked"]
+"""What a cell's two sides amount to; see :mod:`opschema_cli.verify.judge`."""
+
+
+class Figures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How far one output of one side is from the reference: over its elements the largest absolute error, the largest
+    error in ULPs of its dtype, the smallest kappa that the tolerance rule would need, the share of elements beyond it,
+    and a histogram of log10 of the absolute errors (counts of decades from 1e-12 to 1e3, the first those below, the last those
+    above). ``undecided`` of its ``elements`` were not judged: the float32 reference itself is lost there.
+    """
+
+    side: str
+    output: str
+    worst: float = 0.0
+    ulps: float = 0.0
+    kappa: float = 0.0
+    beyond: float = 0.0
+    at: tuple[int, ...] = ()
+    histogram: tuple[int, ...] = ()
+    undecided: int = 0
+    elements: int = 0
+
+
+class CellResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What came of one cell; a line of the results' file."""
+
+    id: str
+    op: str
+    verdict: Verdict
+    device: str
+    reason: str = ""
+    findings: tuple[Finding, ...] = ()
+    figures: tuple[Figures, ...] = ()
+    seconds: dict[str, float] = {}
+
+
+def by_op(plans: Sequence[Plan]) -> Mapping[str, Plan]:
+    """Plans by op name."""
+    return {plan.op: plan for plan in plans}

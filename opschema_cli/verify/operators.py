@@ -1,0 +1,159 @@
+"""torch.library operators: what a call passes to them, their fake kernels against the real ones, ``torch.library.opcheck``."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._ops import OpOverload
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensorMode,
+    UnsupportedOperatorException,
+)
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map_only
+
+from opschema_cli.verify.devices import out_of_memory
+from opschema_cli.verify.loading import described
+from opschema_cli.verify.model import Finding
+
+Key = tuple[str, str]
+
+_NO_FAKE = "no fake impl registered"
+_TESTS = ("test_schema", "test_faketensor", "test_aot_dispatch_dynamic")
+_MOST_ELEMENTS = 1 << 22
+_TOOLING = (ImportError, NotImplementedError, DataDependentOutputException, DynamicOutputShapeException)
+
+
+@dataclass(frozen=True)
+class OperatorCall:
+    """One call of an operator: its arguments as they were, and how its results lie."""
+
+    operator: OpOverload
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    results: tuple[tuple[tuple[int, ...], torch.dtype, tuple[int, ...], str], ...]
+
+    @property
+    def name(self) -> str:
+        """The operator's name, with its namespace."""
+        return str(self.operator._schema.name)
+
+    @property
+    def key(self) -> Key:
+        """The same for calls whose arguments have the same shapes, dtypes and strides."""
+        tensors = [_lies(leaf) for leaf in tree_leaves((self.args, self.kwargs)) if isinstance(leaf, Tensor)]
+        return str(self.operator), repr(tensors)
+
+
+class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    def __init__(self, names: Collection[str], calls: list[OperatorCall]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._names = names
+        self._calls = calls
+
+    def __torch_dispatch__(
+        self, func: OpOverload, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> object:
+        kwargs = kwargs or {}
+        name = str(func._schema.name)
+        if name not in self._names and f"{name}.{func._overloadname}" not in self._names:
+            return func(*args, **kwargs)
+        kept = tree_map_only(Tensor, Tensor.clone, (args, kwargs))
+        result = func(*args, **kwargs)
+        lies = tuple(_lies(leaf) for leaf in tree_leaves(result) if isinstance(leaf, Tensor))
+        self._calls.append(OperatorCall(func, kept[0], kept[1], lies))
+        return result
+
+
+@contextmanager
+def recorded(names: Collection[str]) -> Iterator[list[OperatorCall]]:
+    """The calls of operators with these names (``namespace::name``) that happen inside."""
+    calls: list[OperatorCall] = []
+    with _Recorder(names, calls):
+        yield calls
+
+
+def findings(call: OperatorCall, side: str, root: str, *, opcheck: bool) -> list[Finding]:
+    """What is wrong with an operator as this call shows it: ``fake-...``, and with ``opcheck`` also ``opcheck-...``."""
+    found = [*_fake(call, root), *(_opcheck(call, root) if opcheck and _checkable(call) else ())]
+    return [Finding(check=check, side=side, about=call.name, message=message) for check, message in found]
+
+
+def _fake(call: OperatorCall, root: str) -> Iterator[tuple[str, str]]:
+    mode = FakeTensorMode()
+    try:
+        args, kwargs = tree_map_only(Tensor, mode.from_tensor, (call.args, call.kwargs))
+        with mode:
+            result = call.operator(*args, **kwargs)
+    except UnsupportedOperatorException:
+        yield "fake-missing", f"`{call.name}` has no fake kernel"
+        return
+    except _TOOLING:
+        return
+    except Exception as error:
+        if _NO_FAKE in str(error):
+            yield "fake-missing", f"`{call.name}` has no fake kernel"
+        elif passes(error, root):
+            yield "fake-raises", f"the fake kernel of `{call.name}` raises {described(error, root)}"
+        return
+    fakes = [_lies(leaf) for leaf in tree_leaves(result) if isinstance(leaf, Tensor)]
+    if len(fakes) != len(call.results):
+        yield "fake-outputs", f"`{call.name}` returns {len(call.results)} tensors, its fake kernel {len(fakes)}"
+        return
+    for place, (real, fake) in enumerate(zip(call.results, fakes, strict=True)):
+        yield from _differences(f"`{call.name}` output {place}", real, fake)
+
+
+def _differences(
+    what: str, real: tuple[tuple[int, ...], torch.dtype, tuple[int, ...], str], fake: tuple[object, ...]
+) -> Iterator[tuple[str, str]]:
+    for place, aspect in enumerate(("shape", "dtype", "strides", "device")):
+        if real[place] != fake[place]:
+            yield f"fake-{aspect}", f"{what}: {aspect} {real[place]}; the fake kernel says {fake[place]}"
+            return
+
+
+def _lies(tensor: Tensor) -> tuple[tuple[int, ...], torch.dtype, tuple[int, ...], str]:
+    """Shape, dtype, the strides that matter (those of dimensions with more than one element), device."""
+    shape = tuple(tensor.shape)
+    steps = () if 0 in shape else tuple(s if n > 1 else 0 for n, s in zip(shape, tensor.stride(), strict=True))
+    return shape, tensor.dtype, steps, tensor.device.type
+
+
+def _checkable(call: OperatorCall) -> bool:
+    """Whether torch's own tests can compare its tensors: they have no tolerance for 8-bit floats, and call it many times."""
+    tensors = [leaf for leaf in tree_leaves((call.args, call.kwargs)) if isinstance(leaf, Tensor)]
+    return all(
+        tensor.numel() <= _MOST_ELEMENTS and not (tensor.is_floating_point() and tensor.element_size() == 1)
+        for tensor in tensors
+    )
+
+
+def _opcheck(call: OperatorCall, root: str) -> Iterator[tuple[str, str]]:
+    try:
+        results = torch.library.opcheck(call.operator, call.args, call.kwargs, test_utils=_TESTS, raise_exception=False)
+    except Exception as error:
+        if out_of_memory(error):
+            raise
+        return
+    for test, result in results.items():
+        if not isinstance(result, Exception) or isinstance(result, _TOOLING):
+            continue
+        if out_of_memory(result):
+            raise result
+        yield f"opcheck-{test.removeprefix('test_').replace('_', '-')}", described(result, root).partition("\n")[0]
+
+
+def passes(error: BaseException, root: str) -> bool:
+    """Whether an exception passed through a file of the tree."""
+    tree = os.path.realpath(root) + os.sep
+    return any(os.path.realpath(frame.filename).startswith(tree) for frame in traceback.extract_tb(error.__traceback__))

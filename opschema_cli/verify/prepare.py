@@ -1,0 +1,140 @@
+"""Makes a run: the plans of the tree after, where each op was before, the device, the shard."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from opschema_cli.errors import OpschemaError
+from opschema_cli.lint.settings import resolve_settings
+from opschema_cli.session import Session
+from opschema_cli.verify.model import Limits, Plan, Target
+from opschema_cli.verify.results import Header, run_key
+from opschema_cli.verify.run import CPU_LABEL, Run
+from opschema_cli.verify.shards import shard_of
+
+Device = Literal["auto", "cpu", "cuda"]
+
+
+@dataclass(frozen=True)
+class Tree:
+    """One of the trees that are compared, and how the user calls it."""
+
+    session: Session
+    name: str
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What of a run the user chose: ops (none: all), limits, device, shard, seconds for one cell on one side, whether workers
+    run under a sanitizer.
+    """
+
+    ops: Sequence[str] = ()
+    limits: Limits = field(default_factory=Limits)
+    device: Device = "auto"
+    shard: tuple[int, int] = (1, 1)
+    seconds: float = 120.0
+    sanitizer: bool = False
+
+
+def prepare(after: Tree, before: Tree | None, asked: Asked, folder: Path) -> Run:
+    """The run of one shard.
+
+    Raises:
+        OpschemaError: there is no such op, no op at all, no PyTorch, or no such device.
+    """
+    plans = _known(after.session, asked)
+    names = [plan.op for plan in plans]
+    places = {plan.op: plan for plan in make_plans(before.session, names, asked.limits)} if before is not None else {}
+    number, count = asked.shard
+    mine = shard_of(plans, number, count)
+    cells = tuple(name for plan in mine for name in (*(cell.id for cell in plan.cells), *plan.unplanned))
+    sides = (before.name if before is not None else "", after.name)
+    header = Header(
+        run=run_key(plans, *sides),
+        shard=number,
+        shards=count,
+        total=sum(len(plan.cells) + len(plan.unplanned) for plan in plans),
+        before=sides[0],
+        after=sides[1],
+        device=device_label(asked.device),
+        cells=cells,
+    )
+    absent = {} if before is None else {plan.op: _absence(places.get(plan.op)) for plan in mine}
+    return Run(
+        header=header,
+        plans=tuple(mine),
+        compared=before is not None,
+        before={plan.op: _before(places[plan.op], plan) for plan in mine if absent.get(plan.op) == ""},
+        absent={op: reason for op, reason in absent.items() if reason},
+        folder=str(folder),
+        seconds=asked.seconds,
+        sanitizer=asked.sanitizer,
+    )
+
+
+def make_plans(session: Session, ops: Sequence[str], limits: Limits) -> list[Plan]:
+    """The plans of all packs that find something in a tree, with the recipes that its configuration names."""
+    settings = resolve_settings(session.config, session.registry)
+    project = session.project()
+    recipe = session.config.verify.recipe
+    place = str(session.workspace.locate(recipe)) if recipe else ""
+    found: list[Plan] = []
+    for pack in session.detected(project, settings.pack_options):
+        for plan in pack.plans(project, settings.pack_options[pack.name], ops, limits):
+            target = msgspec.structs.replace(plan.target, recipe=place)
+            found.append(msgspec.structs.replace(plan, target=target))
+    return found
+
+
+def _known(session: Session, asked: Asked) -> list[Plan]:
+    """The plans of the ops that were asked for.
+
+    Raises:
+        OpschemaError: one of them is not known, or there is no op at all.
+    """
+    plans = make_plans(session, asked.ops, asked.limits)
+    unknown = [name for name in asked.ops if name not in {plan.op for plan in plans}]
+    names = [plan.op for plan in (make_plans(session, (), asked.limits) if unknown else plans)]
+    if not names:
+        raise OpschemaError("found no op to verify here; `opschema init` tells what opschema looks for")
+    if unknown:
+        close = difflib.get_close_matches(unknown[0], names, 1)
+        hint = f"; did you mean `{close[0]}`?" if close else ""
+        raise OpschemaError(f"there is no op `{unknown[0]}` to verify{hint}")
+    return plans
+
+
+def _absence(plan: Plan | None) -> str:
+    """Why an op cannot be run in the tree before; empty if it can."""
+    if plan is None:
+        return "the tree before does not declare this op"
+    return next(iter(plan.unplanned.values()), "it has no cell there") if not plan.target.module else ""
+
+
+def _before(plan: Plan, after: Plan) -> Target:
+    """Where an op was before; it is called by the recipe of today."""
+    return msgspec.structs.replace(plan.target, recipe=after.target.recipe)
+
+
+def device_label(device: Device) -> str:
+    """What results of a device are labelled with: the GPU's name, or ``cpu-sim``.
+
+    Raises:
+        OpschemaError: PyTorch is not installed, or sees no GPU though one is asked for.
+    """
+    try:
+        import torch
+    except ImportError:
+        raise OpschemaError("`opschema verify` needs PyTorch: pip install 'opschema[verify]'") from None
+    if device == "cpu" or (device == "auto" and not torch.cuda.is_available()):
+        return CPU_LABEL
+    if not torch.cuda.is_available():
+        raise OpschemaError("PyTorch sees no GPU here; --device cpu runs on the CPU")
+    return str(torch.cuda.get_device_name())

@@ -1,0 +1,85 @@
+"""What the harness and its worker processes say to each other: msgpack, each message after its length.
+
+Not JSON: a param may be infinite.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import IO, Literal
+
+import msgspec
+
+from opschema_cli.verify.model import Cell, Ran, Side, Target
+
+_LENGTH = struct.Struct(">I")
+
+
+class Load(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """The first message: the op of this process. ``memory`` limits its address space in bytes; 0 does not."""
+
+    side: Side
+    op: str
+    target: Target
+    reference: str = ""
+    memory: int = 0
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Run one cell, save its tensors in ``folder``, within ``seconds``."""
+
+    cell: Cell
+    device: str
+    folder: str
+    seconds: float
+
+
+class Loaded(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """What came of :class:`Load`; unless ``ok``, every cell ends with this status and detail."""
+
+    status: Literal["ok", "raised", "refused", "died", "stalled"] = "ok"
+    detail: str = ""
+    seconds: dict[str, float] = {}
+
+
+class Done(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """What came of :class:`Run`. With ``last``, the process ends: it is no longer fit for another cell."""
+
+    ran: Ran
+    last: bool = False
+
+
+Request = Load | Run
+Reply = Loaded | Done
+
+
+def write(stream: IO[bytes], message: Request | Reply) -> None:
+    """Send a message.
+
+    Raises:
+        OSError: nobody is there to read it.
+    """
+    data = msgspec.msgpack.encode(message)
+    stream.write(_LENGTH.pack(len(data)) + data)
+    stream.flush()
+
+
+def read_request(stream: IO[bytes]) -> Request | None:
+    """The next request; None at the end."""
+    data = _read(stream)
+    return None if data is None else msgspec.msgpack.decode(data, type=Load | Run)
+
+
+def read_reply(stream: IO[bytes]) -> Reply | None:
+    """The next reply; None at the end, also in the midst of one."""
+    data = _read(stream)
+    return None if data is None else msgspec.msgpack.decode(data, type=Loaded | Done)
+
+
+def _read(stream: IO[bytes]) -> bytes | None:
+    head = stream.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        return None
+    (length,) = _LENGTH.unpack(head)
+    data = stream.read(length)
+    return data if len(data) == length else None

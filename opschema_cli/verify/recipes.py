@@ -1,0 +1,134 @@
+'''What the declaration cannot say of an op, said by the repository: a Python file with recipes.
+
+``[tool.opschema.verify] recipe = "tests/opschema_recipes.py"`` names it; a class for each op that needs one::
+
+    import torch
+    from opschema_cli.verify.recipes import Recipe, Tolerance, recipe
+
+
+    @recipe("BatchCenterFwdOp")
+    class BatchCenter(Recipe):
+        """All methods may be left out; the harness then does as the declaration says."""
+
+        tolerance = Tolerance(ulps=2, reason="the mean is rounded to the input's dtype before it is subtracted")
+
+        def skip(self, cell):
+            return "needs tensor cores" if cell.dtype == "float8_e4m3fn" else ""
+
+        def inputs(self, cell, tensors):
+            return {**tensors, "running_mean": tensors["running_mean"].abs()}
+
+        def arguments(self, cell, arguments):
+            return {**arguments, "channels": cell.call.inputs[0].shape[1]}
+
+        def call(self, op, tensors, params):
+            return op(tensors["x"], tensors["running_mean"])
+
+        def reference(self, tensors, params):
+            x, running_mean = tensors["x"], tensors["running_mean"]
+            mean = x.mean(0)
+            running_mean += params.get("momentum", 0.1) * (mean - running_mean)
+            return x - mean
+
+The file is executed in the harness's worker processes only: by none of the other commands, and never in the process that judges.
+It is executed before the op is imported, so that what a process must have first (a variable of the environment, a patch) stands at
+its top. It may import what lies on the op's own import path, but the reference should not use the op that it is to judge.
+'''
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from opschema_cli.errors import OpschemaError
+from opschema_cli.verify.model import Cell, Tolerance
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["Recipe", "Tolerance", "find_recipe", "has", "recipe"]
+
+
+class Recipe:
+    """How to run one op, and what it must return; each method stands for what the declaration would say."""
+
+    tolerance: Tolerance | None = None
+
+    def skip(self, cell: Cell) -> str:
+        """Why a cell is not to be run; empty if it is."""
+        return ""
+
+    def inputs(self, cell: Cell, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+        """The inputs, from those drawn. It sees them on the CPU, in every process, and must return the same each time."""
+        return tensors
+
+    def arguments(self, cell: Cell, arguments: dict[str, object]) -> dict[str, object]:
+        """The constructor's arguments by name, from the params and, for a constructor that asks, ``dtype`` and ``device``.
+
+        Cells with equal arguments share one op.
+        """
+        return arguments
+
+    def call(self, op: Callable[..., object], tensors: dict[str, Tensor], params: dict[str, object]) -> object:
+        """Call the op, and return its output, or a tuple of them, or a dict by name. Do not copy the tensors."""
+        raise NotImplementedError
+
+    def reference(self, tensors: dict[str, Tensor], params: dict[str, object]) -> object:
+        """The same by other means, on inputs of float64 (and once more of float32), in their precision, which is torch's default
+        dtype meanwhile: an op without inputs makes its output of ``torch.get_default_dtype()``.
+
+        An input that the op changes is to be changed here too.
+        """
+        raise NotImplementedError
+
+
+_Class = TypeVar("_Class", bound=type[Recipe])
+
+_registry: dict[str, Recipe] = {}
+
+
+def recipe(*ops: str) -> Callable[[_Class], _Class]:
+    """File a subclass of :class:`Recipe` under the names of ops.
+
+    Raises:
+        OpschemaError: an op has two recipes.
+    """
+
+    def file(kind: _Class) -> _Class:
+        for op in ops:
+            if op in _registry:
+                raise OpschemaError(f"{op} has two recipes: {type(_registry[op]).__name__} and {kind.__name__}")
+            _registry[op] = kind()
+        return kind
+
+    return file
+
+
+def find_recipe(path: Path, op: str) -> Recipe:
+    """Execute a file of recipes and give the one for ``op``, or one that leaves all to the declaration.
+
+    Raises:
+        OpschemaError: there is no such file, or its recipe is malformed.
+        Exception: whatever the file raises.
+    """
+    if not path.is_file():
+        raise OpschemaError(f"{path}: there is no such file of recipes")
+    _registry.clear()
+    spec = importlib.util.spec_from_file_location("opschema_recipes", path)
+    if spec is None or spec.loader is None:
+        raise OpschemaError(f"{path}: this is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    found = _registry.get(op, Recipe())
+    if found.tolerance is not None and not found.tolerance.reason:
+        raise OpschemaError(f"{path}: the tolerance of {op} is changed without a reason")
+    return found
+
+
+def has(found: Recipe, method: str) -> bool:
+    """Whether a recipe says something of its own."""
+    return getattr(type(found), method) is not getattr(Recipe, method)

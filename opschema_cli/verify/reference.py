@@ -1,0 +1,168 @@
+"""What a cell must return: a torch function or a recipe, on the inputs in float64, and in float32 for the error that is usual."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from inspect import Parameter, Signature
+
+import torch
+from torch import Tensor
+
+from opschema_cli.verify.binding import UnboundError, bind_function, takes
+from opschema_cli.verify.devices import out_of_memory
+from opschema_cli.verify.inputs import make_inputs, place
+from opschema_cli.verify.loading import RefusedError, described
+from opschema_cli.verify.model import Call, Cell, Ran
+from opschema_cli.verify.params import typed
+from opschema_cli.verify.protocol import Load, Run
+from opschema_cli.verify.recipes import Recipe, has
+from opschema_cli.verify.results_file import named, save
+
+
+class Reference:
+    """The reference of one op. Results are ``ref64:NAME`` and ``ref32:NAME``; NAME is an output or ``input:`` and a mutated one."""
+
+    def __init__(self, load: Load, recipe: Recipe) -> None:
+        self._load = load
+        self._recipe = recipe
+        self._function = torch_function(load.reference) if load.reference else None
+
+    def run(self, request: Run) -> Ran:
+        """Compute and save the reference of a cell.
+
+        Raises:
+            RefusedError: there is none, or it does not fit the call.
+            Exception: whatever it raises in float64.
+        """
+        cell = request.cell
+        if reason := self._recipe.skip(cell):
+            raise RefusedError(reason)
+        started = time.monotonic()
+        drawn = place(drawn_inputs(cell, self._recipe), request.device)
+        tensors = self._compute(cell, drawn, torch.float64)
+        tensors |= self._usual(cell, drawn)
+        seconds = {"call": time.monotonic() - started}
+        file = save(tensors, request.folder, cell.id)
+        return Ran(cell=cell.id, status="ok", file=file, seconds=seconds, tolerance=self._recipe.tolerance)
+
+    def _usual(self, cell: Cell, drawn: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The same in float32; nothing if the reference cannot do that."""
+        try:
+            return self._compute(cell, drawn, torch.float32)
+        except (RuntimeError, TypeError, ValueError, NotImplementedError) as error:
+            if out_of_memory(error):
+                raise
+            print(f"no float32 reference: {described(error, self._load.target.root)}")
+            return {}
+
+    def _compute(self, cell: Cell, drawn: Mapping[str, Tensor], wide: torch.dtype) -> dict[str, Tensor]:
+        inputs = {name: promoted(tensor, wide) for name, tensor in drawn.items()}
+        versions = {name: tensor._version for name, tensor in inputs.items()}
+        params = typed(cell.call.params)
+        with torch.no_grad(), _default_dtype(wide):
+            found = named(self._call(inputs, params, cell.call), cell.call)
+        mutated = {spec.name for spec in cell.call.inputs if spec.mutated}
+        changed = {name for name in mutated & inputs.keys() if inputs[name]._version != versions[name]}
+        found |= {f"input:{name}": inputs[name] for name in changed}
+        key = "ref64" if wide is torch.float64 else "ref32"
+        return {f"{key}:{name}": promoted(tensor, wide) for name, tensor in found.items()}
+
+    def _call(self, inputs: dict[str, Tensor], params: dict[str, object], call: Call) -> object:
+        if has(self._recipe, "reference"):
+            return self._recipe.reference(inputs, params)
+        if self._function is None:
+            raise RefusedError("there is no reference: the declaration names none, and no recipe gives one")
+        # The reference computes in the precision of its inputs.
+        optional = typed(call.defaults) | {name: params.pop(name) for name in call.static_dims if name in params}
+        params = {name: value for name, value in params.items() if name != "dtype"}
+        reasons: list[str] = []
+        for signature in signatures(self._function):
+            assumed = {name: value for name, value in optional.items() if takes(signature, name) and name != "dtype"}
+            try:
+                arguments = bind_function(signature, inputs=inputs, params={**assumed, **params})
+            except UnboundError as error:
+                reasons.append(str(error))
+            else:
+                return self._function(*arguments.args, **arguments.kwargs)
+        raise RefusedError(f"{self._load.reference}: {reasons[0] if reasons else 'nothing tells what it takes'}")
+
+
+@contextmanager
+def _default_dtype(wide: torch.dtype) -> Iterator[None]:
+    """What a reference makes of nothing has the precision, too."""
+    usual = torch.get_default_dtype()
+    torch.set_default_dtype(wide)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(usual)
+
+
+def drawn_inputs(cell: Cell, recipe: Recipe) -> dict[str, Tensor]:
+    """The inputs of a cell on the CPU, as the recipe wants them.
+
+    Raises:
+        RefusedError: they cannot be drawn.
+    """
+    try:
+        drawn = make_inputs(cell)
+    except ValueError as error:
+        raise RefusedError(str(error)) from error
+    return recipe.inputs(cell, drawn)
+
+
+def promoted(tensor: Tensor, wide: torch.dtype) -> Tensor:
+    """A copy in ``wide`` of a floating tensor, but float64 stays; other tensors as they are."""
+    narrow = tensor.is_floating_point() and tensor.dtype is not torch.float64
+    return tensor.to(wide if narrow else tensor.dtype, copy=True)
+
+
+def torch_function(name: str) -> Callable[..., object]:
+    """The function of torch with this dotted name.
+
+    Raises:
+        RefusedError: there is none.
+    """
+    parts = name.split(".")
+    if parts[0] != "torch":
+        raise RefusedError(f"the reference `{name}` is no function of torch")
+    found: object = torch
+    for depth, part in enumerate(parts[1:], 2):
+        if not hasattr(found, part):
+            try:
+                importlib.import_module(".".join(parts[:depth]))
+            except ImportError:
+                break
+        found = getattr(found, part, None)
+    if not callable(found):
+        raise RefusedError(f"torch {torch.__version__} has no `{name}`")
+    return found
+
+
+def signatures(function: Callable[..., object]) -> Iterator[Signature]:
+    """What a function takes: as Python tells it, else the schemas of the aten operator with its name."""
+    try:
+        yield inspect.signature(function)
+    except (TypeError, ValueError):
+        packet = getattr(torch.ops.aten, getattr(function, "__name__", ""), None)
+        for name in packet.overloads() if packet is not None else ():
+            schema = getattr(packet, name)._schema
+            if not any(argument.is_out for argument in schema.arguments):
+                yield _signature(schema)
+
+
+def _signature(schema: torch.FunctionSchema) -> Signature:
+    """A schema as torch's Python functions spell it: ``self`` is ``input``."""
+    parameters = [
+        Parameter(
+            "input" if argument.name == "self" else argument.name,
+            Parameter.KEYWORD_ONLY if argument.kwarg_only else Parameter.POSITIONAL_OR_KEYWORD,
+            default=argument.default_value if argument.has_default_value() else Parameter.empty,
+        )
+        for argument in schema.arguments
+    ]
+    return Signature(sorted(parameters, key=lambda parameter: parameter.kind))

@@ -1,0 +1,191 @@
+"""The results' file: JSON lines, one for what was to be run and one for each cell, so that shards can be merged.
+
+A file is written by one process, line by line; a run that is killed leaves what it had. Numbers that JSON lacks are strings
+there: ``"inf"``, ``"-inf"``, ``"nan"``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TextIO
+
+import msgspec
+
+from opschema_cli.errors import OpschemaError
+from opschema_cli.verify.model import CellResult, Plan, Verdict
+
+FORMAT = 1
+
+VERDICTS: tuple[Verdict, ...] = (
+    "unchanged",
+    "within-tolerance",
+    "regression",
+    "wrong-already",
+    "crashed",
+    "not-checked",
+)
+
+FAILED: frozenset[Verdict] = frozenset({"regression", "crashed"})
+"""The verdicts that fail a run."""
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="run"):
+    """What a file of results is about: ``run`` identifies all cells of all shards, ``cells`` are those of this one."""
+
+    format: int = FORMAT
+    run: str
+    shard: int
+    shards: int
+    total: int
+    before: str
+    after: str
+    device: str
+    cells: tuple[str, ...]
+
+
+class _Line(CellResult, frozen=True, kw_only=True, tag_field="kind", tag="cell"):
+    pass
+
+
+@dataclass
+class Results:
+    """What came of a run: its header and a result for each of its cells; ``errors`` are failures of the harness itself."""
+
+    header: Header
+    cells: dict[str, CellResult] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list)
+
+    @property
+    def missing(self) -> list[str]:
+        """Cells that were to be run and have no result."""
+        return [cell for cell in self.header.cells if cell not in self.cells]
+
+    @property
+    def failed(self) -> bool:
+        """Whether a cell failed, or has no result."""
+        return bool(self.missing) or any(cell.verdict in FAILED for cell in self.cells.values())
+
+    def counts(self) -> Counter[Verdict]:
+        """How many cells have each verdict."""
+        return Counter(cell.verdict for cell in self.cells.values())
+
+    def by_op(self) -> Mapping[str, Sequence[CellResult]]:
+        """The cells of each op, in the order in which they ran."""
+        found: dict[str, list[CellResult]] = {}
+        for cell in self.cells.values():
+            found.setdefault(cell.op, []).append(cell)
+        return found
+
+
+def run_key(plans: Iterable[Plan], before: str, after: str) -> str:
+    """What identifies a run: its cells with their calls, and what is compared."""
+    digest = hashlib.blake2b(f"{before}\0{after}".encode(), digest_size=12)
+    for plan in plans:
+        digest.update(msgspec.msgpack.encode((plan.op, plan.cells, plan.unplanned)))
+    return digest.hexdigest()
+
+
+def to_json(data: object) -> bytes:
+    """Structs, and what holds them, as JSON, with strings for the numbers that it lacks."""
+    return msgspec.json.encode(_plain(msgspec.to_builtins(data)))
+
+
+def result_from_json(data: str) -> CellResult:
+    """A result that :func:`to_json` wrote."""
+    return msgspec.json.decode(data, type=CellResult, strict=False)
+
+
+def _plain(data: object) -> object:
+    if isinstance(data, dict):
+        return {key: _plain(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_plain(value) for value in data]
+    return str(data) if isinstance(data, float) and not math.isfinite(data) else data
+
+
+class Writer:
+    """Writes a file of results; each line is flushed."""
+
+    def __init__(self, path: Path, header: Header) -> None:
+        try:
+            self._stream: TextIO = path.open("w", encoding="utf-8")
+        except OSError as error:
+            raise OpschemaError(f"{path} cannot be written: {error.strerror or error}") from None
+        self._put(header)
+
+    def add(self, result: CellResult) -> None:
+        """Write one result."""
+        self._put(_Line(**msgspec.structs.asdict(result)))
+
+    def _put(self, line: msgspec.Struct) -> None:
+        self._stream.write(to_json(line).decode() + "\n")
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._stream.close()
+
+
+def read_results(path: Path) -> Results:
+    """A file of results.
+
+    Raises:
+        OpschemaError: it cannot be read, or is none.
+    """
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise OpschemaError(f"{path} cannot be read: {error.strerror or error}") from None
+    decoder = msgspec.json.Decoder(Header | _Line, strict=False)
+    found: Results | None = None
+    for number, line in enumerate(lines, 1):
+        try:
+            item = decoder.decode(line)
+        except msgspec.DecodeError as error:
+            if number == len(lines) and found is not None:
+                break  # a killed run leaves half a line
+            raise OpschemaError(f"{path}:{number}: this is no result of `opschema verify`: {error}") from None
+        if isinstance(item, Header):
+            if found is not None or item.format != FORMAT:
+                raise OpschemaError(f"{path}:{number}: this is no result of this version of `opschema verify`")
+            found = Results(item)
+        elif found is None:
+            raise OpschemaError(f"{path}:{number}: the line that tells what was to be run is missing")
+        else:
+            found.cells[item.id] = CellResult(**msgspec.structs.asdict(item))
+    if found is None:
+        raise OpschemaError(f"{path}: this is no result of `opschema verify`: it is empty")
+    return found
+
+
+def merge(parts: Sequence[Results]) -> tuple[Results, list[str]]:
+    """The results of all shards as one, and what keeps them from being the whole run: missing shards and cells.
+
+    Raises:
+        OpschemaError: they are not of one run, or a shard is there twice.
+    """
+    first = parts[0].header
+    for part in parts:
+        if (part.header.run, part.header.shards) != (first.run, first.shards):
+            raise OpschemaError("the results are not of one run: other cells, other sides, or another number of shards")
+    shards = Counter(part.header.shard for part in parts)
+    twice = [number for number, count in shards.items() if count > 1]
+    if twice:
+        raise OpschemaError(f"shard {twice[0]} of {first.shards} is given twice")
+    ordered = sorted(parts, key=lambda part: part.header.shard)
+    devices = ", ".join(dict.fromkeys(part.header.device for part in ordered))
+    cells = tuple(cell for part in ordered for cell in part.header.cells)
+    header = msgspec.structs.replace(first, shard=1, shards=1, device=devices, cells=cells)
+    whole = Results(header, {name: cell for part in ordered for name, cell in part.cells.items()})
+    lacks = [
+        f"shard {number} of {first.shards} is missing" for number in range(1, first.shards + 1) if not shards[number]
+    ]
+    lacks += [f"{cell} has no result" for cell in whole.missing]
+    if not lacks and len(cells) != first.total:
+        lacks = [f"the run has {first.total} cells, the shards {len(cells)}"]
+    return whole, lacks

@@ -1,0 +1,54 @@
+"""The file of tensors that a worker leaves for a cell: plain CPU tensors by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import blake2b
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from opschema_cli.verify.loading import RefusedError
+from opschema_cli.verify.model import Call
+
+
+def save(tensors: Mapping[str, Tensor], folder: str, cell: str) -> str:
+    """Write the tensors of a cell; the file's path. Read it with ``torch.load(file, weights_only=True)``.
+
+    Raises:
+        RefusedError: they cannot be written.
+    """
+    path = Path(folder, blake2b(cell.encode(), digest_size=12).hexdigest() + ".pt")
+    plain = {
+        name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format) for name, tensor in tensors.items()
+    }
+    try:
+        torch.save(plain, path)
+    except (OSError, RuntimeError) as error:
+        raise RefusedError(f"the results cannot be written to {path}: {error}") from error
+    return str(path)
+
+
+def named(result: object, call: Call) -> dict[str, Tensor]:
+    """What a call returned, by the declared names of outputs, or ``output0``... if it returned another number of them.
+
+    Raises:
+        RefusedError: it is nothing that can be compared.
+    """
+    if isinstance(result, Mapping):
+        return {str(name): _tensor(value) for name, value in result.items() if value is not None}
+    if result is None:
+        return {}
+    values = list(result) if isinstance(result, tuple | list) else [result]
+    declared = [output.name for output in call.outputs]
+    names = declared if len(declared) == len(values) else [f"output{place}" for place in range(len(values))]
+    return {name: _tensor(value) for name, value in zip(names, values, strict=True) if value is not None}
+
+
+def _tensor(value: object) -> Tensor:
+    if isinstance(value, Tensor):
+        return value.detach()
+    if isinstance(value, bool | int | float):
+        return torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else None)
+    raise RefusedError(f"the call returns a {type(value).__name__}, which cannot be compared")

@@ -1,0 +1,248 @@
+"""Runs cells of one op on one side: binds, makes the op once for equal arguments, calls it under the checks, saves the results."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from inspect import Signature
+
+import torch
+from torch import Tensor
+
+from opschema_cli.verify import methods, operators
+from opschema_cli.verify.binding import UnboundError, bind, for_call, for_constructor, is_open, without_self
+from opschema_cli.verify.checks import changed, digest, metadata, poisoned, repeats, returned, shared_storage, snapshot
+from opschema_cli.verify.devices import Function, call_on, second_device
+from opschema_cli.verify.guards import Bands, banded
+from opschema_cli.verify.inputs import dtype_of, place
+from opschema_cli.verify.loading import RefusedError, described
+from opschema_cli.verify.model import Cell, Finding, Ran
+from opschema_cli.verify.params import typed
+from opschema_cli.verify.protocol import Load, Run
+from opschema_cli.verify.recipes import Recipe, has
+from opschema_cli.verify.reference import drawn_inputs
+from opschema_cli.verify.results_file import named, save
+from opschema_cli.verify.sanitizers import SANITIZED
+
+Op = Callable[..., object]
+
+_ITS_OWN = (RuntimeError, ValueError, TypeError, AssertionError)
+"""What an op raises that refuses where or how tensors lie."""
+
+
+class Runner:
+    """One op on one side. ``kind`` is its class, or a function, which is its own op."""
+
+    def __init__(self, kind: Op, load: Load, recipe: Recipe) -> None:
+        self._kind = kind
+        self._load = load
+        self._side = load.side
+        self._recipe = recipe
+        self._constructor = inspect.signature(kind) if isinstance(kind, type) else Signature()
+        self._ops: dict[str, Op] = {}
+        self._digests: dict[str, dict[str, str]] = {}
+        self._checked: set[operators.Key] = set()
+
+    def run(self, request: Run) -> Ran:
+        """Run one cell.
+
+        Raises:
+            RefusedError, UnboundError: it cannot be run here.
+            Exception: whatever the op raises.
+        """
+        cell, device = request.cell, request.device
+        if reason := self._recipe.skip(cell):
+            raise RefusedError(reason)
+        seconds: dict[str, float] = {}
+        with _timed(seconds, "inputs"):
+            drawn = drawn_inputs(cell, self._recipe)
+        with torch.no_grad(), poisoned():
+            with _timed(seconds, "construct"):
+                op, made_with = self._made(cell, device)
+            call = partial(self._call, op, cell, made_with)
+            return self._called(request, call, op, drawn, seconds)
+
+    def _called(self, request: Run, call: Op, op: Op, drawn: Mapping[str, Tensor], seconds: dict[str, float]) -> Ran:
+        cell, device = request.cell, request.device
+
+        def named_outputs(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+            return named(call(tensors), cell.call)
+
+        outputs_of: Function = named_outputs
+        with _timed(seconds, "call"):
+            # A sanitizer sees more, and sees nothing amiss in a band.
+            findings = [] if cell.again or SANITIZED in os.environ else self._overruns(cell, device, outputs_of, drawn)
+        if findings:  # the other calls shall not harm this process either
+            outputs_of, drawn = Bands().around(outputs_of), banded(drawn)
+
+        def again() -> dict[str, Tensor]:
+            with _timed(seconds, "call"):
+                tensors, outputs = call_on(device, outputs_of, drawn)
+            return {**outputs, **_mutated(cell, tensors)}
+
+        with _timed(seconds, "call"):
+            tensors, outputs = call_on(device, outputs_of, drawn)
+        with _timed(seconds, "check"):
+            earlier = snapshot(place(drawn, device))
+            findings += [f for f in changed(tensors, earlier, cell.call, self._side) if f not in findings]
+            findings += shared_storage(outputs, tensors, cell.call, self._side)
+            findings += metadata(outputs, cell.call, self._side)
+            reports = [returned(name, tensor) for name, tensor in {**outputs, **_mutated(cell, tensors)}.items()]
+            first = {name: tensor.clone() for name, tensor in {**outputs, **_mutated(cell, tensors)}.items()}
+            findings += self._elsewhere(outputs, device)
+            findings += self._history(cell, {report.name: report.digest for report in reports})
+        with _timed(seconds, "save"):
+            file = save(first, request.folder, cell.id)
+        with _timed(seconds, "check", without="call"):
+            findings += repeats(first, again, self._side, device)
+            findings += methods.findings(op, cell.call, tensors, outputs, self._side, self._load.target.root)
+            findings += self._operators(cell, device, outputs_of, drawn)
+            findings += self._on_second_device(cell, device, drawn, first)
+        return Ran(
+            cell=cell.id, status="ok", file=file, outputs=tuple(reports), findings=tuple(findings), seconds=seconds
+        )
+
+    def _made(self, cell: Cell, device: str) -> tuple[Op, dict[str, object]]:
+        """The op for a cell, and what it was made with."""
+        if not isinstance(self._kind, type):
+            return self._kind, {}
+        forward = _call_signature(self._kind)
+        extras = {"dtype": dtype_of(cell.dtype) if hasattr(torch, cell.dtype) else cell.dtype, "device": device}
+        made_with = for_constructor(self._constructor, forward, params=typed(cell.call.params), extras=extras)
+        made_with = self._recipe.arguments(cell, made_with)
+        key = f"{device} {sorted(made_with.items(), key=lambda item: item[0])!r}"
+        if key not in self._ops:
+            arguments = bind(self._constructor, made_with, where="the constructor", keep=True)
+            torch.manual_seed(0)
+            op = self._kind(*arguments.args, **arguments.kwargs)
+            if not callable(op):
+                raise RefusedError(f"a {self._kind.__name__} cannot be called")
+            self._ops[key] = op
+        return self._ops[key], made_with
+
+    def _call(self, op: Op, cell: Cell, made_with: Mapping[str, object], tensors: dict[str, Tensor]) -> object:
+        params = typed(cell.call.params)
+        if has(self._recipe, "call"):
+            return self._recipe.call(op, dict(tensors), params)
+        signature = _call_signature(self._kind) if isinstance(self._kind, type) else inspect.signature(self._kind)
+        arguments = for_call(signature, inputs=tensors, params=params, made_with=made_with, omitted=cell.call.omitted)
+        return op(*arguments.args, **arguments.kwargs)
+
+    def _elsewhere(self, outputs: Mapping[str, Tensor], device: str) -> list[Finding]:
+        kind = torch.device(device).type
+        return [
+            Finding(
+                check="device", side=self._side, about=name, message=f"`{name}` is on {tensor.device}, not on {kind}"
+            )
+            for name, tensor in outputs.items()
+            if tensor.device.type != kind and tensor.dim()  # a number is on the CPU
+        ]
+
+    def _history(self, cell: Cell, digests: dict[str, str]) -> list[Finding]:
+        """What the same inputs gave when this process had run less."""
+        if not cell.again:
+            self._digests[cell.data_key] = digests
+            return []
+        earlier = self._digests.get(cell.data_key, digests)
+        return [
+            Finding(
+                check="changes-with-history",
+                side=self._side,
+                about=name,
+                message=f"`{name}`: the same inputs gave other bits before other shapes were run",
+            )
+            for name in sorted(earlier.keys() | digests.keys())
+            if earlier.get(name) != digests.get(name)
+        ]
+
+    def _overruns(self, cell: Cell, device: str, function: Function, drawn: Mapping[str, Tensor]) -> list[Finding]:
+        """What a call of its own writes around its inputs and what it allocates."""
+        bands, around = Bands(), banded(drawn)
+        try:
+            tensors, _ = call_on(device, bands.around(function), around)
+        except (*_ITS_OWN, MemoryError):  # the calls without bands tell what is the matter
+            return []
+        inputs = changed(tensors, snapshot(place(around, device)), cell.call, self._side)
+        return [*bands.findings(self._side), *(found for found in inputs if found.check == "input-overrun")]
+
+    def _operators(
+        self,
+        cell: Cell,
+        device: str,
+        function: Callable[[dict[str, Tensor]], dict[str, Tensor]],
+        drawn: Mapping[str, Tensor],
+    ) -> list[Finding]:
+        """The torch.library operators that the call runs, against their fakes and torch's own tests."""
+        if not self._load.target.operators or cell.again:
+            return []
+        with operators.recorded(self._load.target.operators) as calls:
+            call_on(device, function, drawn)
+        found: list[Finding] = []
+        for call in calls:
+            if call.key not in self._checked:
+                self._checked.add(call.key)
+                ordinary = cell.values == "normal"
+                found += operators.findings(call, self._side, self._load.target.root, opcheck=ordinary)
+        return found
+
+    def _on_second_device(
+        self, cell: Cell, device: str, drawn: Mapping[str, Tensor], first: Mapping[str, Tensor]
+    ) -> list[Finding]:
+        """The same on another GPU than the current one, by an op of its own; only the current one may be the same."""
+        other = second_device(device)
+        if not other or cell.again or cell.values != "normal":
+            return []
+        return self._on(other, cell, drawn, first)
+
+    def _on(self, other: str, cell: Cell, drawn: Mapping[str, Tensor], first: Mapping[str, Tensor]) -> list[Finding]:
+        op, made_with = self._made(cell, other)
+        tensors = place(drawn, other)
+        try:
+            outputs = named(self._call(op, cell, made_with, tensors), cell.call)
+            torch.cuda.synchronize(other)
+            found = {**outputs, **_mutated(cell, tensors)}
+        except _ITS_OWN as error:
+            says = described(error, self._load.target.root).partition("\n")[0]
+            return [Finding(check="second-device", side=self._side, message=f"on {other}: {says}")]
+        wrong = [name for name in first if name not in found or digest(found[name]) != digest(first[name])]
+        return [
+            Finding(check="second-device", side=self._side, about=name, message=f"`{name}` is another on {other}")
+            for name in wrong
+        ]
+
+
+def _call_signature(kind: type) -> Signature:
+    """What an op is called with: its ``__call__`` says, or ``forward`` where that passes everything on.
+
+    Raises:
+        UnboundError: neither says.
+    """
+    direct = next((vars(base)["__call__"] for base in kind.__mro__ if "__call__" in vars(base)), None)
+    forward = getattr(kind, "forward", None)
+    if direct is not None:
+        signature = without_self(direct)
+        if forward is None or not is_open(signature):
+            return signature
+    if forward is None:
+        raise UnboundError(f"a {kind.__name__} has neither `forward` nor `__call__`")
+    return without_self(forward)
+
+
+def _mutated(cell: Cell, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    names = [spec.name for spec in cell.call.inputs if spec.mutated and spec.name in tensors]
+    return {f"input:{name}": tensors[name] for name in names}
+
+
+@contextmanager
+def _timed(seconds: dict[str, float], name: str, *, without: str = "") -> Iterator[None]:
+    """Add what a block takes to ``seconds``, less what was added to ``without`` meanwhile."""
+    started, inner = time.monotonic(), seconds.get(without, 0.0)
+    try:
+        yield
+    finally:
+        spent = time.monotonic() - started - (seconds.get(without, 0.0) - inner)
+        seconds[name] = seconds.get(name, 0.0) + spent

@@ -1,0 +1,91 @@
+"""Workers under a sanitizer: AddressSanitizer for kernels that a compiler makes for the CPU, compute-sanitizer for CUDA's.
+
+AddressSanitizer sees only what was compiled with it: how an op library passes ``-fsanitize=address`` to its compiler is its own
+matter (``TILEKIT_CXXFLAGS`` is tilekit's variable; ``CXXFLAGS`` is set, too). Its runtime must be loaded before Python, and
+libstdc++ with it, whose functions it looks up when it starts. compute-sanitizer sees all kernels; torch's caching allocator must
+be off, for it would hide what is beyond a tensor but inside a cached block.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from opschema_cli.errors import OpschemaError
+
+EXIT_CODE = 97
+"""The exit status of a process that a sanitizer ended."""
+
+SANITIZED = "OPSCHEMA_SANITIZED"
+"""The environment variable by which a worker knows that it runs under one."""
+
+_FLAGS = "-O1 -g1 -fsanitize=address -fno-omit-frame-pointer"
+_FLAG_VARIABLES = ("CXXFLAGS", "TILEKIT_CXXFLAGS")
+_ASAN = re.compile(
+    r"ERROR: AddressSanitizer: (?P<what>[\w-]+).*?^(?P<access>(?:READ|WRITE) of size \d+).*?\n(?P<stack>(?: +#\d.*\n)+)",
+    re.DOTALL | re.MULTILINE,
+)
+_CUDA = re.compile(r"^=+ (?P<what>Invalid \S+ (?:read|write) of size \d+ bytes?)\n(?P<stack>=+ +at .+)", re.MULTILINE)
+_FRAME = re.compile(r"(?:#\d+ \S+ in|at) (?P<function>.+?)(?: in)? (?P<file>/\S+?):(?P<line>\d+)")
+_FRAMES = 4
+
+
+def under_sanitizer(device: str, environ: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+    """What goes before a worker's command, and its environment, for a run on ``device``, ``cpu`` or ``cuda``.
+
+    Raises:
+        OpschemaError: there is no such sanitizer here.
+    """
+    environ = {**environ, SANITIZED: device}
+    if device == "cuda":
+        return _compute_sanitizer(environ)
+    return [], _address_sanitizer(environ)
+
+
+def summary(said: str) -> str:
+    """What a sanitizer reports in a process's last words: a line, then a place a line; empty if it reports nothing."""
+    found = _ASAN.search(said)
+    if found is not None:
+        return f"{found['what']}, {found['access']}{_places(found['stack'])}"
+    found = _CUDA.search(said)
+    return f"{found['what']}{_places(found['stack'])}" if found is not None else ""
+
+
+def _places(stack: str) -> str:
+    """The innermost frames whose files are known."""
+    frames = [f"{Path(frame['file']).name}:{frame['line']} in {frame['function']}" for frame in _FRAME.finditer(stack)]
+    return "".join(f"\nat {frame}" for frame in frames[:_FRAMES])
+
+
+def _compute_sanitizer(environ: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+    tool = shutil.which("compute-sanitizer", path=environ.get("PATH"))
+    if tool is None:
+        raise OpschemaError("--sanitizer on a GPU needs compute-sanitizer, which is not found")
+    prefix = [tool, "--tool", "memcheck", "--target-processes", "all", f"--error-exitcode={EXIT_CODE}"]
+    return prefix, {**environ, "PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
+
+
+def _address_sanitizer(environ: Mapping[str, str]) -> dict[str, str]:
+    libraries = [_library(name, environ) for name in ("libasan.so", "libstdc++.so")]
+    options = f"detect_leaks=0:exitcode={EXIT_CODE}:handle_segv=0:allocator_may_return_null=1"
+    flags = {name: " ".join(filter(None, (environ.get(name), _FLAGS))) for name in _FLAG_VARIABLES}
+    loaded = " ".join(filter(None, (*libraries, environ.get("LD_PRELOAD"))))
+    return {**environ, **flags, "LD_PRELOAD": loaded, "ASAN_OPTIONS": options}
+
+
+def _library(name: str, environ: Mapping[str, str]) -> str:
+    """The path of a library of the compiler's.
+
+    Raises:
+        OpschemaError: there is no g++, or it has none.
+    """
+    compiler = shutil.which(environ.get("CXX", "g++"), path=environ.get("PATH"))
+    if compiler is not None:
+        done = subprocess.run([compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=False)
+        path = Path(done.stdout.strip())
+        if path.is_absolute() and path.is_file():
+            return str(path.resolve())
+    raise OpschemaError(f"--sanitizer on a CPU needs g++ with AddressSanitizer; {name} is not found")

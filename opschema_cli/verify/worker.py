@@ -1,0 +1,168 @@
+"""The process that runs the cells of one op on one side: ``python -m opschema_cli.verify.worker``.
+
+It reads requests from standard input and answers on standard output; both are moved away before the op is imported, whose own
+output goes to standard error. A process that is no longer fit for another cell says so and ends.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import IO, Protocol
+
+from opschema_cli.errors import OpschemaError
+from opschema_cli.verify.binding import UnboundError
+from opschema_cli.verify.loading import RefusedError, described, import_op, see_tree
+from opschema_cli.verify.model import Ran
+from opschema_cli.verify.protocol import Done, Load, Loaded, Run, read_request, write
+from opschema_cli.verify.recipes import Recipe, find_recipe
+
+UNFIT = 86
+"""The exit status of a process that ended itself after its last answer."""
+
+_SPARE_SECONDS = 60
+
+
+class Side(Protocol):
+    """What runs a cell here: an op or the reference."""
+
+    def run(self, request: Run) -> Ran:
+        """Run it. Raises what the op raises, and :class:`RefusedError`."""
+        ...
+
+
+def main() -> int:
+    """Serve until there are no more requests."""
+    requests, replies = _streams()
+    faulthandler.enable(all_threads=True)
+    _forget_core_dumps()
+    if sys.path and os.path.realpath(sys.path[0]) == os.getcwd():
+        del sys.path[0]
+    load = read_request(requests)
+    if not isinstance(load, Load):
+        return 0
+    loaded, side = _load(load)
+    write(replies, loaded)
+    while side is not None and (request := read_request(requests)) is not None:
+        assert isinstance(request, Run)
+        _alarm(request.seconds + _SPARE_SECONDS)
+        done = _run(side, request, load)
+        write(replies, done)
+        if done.last:
+            return UNFIT
+        _alarm(0)
+    return 0
+
+
+def _streams() -> tuple[IO[bytes], IO[bytes]]:
+    """Standard input and output for the harness alone; the op reads nothing, and its output goes to standard error."""
+    requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return requests, replies
+
+
+def _load(load: Load) -> tuple[Loaded, Side | None]:
+    _limit(load.memory)
+    seconds: dict[str, float] = {}
+    try:
+        side = _side(load, seconds)
+    except (RefusedError, OpschemaError) as error:
+        return Loaded(status="refused", detail=str(error), seconds=seconds), None
+    except MemoryError:
+        return Loaded(status="died", detail="out of memory, importing the op", seconds=seconds), None
+    except (Exception, SystemExit) as error:
+        detail = f"importing `{load.target.module}`: {described(error, load.target.root)}"
+        return Loaded(status="raised", detail=detail, seconds=seconds), None
+    return Loaded(seconds=seconds), side
+
+
+def _side(load: Load, seconds: dict[str, float]) -> Side:
+    """Import torch, and the op or the reference.
+
+    Raises:
+        RefusedError: see :func:`import_op`; or the recipes raise.
+        Exception: whatever the op's import raises.
+    """
+    from opschema_cli.verify.reference import Reference
+    from opschema_cli.verify.runner import Runner
+
+    see_tree(load.target)
+    if load.side == "reference":
+        return Reference(load, _recipe(load))
+    try:
+        recipe = _recipe(load)
+    except (RefusedError, OpschemaError):
+        import_op(load.target)  # if this is what fails, it is what there is to say
+        raise
+    started = time.monotonic()
+    try:
+        op = import_op(load.target)
+    finally:
+        seconds["import"] = time.monotonic() - started
+    return Runner(op, load, recipe)
+
+
+def _recipe(load: Load) -> Recipe:
+    if not load.target.recipe:
+        return Recipe()
+    path = Path(load.target.root, load.target.recipe)
+    try:
+        return find_recipe(path, load.op)
+    except OpschemaError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise RefusedError(f"the recipes in {path} cannot be read: {described(error, str(path.parent))}") from error
+
+
+def _run(side: Side, request: Run, load: Load) -> Done:
+    """Run a cell; nothing that the op raises ends this process, but what leaves it unfit is the last that it runs."""
+    from opschema_cli.verify.devices import context_lost, out_of_memory
+
+    cell = request.cell.id
+    try:
+        ran = side.run(request)
+    except (RefusedError, UnboundError, OpschemaError) as error:
+        return Done(ran=Ran(cell=cell, status="refused", detail=str(error)))
+    except (Exception, SystemExit) as error:
+        detail = described(error, load.target.root)
+        if out_of_memory(error):
+            return Done(ran=Ran(cell=cell, status="died", detail=f"out of memory: {detail}"), last=True)
+        if context_lost(request.device):
+            return Done(ran=Ran(cell=cell, status="died", detail=f"{detail}\nthe CUDA context is lost"), last=True)
+        return Done(ran=Ran(cell=cell, status="raised", detail=detail))
+    return Done(ran=ran, last=context_lost(request.device))
+
+
+def _alarm(seconds: float) -> None:
+    """Have the system end this process even if nobody is left who would: nothing that hangs outlives the harness."""
+    if hasattr(signal, "alarm"):
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(int(seconds))
+
+
+def _forget_core_dumps() -> None:
+    if sys.platform != "win32":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _limit(memory: int) -> None:
+    if memory and sys.platform != "win32":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+
+
+if __name__ == "__main__":
+    status = main()
+    sys.stderr.flush()
+    os._exit(status)

@@ -1,0 +1,347 @@
+"""The harness's side of its worker processes: one for each op and side, replaced when it dies, hangs or is unfit.
+
+Nothing of an op library is imported here: whatever it does to its process, this one goes on.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Literal
+
+import msgspec
+
+import opschema_cli
+from opschema_cli.verify import nursery
+from opschema_cli.verify.model import Cell, Plan, Ran, Side
+from opschema_cli.verify.nursery import Nursery, Process
+from opschema_cli.verify.protocol import Done, Load, Loaded, Reply, Request, Run, read_reply, write
+from opschema_cli.verify.sanitizers import summary, under_sanitizer
+
+IMPORT_SECONDS = 300.0
+"""How long a worker may take to start and to import an op library."""
+
+_CACHES = {
+    "XDG_CACHE_HOME": "xdg",
+    "TRITON_CACHE_DIR": "triton",
+    "TILELANG_CACHE_DIR": "tilelang",
+    "TORCHINDUCTOR_CACHE_DIR": "inductor",
+    "TORCH_EXTENSIONS_DIR": "extensions",
+    "CUDA_CACHE_PATH": "cuda",
+}
+_Fatal = Literal["died", "stalled"]
+_POLL = 0.2
+_GRACE = 3.0
+_TAIL_BYTES = 1 << 16
+_TAIL_LINES = 40
+
+
+class Workers:
+    """The processes that run cells; a context manager that ends them all.
+
+    ``folder`` is where tensors and compilers' caches go, a temporary one if None; each side has caches of its own there.
+    Processes of one op at a time are kept. ``memory`` limits the address space of each in bytes; 0 does not. Sides may be
+    run from different threads. With ``sanitizer`` each runs under the one for ``device`` (see
+    :mod:`opschema_cli.verify.sanitizers`). On the ``device`` ``cpu`` they see no GPU.
+    """
+
+    def __init__(
+        self,
+        folder: Path | None = None,
+        *,
+        import_seconds: float = IMPORT_SECONDS,
+        memory: int = 0,
+        device: str = "",
+        sanitizer: bool = False,
+    ) -> None:
+        self._temporary = folder is None
+        self.folder = Path(tempfile.mkdtemp(prefix="opschema-verify-")) if folder is None else folder.resolve()
+        self.import_seconds = import_seconds
+        self.memory = memory
+        self._lock = threading.Lock()
+        self._workers: dict[tuple[str, Side], Worker] = {}
+        self._hopeless: dict[tuple[str, Side], Loaded] = {}
+        self._nursery: Nursery | None = None
+        self._device, self._sanitizer = device, sanitizer
+        # A sanitizer is loaded before Python, so there is nothing to be forked.
+        self._forks = nursery.available() and not sanitizer
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def start(self, plan: Plan, *sides: Side) -> None:
+        """Have the processes of an op start and import, while the caller goes on; those of other ops end."""
+        for side in sides:
+            if (plan.op, side) not in self._hopeless:
+                self._worker(side, plan)
+
+    def run(self, side: Side, plan: Plan, cell: Cell, device: str, timeout: float) -> Ran:
+        """Run one cell on one side, within ``timeout`` seconds. The reference is the side ``reference``.
+
+        ``device`` is ``cpu`` or ``cuda``. Whatever the op does comes back as a :class:`Ran`.
+        """
+        key = (plan.op, side)
+        hopeless = self._hopeless.get(key)
+        if hopeless is not None:
+            return Ran(cell=cell.id, status=hopeless.status, detail=hopeless.detail)
+        worker = self._worker(side, plan)
+        try:
+            loaded = worker.load(self.import_seconds)
+            if loaded.status != "ok":
+                self._hopeless[key] = loaded
+                self._end(key)
+                return Ran(cell=cell.id, status=loaded.status, detail=loaded.detail, seconds=worker.new_seconds())
+            done = worker.run(cell, device, self._results(side), timeout)
+        except BaseException:
+            self._end(key)
+            raise
+        if done.last:
+            self._end(key)
+        return msgspec.structs.replace(done.ran, seconds={**worker.new_seconds(), **done.ran.seconds})
+
+    def close(self) -> None:
+        """End all processes, and take away the folder if it is a temporary one."""
+        self._keep(None)
+        if self._nursery is not None:
+            self._nursery.close()
+            self._nursery = None
+        if self._temporary:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _worker(self, side: Side, plan: Plan) -> Worker:
+        self._keep(plan.op)
+        with self._lock:
+            key = (plan.op, side)
+            if key not in self._workers:
+                load = Load(side=side, op=plan.op, target=plan.target, reference=plan.reference, memory=self.memory)
+                self._workers[key] = Worker(load, self._process(plan, self._environment(side)))
+            return self._workers[key]
+
+    def _environment(self, side: Side) -> dict[str, str]:
+        caches = self.folder / "caches" / ("sanitized" if self._sanitizer else "") / side
+        return environment(caches) | ({"CUDA_VISIBLE_DEVICES": ""} if self._device == "cpu" else {})
+
+    def _process(self, plan: Plan, environ: dict[str, str]) -> Process:
+        folder = self._folder("empty")
+        if self._forks:
+            try:
+                modules = nursery.OPCHECK if plan.target.operators else ()
+                self._nursery = self._nursery or Nursery(environ, folder, modules)
+                return self._nursery.spawn(environ)
+            except OSError:  # what ails it will ail the worker, too, which can tell
+                self._forks = False
+        prefix, environ = under_sanitizer(self._device or "cpu", environ) if self._sanitizer else ([], environ)
+        return subprocess.Popen(
+            [*prefix, sys.executable, "-m", "opschema_cli.verify.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=folder,
+            env=environ,
+            start_new_session=True,
+        )
+
+    def _keep(self, op: str | None) -> None:
+        with self._lock:
+            ended = [self._workers.pop(key) for key in list(self._workers) if key[0] != op]
+        for worker in ended:
+            worker.dismiss()
+        deadline = time.monotonic() + _GRACE
+        for worker in ended:
+            worker.end(grace=max(deadline - time.monotonic(), 0.0))
+
+    def _end(self, key: tuple[str, Side]) -> None:
+        with self._lock:
+            worker = self._workers.pop(key, None)
+        if worker is not None:
+            worker.end(grace=0)
+
+    def _results(self, side: Side) -> str:
+        return str(self._folder("results", side))
+
+    def _folder(self, *parts: str) -> Path:
+        folder = self.folder.joinpath(*parts)
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+
+def environment(caches: Path) -> dict[str, str]:
+    """The environment of one side: this one's, with caches of its own, and such that nothing is written into its tree."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("COV_CORE_", "PYTEST_"))}
+    ours = str(Path(opschema_cli.__file__).resolve().parents[1])
+    theirs = [os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    return {
+        **kept,
+        **{name: str(caches / folder) for name, folder in _CACHES.items()},
+        "PYTHONPATH": os.pathsep.join(dict.fromkeys([*theirs, ours])),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONHASHSEED": "0",
+        "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
+    }
+
+
+class Worker:
+    """One process, and what it says."""
+
+    def __init__(self, load: Load, process: Process) -> None:
+        self._started = time.monotonic()
+        self._process = process
+        self._replies: queue.Queue[Reply | None] = queue.Queue()
+        self._tail = bytearray()
+        self._readers = [self._reader(self._read_replies), self._reader(self._read_errors)]
+        self._loaded: Loaded | None = None
+        self._seconds: dict[str, float] = {}
+        self._send(load)
+
+    def load(self, seconds: float) -> Loaded:
+        """What came of the import, awaited for ``seconds`` since the start."""
+        if self._loaded is None:
+            reply = self._receive(self._started + seconds)
+            if isinstance(reply, Loaded):
+                self._loaded = reply
+                imported = sum(reply.seconds.values())
+                self._seconds = {"start": max(self._answered - self._started - imported, 0.0), **reply.seconds}
+            else:
+                status, detail = self._obituary(stalled=reply is None, seconds=seconds, at="importing the op")
+                self._loaded = Loaded(status=status, detail=detail)
+        return self._loaded
+
+    def run(self, cell: Cell, device: str, folder: str, seconds: float) -> Done:
+        """Have a cell run. If the process does not answer in time, or ends, it is the cell's result."""
+        self._send(Run(cell=cell, device=device, folder=folder, seconds=seconds))
+        reply = self._receive(time.monotonic() + seconds)
+        if isinstance(reply, Done):
+            return reply
+        status, detail = self._obituary(stalled=reply is None, seconds=seconds, at="running the cell")
+        return Done(ran=Ran(cell=cell.id, status=status, detail=detail), last=True)
+
+    def new_seconds(self) -> dict[str, float]:
+        """What starting took, told once."""
+        seconds, self._seconds = self._seconds, {}
+        return seconds
+
+    def dismiss(self) -> None:
+        """Tell the process that there is nothing more to do."""
+        with suppress(OSError):
+            _stream(self._process.stdin).close()
+
+    def end(self, *, grace: float) -> None:
+        """End the process and all that it started; ``grace`` is how long it may take to go by itself."""
+        self.dismiss()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(grace)
+        _kill_group(self._process)
+        self._process.wait()
+        for reader in self._readers:
+            reader.join(_GRACE)
+        for stream in (self._process.stdout, self._process.stderr):
+            _stream(stream).close()
+
+    def _send(self, request: Request) -> None:
+        with suppress(OSError):
+            write(_stream(self._process.stdin), request)
+
+    def _receive(self, deadline: float) -> Reply | _Ended | None:
+        """The next reply; None if there is none by the deadline."""
+        while True:
+            try:
+                reply = self._replies.get(timeout=min(_POLL, max(deadline - time.monotonic(), 0.0)))
+            except queue.Empty:
+                # A child of its may hold the pipe open.
+                if self._process.poll() is not None and self._replies.empty():
+                    return _Ended()
+                if time.monotonic() >= deadline:
+                    return None
+                continue
+            return _Ended() if reply is None else reply
+
+    def _obituary(self, *, stalled: bool, seconds: float, at: str) -> tuple[_Fatal, str]:
+        """Why there is no answer; the process has ended when this returns."""
+        if stalled:
+            _abort(self._process)
+        else:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_GRACE)
+        code = self._process.poll()
+        _kill_group(self._process)
+        self._process.wait()
+        self._readers[1].join(_GRACE)
+        ending = f"no answer within {seconds:g} s" if stalled else _ending(code)
+        text = bytes(self._tail).decode("utf-8", "replace")
+        said = [summary(text)] if summary(text) else text.strip().splitlines()[-_TAIL_LINES:]
+        return ("stalled" if stalled else "died"), "\n".join([f"{ending}, {at}", *said])
+
+    def _reader(self, target: Callable[[], None]) -> threading.Thread:
+        thread = threading.Thread(target=target, daemon=True)
+        thread.start()
+        return thread
+
+    def _read_replies(self) -> None:
+        stream = _stream(self._process.stdout)
+        reply: Reply | None = Loaded()
+        while reply is not None:
+            try:
+                reply = read_reply(stream)
+            except (OSError, ValueError, msgspec.DecodeError):
+                reply = None
+            self._answered = time.monotonic()
+            self._replies.put(reply)
+
+    def _read_errors(self) -> None:
+        stream = _stream(self._process.stderr)
+        with suppress(OSError, ValueError):
+            while part := os.read(stream.fileno(), _TAIL_BYTES):
+                self._tail += part
+                del self._tail[:-_TAIL_BYTES]
+
+
+class _Ended:
+    """The process is gone."""
+
+
+def _stream(stream: IO[bytes] | None) -> IO[bytes]:
+    assert stream is not None
+    return stream
+
+
+def _ending(code: int | None) -> str:
+    """How a process ended, in words."""
+    if code is None:
+        return "the worker no longer answers"
+    if code >= 0:
+        return f"the process ended itself with exit status {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    hint = "; the kernel does so when memory is out" if name == "SIGKILL" else ""
+    return f"the process was killed by {name}{hint}"
+
+
+def _abort(process: Process) -> None:
+    """Have the process tell where it hangs: faulthandler writes the stack."""
+    process.send_signal(signal.SIGABRT)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_GRACE)
+
+
+def _kill_group(process: Process) -> None:
+    if hasattr(os, "killpg"):
+        with suppress(ProcessLookupError, PermissionError):
+            if process.pid:
+                os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.send_signal(signal.SIGTERM)

@@ -1,0 +1,155 @@
+"""One call of an op as an entry and a row describe it: inputs, params, and what must come back."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from opschema_cli.schema.dtypes import canonical
+from opschema_cli.schema.evaluate import Tensor as Bound
+from opschema_cli.schema.solve import Violated
+from opschema_cli.source.yaml import Data
+from opschema_cli.verify.model import Call, Input, Output
+from opschema_rules.tileops.bindings import BoundRow, bind_row
+from opschema_rules.tileops.constraints import excluded_sizes
+from opschema_rules.tileops.model import OpEntry, ParamDecl, Row, Tensor
+from opschema_rules.tileops.signature import static_dims
+from opschema_rules.tileops.verify.dtypes import Assignment
+
+_DTYPE_TYPE = re.compile(r"\b(?:torch\.)?dtype\b")
+
+
+@dataclass(frozen=True)
+class Passed:
+    """A bound row and what a call by it passes: shapes of inputs by name, and the inputs that it leaves out."""
+
+    bound: BoundRow
+    shapes: dict[str, tuple[int, ...]]
+    omitted: tuple[str, ...]
+
+    def elements(self, entry: OpEntry) -> tuple[int, str]:
+        """The size of the largest tensor that a call passes or returns, and its name."""
+        outputs = {item.name: shape_of(self.bound, item.name) for item in entry.outputs}
+        shapes = [*self.shapes.items(), *outputs.items()]
+        sizes = [(math.prod(shape), name) for name, shape in shapes if shape is not None]
+        return max(sizes, key=lambda item: item[0], default=(0, ""))
+
+
+def shape_of(bound: BoundRow, name: str) -> tuple[int, ...] | None:
+    """The shape of a tensor in a bound row, where it is known."""
+    value = bound.values.get(name)
+    return value.shape if isinstance(value, Bound) else None
+
+
+def passed_inputs(entry: OpEntry, row: Row, carriers: Collection[str]) -> Passed | str:
+    """What a call by a row passes; else why that is not known or not allowed. Carriers are no arguments of a call."""
+    repeated = sorted(row.repeated)
+    if repeated:
+        return f"the row gives `{repeated[0]}` twice"
+    bound = bind_row(entry, row)
+    return broken_rule(entry, bound) or passed_by(entry, bound, carriers)
+
+
+def passed_by(entry: OpEntry, bound: BoundRow, carriers: Collection[str]) -> Passed | str:
+    """The same of a bound row that breaks no rule."""
+    given = bound.row.data
+    absent = (item for item in entry.inputs if item.optional and f"{item.name}_shape" not in given)
+    omitted = [item.name for item in absent]
+    inputs = [item.name for item in entry.inputs if item.name not in carriers and item.name not in omitted]
+    shapes = {name: shape_of(bound, name) for name in inputs}
+    known = {name: shape for name, shape in shapes.items() if shape is not None}
+    unknown = [f"`{name}`" for name in inputs if name not in known]
+    if unknown:
+        return f"the row gives no shape of {', '.join(unknown)}, and no rule tells it"
+    return Passed(bound, known, tuple(omitted))
+
+
+def broken_rule(entry: OpEntry, bound: BoundRow) -> str:
+    """Which rule a bound row breaks, in words; empty if none."""
+    for equation, outcome in bound.outcomes:
+        if isinstance(outcome, Violated):
+            return f"the row breaks `{equation.expression.snippet}`"
+    for item in excluded_sizes(entry, bound):
+        return f"the row gives `{item.dimension}` of `{item.tensor}` the size {item.size}, which a constraint excludes"
+    return ""
+
+
+def make_call(entry: OpEntry, passed: Passed, assignment: Assignment, dtype: str) -> Call | str:
+    """The call by a row with these dtypes; else why it is not known. ``dtype`` is the row's."""
+    params = _params(entry, passed, assignment, dtype)
+    if isinstance(params, str):
+        return params
+    inputs = [item for item in entry.inputs if item.name in passed.shapes]
+    written = {item.name for item in inputs if item.mutated}
+    return Call(
+        inputs=tuple(_input(item, passed, assignment) for item in inputs),
+        params=params,
+        defaults=_defaults(entry, params),
+        static_dims=tuple(key.value for key, _, _ in static_dims(entry)),
+        outputs=tuple(_outputs(entry, passed, assignment)),
+        omitted=passed.omitted,
+        aliases={item.name: item.name for item in entry.outputs if item.name in written},
+    )
+
+
+def _input(tensor: Tensor, passed: Passed, assignment: Assignment) -> Input:
+    name = tensor.name
+    return Input(name=name, shape=passed.shapes[name], dtype=assignment.dtypes[name], mutated=tensor.mutated)
+
+
+def _outputs(entry: OpEntry, passed: Passed, assignment: Assignment) -> Iterator[Output]:
+    inputs = {item.name for item in entry.inputs}
+    for tensor in entry.outputs:
+        key = tensor.name + "'" if tensor.name in inputs else tensor.name
+        yield Output(name=tensor.name, shape=shape_of(passed.bound, tensor.name), dtype=assignment.dtypes.get(key))
+
+
+def _params(entry: OpEntry, passed: Passed, assignment: Assignment, dtype: str) -> dict[str, Data] | str:
+    """Values of params by name: those of the row, static dimensions, and the row's dtype where nothing else carries it.
+
+    What has a default that the row leaves alone is left to the code.
+    """
+    given = passed.bound.row.data
+    found: dict[str, Data] = {}
+    for name in (key.value for key, _, _ in static_dims(entry)):
+        size = passed.bound.values.get(name)
+        if type(size) is not int:
+            return f"the static dimension `{name}` is not known"
+        found[name] = size
+    alone = [param for param in entry.params if is_dtype_param(param) and param.name not in given]
+    for param in entry.params:
+        if param.name in given:
+            found[param.name] = _dtype_name(given[param.name]) if is_dtype_param(param) else given[param.name]
+        elif alone == [param] and not (assignment.carried and param.has_default):
+            found[param.name] = _dtype_name(dtype)
+        elif not param.has_default:
+            return f"the row gives no value of `{param.name}`, which has no default"
+    strange = next((name for name, value in found.items() if not _is_plain(value)), None)
+    return f"the value of `{strange}` cannot be passed on" if strange is not None else found
+
+
+def _defaults(entry: OpEntry, params: dict[str, Data]) -> dict[str, Data]:
+    """The declared defaults of params that a call does not give; None mostly stands for a function's own."""
+    own = [param for param in entry.params if param.has_default and param.name not in params]
+    values = {item.name: _dtype_name(item.default) if is_dtype_param(item) else item.default for item in own}
+    return {name: value for name, value in values.items() if value is not None and _is_plain(value)}
+
+
+def is_dtype_param(param: ParamDecl) -> bool:
+    """Whether a param's values are dtypes."""
+    return _DTYPE_TYPE.search(param.type or "") is not None
+
+
+def _dtype_name(value: Data) -> Data:
+    """A dtype as torch names it, which says that it is one: ``torch.float16``."""
+    return f"torch.{canonical(value.removeprefix('torch.'))}" if isinstance(value, str) else value
+
+
+def _is_plain(value: Data) -> bool:
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _is_plain(item) for key, item in value.items())
+    return type(value) is not int or -(1 << 63) <= value < 1 << 63

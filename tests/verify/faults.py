@@ -1,0 +1,272 @@
+"""Faults to plant in fixtures/tilekit, each with the cells in which the harness must see it, or must not; and their table."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+CUDA = "tilekit/kernels/cuda"
+UNARY = "tilekit/kernels/elementwise.py"
+SUM = "tilekit/kernels/reduction.py"
+
+SOUND = "unchanged"
+"""What is expected of a cell that does not reach the fault."""
+
+
+class Edit(NamedTuple):
+    """An exact replacement, once, in a file of the tree."""
+
+    path: str
+    old: str
+    new: str
+
+
+class Fault(NamedTuple):
+    """A fault of one op. ``cells`` are run in this order: by cell the check that names the fault there, or ``SOUND``."""
+
+    name: str
+    op: str
+    edits: tuple[Edit, ...]
+    cells: Mapping[str, str]
+
+    @property
+    def seen(self) -> dict[str, str]:
+        """The cells in which it is seen, with the check."""
+        return {f"{self.op}[{cell}]": check for cell, check in self.cells.items() if check != SOUND}
+
+
+def plant(fault: Fault, sound: Path, folder: Path) -> Path:
+    """A copy of a tree with the fault in it. Raises AssertionError if its place is not what it was."""
+    root = folder / "tilekit"
+    shutil.copytree(sound, root, ignore=shutil.ignore_patterns("__pycache__", ".*", "docs", "benchmarks"))
+    for path, old, new in fault.edits:
+        text = (root / path).read_text(encoding="utf-8")
+        assert text.count(old) == 1, f"{path} has {text.count(old)} times {old!r}"
+        (root / path).write_text(text.replace(old, new), encoding="utf-8")
+    return root
+
+
+def table() -> str:
+    """The faults as a Markdown table."""
+    rows = [
+        f"| {fault.name} | {places(fault)} | `{check}` | `{cell}` |" for fault in FAULTS for cell, check in seen(fault)
+    ]
+    return "\n".join(["| fault | planted in | check | cell |", "|---|---|---|---|", *rows]) + "\n"
+
+
+def seen(fault: Fault) -> list[tuple[str, str]]:
+    """The first cell in which it is seen, and the check."""
+    return list(fault.seen.items())[:1]
+
+
+def places(fault: Fault) -> str:
+    return ", ".join(f"`{path}`" for path in dict.fromkeys(edit.path for edit in fault.edits))
+
+
+def cu(name: str, old: str, new: str) -> tuple[Edit, ...]:
+    """An edit of a kernel."""
+    return (Edit(f"{CUDA}/{name}.cu", old, new),)
+
+
+_SUM_LAUNCH = "self.launch(rows, out, out.numel(), x.shape[-1])"
+_ROWS = "rows = x.contiguous()\n        out = rows.new_empty(x.shape[:-1])"
+_UNARY_END = "self.launch(flat, out, self.numel)\n        return out\n\n\nclass ReluKernel"
+_GELU = "out[i] = narrow<T>(0.5f * v * erfcf(-0.70710678f * v));"
+_RELU = "narrow<T>(v < 0.0f ? 0.0f : v)"
+
+FAULTS = (
+    Fault(
+        "off by one in the last block of 32: its last element is not summed",
+        "SumFwdOp",
+        cu("sum", "i < columns; ++i)", "i < columns - (columns % 32 != 0); ++i)"),
+        {"rows-float16-row-s0": SOUND, "rows-float16-odd-s0": "tolerance", "rows-bfloat16-tail-1-s0": "tolerance"},
+    ),
+    Fault(
+        "missing mask in a reduction: the last block of 32 goes on into the next row",
+        "SumFwdOp",
+        cu(
+            "sum",
+            "i < columns; ++i) total.add(widen(x[row * columns + i]))",
+            "i < (columns + 31) / 32 * 32; ++i) total.add(widen(x[(row * columns + i) % (rows * columns)]))",
+        ),
+        {"rows-float16-row-s0": SOUND, "rows-float16-odd-s0": "tolerance"},
+    ),
+    Fault(
+        "accumulates in the 16-bit dtype",
+        "SumFwdOp",
+        (
+            *cu("sum", "Sum total;", "T total = narrow<T>(0.0f);"),
+            *cu("sum", "total.add(widen(x[row * columns + i]))",
+                "total = narrow<T>(widen(total) + widen(x[row * columns + i]))"),
+            *cu("sum", "narrow<T>(total.value())", "total"),
+        ),
+        {"rows-float16-row-s0": "tolerance", "rows-bfloat16-odd-s0": "tolerance"},
+    ),
+    Fault(
+        "ignores strides",
+        "RMSNormFwdOp",
+        (Edit("tilekit/kernels/norm.py", "rows, scale = x.contiguous(),", "rows, scale = x,"),),
+        {"decoder-1b-float16-row-s0": SOUND, "decoder-1b-float16-row-strided-s0": "nan-mask"},
+    ),
+    Fault(
+        "stale cache: the width of the first call's rows",
+        "SumFwdOp",
+        (
+            Edit(SUM, _ROWS,
+                 'self.width = getattr(self, "width", x.shape[-1])\n'
+                 "        rows = x[..., : self.width].contiguous()\n"
+                 "        out = rows.new_empty(x.shape[:-1])"),
+            Edit(SUM, _SUM_LAUNCH, "self.launch(rows, out, out.numel(), rows.shape[-1])"),
+        ),
+        {"rows-float16-row-s0": SOUND, "rows-float16-odd-s0": SOUND, "rows-float16-tail-1-s0": "tolerance"},
+    ),
+    Fault(
+        "stale cache: rows beyond the first call's count are left out",
+        "SumFwdOp",
+        (
+            Edit(SUM, _SUM_LAUNCH,
+                 'self.rows = getattr(self, "rows", out.numel())\n'
+                 "        self.launch(rows, out, min(self.rows, out.numel()), x.shape[-1])"),
+        ),
+        {"rows-float16-row-s0": SOUND, "rows-float16-larger-s0": "nan-mask"},
+    ),
+    Fault(
+        "unwritten tail of a vector of 8",
+        "GeluFwdOp",
+        cu("gelu", "if (i >= n) return;", "if (i >= n / 8 * 8) return;"),
+        {"mlp-float16-row-s0": SOUND, "mlp-float16-odd-s0": "nan-mask"},
+    ),
+    Fault(
+        "race in every fourth call",
+        "ReluFwdOp",
+        cu(
+            "relu",
+            "return launch(relu<T>, n, stream, x, out, n);",
+            "static int calls = 0; const int error = launch(relu<T>, n, stream, x, out, n); "
+            "if (++calls % 4 == 0 && n) out[n / 2] = narrow<T>(1.0f + widen(out[n / 2])); return error;",
+        ),
+        {"square-float16-row-s0": "poison"},
+    ),
+    Fault(
+        "race of two threads of a row, the second of which adds to what the first wrote",
+        "SumFwdOp",
+        (
+            *cu("sum", "const int64_t row = thread_index();", "const int64_t row = thread_index() / 2, part = thread_index() % 2;"),
+            *cu("sum", "for (int64_t i = 0; i < columns; ++i)", "for (int64_t i = part; i < columns; i += 2)"),
+            *cu("sum", "narrow<T>(total.value())", "narrow<T>(part ? widen(out[row]) + total.value() : total.value())"),
+            *cu("sum", "launch(sum<T>, rows,", "launch(sum<T>, 2 * rows,"),
+        ),
+        {"middle-axis-float32-row-s0": "repeat", "rows-float16-odd-s0": "repeat"},
+    ),
+    Fault(
+        "writes one element beyond its output",
+        "GeluFwdOp",
+        cu("gelu", "if (i >= n) return;", "if (i > n) return;"),
+        {"mlp-float16-row-s0": SOUND, "mlp-float16-odd-s0": "overrun", "odd-float32-row-s0": "overrun"},
+    ),
+    Fault(
+        "writes one element before its input",
+        "SumFwdOp",
+        (
+            *cu("sum", "out[row] = narrow<T>(total.value());",
+                "out[row] = narrow<T>(total.value()); if (row == 0) const_cast<T *>(x)[-1] = out[row];"),
+        ),
+        {"rows-float16-odd-s0": "input-overrun"},
+    ),
+    Fault(
+        "NaN turned into 0",
+        "ReluFwdOp",
+        cu("relu", _RELU, "narrow<T>(v > 0.0f ? v : 0.0f)"),
+        {"square-float16-row-s0": SOUND, "square-float16-row-special-s0": "nan-mask"},
+    ),
+    Fault(
+        "infinities clamped",
+        "ReluFwdOp",
+        cu("relu", _RELU, "narrow<T>(v < 0.0f ? 0.0f : v > 65504.0f ? 65504.0f : v)"),
+        {"square-float16-row-s0": SOUND, "square-float16-row-special-s0": "inf-mask"},
+    ),
+    Fault(
+        "denormals flushed",
+        "ReluFwdOp",
+        cu("relu", _RELU, "narrow<T>(v < 1.17549435e-38f ? 0.0f : v)"),
+        {"square-bfloat16-row-s0": SOUND, "square-bfloat16-row-special-s0": "denormals"},
+    ),
+    Fault(
+        "raises for no elements",
+        "ReluFwdOp",
+        (Edit(f"{CUDA}/cuda_shim.h", "if (gridDim.x == 0) return 0;", "if (gridDim.x == 0) return 9;"),),
+        {"square-float16-row-s0": SOUND, "square-float16-zero-rows-s0": "raised"},
+    ),
+    Fault(
+        "input mutated after use",
+        "ReluFwdOp",
+        (Edit(UNARY, _UNARY_END, _UNARY_END.replace("return out", "flat.mul_(0.5)\n        return out")),),
+        {"square-float16-odd-s0": "input-changed"},
+    ),
+    Fault(
+        "returns the input's storage",
+        "ReluFwdOp",
+        (
+            Edit(UNARY, f"out = torch.empty_like(flat)\n        {_UNARY_END}", f"out = flat\n        {_UNARY_END}"),
+            Edit("tilekit/ops/elementwise/_base.py", "return wrapped(input, self._instance_key)",
+                 "return self._eager_forward(input)"),
+        ),
+        {"square-float16-odd-s0": "shared-storage"},
+    ),
+    Fault(
+        "zeroes its input and returns 0",
+        "ReluFwdOp",
+        (Edit(UNARY, _UNARY_END, _UNARY_END.replace("return out", "return torch.zeros_like(flat.zero_())")),),
+        {"square-float16-odd-s0": "input-changed"},
+    ),
+    Fault(
+        "wrong output dtype",
+        "ReluFwdOp",
+        (Edit(UNARY, _UNARY_END, _UNARY_END.replace("return out", "return out.float()")),),
+        {"odd-float32-row-s0": SOUND, "square-float16-odd-s0": "dtype"},
+    ),
+    Fault(
+        "extra leading dimension",
+        "ReluFwdOp",
+        (Edit("tilekit/ops/elementwise/_base.py", "kernel(input).reshape(input.shape)", "kernel(input).reshape(1, *input.shape)"),),
+        {"square-float16-odd-s0": "shape"},
+    ),
+    Fault(
+        "one element 10 % off",
+        "GeluFwdOp",
+        cu("gelu", _GELU, _GELU.replace("0.5f", "(i == 1234 ? 0.55f : 0.5f)")),
+        {"mlp-float16-odd-s0": SOUND, "mlp-float16-row-s0": "tolerance", "mlp-bfloat16-row-s0": "tolerance"},
+    ),
+    Fault(
+        "one row zero",
+        "RMSNormFwdOp",
+        cu("rms_norm", "const float scale = rsqrtf(", "const float scale = row == 5 ? 0.0f : rsqrtf("),
+        {"decoder-1b-float16-one-row-s0": SOUND, "decoder-1b-float16-row-s0": "tolerance"},
+    ),
+    Fault(
+        "bias of 0.3 %",
+        "RMSNormFwdOp",
+        cu("rms_norm", "* scale * weight[i]", "* scale * weight[i] * 1.003f"),
+        {"decoder-1b-float16-row-s0": "tolerance", "odd-float32-row-s0": "tolerance"},
+    ),
+    Fault(
+        "bias of 0.8 %",
+        "RMSNormFwdOp",
+        cu("rms_norm", "* scale * weight[i]", "* scale * weight[i] * 1.008f"),
+        {"decoder-1b-bfloat16-row-s0": "tolerance"},
+    ),
+    Fault(
+        "eps of 1e-3 for 1e-6",
+        "RMSNormFwdOp",
+        (Edit("tilekit/ops/norm.py", "DEFAULT_EPS = 1.0e-6", "DEFAULT_EPS = 1.0e-3"),),
+        {"decoder-1b-float16-row-s0": "tolerance", "odd-float32-row-s0": SOUND},
+    ),
+    Fault(
+        "noise of 1e-3",
+        "GeluFwdOp",
+        cu("gelu", _GELU, _GELU.replace("* v));", "* v) + 1e-6f * (i * 7919 % 2001 - 1000));")),
+        {"mlp-float16-row-s0": "tolerance", "odd-float32-row-s0": "tolerance"},
+    ),
+)  # fmt: skip

@@ -1,0 +1,65 @@
+"""A tiny op library for a worker, whose op does to its process what its param ``do`` says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from opschema_cli.verify.model import Call, Cell, Input, Output, Plan, Target
+
+SOURCE = """
+import os, pathlib, signal, subprocess, sys, time
+import torch
+
+with open({log!r}, "a") as log:
+    log.write("imported\\n")
+print("loading the library")
+os.write(1, b"raw bytes at import")
+
+
+class Op:
+    def forward(self, x, do=""):
+        print("calling", do)
+        sys.stdout.flush()
+        os.write(1, b"\\x00\\x00\\x00\\x05 raw bytes")
+        subprocess.run(["echo", "of a child"])
+        if do == "abort":
+            os.abort()
+        if do == "leave":
+            sys.exit("enough")
+        if do == "hang":
+            child = subprocess.Popen(["sleep", "1000"])
+            pathlib.Path({log!r} + ".child").write_text(str(child.pid))
+            time.sleep(1000)
+        if do == "raise":
+            raise ValueError(os.environ["TRITON_CACHE_DIR"])
+        if do == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if do == "bytes":
+            bytearray(48 << 30)
+        if do == "memory":
+            torch.empty(1 << 50)
+        return x + {plus}
+
+    def __call__(self, *args):
+        return self.forward(*args)
+"""
+
+
+def write_library(root: Path, log: Path, plus: int = 1) -> Path:
+    """The library as the module ``lib`` below ``root``; each import adds a line to ``log``."""
+    root.mkdir()
+    (root / "lib.py").write_text(SOURCE.format(log=str(log), plus=plus))
+    return root
+
+
+def cell(row: str, do: str = "", op: str = "Op") -> Cell:
+    call = Call(
+        inputs=(Input(name="x", shape=(4, 5), dtype="float32"),),
+        params={"do": do},
+        outputs=(Output(name="y", shape=(4, 5), dtype="float32"),),
+    )
+    return Cell(op=op, row=row, dtype="float32", call=call)
+
+
+def plan(root: Path, module: str = "lib", name: str = "Op", **more: str) -> Plan:
+    return Plan(op="Op", target=Target(root=str(root), module=module, name=name), cells=(), **more)

@@ -1,0 +1,195 @@
+"""The verdicts, case by case."""
+
+from __future__ import annotations
+
+import pytest
+
+from opschema_cli.verify.judge import Compared, judge
+from opschema_cli.verify.model import Figures, Finding, Ran, Returned
+
+OK = Ran(cell="c", status="ok")
+REFUSED = Ran(cell="c", status="refused", detail="no argument `n`")
+RAISED = Ran(cell="c", status="raised", detail="ValueError: no")
+DIED = Ran(cell="c", status="died", detail="signal 11")
+STALLED = Ran(cell="c", status="stalled", detail="60 s")
+NO_REFERENCE = Ran(cell="c", status="refused", detail="no recipe")
+BITS = Finding(check="bits", side="after", about="y", message="1 of 2 elements differ")
+RIGHT = Compared()
+
+
+def finding(check: str = "tolerance", side: str = "after", about: str = "y") -> Finding:
+    return Finding(check=check, side=side, about=about, message="is off")
+
+
+def wrong(side: str = "after", check: str = "tolerance", *, beyond: float = 0.1, worst: float = 1.0) -> Compared:
+    return Compared((finding(check, side),), (Figures(side=side, output="y", beyond=beyond, worst=worst),))
+
+
+def saw(*checks: str, side: str = "after") -> Ran:
+    return Ran(cell="c", status="ok", findings=tuple(finding(check, side) for check in checks))
+
+
+def lying(*strides: int, shape: tuple[int, ...] = (2, 3)) -> Ran:
+    return Ran(cell="c", status="ok", outputs=(Returned(name="y", shape=shape, dtype="float16", strides=strides),))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "verdict", "reason"),
+    [
+        (OK, None, "not-checked", "after was not run"),
+        (OK, REFUSED, "not-checked", "after cannot be run: no argument `n`"),
+        (None, REFUSED, "not-checked", "after cannot be run: no argument `n`"),
+        (OK, RAISED, "regression", "after raised: ValueError: no; before ran"),
+        (OK, DIED, "regression", "after died: signal 11; before ran"),
+        (OK, STALLED, "regression", "after stalled: 60 s; before ran"),
+        (RAISED, RAISED, "crashed", "after raised: ValueError: no; before raised too"),
+        (DIED, RAISED, "crashed", "after raised: ValueError: no; before died too"),
+        (None, DIED, "crashed", "after died: signal 11"),
+        (REFUSED, DIED, "crashed", "after died: signal 11"),
+    ],
+)
+def test_sides_that_did_not_run(before: Ran | None, after: Ran | None, verdict: str, reason: str) -> None:
+    judgement = judge(before, after)
+    assert (judgement.verdict, judgement.reason) == (verdict, reason)
+
+
+@pytest.mark.parametrize(
+    ("before", "verdict", "reason"),
+    [
+        (None, "within-tolerance", "after is right; no before to compare with"),
+        (REFUSED, "not-checked", "before refused: no argument `n`; after is right"),
+        (RAISED, "within-tolerance", "after is right; before raised: ValueError: no"),
+    ],
+)
+def test_after_is_right_and_before_did_not_run(before: Ran | None, verdict: str, reason: str) -> None:
+    judgement = judge(before, OK, OK, compared={"after": RIGHT})
+    assert (judgement.verdict, judgement.reason) == (verdict, reason)
+
+
+@pytest.mark.parametrize(
+    ("before", "verdict"), [(None, "regression"), (REFUSED, "regression"), (DIED, "wrong-already")]
+)
+def test_after_is_wrong_and_before_did_not_run(before: Ran | None, verdict: str) -> None:
+    assert judge(before, OK, OK, compared={"after": wrong()}).verdict == verdict
+    assert judge(before, saw("input-changed")).verdict == verdict
+
+
+@pytest.mark.parametrize("before", [None, REFUSED, RAISED])
+def test_nothing_is_known_of_what_after_computes(before: Ran | None) -> None:
+    judgement = judge(before, OK, NO_REFERENCE)
+    assert judgement.verdict == "not-checked"
+    assert judgement.reason.endswith("not checked against a reference: no recipe")
+
+
+def test_unchanged() -> None:
+    assert judge(OK, OK, OK, compared={"before": RIGHT, "after": RIGHT}) == ("unchanged", "", ())
+
+
+def test_unchanged_without_a_reference_says_so() -> None:
+    assert judge(OK, OK, NO_REFERENCE) == ("unchanged", "not checked against a reference: no recipe", ())
+    assert judge(OK, OK) == ("unchanged", "not checked against a reference", ())
+
+
+def test_the_same_bits_may_be_the_same_poison() -> None:
+    both = {"before": wrong("before", "nan-mask"), "after": wrong("after", "nan-mask")}
+    assert judge(OK, OK, OK, compared=both).verdict == "wrong-already"
+    assert judge(saw("poison", side="before"), saw("poison"), NO_REFERENCE).verdict == "wrong-already"
+
+
+def test_other_bits_that_are_right() -> None:
+    judgement = judge(OK, OK, OK, differences=[BITS], compared={"before": RIGHT, "after": RIGHT})
+    assert judgement == ("within-tolerance", "bits differ, both are right", (BITS,))
+
+
+def test_other_bits_and_no_reference() -> None:
+    judgement = judge(OK, OK, NO_REFERENCE, differences=[BITS])
+    assert judgement.verdict == "regression"
+    assert judgement.reason == "differs from before, and is not checked against a reference: no recipe"
+
+
+def test_a_cure_is_within_tolerance() -> None:
+    judgement = judge(OK, OK, OK, differences=[BITS], compared={"before": wrong("before"), "after": RIGHT})
+    assert (judgement.verdict, judgement.reason) == ("within-tolerance", "before was wrong: tolerance: is off")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "verdict"),
+    [
+        (RIGHT, wrong(), "regression"),
+        (wrong("before"), wrong(), "wrong-already"),
+        (wrong("before"), wrong(beyond=0.15, worst=1.5), "wrong-already"),
+        (wrong("before"), wrong(beyond=0.01), "wrong-already"),
+        (wrong("before"), wrong(beyond=0.3), "regression"),
+        (wrong("before"), wrong(worst=3.0), "regression"),
+        (wrong("before", "nan-mask"), wrong(), "regression"),
+    ],
+)
+def test_wrong_results(before: Compared, after: Compared, verdict: str) -> None:
+    judgement = judge(OK, OK, OK, differences=[BITS], compared={"before": before, "after": after})
+    assert judgement.verdict == verdict
+
+
+def test_what_a_side_tells_alone_counts_although_the_bits_are_the_same() -> None:
+    compared = {"before": RIGHT, "after": RIGHT}
+    judgement = judge(OK, saw("input-changed"), OK, compared=compared)
+    assert (judgement.verdict, judgement.reason) == ("regression", "new: input-changed: is off")
+    assert judge(saw("input-changed"), saw("input-changed"), OK, compared=compared).verdict == "wrong-already"
+    assert judge(saw("input-changed"), saw("input-changed", "repeat"), OK, compared=compared).verdict == "regression"
+    assert judge(saw("input-changed"), OK, OK, compared=compared).verdict == "unchanged"
+
+
+def test_the_same_check_on_another_input_is_new() -> None:
+    before = Ran(cell="c", status="ok", findings=(finding("input-changed", "before", "x"),))
+    after = Ran(cell="c", status="ok", findings=(finding("input-changed", "after", "weight"),))
+    assert judge(before, after).verdict == "regression"
+
+
+@pytest.mark.parametrize("check", ["outputs", "shape", "dtype"])
+def test_other_metadata_than_before_is_a_regression_even_if_right(check: str) -> None:
+    compared = {"before": RIGHT, "after": RIGHT}
+    assert judge(OK, OK, OK, differences=[finding(check)], compared=compared).verdict == "regression"
+
+
+def test_other_strides_are_a_regression() -> None:
+    judgement = judge(lying(3, 1), lying(1, 2), OK, compared={"before": RIGHT, "after": RIGHT})
+    assert judgement.verdict == "regression"
+    assert judgement.reason == "differs from before: strides: `y` has strides (1, 2), before (3, 1)"
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (0, 3)])
+def test_strides_that_place_nothing_do_not_count(shape: tuple[int, int]) -> None:
+    assert judge(lying(3, 1, shape=shape), lying(77, 1, shape=shape)).verdict == "unchanged"
+
+
+def test_flushed_denormals_count_where_they_are_new() -> None:
+    flushed = {side: wrong(side, "denormals", beyond=0.0) for side in ("before", "after")}
+    assert judge(OK, OK, OK, compared=flushed) == ("unchanged", "", ())
+    assert judge(None, OK, OK, compared={"after": flushed["after"]}).verdict == "within-tolerance"
+    judgement = judge(OK, OK, OK, differences=[BITS], compared={"before": RIGHT, "after": flushed["after"]})
+    assert judgement.verdict == "regression"
+    assert judgement.findings == (*flushed["after"].findings, BITS)
+
+
+ALL_LOST = Compared(figures=(Figures(side="after", output="y", elements=6, undecided=6),))
+MOST_LOST = Compared(figures=(Figures(side="after", output="y", elements=6, undecided=5),))
+LOST = "not checked against a reference: `y`: the reference decides nothing, for float32 is too far from float64"
+
+
+@pytest.mark.parametrize(("compared", "verdict"), [(ALL_LOST, "not-checked"), (MOST_LOST, "within-tolerance")])
+def test_a_comparison_that_decided_nothing_does_not_count_as_right(compared: Compared, verdict: str) -> None:
+    judgement = judge(None, OK, OK, compared={"after": compared})
+    assert judgement.verdict == verdict
+    assert (LOST in judgement.reason) is (compared is ALL_LOST)
+
+
+def test_where_nothing_was_decided_only_equal_bits_are_unchanged() -> None:
+    sides = {"before": ALL_LOST, "after": ALL_LOST}
+    same, other = judge(OK, OK, OK, compared=sides), judge(OK, OK, OK, differences=[BITS], compared=sides)
+    assert (same.verdict, other.verdict) == ("unchanged", "regression")
+    assert LOST in same.reason
+    assert LOST in other.reason
+
+
+def test_an_empty_output_is_decided() -> None:
+    empty = Compared(figures=(Figures(side="after", output="y"),))
+    assert judge(None, OK, OK, compared={"after": empty}).verdict == "within-tolerance"

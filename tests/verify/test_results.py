@@ -1,0 +1,128 @@
+"""Results are written line by line and merged only when the shards are the whole run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from opschema_cli.errors import OpschemaError
+from opschema_cli.verify.model import Call, Cell, CellResult, Plan, Target, Verdict
+from opschema_cli.verify.results import Header, Results, Writer, merge, read_results, run_key
+from opschema_cli.verify.shards import parse_shard, shard_of
+
+
+def result(name: str, verdict: Verdict = "unchanged") -> CellResult:
+    return CellResult(id=name, op=name[0], verdict=verdict, device="cpu-sim")
+
+
+def header(*cells: str, shard: int = 1, shards: int = 1, total: int = 0, run: str = "key") -> Header:
+    return Header(
+        run=run,
+        shard=shard,
+        shards=shards,
+        total=total or len(cells),
+        before="HEAD",
+        after=".",
+        device="cpu-sim",
+        cells=cells,
+    )
+
+
+def results(head: Header, *cells: CellResult) -> Results:
+    return Results(head, {cell.id: cell for cell in cells})
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    writer = Writer(path, header("a1", "a2"))
+    writer.add(result("a1", "regression"))
+    writer.close()
+    found = read_results(path)
+    assert found == results(header("a1", "a2"), result("a1", "regression"))
+    assert found.missing == ["a2"]
+    assert found.failed
+
+
+def test_the_last_line_of_a_killed_run_may_be_half(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    writer = Writer(path, header("a1", "a2"))
+    writer.add(result("a1"))
+    writer.close()
+    path.write_bytes(path.read_bytes() + b'{"kind":"cell","id":"a')
+    assert read_results(path).missing == ["a2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "empty"),
+        ("rubbish\n", "no result"),
+        ('{"kind":"cell","id":"a","op":"a","verdict":"unchanged","device":"cpu"}\n', "what was to be run is missing"),
+        ('{"kind":"cell","id":"a","op":"a","verdict":"green","device":"cpu"}\n{}\n', "no result"),
+    ],
+)
+def test_what_is_no_file_of_results_is_refused(tmp_path: Path, text: str, reason: str) -> None:
+    path = tmp_path / "results.jsonl"
+    path.write_text(text)
+    with pytest.raises(OpschemaError, match=reason):
+        read_results(path)
+
+
+def test_shards_of_one_run_are_the_run() -> None:
+    parts = [
+        results(header("b1", shard=2, shards=2, total=3), result("b1", "not-checked")),
+        results(header("a1", "a2", shard=1, shards=2, total=3), result("a1"), result("a2")),
+    ]
+    whole, lacks = merge(parts)
+    assert lacks == []
+    assert list(whole.cells) == ["a1", "a2", "b1"]
+    assert not whole.failed
+
+
+def test_a_missing_shard_or_cell_is_told() -> None:
+    part = results(header("a1", "a2", shard=1, shards=2, total=3), result("a1"))
+    whole, lacks = merge([part])
+    assert lacks == ["shard 2 of 2 is missing", "a2 has no result"]
+    assert whole.failed
+    assert merge([results(header("a1", total=2), result("a1"))])[1] == ["the run has 2 cells, the shards 1"]
+
+
+def test_shards_of_other_runs_and_repeated_ones_are_refused() -> None:
+    first = results(header("a1", shard=1, shards=2))
+    with pytest.raises(OpschemaError, match="not of one run"):
+        merge([first, results(header("b1", shard=2, shards=2, run="other"))])
+    with pytest.raises(OpschemaError, match="given twice"):
+        merge([first, first])
+
+
+def plan(op: str, cells: int) -> Plan:
+    call = Call(inputs=())
+    return Plan(
+        op=op,
+        target=Target(root=".", module="m", name=op),
+        cells=tuple(Cell(op=op, row="r", dtype="float32", seed=number, call=call) for number in range(cells)),
+    )
+
+
+def test_shards_are_whole_ops_and_together_all_of_them() -> None:
+    plans = [plan("A", 5), plan("B", 1), plan("C", 4), plan("D", 0)]
+    for count in (1, 2, 3, 7):
+        shards = [shard_of(plans, number, count) for number in range(1, count + 1)]
+        assert sorted(item.op for shard in shards for item in shard) == ["A", "B", "C", "D"]
+    assert [item.op for item in shard_of(plans, 1, 2)] == ["A", "D"]
+    assert shard_of(list(reversed(plans)), 1, 2) == [plans[3], plans[0]]
+
+
+@pytest.mark.parametrize("text", ["0/2", "3/2", "1", "1/0", "a/b", "-1/2"])
+def test_what_is_no_shard_is_refused(text: str) -> None:
+    with pytest.raises(OpschemaError, match="no shard"):
+        parse_shard(text)
+
+
+def test_a_run_is_known_by_its_cells_and_sides() -> None:
+    plans = [plan("A", 2)]
+    assert run_key(plans, "HEAD", ".") == run_key([plan("A", 2)], "HEAD", ".")
+    other = [msgspec.structs.replace(plans[0], cells=plans[0].cells[:1])]
+    assert len({run_key(plans, "HEAD", "."), run_key(other, "HEAD", "."), run_key(plans, "HEAD~1", ".")}) == 3

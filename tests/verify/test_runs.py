@@ -1,0 +1,311 @@
+"""Whole runs: every cell is reported whatever others do, shards are the run, and the command says what is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from opschema_cli.main import run as opschema
+from opschema_cli.verify.model import CellResult, Plan, Target
+from opschema_cli.verify.results import Header, Results, read_results, result_from_json, to_json
+from opschema_cli.verify.run import SUFFIX, Run
+from opschema_cli.verify.session import run_cells
+from tests.command import environment
+from tests.test_git import git
+from tests.verify.kit import OPS, write_kit
+from tests.verify.oplib import cell, write_library
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals")
+
+
+# Cells that end their process
+
+
+FAULTS = {5: "abort", 9: "hang", 13: "raise", 16: "memory"}
+"""What cells of the first op do, by their place; those of the other are sound."""
+
+RECIPE = """
+from opschema_cli.verify.recipes import Recipe, recipe
+
+
+@recipe("Op", "Other")
+class PlusOne(Recipe):
+    def reference(self, tensors, params):
+        return tensors["x"] + 1
+"""
+
+
+def faulty_run(folder: Path) -> Run:
+    """Forty cells of two ops, four of which go wrong in the midst."""
+    root = write_library(folder / "lib", folder / "log")
+    (root / "recipes.py").write_text(RECIPE)
+    target = Target(root=str(root), module="lib", name="Op", recipe="recipes.py")
+    first = tuple(cell(f"r{number}", FAULTS.get(number, "")) for number in range(20))
+    second = tuple(cell(f"r{number}", op="Other") for number in range(20))
+    plans = tuple(Plan(op=cells[0].op, target=target, cells=cells) for cells in (first, second))
+    names = tuple(item.id for item in (*first, *second))
+    header = Header(run="x", shard=1, shards=1, total=len(names), before="", after=".", device="cpu-sim", cells=names)
+    (folder / "scratch").mkdir()
+    return Run(header=header, plans=plans, compared=False, folder=str(folder / "scratch"), seconds=4)
+
+
+@pytest.mark.parametrize("jobs", [(), ("-n", "2")], ids=["here", "xdist"])
+def test_all_cells_are_reported_whatever_some_do(tmp_path: Path, jobs: Sequence[str]) -> None:
+    run = faulty_run(tmp_path)
+    results = run_cells(run, jobs=jobs, results_file=tmp_path / "results.jsonl")
+    assert (results.missing, results.errors) == ([], [])
+    assert list(results.cells) == list(run.header.cells)
+    reasons = {name: found.reason for name, found in results.cells.items() if found.verdict == "crashed"}
+    assert list(reasons) == [cell(f"r{number}", do).id for number, do in FAULTS.items()]
+    told = ("SIGABRT", "no answer within 4 s", "ValueError", "out of memory")
+    assert all(text in reason for text, reason in zip(told, reasons.values(), strict=True))
+    others = [found for name, found in results.cells.items() if name not in reasons]
+    assert {found.verdict for found in others} == {"within-tolerance"}
+    assert len(others) == 36
+    assert read_results(tmp_path / "results.jsonl").cells == results.cells
+    # Only a process that died is replaced: three times, of one op.
+    assert len((tmp_path / "log").read_text().splitlines()) == 2 + 3
+
+
+def test_a_failure_of_the_harness_is_told_and_its_cells_are_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("opschema_cli.verify.plugin.OpCells.check", lambda *_: 1 / 0)
+    results = run_cells(faulty_run(tmp_path))
+    assert results.failed
+    assert len(results.missing) == len(results.errors) == 40
+    assert results.errors[0].startswith(f"{results.missing[0]}: ")
+    assert "ZeroDivisionError" in results.errors[0]
+
+
+# The command
+
+
+@pytest.fixture(scope="module")
+def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with two commits; the second changes what TimesFwdOp computes."""
+    root = write_kit(tmp_path_factory.mktemp("kit"))
+    git(root, "init", "-q", ".")
+    git(root, "add", ".")
+    git(root, "commit", "-qm", "first")
+    path = root / "kit/times.py"
+    path.write_text(path.read_text().replace("x * self.amount", "x * self.amount * 1.01"))
+    return root
+
+
+CELLS = ["--cells", "3", "--device", "cpu"]
+
+
+@pytest.fixture(scope="module")
+def whole(kit: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[int, dict[str, object], Path]:
+    """The run of all cells from a subfolder: exit code, report, and the folder with what else it wrote."""
+    out = tmp_path_factory.mktemp("out")
+    asked = ["--before", "HEAD", "--output-format", "json", "--output-file", str(out / "report.json")]
+    files = ["--junit", str(out / "junit.xml"), "--results", str(out / "all.jsonl"), "--report", str(out / "pages")]
+    command = [sys.executable, "-m", "opschema_cli", "verify", *CELLS, *asked, *files]
+    env = environment(out / "cache", KIT_LOG=str(out / "log"))
+    done = subprocess.run(command, cwd=kit / "kit", env=env, capture_output=True, text=True, timeout=120, check=False)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.returncode, json.loads((out / "report.json").read_text()), out
+
+
+def verdicts(results: Results) -> dict[str, str]:
+    return {name: found.verdict for name, found in results.cells.items()}
+
+
+def test_a_regression_is_found_and_fails_the_run(whole: tuple[int, dict[str, object], Path]) -> None:
+    code, report, out = whole
+    results = read_results(out / "all.jsonl")
+    assert code == 1
+    assert report["missing"] == []
+    of_op = {op: {found.verdict for found in results.cells.values() if found.op == op} for op in OPS}
+    assert of_op == {
+        "PlusFwdOp": {"unchanged"},
+        "TimesFwdOp": {"regression"},
+        "MinusFwdOp": {"unchanged"},
+    }
+
+
+def test_junit_says_the_same(whole: tuple[int, dict[str, object], Path]) -> None:
+    out = whole[2]
+    cases = {case.get("name"): case for case in ET.parse(out / "junit.xml").iter("testcase")}
+    results = read_results(out / "all.jsonl")
+    assert cases.keys() == results.cells.keys()
+    failed = {name for name, case in cases.items() if case.find("failure") is not None}
+    assert failed == {name for name, found in results.cells.items() if found.verdict == "regression"}
+
+
+def test_pages_are_written(whole: tuple[int, dict[str, object], Path]) -> None:
+    assert "TimesFwdOp" in (whole[2] / "pages/index.html").read_text()
+
+
+def test_each_op_is_imported_once_on_each_side_and_after_the_recipes(
+    whole: tuple[int, dict[str, object], Path],
+) -> None:
+    lines = [line.split(" ", 2) for line in (whole[2] / "log").read_text().splitlines()]
+    assert len(lines) == len({process for _, process, _ in lines}) == 2 * len(OPS)
+    assert {state for *_, state in lines} == {"set up"}
+
+
+def test_shards_together_are_the_whole_run(
+    kit: Path,
+    whole: tuple[int, dict[str, object], Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(kit)
+    files = [tmp_path / f"{number}.jsonl" for number in (1, 2, 3)]
+    for number, path in enumerate(files, 1):
+        opschema(["verify", *CELLS, "--before", "HEAD", "--shard", f"{number}/3", "--results", str(path)])
+    capsys.readouterr()
+    report = tmp_path / "merged.json"
+    merge = ["verify", "--merge", "--output-format", "json", "--output-file", str(report)]
+    assert opschema([*merge, *map(str, files)]) == 1
+    merged = {item["id"]: item["verdict"] for item in json.loads(report.read_text())["cells"]}
+    assert merged == verdicts(read_results(whole[2] / "all.jsonl"))
+
+    # Without the shard of the regression, it is the missing shard that fails.
+    sound = [path for path in files if not read_results(path).failed]
+    assert len(sound) == 2
+    assert opschema(["verify", "--merge", *map(str, sound)]) == 1
+    assert " of 3 is missing" in capsys.readouterr().err
+
+    # Of a shard that was killed a cell is missing.
+    lines = sound[0].read_text().splitlines(keepends=True)
+    sound[0].write_text("".join(lines[:-1]))
+    assert opschema(["verify", "--merge", *map(str, files)]) == 1
+    assert f"{json.loads(lines[-1])['id']} has no result" in capsys.readouterr().err
+
+
+def test_pytest_runs_a_run_file(kit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(kit)
+    path = tmp_path / f"kit{SUFFIX}"
+    assert opschema(["verify", *CELLS, "--run-file", str(path)]) == 0
+    command = [sys.executable, "-m", "pytest", str(path), "-k", "PlusFwdOp and not odd", "-p", "no:cacheprovider"]
+    env = environment(tmp_path / "cache", PYTEST_ADDOPTS=None)
+    if not any("opschema" in name for name in _plugins()):
+        command += ["-p", "opschema_cli.verify.plugin"]
+    command += [f"--junitxml={tmp_path / 'junit.xml'}"]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 passed, 7 deselected" in done.stdout
+    names = [case.get("name") for case in ET.parse(tmp_path / "junit.xml").iter("testcase")]
+    assert names == ["PlusFwdOp[small-float32-row-s0]", "PlusFwdOp[small-float32-larger-s0]"]
+
+
+def _plugins() -> list[str]:
+    from importlib.metadata import entry_points
+
+    return [point.value for point in entry_points(group="pytest11")]
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["PlsFwdOp"], "there is no op `PlsFwdOp` to verify; did you mean `PlusFwdOp`?"),
+        (["--shard", "4/3"], "`4/3` is no shard"),
+        (["--before", "gone"], "'gone' is no folder, and no revision that git can export"),
+        (["--run-file", "x.json"], "call it `x.opschema-run`"),
+        (["--run-file", f"x{SUFFIX}", "--before", "HEAD"], "git worktree add FOLDER HEAD"),
+        (["--merge"], "--merge takes the files of results of all shards"),
+        (["--merge", "gone.jsonl"], "gone.jsonl cannot be read"),
+        (["--merge", "opschema.toml"], "opschema.toml:1: this is no result of `opschema verify`"),
+        (["PlusFwdOp", "--results", "gone/x.jsonl"], "gone/x.jsonl cannot be written"),
+    ],
+)
+def test_what_cannot_be_run_is_refused(
+    kit: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], args: list[str], says: str
+) -> None:
+    monkeypatch.chdir(kit)
+    assert opschema(["verify", "--device", "cpu", *args]) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_a_gpu_that_is_not_there_is_refused(
+    kit: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    monkeypatch.chdir(kit)
+    assert opschema(["verify", "--device", "cuda"]) == 2
+    assert "PyTorch sees no GPU here" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("module", "args"),
+    [("torch", []), ("pytest", []), ("xdist", ["--jobs", "2"]), ("jinja2", ["--report", "pages"])],
+)
+def test_a_package_that_is_not_there_is_named(
+    kit: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], module: str, args: list[str]
+) -> None:
+    monkeypatch.chdir(kit)
+    monkeypatch.setattr("opschema_cli.commands.verify.find_spec", lambda name: None if name == module else name)
+    assert opschema(["verify", *args]) == 2
+    assert f"this needs `{module}`, which is not installed: pip install 'opschema[verify]'" in capsys.readouterr().err
+
+
+def test_a_repository_without_ops(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert opschema(["verify"]) == 2
+    assert "found no op to verify here" in capsys.readouterr().err
+
+
+# Numbers that JSON lacks
+
+
+def test_figures_may_be_infinite() -> None:
+    found = {"id": "a", "op": "a", "verdict": "regression", "device": "cpu-sim"}
+    figures = [{"side": "after", "output": "y", "worst": "inf", "ulps": "nan", "kappa": 1.5, "at": [3]}]
+    read = result_from_json(json.dumps({**found, "figures": figures}))
+    assert isinstance(read, CellResult)
+    assert read.figures[0].worst == float("inf")
+    assert read.figures[0].ulps != read.figures[0].ulps
+    written = json.loads(to_json(read), parse_constant=pytest.fail)
+    assert written["figures"][0].items() >= figures[0].items()
+
+
+# Interrupted
+
+
+@pytest.mark.parametrize(("number", "jobs"), [(signal.SIGTERM, []), (signal.SIGINT, ["--jobs", "2"])])
+def test_an_interrupt_ends_all_processes(kit: Path, tmp_path: Path, number: signal.Signals, jobs: list[str]) -> None:
+    hangs = tmp_path / "hangs"
+    hangs.touch()
+    (tmp_path / "tmp").mkdir()
+    command = [sys.executable, "-m", "opschema_cli", "verify", "PlusFwdOp", "--device", "cpu", *jobs]
+    env = environment(tmp_path / "cache", KIT_HANGS=str(hangs), TMPDIR=str(tmp_path / "tmp"))
+    process = subprocess.Popen(
+        command, cwd=kit, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while not hangs.read_text() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        # A terminal sends ^C to the whole group.
+        os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
+        _, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert "opschema: interrupted" in err
+    assert not [pid for pid in map(int, hangs.read_text().split()) if alive(pid)]
+    assert os.listdir(tmp_path / "tmp") == []
+
+
+def alive(pid: int) -> bool:
+    state = Path(f"/proc/{pid}/stat")
+    return state.exists() and state.read_text().rpartition(")")[2].split()[0] != "Z"

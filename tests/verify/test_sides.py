@@ -1,0 +1,124 @@
+"""Trees to compare: folders, revisions, drafts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from opschema_cli.errors import OpschemaError
+from opschema_cli.verify.sides import draft_of, tree_of
+from opschema_cli.workspace import Workspace
+
+
+def git(root: Path, *arguments: str) -> None:
+    identity = {f"GIT_{who}_{what}": "a@b.c" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    subprocess.run(
+        ["git", "-C", str(root), *arguments], check=True, capture_output=True, env={**os.environ, **identity}
+    )
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    root = tmp_path / "ops"
+    (root / "sub").mkdir(parents=True)
+    git(tmp_path, "init", "-q", str(root))
+    (root / "op.py").write_text("before\n")
+    (root / "sub/other.py").write_text("other\n")
+    git(root, "add", ".")
+    git(root, "commit", "-qm", "first")
+    (root / "op.py").write_text("after\n")
+    git(root, "commit", "-qam", "second")
+    return root
+
+
+def content(tree: Path) -> dict[str, str]:
+    return {path.relative_to(tree).as_posix(): path.read_text() for path in tree.rglob("*") if path.is_file()}
+
+
+def test_a_folder_is_taken_as_it_is(repository: Path, tmp_path: Path) -> None:
+    with tree_of(repository, str(tmp_path / "ops/sub")) as tree:
+        assert tree == tmp_path / "ops/sub"
+    assert tree.is_dir()
+
+
+def test_a_revision_is_exported_and_taken_away(repository: Path) -> None:
+    with tree_of(repository, "HEAD~1") as tree:
+        assert content(tree) == {"op.py": "before\n", "sub/other.py": "other\n"}
+    assert not tree.exists()
+    assert (repository / "op.py").read_text() == "after\n"
+
+
+def test_a_workspace_below_the_top_is_exported_alone(repository: Path) -> None:
+    with tree_of(repository / "sub", "HEAD") as tree:
+        assert content(tree) == {"other.py": "other\n"}
+
+
+@pytest.mark.parametrize("what", ["nowhere", "--output=x", "HEAD:op.py", ""])
+def test_what_is_neither_is_refused(repository: Path, what: str) -> None:
+    with pytest.raises(OpschemaError, match="is no folder, and no revision"), tree_of(repository, what):
+        pass
+
+
+def test_outside_of_git_there_are_only_folders(tmp_path: Path) -> None:
+    with pytest.raises(OpschemaError, match="is in no git repository"), tree_of(tmp_path, "HEAD"):
+        pass
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links")
+def test_links_out_of_the_tree_are_left_out(repository: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("secret")
+    (repository / "absolute").symlink_to(tmp_path / "secret")
+    (repository / "relative").symlink_to("../secret")
+    (repository / "sound").symlink_to("sub/other.py")
+    git(repository, "add", ".")
+    git(repository, "commit", "-qm", "links")
+    with tree_of(repository, "HEAD") as tree:
+        assert sorted(content(tree)) == ["op.py", "sound", "sub/other.py"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the trap is a shell command")
+def test_nothing_that_the_repository_names_is_run(repository: Path, tmp_path: Path) -> None:
+    (repository / ".gitattributes").write_text("* filter=trap\n")
+    git(repository, "add", ".")
+    git(repository, "commit", "-qm", "attributes")
+    git(repository, "config", "filter.trap.smudge", f"touch {tmp_path}/trapped; cat")
+    git(repository, "config", "filter.trap.required", "true")
+    with tree_of(repository, "HEAD") as tree:
+        assert content(tree)["op.py"] == "after\n"
+    assert not (tmp_path / "trapped").exists()
+
+
+def test_a_draft_is_a_copy_with_its_texts(repository: Path) -> None:
+    (repository / ".gitignore").write_text("*.so\n")
+    (repository / "built.so").write_text("native")
+    draft = Workspace(repository, {"op.py": "draft\n", "new/op.py": "# coding: latin-1\né\n", "sub/other.py": None})
+    with draft_of(draft) as tree:
+        assert (tree / "op.py").read_text() == "draft\n"
+        assert (tree / "new/op.py").read_bytes() == b"# coding: latin-1\n\xe9\n"
+        assert (tree / "built.so").exists()
+        assert not (tree / "sub/other.py").exists()
+        assert not (tree / ".git").exists()
+    assert not tree.exists()
+    assert (repository / "op.py").read_text() == "after\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links")
+def test_a_draft_never_writes_through_a_link_out_of_it(repository: Path, tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (repository / "out").symlink_to(tmp_path / "outside")
+    draft = Workspace(repository, {"out/op.py": "draft\n"})
+    with pytest.raises(OpschemaError, match="leads out"), draft_of(draft):
+        pass
+    assert not list((tmp_path / "outside").iterdir())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links")
+def test_a_draft_of_a_linked_file_leaves_the_original(repository: Path) -> None:
+    (repository / "linked.py").symlink_to(repository / "sub/other.py")
+    with draft_of(Workspace(repository, {"linked.py": "draft\n"})) as tree:
+        assert (tree / "linked.py").read_text() == "draft\n"
+    assert (repository / "sub/other.py").read_text() == "other\n"

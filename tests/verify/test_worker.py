@@ -1,0 +1,535 @@
+"""What a worker does with one op, in this process: binding, checks, methods, operators, recipes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+import torch
+from torch import Tensor
+
+from opschema_cli.verify.binding import UnboundError
+from opschema_cli.verify.devices import out_of_memory
+from opschema_cli.verify.loading import RefusedError, described, import_op
+from opschema_cli.verify.model import Call, Cell, Finding, Input, Output, Ran, Target, Values
+from opschema_cli.verify.protocol import Load, Loaded, Run
+from opschema_cli.verify.recipes import Recipe
+from opschema_cli.verify.runner import Runner
+from opschema_cli.verify.worker import _load
+
+
+class Bench:
+    """Runs cells of one op."""
+
+    def __init__(
+        self, kind: Callable[..., object], folder: Path, recipe: Recipe | None = None, *operators: str
+    ) -> None:
+        here = Path(__file__)
+        target = Target(root=str(here.parent), module=here.stem, name="x", operators=operators)
+        self.runner = Runner(kind, Load(side="after", op="Op", target=target), recipe or Recipe())
+        self.folder = folder
+
+    def run(self, cell: Cell) -> Ran:
+        return self.runner.run(Run(cell=cell, device="cpu", folder=str(self.folder), seconds=60))
+
+    def findings(self, cell: Cell) -> list[tuple[str, str]]:
+        return [(finding.check, finding.about) for finding in self.run(cell).findings]
+
+
+def make_cell(
+    shape: tuple[int, ...] = (3, 4),
+    *,
+    names: tuple[str, ...] = ("x",),
+    mutated: str = "",
+    params: dict[str, object] | None = None,
+    outputs: tuple[str, ...] = ("y",),
+    omitted: tuple[str, ...] = (),
+    aliases: dict[str, str] | None = None,
+    again: bool = False,
+    values: Values = "normal",
+) -> Cell:
+    inputs = tuple(Input(name=name, shape=shape, dtype="float16", mutated=name == mutated) for name in names)
+    call = Call(
+        inputs=inputs,
+        params=params or {},
+        outputs=tuple(Output(name=name, shape=shape, dtype="float16") for name in outputs),
+        omitted=omitted,
+        aliases=aliases or {},
+    )
+    row = "x".join(map(str, shape))
+    return Cell(op="Op", row=row, dtype="float16", call=call, again=again, values=values)
+
+
+class Twice:
+    """Sound."""
+
+    def __init__(self, dtype: torch.dtype, bias: float = 0.0) -> None:
+        self.dtype = dtype
+        self.bias = bias
+
+    def __call__(self, *args: Tensor) -> Tensor:
+        return self.forward(*args)
+
+    def forward(self, x: Tensor) -> Tensor:
+        assert x.dtype == self.dtype
+        return x * 2 + self.bias
+
+    def _infer_output_shapes(self, x_shape: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
+        return {"y": x_shape}
+
+    def _validate_dtypes(self, x: Tensor) -> None:
+        if x.dtype != torch.float16:
+            raise TypeError(x.dtype)
+
+    def eval_roofline(self) -> tuple[int, int]:
+        return 1, 2
+
+
+@pytest.mark.parametrize("values", ["normal", "special", "zeros"])
+def test_a_sound_op_has_no_findings(tmp_path: Path, values: Values) -> None:
+    ran = Bench(Twice, tmp_path).run(make_cell(values=values))
+    assert (ran.status, ran.findings) == ("ok", ())
+    assert [(out.name, out.shape, out.dtype, out.strides) for out in ran.outputs] == [("y", (3, 4), "float16", (4, 1))]
+    saved = torch.load(ran.file, weights_only=True)
+    assert saved.keys() == {"y"}
+    assert saved["y"].dtype == torch.float16
+
+
+def test_zero_rows_have_no_findings(tmp_path: Path) -> None:
+    assert Bench(Twice, tmp_path).findings(make_cell((0, 4))) == []
+
+
+def test_an_op_is_made_once_for_equal_arguments(tmp_path: Path) -> None:
+    made: list[float] = []
+
+    class Counts(Twice):
+        def __init__(self, dtype: torch.dtype, bias: float = 0.0) -> None:
+            super().__init__(dtype, bias)
+            made.append(bias)
+
+    bench = Bench(Counts, tmp_path)
+    for shape in ((3, 4), (5, 6)):
+        for bias in (0.0, 1.0):
+            bench.run(make_cell(shape, params={"bias": bias}))
+    assert made == [0.0, 1.0]
+
+
+def test_a_function_is_its_own_op(tmp_path: Path) -> None:
+    def add(x: Tensor, scale: float) -> Tensor:
+        return x * scale
+
+    assert Bench(add, tmp_path).run(make_cell(params={"scale": 2.0})).status == "ok"
+
+
+def test_an_omitted_input_and_a_carrier(tmp_path: Path) -> None:
+    def op(x: Tensor, bias: Tensor | None) -> Tensor:
+        return x if bias is None else x + bias
+
+    cell = make_cell(names=("x", "carrier"), omitted=("bias",), aliases={"y": "x"})
+    assert Bench(op, tmp_path).findings(cell) == []
+
+
+def test_a_call_that_does_not_fit(tmp_path: Path) -> None:
+    with pytest.raises(UnboundError, match="the call needs `x`"):
+        Bench(Twice, tmp_path).run(make_cell(names=("input",)))
+
+
+# Checks
+
+
+def changes_input(x: Tensor) -> Tensor:
+    y = x * 2
+    x[0, 0] += 1
+    return y
+
+
+def returns_input(x: Tensor) -> Tensor:
+    return x
+
+
+def leaves_tail(x: Tensor) -> Tensor:
+    y = torch.empty_like(x)
+    y[:-1] = x[:-1]
+    return y
+
+
+def widens(x: Tensor) -> Tensor:
+    return x.float()
+
+
+def returns_two(x: Tensor) -> tuple[Tensor, Tensor]:
+    return x + 1, x + 2
+
+
+@pytest.mark.parametrize(
+    ("op", "expected"),
+    [
+        (changes_input, [("input-changed", "x")]),
+        (returns_input, [("shared-storage", "y")]),
+        (leaves_tail, [("poison", "y")]),
+        (widens, [("dtype", "y")]),
+    ],
+)
+def test_faults(tmp_path: Path, op: Callable[..., object], expected: list[tuple[str, str]]) -> None:
+    assert Bench(op, tmp_path).findings(make_cell()) == expected
+
+
+def test_surplus_outputs_are_numbered(tmp_path: Path) -> None:
+    ran = Bench(returns_two, tmp_path).run(make_cell())
+    assert [out.name for out in ran.outputs] == ["output0", "output1"]
+    assert {finding.check for finding in ran.findings} == {"outputs"}
+
+
+def test_a_race_shows_in_repeats(tmp_path: Path) -> None:
+    calls: list[int] = []
+
+    def op(x: Tensor) -> Tensor:
+        calls.append(1)
+        return x + len(calls) % 2
+
+    assert Bench(op, tmp_path).findings(make_cell()) == [("repeat", "y")]
+
+
+def test_random_numbers_are_the_same_each_time(tmp_path: Path) -> None:
+    def op(x: Tensor) -> Tensor:
+        return x + torch.rand_like(x)
+
+    assert Bench(op, tmp_path).findings(make_cell()) == []
+
+
+class Weights:
+    def __init__(self) -> None:
+        self.weight = torch.rand(4)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return (x * self.weight).half()
+
+
+def test_random_weights_are_the_same_on_both_sides(tmp_path: Path) -> None:
+    digests = []
+    for _ in ("before", "after"):
+        torch.rand(7)
+        digests.append(Bench(Weights, tmp_path).run(make_cell()).outputs[0].digest)
+    assert digests[0] == digests[1]
+
+
+def test_a_mutated_input_is_fresh_for_each_call_and_saved(tmp_path: Path) -> None:
+    def op(x: Tensor) -> None:
+        x += 1
+
+    ran = Bench(op, tmp_path).run(make_cell(mutated="x", outputs=()))
+    assert ran.findings == ()
+    assert [out.name for out in ran.outputs] == ["input:x"]
+    assert torch.load(ran.file, weights_only=True).keys() == {"input:x"}
+
+
+class StaleShape:
+    def __init__(self) -> None:
+        self.n = 0
+
+    def __call__(self, x: Tensor) -> Tensor:
+        self.n = max(self.n, x.shape[-1])
+        return x / self.n
+
+
+def test_a_result_that_changes_with_history(tmp_path: Path) -> None:
+    bench = Bench(StaleShape, tmp_path)
+    assert bench.findings(make_cell((3, 4))) == []
+    assert bench.findings(make_cell((3, 8))) == []
+    assert bench.findings(make_cell((3, 8), again=True)) == []
+    assert bench.findings(make_cell((3, 4), again=True)) == [("changes-with-history", "y")]
+
+
+def test_again_without_a_first_time_tells_nothing(tmp_path: Path) -> None:
+    assert Bench(StaleShape, tmp_path).findings(make_cell(again=True)) == []
+
+
+@pytest.mark.parametrize("result", ["text", [["nested"]], object()])
+def test_a_result_that_is_no_tensor(tmp_path: Path, result: object) -> None:
+    with pytest.raises(RefusedError, match="which cannot be compared"):
+        Bench(lambda x: result, tmp_path).run(make_cell())
+
+
+# Methods
+
+
+def messages(findings: tuple[Finding, ...]) -> list[tuple[str, str]]:
+    return [(finding.check, finding.message.partition("\n")[0]) for finding in findings]
+
+
+class Lies(Twice):
+    def _infer_output_shapes(self, x_shape: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
+        return {"y": x_shape[1:]}
+
+    def _validate_dtypes(self, x: Tensor) -> None:
+        raise TypeError("never")
+
+    def eval_roofline(self) -> tuple[int, int]:
+        return 1, 0
+
+
+def test_methods_that_contradict_the_call(tmp_path: Path) -> None:
+    assert messages(Bench(Lies, tmp_path).run(make_cell()).findings) == [
+        ("infer-output-shapes", "`y` is (3, 4); it infers (4,)"),
+        ("validate-dtypes", "for a call that ran it raises TypeError: never"),
+        ("eval-roofline", "it returns 1 flops and 0 bytes for a call that computed something"),
+    ]
+
+
+class Absent(Twice):
+    """Its methods ask for what the call does not have, or are not there."""
+
+    def _infer_output_shapes(self, input_shape: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
+        return {"y": ()}
+
+    def _validate_dtypes(self, *tensors: Tensor, **named: Tensor) -> None:
+        raise TypeError("missing a required argument: 'proto'")
+
+    def eval_roofline(self) -> tuple[int, int]:
+        raise NotImplementedError
+
+
+def test_methods_that_cannot_be_asked_are_lints(tmp_path: Path) -> None:
+    assert Bench(Absent, tmp_path).findings(make_cell()) == []
+
+
+# Operators
+
+
+@torch.library.custom_op("opschema_test_worker::sound", mutates_args=())
+def sound(x: Tensor) -> Tensor:
+    return x + 1
+
+
+@sound.register_fake
+def _(x: Tensor) -> Tensor:
+    return torch.empty_like(x)
+
+
+@torch.library.custom_op("opschema_test_worker::transposed", mutates_args=())
+def transposed(x: Tensor) -> Tensor:
+    return x.clone().t()
+
+
+@transposed.register_fake
+def _(x: Tensor) -> Tensor:
+    return x.new_empty(tuple(reversed(x.shape)))
+
+
+@torch.library.custom_op("opschema_test_worker::narrow", mutates_args=())
+def narrow(x: Tensor) -> Tensor:
+    return x[:1].clone()
+
+
+@narrow.register_fake
+def _(x: Tensor) -> Tensor:
+    return torch.empty_like(x)
+
+
+@torch.library.custom_op("opschema_test_worker::bare", mutates_args=())
+def bare(x: Tensor) -> Tensor:
+    return x + 1
+
+
+@torch.library.custom_op("opschema_test_worker::raises", mutates_args=())
+def raises(x: Tensor) -> Tensor:
+    return x + 1
+
+
+@raises.register_fake
+def _(x: Tensor) -> Tensor:
+    raise KeyError("no such instance")
+
+
+@torch.library.custom_op("opschema_test_worker::secret", mutates_args=())
+def secret(x: Tensor) -> Tensor:
+    y = x + 1
+    x.zero_()
+    return y
+
+
+@secret.register_fake
+def _(x: Tensor) -> Tensor:
+    return torch.empty_like(x)
+
+
+def operator_checks(name: str, tmp_path: Path, values: Values = "normal") -> set[str]:
+    op = getattr(torch.ops.opschema_test_worker, name)
+
+    def forward(x: Tensor) -> Tensor:
+        y: Tensor = op(x)
+        return y
+
+    bench = Bench(forward, tmp_path, None, f"opschema_test_worker::{name}")
+    return {finding.check for finding in bench.run(make_cell(values=values)).findings if "-" in finding.check}
+
+
+def test_a_sound_operator(tmp_path: Path) -> None:
+    assert operator_checks("sound", tmp_path) == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("transposed", "fake-strides"),
+        ("narrow", "fake-shape"),
+        ("bare", "fake-missing"),
+        ("raises", "fake-raises"),
+    ],
+)
+def test_a_fake_kernel_against_the_real_one(tmp_path: Path, name: str, expected: str) -> None:
+    assert operator_checks(name, tmp_path, values="special") == {expected}
+
+
+def test_opcheck_sees_a_mutation(tmp_path: Path) -> None:
+    assert operator_checks("secret", tmp_path) == {"input-changed", "opcheck-schema"}
+
+
+# Recipes
+
+
+class Renames(Recipe):
+    """Calls an op that has other names than its declaration, and that needs more."""
+
+    def skip(self, cell: Cell) -> str:
+        return "too wide" if cell.call.inputs[0].shape[-1] > 8 else ""
+
+    def inputs(self, cell: Cell, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+        return {**tensors, "x": tensors["x"].abs()}
+
+    def arguments(self, cell: Cell, arguments: dict[str, object]) -> dict[str, object]:
+        return {**arguments, "columns": cell.call.inputs[0].shape[-1]}
+
+    def call(self, op: Callable[..., object], tensors: dict[str, Tensor], params: dict[str, object]) -> object:
+        return op(data=tensors["x"])
+
+
+class Root:
+    def __init__(self, columns: int) -> None:
+        self.columns = columns
+
+    def __call__(self, data: Tensor) -> Tensor:
+        assert data.shape[-1] == self.columns
+        return data.sqrt()
+
+
+def test_a_recipe(tmp_path: Path) -> None:
+    bench = Bench(Root, tmp_path, Renames())
+    ran = bench.run(make_cell(params={"unknown": 1}))
+    assert (ran.status, ran.findings) == ("ok", ())
+    assert not torch.load(ran.file, weights_only=True)["y"].isnan().any()
+    with pytest.raises(RefusedError, match="too wide"):
+        bench.run(make_cell((2, 9)))
+
+
+# Loading
+
+
+@pytest.fixture
+def fresh_imports(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    known = set(sys.modules)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setenv("PYTHONPATH", "")
+    yield
+    for name in set(sys.modules) - known:
+        del sys.modules[name]
+
+
+@pytest.mark.usefixtures("fresh_imports")
+@pytest.mark.parametrize(
+    ("library", "module", "name", "reason"),
+    [
+        ("", "opschema_gone.away", "Op", "there is no module `opschema_gone.away` in "),
+        ("", "opschema_lib", "Op", "`opschema_lib` has no `Op` in "),
+        ("Op = 1", "opschema_lib", "Op", "is neither a class nor a function"),
+        ("import opschema_gone", "opschema_lib", "Op", "importing `opschema_lib` needs `opschema_gone`, which is not"),
+    ],
+)
+def test_what_cannot_be_imported_here(tmp_path: Path, library: str, module: str, name: str, reason: str) -> None:
+    (tmp_path / "opschema_lib.py").write_text(library)
+    with pytest.raises(RefusedError, match=reason):
+        import_op(Target(root=str(tmp_path), module=module, name=name))
+
+
+@pytest.mark.usefixtures("fresh_imports")
+@pytest.mark.parametrize("library", ["import opschema_lib.gone", "import opschema_beside.gone"])
+def test_a_broken_import_in_the_tree_is_its_own_fault(tmp_path: Path, library: str) -> None:
+    (tmp_path / "opschema_lib.py").write_text(library)
+    (tmp_path / "opschema_beside.py").write_text("")
+    with pytest.raises(ModuleNotFoundError):
+        import_op(Target(root=str(tmp_path), module="opschema_lib", name="Op"))
+
+
+@pytest.mark.usefixtures("fresh_imports")
+def test_a_library_from_elsewhere_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "opschema_lib.py").write_text("def op(): ...")
+    (tmp_path / "root").mkdir()
+    monkeypatch.syspath_prepend(elsewhere)
+    with pytest.raises(RefusedError, match=f"was imported from {elsewhere}/opschema_lib.py, which is not in"):
+        import_op(Target(root=str(tmp_path / "root"), module="opschema_lib", name="op"))
+
+
+@pytest.mark.usefixtures("fresh_imports")
+def test_a_tree_comes_before_what_is_installed(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/colorsys.py").write_text("class Inner:\n    def op(): ...")
+    sys.modules.pop("colorsys", None)
+    target = Target(root=str(tmp_path), module="colorsys", name="Inner.op", paths=("src",))
+    assert import_op(target).__name__ == "op"
+
+
+def loaded(root: Path, library: str, recipes: str) -> Loaded:
+    (root / "opschema_lib.py").write_text(library)
+    (root / "recipes.py").write_text(recipes)
+    target = Target(root=str(root), module="opschema_lib", name="op", recipe="recipes.py")
+    return _load(Load(side="after", op="op", target=target))[0]
+
+
+@pytest.mark.usefixtures("fresh_imports")
+def test_recipes_are_read_before_the_op_is_imported(tmp_path: Path) -> None:
+    library = "import sys\nassert sys.opschema_set_up\ndef op(): ..."
+    assert loaded(tmp_path, library, "import sys\nsys.opschema_set_up = True").status == "ok"
+
+
+@pytest.mark.usefixtures("fresh_imports")
+@pytest.mark.parametrize(
+    ("library", "status", "says"),
+    [
+        ("def op(): ...", "refused", "the recipes in "),
+        ("raise OSError('broken')", "raised", "importing `opschema_lib`: OSError: broken"),
+    ],
+)
+def test_recipes_that_cannot_be_read_hide_no_broken_import(
+    tmp_path: Path, library: str, status: str, says: str
+) -> None:
+    found = loaded(tmp_path, library, "1 / 0")
+    assert found.status == status
+    assert found.detail.startswith(says)
+
+
+def test_an_exception_is_described_with_its_last_place_in_the_tree() -> None:
+    with pytest.raises(msgspec.DecodeError) as caught:
+        msgspec.json.decode(b"{")
+    says, place = described(caught.value, str(Path(__file__).parent)).splitlines()
+    assert says.startswith("DecodeError: ")
+    assert place.startswith("test_worker.py:")
+    assert described(caught.value, "/nowhere") == says
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (MemoryError(), True),
+        (torch.OutOfMemoryError("CUDA out of memory"), True),
+        (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate"), True),
+        (RuntimeError("shapes differ"), False),
+        (ValueError("out of memory"), False),
+    ],
+)
+def test_memory_that_is_out(error: Exception, expected: bool) -> None:
+    assert out_of_memory(error) is expected
