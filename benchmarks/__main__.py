@@ -19,6 +19,7 @@ from pathlib import Path
 from benchmarks.generate import generate
 from benchmarks.generate_carriers import generate_carriers
 from benchmarks.measure import Measured, measure
+from benchmarks.verify import main as verify_bench
 
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "tilekit"
 PROJECT = Path(__file__).parent.parent
@@ -117,7 +118,8 @@ def main() -> None:
             generate(folder, ops)
             generated += lint_rows(folder, f"{ops:,} generated ops", cache, 1, None)
         generated += migration_rows(work, cache, options.ops // 10)
-        print(table(generated, f"opschema lint, {options.ops // 10:,} generated ops, cold"))
+        print(table(generated, f"opschema lint, {options.ops // 10:,} generated ops, cold") + "\n")
+    verify_bench()
 
 
 if __name__ == "__main__":
