@@ -5,7 +5,6 @@ Everything is a msgspec struct, for it travels between processes, and into files
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -16,7 +15,6 @@ Values = Literal["normal", "special", "zeros"]
 Layout = Literal["contiguous", "strided"]
 """How inputs lie in memory: as they come, or as every second element of something larger."""
 
-SIDES = ("before", "after", "reference")
 Side = Literal["before", "after", "reference"]
 
 
@@ -215,8 +213,3 @@ class CellResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     findings: tuple[Finding, ...] = ()
     figures: tuple[Figures, ...] = ()
     seconds: dict[str, float] = {}
-
-
-def by_op(plans: Sequence[Plan]) -> Mapping[str, Plan]:
-    """Plans by op name."""
-    return {plan.op: plan for plan in plans}
