@@ -22,6 +22,7 @@ from opschema_cli.verify.model import Call, Finding, Returned
 
 _FILL = "fill_uninitialized_memory"
 _DIRT = 0x3C
+_BLOCKS, _DIRTIED = 16, 1 << 26
 """A byte that makes moderate numbers of every floating dtype."""
 
 
@@ -185,8 +186,11 @@ def _same(one: Tensor | None, other: Tensor | None) -> bool:
 
 
 def _dirty(like: Mapping[str, Tensor], device: torch.device | str) -> None:
-    """Leaves blocks of the outputs' sizes with the allocator that hold ordinary numbers."""
-    blocks = [torch.full((y.nbytes,), _DIRT, dtype=torch.uint8, device=device) for y in like.values()]
+    """Leaves blocks of the outputs' sizes with the allocator that hold ordinary numbers: several of each as far as they are
+    small, for there may be several free ones that still hold poison.
+    """
+    sizes = [y.nbytes for y in like.values() for _ in range(max(1, min(_BLOCKS, _DIRTIED // max(y.nbytes, 1))))]
+    blocks = [torch.full((size,), _DIRT, dtype=torch.uint8, device=device) for size in sizes]
     del blocks
 
 
