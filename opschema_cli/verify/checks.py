@@ -169,8 +169,9 @@ def repeats(
         message = "`{}`: the same call gave other bits the second time"
         return [Finding(check="repeat", side=side, about=name, message=message.format(name)) for name in second]
     with poisoned(fill=False):
-        _dirty(first, device)
+        between = _dirty(first, device)
         third = _unequal(first, again())
+        del between
     message = "`{}`: depends on what fresh memory held: elements that were not written, or a race"
     return [Finding(check="poison", side=side, about=name, message=message.format(name)) for name in third]
 
@@ -185,13 +186,13 @@ def _same(one: Tensor | None, other: Tensor | None) -> bool:
     return differing(one, other.to(one.device))[0] == 0
 
 
-def _dirty(like: Mapping[str, Tensor], device: torch.device | str) -> None:
+def _dirty(like: Mapping[str, Tensor], device: torch.device | str) -> list[Tensor]:
     """Leaves blocks of the outputs' sizes with the allocator that hold ordinary numbers: several of each as far as they are
-    small, for there may be several free ones that still hold poison.
+    small. What it returns lies between them and keeps them from being joined, while it lives, to larger ones, which an
+    allocator would take later than some block that still holds poison.
     """
     sizes = [y.nbytes for y in like.values() for _ in range(max(1, min(_BLOCKS, _DIRTIED // max(y.nbytes, 1))))]
-    blocks = [torch.full((size,), _DIRT, dtype=torch.uint8, device=device) for size in sizes]
-    del blocks
+    return [torch.full((size,), _DIRT, dtype=torch.uint8, device=device) for size in sizes][1::2]
 
 
 def returned(name: str, tensor: Tensor) -> Returned:
