@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,13 +10,7 @@ import pytest
 from opschema_cli.errors import OpschemaError
 from opschema_cli.verify.sides import draft_of, tree_of
 from opschema_cli.workspace import Workspace
-
-
-def git(root: Path, *arguments: str) -> None:
-    identity = {f"GIT_{who}_{what}": "a@b.c" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-    subprocess.run(
-        ["git", "-C", str(root), *arguments], check=True, capture_output=True, env={**os.environ, **identity}
-    )
+from tests.test_git import git
 
 
 @pytest.fixture
