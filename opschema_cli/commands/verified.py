@@ -53,7 +53,7 @@ def _affected(after: Session, touched: frozenset[str], ops: Iterable[str]) -> It
     if asked:
         # An op that is not implemented has a plan only if it is named.
         plans = [plan for plan in make_plans(after, sorted(asked), Limits()) if plan.op in asked]
-    known = {plan.op for plan in plans}
+    known = [plan.op for plan in plans]
     yield from known
     for plan in make_plans(after, (), Limits()):
         if plan.op not in known and not touched.isdisjoint(_files(plan.target)):

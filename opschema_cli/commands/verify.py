@@ -194,7 +194,7 @@ def _merge(options: VerifyOptions) -> int:
     if not options.ops or options.before or options.after or options.shard or options.list_only or options.run_file:
         raise click.UsageError("--merge takes the files of results of all shards, and nothing else")
     whole, lacks = merge([read_results(Path(path)) for path in options.ops])
-    _report(whole, options, sum(sum(cell.seconds.values()) for cell in whole.cells.values()))
+    _report(whole, options, sum(cell.seconds.get("whole", 0.0) for cell in whole.cells.values()))
     for reason in lacks:
         click.echo(f"opschema: {visible(reason)}", err=True)
     return EXIT_FINDINGS if lacks or whole.failed else EXIT_CLEAN
