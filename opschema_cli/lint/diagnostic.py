@@ -7,7 +7,8 @@ from typing import Literal
 
 import msgspec
 
-from opschema_cli.source.text import Edit, Span
+from opschema_cli.source.text import Edit
+from opschema_cli.source.text import Place as Place
 
 
 class Severity(str, Enum):
@@ -21,13 +22,6 @@ class Severity(str, Enum):
     def rank(self) -> int:
         """0 for info, 1 for warning, 2 for error."""
         return ("info", "warning", "error").index(self.value)
-
-
-class Place(msgspec.Struct, frozen=True, array_like=True):
-    """A span in a file of the workspace; ``path`` is relative to its root, with ``/``."""
-
-    path: str
-    span: Span
 
 
 class Related(msgspec.Struct, frozen=True, array_like=True):

@@ -14,6 +14,8 @@ from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
+import msgspec
+
 _CODING = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 
@@ -23,6 +25,13 @@ class Span(NamedTuple):
 
     start: int
     end: int
+
+
+class Place(msgspec.Struct, frozen=True, array_like=True):
+    """A span in a file of the workspace; ``path`` is relative to its root, with ``/``."""
+
+    path: str
+    span: Span
 
 
 class Position(NamedTuple):

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from opschema_cli.lint.diagnostic import Place
+from opschema_cli.source.bodies import MAX_HOPS, Bodies, Body, param_for
 from opschema_cli.source.program import ClassRef
 from opschema_cli.source.python import Assign, Expr, Param
 from opschema_cli.source.text import Span
-from opschema_rules.tileops.bodies import MAX_HOPS, Bodies, Body, param_for
 from opschema_rules.tileops.creations import creates, may_create
 from opschema_rules.tileops.custom_ops import CustomOp
 from opschema_rules.tileops.mentions import MentionIndex

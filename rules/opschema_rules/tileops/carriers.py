@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from opschema_cli.source.bodies import Bodies
 from opschema_cli.source.program import ClassRef
 from opschema_cli.source.python import Expr, Param
-from opschema_rules.tileops.bodies import Bodies
 from opschema_rules.tileops.carrier_attributes import CarrierAttribute, Handing, Tracker
 from opschema_rules.tileops.carrier_inputs import CarrierInput, carrier_inputs
 from opschema_rules.tileops.custom_ops import CustomOp, Registrations

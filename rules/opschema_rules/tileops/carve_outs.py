@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from opschema_cli.source.bodies import MAX_HOPS, Bodies, Body, argument_for
 from opschema_cli.source.program import Program
 from opschema_cli.source.python import Condition, Expr, Param, PythonFile
 from opschema_cli.source.text import Span
-from opschema_rules.tileops.bodies import MAX_HOPS, Bodies, Body, argument_for
 from opschema_rules.tileops.conditions import emptiness, inside, is_nothing, reference_test, skips
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Condition, Expr
 from opschema_cli.source.text import Span
-from opschema_rules.tileops.bodies import Body
 
 
 def inside(span: Span, outer: Span) -> bool:

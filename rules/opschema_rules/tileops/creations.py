@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 from math import prod
 
+from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.program import Folded
 from opschema_cli.source.python import Expr
-from opschema_rules.tileops.bodies import Bodies, Body
 
 Shape = tuple[int, ...]
 

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from opschema_cli.source.bodies import MAX_HOPS, Bodies, Body
 from opschema_cli.source.program import ClassRef, Folded, ValueRef
 from opschema_cli.source.python import Expr, Param
-from opschema_rules.tileops.bodies import MAX_HOPS, Bodies, Body
-from opschema_rules.tileops.names import strings
+from opschema_cli.source.strings import strings
 
 REGISTERS = frozenset({"torch.library.custom_op", "torch.library.triton_op", "torch._library.custom_ops.custom_op"})
 """What makes a function a custom op, as decorator or as call."""

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from opschema_cli.source.bodies import MAX_HOPS, Bodies, Body
 from opschema_cli.source.program import Program
 from opschema_cli.source.python import Condition, Expr, PythonFile
-from opschema_rules.tileops.bodies import MAX_HOPS, Bodies, Body
 from opschema_rules.tileops.conditions import emptiness, inside, is_nothing, required, skips
 
 

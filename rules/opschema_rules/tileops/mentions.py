@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.program import ClassRef
 from opschema_cli.source.python import Assign, Expr, Use
-from opschema_rules.tileops.bodies import Bodies, Body
 from opschema_rules.tileops.own_writes import own_write
 
 

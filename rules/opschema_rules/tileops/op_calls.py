@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from opschema_cli.source.bodies import MAX_HOPS, Bodies, Body
 from opschema_cli.source.program import ClassRef, External, FunctionRef, ValueRef
 from opschema_cli.source.python import Expr
-from opschema_rules.tileops.bodies import MAX_HOPS, Bodies, Body
 from opschema_rules.tileops.custom_ops import CustomOp, Registrations
 from opschema_rules.tileops.mentions import MentionIndex
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.python import Assign, Expr
-from opschema_rules.tileops.bodies import Bodies, Body
 
 
 def own_write(bodies: Bodies, body: Body, call: Expr) -> Assign | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from opschema_cli.source.bodies import MAX_HOPS, Bodies, Body
 from opschema_cli.source.program import ClassRef, FunctionRef, Program
 from opschema_cli.source.python import Expr, PythonFile
-from opschema_rules.tileops.bodies import MAX_HOPS, Bodies, Body
 
 FunctionKey = tuple[str, int]
 """A function's file and place."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from opschema_cli.source.bodies import MAX_HOPS, Bodies, Body
 from opschema_cli.source.program import Program
 from opschema_cli.source.python import Condition, Expr, PythonFile
-from opschema_rules.tileops.bodies import MAX_HOPS, Bodies, Body
 from opschema_rules.tileops.conditions import emptiness, inside
 
 

@@ -12,9 +12,9 @@ from opschema_cli.migrate.codemods.definitions import delete_calls, delete_defin
 from opschema_cli.migrate.codemods.names import drop_local
 from opschema_cli.migrate.codemods.rewrite import Problem, Refused, Rewrite
 from opschema_cli.migrate.codemods.scopes import dotted, effects
+from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import ClassRef
 from opschema_cli.source.python import Assign
-from opschema_rules.tileops.bodies import Body
 from opschema_rules.tileops.carrier_attributes import CarrierAttribute
 from opschema_rules.tileops.mentions import MentionIndex
 from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone

@@ -14,9 +14,9 @@ from opschema_cli.migrate.codemods.names import drop_local
 from opschema_cli.migrate.codemods.rewrite import Refused, Rewrite
 from opschema_cli.migrate.codemods.scopes import dotted
 from opschema_cli.migrate.mentions import mentions
+from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Param
 from opschema_cli.source.python_tree import PythonTree
-from opschema_rules.tileops.bodies import Body
 from opschema_rules.tileops.carve_outs import CarveOut
 from opschema_rules.tileops.conditions import inside
 from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone

@@ -10,8 +10,8 @@ from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.mentions import mentions
 from opschema_cli.migrate.migration import Note
+from opschema_cli.source.bodies import Bodies
 from opschema_cli.source.text import Span
-from opschema_rules.tileops.bodies import Bodies
 from opschema_rules.tileops.carve_outs import CarveOut, carve_outs, unguarding
 from opschema_rules.tileops.demands import Demand, demands
 from opschema_rules.tileops.migrations.drop_carrier.acceptance import accepts_params

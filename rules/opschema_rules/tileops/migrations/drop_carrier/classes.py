@@ -12,10 +12,10 @@ from opschema_cli.migrate.codemods.calls import drop_argument
 from opschema_cli.migrate.codemods.rewrite import Refused, Rewrite
 from opschema_cli.migrate.codemods.scopes import dotted, local_uses
 from opschema_cli.migrate.codemods.signatures import drop_parameter
+from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import ClassRef
 from opschema_cli.source.python import Expr
 from opschema_cli.source.python_tree import PythonTree
-from opschema_rules.tileops.bodies import Body
 from opschema_rules.tileops.carrier_attributes import CarrierAttribute, Handing
 from opschema_rules.tileops.carriers import Carriers
 from opschema_rules.tileops.custom_ops import CustomOp

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from opschema_cli.source.bodies import MAX_HOPS, Bodies, Body, argument_for
 from opschema_cli.source.program import ClassRef, FunctionRef
 from opschema_cli.source.python import Expr, Param
 from opschema_cli.source.yaml import Data
-from opschema_rules.tileops.bodies import MAX_HOPS, Bodies, Body, argument_for
 from opschema_rules.tileops.carrier_attributes import CarrierAttribute
 from opschema_rules.tileops.carrier_inputs import CarrierInput
 from opschema_rules.tileops.carriers import Carriers

@@ -8,9 +8,9 @@ from contextlib import suppress
 import libcst as cst
 
 from opschema_cli.migrate.migration import Note
+from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.program import Program
 from opschema_cli.source.python import Expr, PythonFile
-from opschema_rules.tileops.bodies import Bodies, Body
 from opschema_rules.tileops.carve_outs import CarveOut
 from opschema_rules.tileops.conditions import emptiness
 from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone

@@ -11,10 +11,10 @@ from opschema_cli.migrate.codemods.folding import fold_expression, fold_local
 from opschema_cli.migrate.codemods.methods import inline_method
 from opschema_cli.migrate.codemods.names import drop_local
 from opschema_cli.migrate.codemods.rewrite import Refused, Rewrite
+from opschema_cli.source.bodies import Bodies, Body, argument_for
 from opschema_cli.source.program import ClassRef, FunctionRef
 from opschema_cli.source.python import Expr
 from opschema_cli.source.python_tree import PythonTree
-from opschema_rules.tileops.bodies import Bodies, Body, argument_for
 from opschema_rules.tileops.carrier_attributes import Handing
 from opschema_rules.tileops.custom_ops import CustomOp
 from opschema_rules.tileops.mentions import MentionIndex

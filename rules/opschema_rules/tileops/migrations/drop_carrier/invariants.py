@@ -9,10 +9,10 @@ import libcst as cst
 
 from opschema_cli.migrate.codemods.assertions import replace_assertion
 from opschema_cli.migrate.codemods.rewrite import Rewrite
+from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Condition, Expr
 from opschema_cli.source.python_tree import PythonTree
 from opschema_cli.source.text import Span
-from opschema_rules.tileops.bodies import Body
 from opschema_rules.tileops.conditions import emptiness, required
 from opschema_rules.tileops.demands import Demand, filled
 from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone

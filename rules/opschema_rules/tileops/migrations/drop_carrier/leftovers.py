@@ -13,10 +13,10 @@ from opschema_cli.migrate.codemods.imports import drop_exports, drop_imports, un
 from opschema_cli.migrate.codemods.rewrite import Refused, Rewrite
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.mentions import mentions
+from opschema_cli.source.bodies import Bodies
 from opschema_cli.source.program import FunctionRef, Program, ValueRef
 from opschema_cli.source.python import PythonFile
 from opschema_cli.source.python_tree import PythonTree
-from opschema_rules.tileops.bodies import Bodies
 from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
 from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
 

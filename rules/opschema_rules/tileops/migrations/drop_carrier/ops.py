@@ -12,8 +12,8 @@ from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.mentions import mentions as find_mentions
 from opschema_cli.migrate.migration import Note, Site
 from opschema_cli.project import Project
+from opschema_cli.source.bodies import Bodies
 from opschema_cli.source.text import Edit
-from opschema_rules.tileops.bodies import Bodies
 from opschema_rules.tileops.carrier_inputs import CarrierInput
 from opschema_rules.tileops.carriers import Carriers
 from opschema_rules.tileops.custom_ops import CustomOp

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.python import Condition, Expr, Function
 from opschema_cli.source.python_tree import PythonTree
 from opschema_cli.source.text import Span
-from opschema_rules.tileops.bodies import Bodies, Body
 from opschema_rules.tileops.conditions import inside
 from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop, expression_at
 

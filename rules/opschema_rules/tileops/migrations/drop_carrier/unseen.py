@@ -9,8 +9,8 @@ from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.mentions import mentions
 from opschema_cli.migrate.migration import Note
 from opschema_cli.project import Project
+from opschema_cli.source.bodies import Bodies, Body, param_for
 from opschema_cli.source.python import Expr, Param
-from opschema_rules.tileops.bodies import Bodies, Body, param_for
 from opschema_rules.tileops.carriers import Carriers
 from opschema_rules.tileops.mentions import MentionIndex
 from opschema_rules.tileops.migrations.drop_carrier.groups import Carried

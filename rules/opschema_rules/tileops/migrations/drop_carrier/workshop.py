@@ -10,9 +10,9 @@ import libcst as cst
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.codemods.rewrite import Mark, Refused, Rewrite
 from opschema_cli.migrate.draft import Draft
+from opschema_cli.source.bodies import Body
 from opschema_cli.source.python_tree import PythonTree, TreeError
 from opschema_cli.source.text import Edit, Span, apply_edits
-from opschema_rules.tileops.bodies import Body
 from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
 
 OPEN_FILES = 8

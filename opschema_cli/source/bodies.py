@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from opschema_cli.lint.diagnostic import Place
 from opschema_cli.source.program import ClassRef, External, FunctionRef, Program, Resolution
 from opschema_cli.source.python import Class, Expr, Function, Param, PythonFile, Scope
-from opschema_cli.source.text import Span
+from opschema_cli.source.text import Place, Span
 
 MAX_HOPS = 4
 """Longest chain of helpers that is followed."""

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from itertools import product
 from math import prod
 
+from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.program import ClassRef, ValueRef
 from opschema_cli.source.python import Expr
-from opschema_rules.tileops.bodies import Bodies, Body
 
 MAX_NAMES = 20_000
 """Most strings that one expression is taken to stand for."""
