@@ -22,6 +22,7 @@ from opschema_cli.source.yaml import Document, Node, YamlFile, YamlSyntaxError, 
 from opschema_cli.workspace import ReadError, Workspace, content_digest, is_python, is_yaml
 
 if TYPE_CHECKING:
+    from opschema_cli.source.cpp import CppTree
     from opschema_cli.source.python_workers import Parsers
 
 T = TypeVar("T")
@@ -30,7 +31,7 @@ _PYTHON = f"python/{__version__}/{FACTS_VERSION}/{sys.version_info[0]}.{sys.vers
 
 _PARSER_DIED = "the parser died of it or took too long; it nests deeply, or is generated"
 
-UNREADABLE, YAML_SYNTAX, PYTHON_SYNTAX = "OPS101", "YML001", "OPS102"
+UNREADABLE, YAML_SYNTAX, PYTHON_SYNTAX, CPP_UNREAD = "OPS101", "YML001", "OPS102", "OPS103"
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,15 @@ class Reading(Generic[T]):
 
     name: str
     read: Callable[[str], T]
+    kind: type[T]
+
+
+@dataclass(frozen=True)
+class CppReading(Generic[T]):
+    """The same of the tree of a C++ file."""
+
+    name: str
+    read: Callable[[CppTree], T]
     kind: type[T]
 
 
@@ -70,6 +80,7 @@ class Project:
         self.inputs: set[str] = set()
         self._yaml: dict[str, YamlFile | None] = {}
         self._python: dict[str, PythonFile | None] = {}
+        self._cpp: dict[str, CppTree | None] = {}
         self._read: dict[tuple[str, str], object] = {}
         self._awaited: dict[str, list[Source]] = {}
         self._fresh: dict[str, bytes] = {}
@@ -85,6 +96,7 @@ class Project:
         other.problems = {key: found for key, found in self.problems.items() if key[1] not in overlay}
         other._yaml = {path: file for path, file in self._yaml.items() if path not in overlay}
         other._python = {path: file for path, file in self._python.items() if path not in overlay}
+        other._cpp = {path: tree for path, tree in self._cpp.items() if path not in overlay}
         other._expected = self._expected
         return other
 
@@ -108,20 +120,37 @@ class Project:
 
     def readings(self, reading: Reading[T], paths: Iterable[str]) -> dict[str, T]:
         """What a reading tells of each of these files that can be read."""
+        return self._readings(reading.name, reading.kind, paths, lambda source: reading.read(source.text))
+
+    def cpp_readings(self, reading: CppReading[T], paths: Iterable[str]) -> dict[str, T]:
+        """What a reading tells of each of these C++ files that can be read and parsed; their trees are not kept."""
+
+        def read(source: Source) -> T | None:
+            tree = self._parsed_cpp(source)
+            return reading.read(tree) if tree is not None else None
+
+        return self._readings(reading.name, reading.kind, paths, read)
+
+    def _readings(
+        self, name: str, kind: type[T], paths: Iterable[str], read: Callable[[Source], T | None]
+    ) -> dict[str, T]:
         sources = self._sources(dict.fromkeys(paths))
-        unread = {source.digest: source for source in sources if (reading.name, source.digest) not in self._read}
-        kind = f"reading/{self.stamp}/{reading.name}"
-        cached = self.cache.get(kind, unread) if self.stamp and unread else {}
+        unread = {source.digest: source for source in sources if (name, source.digest) not in self._read}
+        shelf = f"reading/{self.stamp}/{name}"
+        cached = self.cache.get(shelf, unread) if self.stamp and unread else {}
         fresh: dict[str, bytes] = {}
         for digest, source in unread.items():
-            value = _decoded(cached.get(digest), reading.kind)
+            value = _decoded(cached.get(digest), kind)
             if value is None:
-                value = reading.read(source.text)
+                value = read(source)
+                if value is None:
+                    continue
                 fresh[digest] = msgspec.msgpack.encode(value)
-            self._read[reading.name, digest] = value
+            self._read[name, digest] = value
         if self.stamp:
-            self.cache.put(kind, fresh)
-        return {source.path: cast("T", self._read[reading.name, source.digest]) for source in sources}
+            self.cache.put(shelf, fresh)
+        found = ((source.path, self._read.get((name, source.digest))) for source in sources)
+        return {path: cast("T", value) for path, value in found if value is not None}
 
     def yaml(self, path: str) -> YamlFile | None:
         """A YAML file's tree; None, with a diagnostic, if it cannot be read or parsed."""
@@ -137,6 +166,26 @@ class Project:
         while source is not None and source.digest in self._awaited:
             self._collect(wait=True)
         return self._python[path]
+
+    def cpp(self, path: str) -> CppTree | None:
+        """A C++ file's tree, errors and all; None, with a diagnostic, if it cannot be read or parsed."""
+        if path not in self._cpp:
+            source = self.source(path)
+            self._cpp[path] = self._parsed_cpp(source) if source is not None else None
+        return self._cpp[path]
+
+    def _parsed_cpp(self, source: Source) -> CppTree | None:
+        # Not at the top: most runs read no C++.
+        from opschema_cli.source.cpp import CppError, CppUnavailableError, parse_cpp
+
+        try:
+            return parse_cpp(source.text)
+        except CppUnavailableError as error:
+            if all(code != CPP_UNREAD for code, _ in self.problems):
+                self._problem(CPP_UNREAD, source.path, str(error), 0)
+        except CppError as error:
+            self._problem(CPP_UNREAD, source.path, f"this C++ is not read: {error.reason}", error.span.start)
+        return None
 
     def yaml_root(self, path: str) -> Node | None:
         """The root of a YAML file; None of another file, and of one that is empty or does not parse."""

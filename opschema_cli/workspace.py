@@ -260,6 +260,14 @@ def is_yaml(path: str) -> bool:
     return path.endswith((".yaml", ".yml"))
 
 
+_CPP = (".cpp", ".cc", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".hip", ".mm")
+
+
+def is_cpp(path: str) -> bool:
+    """Whether a file is C++, or CUDA, HIP or Objective-C++, by its name."""
+    return path.endswith(_CPP)
+
+
 def _overlaid(files: Iterable[str], overlay: Mapping[str, str | None]) -> tuple[str, ...]:
     added = (path for path, text in overlay.items() if text is not None)
     return tuple(sorted({path for path in files if path not in overlay}.union(added)))

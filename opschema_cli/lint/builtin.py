@@ -22,6 +22,15 @@ PYTHON_SYNTAX = Rule(
 
 What depends on it is answered *unresolved* and not reported.""",
 )
+CPP_UNREAD = Rule(
+    "OPS103",
+    "cpp-unread",
+    Severity.WARNING,
+    """A C++ file that a pack reads is not read.
+
+It is too long, nests too deeply or takes too long to parse, or the extra `cpp` is not installed, which is told once. What
+depends on it is answered *unresolved* and not reported. A file with syntax errors is read all the same.""",
+)
 YAML_SYNTAX = Rule(
     "YML001",
     "yaml-syntax",
@@ -65,7 +74,7 @@ STALE = Rule(
 Good news: write the baseline anew with `opschema baseline`, so that the finding cannot come back unseen.""",
 )
 
-BUILTIN_RULES = (UNREADABLE, PYTHON_SYNTAX, CRASHED, UNUSED, UNKNOWN, STALE, YAML_SYNTAX)
+BUILTIN_RULES = (UNREADABLE, PYTHON_SYNTAX, CPP_UNREAD, CRASHED, UNUSED, UNKNOWN, STALE, YAML_SYNTAX)
 
-UNCHECKED = (UNREADABLE, PYTHON_SYNTAX, YAML_SYNTAX, CRASHED)
+UNCHECKED = (UNREADABLE, PYTHON_SYNTAX, CPP_UNREAD, YAML_SYNTAX, CRASHED)
 """What says that something was not checked: a selection of rules does not turn these off."""

@@ -1,0 +1,262 @@
+"""C++ as a tree that knows its places: tree-sitter's, seen through nodes that only tell.
+
+A text with errors has a tree as well; :attr:`CppTree.errors` says where tree-sitter lost its way. Needs the extra ``cpp``.
+What the preprocessor makes of a file is in :mod:`opschema_cli.source.preprocessor`, and of strings in
+:mod:`opschema_cli.source.cpp_strings`.
+"""
+
+from __future__ import annotations
+
+import bisect
+import re
+import time
+from collections.abc import Callable, Iterator
+from functools import cache, cached_property
+from typing import TYPE_CHECKING
+
+from opschema_cli.source.cpp_strings import Literal, joined, read_literal
+from opschema_cli.source.preprocessor import Condition, Directives, read_directives
+from opschema_cli.source.text import Span
+
+if TYPE_CHECKING:
+    import tree_sitter
+
+MAX_CHARACTERS = 1_000_000
+"""Longest text that is parsed."""
+
+MAX_DEPTH = 500
+"""Deepest nesting of brackets that is parsed; clang takes 256."""
+
+SECONDS, SECONDS_PER_CHARACTER = 0.5, 2e-6
+"""The processor time for one text: some five times what ordinary code takes."""
+
+INSTALL = "pip install 'opschema[cpp]'"
+
+
+_START = Span(0, 0)
+
+
+class CppUnavailableError(ImportError):
+    """C++ cannot be read, as tree-sitter or its C++ grammar is not installed; the message says what to do."""
+
+
+class CppError(ValueError):
+    """A text that is too long, nests too deeply, or takes too much time to parse; ``span`` is the place."""
+
+    def __init__(self, reason: str, span: Span = _START) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.span = span
+
+
+class CppNode:
+    """A node of the tree. Two are equal if they stand for the same node."""
+
+    __slots__ = ("_node", "parent", "tree")
+
+    def __init__(self, tree: CppTree, node: tree_sitter.Node, parent: CppNode | None) -> None:
+        self.tree = tree
+        self.parent = parent
+        self._node = node
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CppNode) and self.tree is other.tree and self._node == other._node
+
+    def __hash__(self) -> int:
+        return hash(self._node.id)
+
+    def __repr__(self) -> str:
+        return f"CppNode({self.kind!r}, {self.span.start}-{self.span.end})"
+
+    @property
+    def kind(self) -> str:
+        """What it is, by the grammar's name: ``call_expression``; for punctuation and keywords their text."""
+        return self._node.type
+
+    @property
+    def span(self) -> Span:
+        """Where it is written."""
+        return Span(self.tree.offset(self._node.start_byte), self.tree.offset(self._node.end_byte))
+
+    @property
+    def text(self) -> str:
+        """How it is written."""
+        start, end = self.span
+        return self.tree.text[start:end]
+
+    @property
+    def is_error(self) -> bool:
+        """Whether it is text that does not fit, or a token that was put in though it is not there."""
+        return self._node.is_error or self._node.is_missing
+
+    @property
+    def has_error(self) -> bool:
+        """Whether it is, or something below it is, an error."""
+        return self._node.has_error or self._node.is_missing
+
+    @property
+    def tokens(self) -> list[CppNode]:
+        """What it consists of, in order: its children, with comments, punctuation and keywords."""
+        return [CppNode(self.tree, node, self) for node in self._node.children]
+
+    @property
+    def children(self) -> list[CppNode]:
+        """Its children without comments, punctuation and keywords."""
+        return [CppNode(self.tree, node, self) for node in self._node.named_children if node.type != "comment"]
+
+    def field(self, name: str) -> CppNode | None:
+        """The child in a field of the grammar (``function`` of a call); the first if there are several."""
+        node = self._node.child_by_field_name(name)
+        return CppNode(self.tree, node, self) if node is not None else None
+
+    def fields(self, name: str) -> list[CppNode]:
+        """All children in a field of the grammar."""
+        return [CppNode(self.tree, node, self) for node in self._node.children_by_field_name(name)]
+
+    def walk(self, skip: Callable[[CppNode], bool] | None = None) -> Iterator[CppNode]:
+        """The node and all below it but comments, punctuation and keywords, in order; not what is below those to ``skip``."""
+        waiting = [self]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            if skip is None or not skip(node):
+                waiting += reversed(node.children)
+
+    @property
+    def ancestors(self) -> Iterator[CppNode]:
+        """The nodes around it, the nearest first."""
+        above = self.parent
+        while above is not None:
+            yield above
+            above = above.parent
+
+
+class CppTree:
+    """A text and its tree."""
+
+    def __init__(self, text: str, tree: tree_sitter.Tree) -> None:
+        self.text = text
+        self._wide = [] if text.isascii() else _wide_characters(text)
+        self._tree = tree
+        self.root = CppNode(self, tree.root_node, None)
+
+    def offset(self, byte: int) -> int:
+        """The character that begins at a byte, or holds it."""
+        if not self._wide:
+            return byte
+        at = bisect.bisect_right(self._wide, (byte, len(self.text))) - 1
+        if at < 0:
+            return byte
+        after, characters = self._wide[at]
+        return byte - after + characters
+
+    @cached_property
+    def directives(self) -> Directives:
+        """Its preprocessor conditions and macros."""
+        return read_directives(self.text)
+
+    def conditions(self, node: CppNode) -> tuple[Condition, ...]:
+        """What the preprocessor must find for a node to be compiled."""
+        return self.directives.conditions(node.span.start)
+
+    @cached_property
+    def errors(self) -> tuple[CppNode, ...]:
+        """Where tree-sitter lost its way, none inside of another; empty for a text that it understands."""
+        found = self._tokens(lambda node: node.has_error and not node.is_error)
+        return tuple(node for node in found if node.is_error)
+
+    @cached_property
+    def comments(self) -> tuple[CppNode, ...]:
+        """Its comments, in order."""
+        return tuple(node for node in self._tokens(lambda node: True) if node.kind == "comment")
+
+    def _tokens(self, opens: Callable[[CppNode], bool]) -> Iterator[CppNode]:
+        """All nodes, punctuation and comments included, but those below nodes that ``opens`` refuses."""
+        waiting = [self.root]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            if opens(node):
+                waiting += reversed(node.tokens)
+
+
+def _wide_characters(text: str) -> list[tuple[int, int]]:
+    """For each character that is not ASCII: the byte and the character behind it, so that both count on from there."""
+    found: list[tuple[int, int]] = []
+    extra = 0
+    for match in re.finditer(r"[^\x00-\x7f]", text):
+        extra += _width(match.group()) - 1
+        found.append((match.end() + extra, match.end()))
+    return found
+
+
+def _width(character: str) -> int:
+    return len(character.encode(errors="replace"))
+
+
+@cache
+def _language() -> tree_sitter.Language:
+    try:
+        import tree_sitter
+        import tree_sitter_cpp
+    except ImportError as error:
+        raise CppUnavailableError(f"C++ is not read, as {error.name} is not installed: {INSTALL}") from error
+    return tree_sitter.Language(tree_sitter_cpp.language())
+
+
+def parse_cpp(text: str) -> CppTree:
+    """The tree of a text.
+
+    Raises:
+        CppUnavailableError: the extra ``cpp`` is not installed.
+        CppError: the text is longer than :data:`MAX_CHARACTERS`, nests deeper than :data:`MAX_DEPTH`, or takes too long.
+    """
+    language = _language()
+    if len(text) > MAX_CHARACTERS:
+        raise CppError(f"it has {len(text):,} characters; up to {MAX_CHARACTERS:,} are parsed")
+    at = _too_deep(text)
+    if at is not None:
+        raise CppError(f"its brackets nest deeper than {MAX_DEPTH} levels", Span(at, at))
+    import tree_sitter
+
+    data = text.encode(errors="replace")
+    until = time.thread_time() + SECONDS + len(data) * SECONDS_PER_CHARACTER
+    reached = [0]
+
+    def is_over(byte: int, _: bool) -> bool:
+        reached[0] = byte
+        return time.thread_time() > until
+
+    try:
+        tree = tree_sitter.Parser(language).parse(lambda byte, _: data[byte : byte + _CHUNK], progress_callback=is_over)
+    except ValueError:  # it says no more than that it failed, which it only does when it is stopped
+        at = len(data[: reached[0]].decode(errors="ignore"))
+        raise CppError("it takes too long to parse", Span(at, at)) from None
+    return CppTree(text, tree)
+
+
+_CHUNK = 1 << 16
+_BRACKET = re.compile(r"[()\[\]{}]")
+
+
+def _too_deep(text: str) -> int | None:
+    """Where brackets nest too deeply, those in comments and strings counted too; None if they do not."""
+    depth = 0
+    for match in _BRACKET.finditer(text):
+        depth = depth + 1 if match.group() in "([{" else max(0, depth - 1)
+        if depth > MAX_DEPTH:
+            return match.start()
+    return None
+
+
+def literal(node: CppNode) -> Literal | None:
+    """The value of a string literal, or of several side by side; None of anything else, as one with a macro among them."""
+    if node.kind != "concatenated_string":
+        return _one_literal(node)
+    parts = [_one_literal(item) for item in node.children]
+    return None if None in parts else joined(item for item in parts if item is not None)
+
+
+def _one_literal(node: CppNode) -> Literal | None:
+    is_string = node.kind in ("string_literal", "raw_string_literal")
+    return read_literal(node.text, node.span.start) if is_string else None

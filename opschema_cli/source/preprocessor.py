@@ -1,0 +1,238 @@
+"""What a C++ file tells its preprocessor: the conditions under which text is compiled, and the macros it defines.
+
+Read from the text alone, line by line, so that branches which split a statement are told apart as well; what stands in
+comments and strings is none. :mod:`opschema_cli.source.expansion` replaces macros. Files that are included are not followed.
+"""
+
+from __future__ import annotations
+
+import bisect
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from itertools import pairwise
+
+import msgspec
+
+from opschema_cli.source.text import Span
+
+
+class Condition(msgspec.Struct, frozen=True, array_like=True):
+    """That an expression of ``#if`` holds, or does not; ``#ifdef X`` asks for ``defined(X)``."""
+
+    text: str
+    holds: bool = True
+
+    def __str__(self) -> str:
+        return self.text if self.holds else f"!({self.text})"
+
+
+class Macro(msgspec.Struct, frozen=True, array_like=True):
+    """A ``#define``. ``parameters`` is None without parentheses; ``body`` is one line; ``span`` covers the directive."""
+
+    name: str
+    parameters: tuple[str, ...] | None
+    body: str
+    span: Span
+
+
+@dataclass(frozen=True, eq=False)
+class _Layer:
+    """Conditions, and those around them."""
+
+    around: _Layer | None
+    own: tuple[Condition, ...]
+
+
+MAX_LAYERS = 1_000
+"""Most conditions around a place that are told, the innermost ones."""
+
+
+@dataclass(frozen=True, eq=False)
+class Directives:
+    """The conditions and macros of one text. From each of ``starts`` on, the layer at the same index holds."""
+
+    starts: tuple[int, ...]
+    layers: tuple[_Layer | None, ...]
+    macros: tuple[Macro, ...]
+
+    def conditions(self, offset: int) -> tuple[Condition, ...]:
+        """What holds where a character is compiled, the outermost condition first. Guards of a file against itself are left out."""
+        layer = self.layers[bisect.bisect_right(self.starts, offset) - 1]
+        found: list[tuple[Condition, ...]] = []
+        while layer is not None and len(found) < MAX_LAYERS:
+            found.append(layer.own)
+            layer = layer.around
+        return tuple(dict.fromkeys(item for own in reversed(found) for item in own))
+
+    @cached_property
+    def defined(self) -> Mapping[str, Macro]:
+        """The macros that are defined once, or always alike, by their names."""
+        return unambiguous(self.macros)
+
+
+def unambiguous(macros: Iterable[Macro]) -> dict[str, Macro]:
+    """Macros by their names, without those of which there are several that differ."""
+    found: dict[str, Macro] = {}
+    doubtful: set[str] = set()
+    for macro in macros:
+        known = found.setdefault(macro.name, macro)
+        if (known.parameters, known.body) != (macro.parameters, macro.body):
+            doubtful.add(macro.name)
+    return {name: macro for name, macro in found.items() if name not in doubtful}
+
+
+def is_dead(conditions: Iterable[Condition]) -> bool:
+    """Whether text under these conditions is never compiled (``#if 0``), as its author shut it out."""
+    return any(item.text in (("0", "false") if item.holds else ("1", "true")) for item in conditions)
+
+
+def exclusive(some: Iterable[Condition], others: Iterable[Condition]) -> bool:
+    """Whether texts under these conditions are never compiled together: one asks for what the other refuses."""
+    refused = {Condition(item.text, not item.holds) for item in others}
+    return any(item in refused for item in some)
+
+
+# Reading
+
+_TOKEN = re.compile(
+    r"""(?m)(?P<directive>^[ \t]*\#[ \t]*(?P<word>[a-z]+)(?P<rest>(?:\\\r?\n|[^\r\n])*))
+      | (?P<line>//(?:\\\r?\n|[^\r\n])*) | (?P<block>/\*)
+      | (?<![0-9A-Za-z_])(?:u8|[uUL])?R"(?P<raw>[^()\\\s"]{0,16})\(
+      | "(?:[^"\\\r\n]|\\(?:\r\n|[\s\S]))*"? | (?<![0-9A-Za-z_])(?:u8|[uUL])?'(?:[^'\\\r\n]|\\(?:\r\n|[\s\S]))*'?""",
+    re.VERBOSE,
+)
+CONTINUED = re.compile(r"\\\r?\n")
+_COMMENT_OR_STRING = re.compile(r"""//.*|/\*[\s\S]*?\*/|(?P<open>/\*)|"(?:[^"\\\r\n]|\\.)*"?|'(?:[^'\\\r\n]|\\.)*'?""")
+_DEFINE = re.compile(r"\s*([A-Za-z_]\w*)(?:\(([^)]*)\))?[ \t]*(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class _Directive:
+    word: str
+    rest: str
+    span: Span
+
+
+def _directives(text: str) -> Iterator[_Directive]:
+    at = 0
+    while (match := _TOKEN.search(text, at)) is not None:
+        at = match.end()
+        if match["block"] or match["raw"] is not None:
+            closing = "*/" if match["block"] else f'){match["raw"]}"'
+            end = text.find(closing, at)
+            if end < 0:
+                return
+            at = end + len(closing)
+        elif match["directive"] is not None:
+            rest, opened = _uncommented(match["rest"])
+            at = match.start("rest") + opened if opened >= 0 else at
+            yield _Directive(match["word"], rest, Span(match.start(), match.end()))
+
+
+def _uncommented(rest: str) -> tuple[str, int]:
+    """The text of a directive without comments and ends of lines, and where a comment begins that goes on behind it, or -1."""
+    pieces: list[str] = []
+    at = 0
+    for match in _COMMENT_OR_STRING.finditer(rest):
+        pieces.append(rest[at : match.start()])
+        at = match.end()
+        if match["open"]:
+            return CONTINUED.sub("", "".join(pieces)).strip(), match.start()
+        pieces.append(" " if match.group().startswith("/") else match.group())
+    return CONTINUED.sub("", "".join([*pieces, rest[at:]])).strip(), -1
+
+
+@dataclass
+class _Group:
+    """An ``#if`` that is open: what its present branch asks for, and what holds as no branch before it was taken."""
+
+    around: _Layer | None
+    asked: str
+    refused: _Layer | None
+
+
+@dataclass
+class _Reader:
+    starts: list[int] = field(default_factory=lambda: [0])
+    layers: list[_Layer | None] = field(default_factory=lambda: [None])
+    macros: list[Macro] = field(default_factory=list)
+    open: list[_Group] = field(default_factory=list)
+
+    def take(self, item: _Directive, following: _Directive | None) -> None:
+        if item.word in ("if", "ifdef", "ifndef"):
+            guard = item.word == "ifndef" and following is not None and _defines(following, item.rest)
+            around = self.layers[-1]
+            self.open.append(_Group(around, _asked(item), around))
+            self._note(item, around if guard else _Layer(around, _holding(_asked(item))))
+        elif item.word.startswith("el") and self.open:
+            group = self.open[-1]
+            group.refused = _Layer(group.refused, (_plain(Condition(group.asked, False)),))
+            group.asked = _asked(item)
+            self._note(item, _Layer(group.refused, _holding(group.asked)) if group.asked else group.refused)
+        elif item.word == "endif" and self.open:
+            self._note(item, self.open.pop().around)
+        elif item.word == "define" and (macro := _macro(item)) is not None:
+            self.macros.append(macro)
+
+    def _note(self, item: _Directive, layer: _Layer | None) -> None:
+        self.starts.append(item.span.end)
+        self.layers.append(layer)
+
+
+def read_directives(text: str) -> Directives:
+    """The conditions and macros of a C++ text."""
+    reader = _Reader()
+    items = [*_directives(text), None]
+    for item, following in pairwise(items):
+        if item is not None:
+            reader.take(item, following)
+    return Directives(tuple(reader.starts), tuple(reader.layers), tuple(reader.macros))
+
+
+def _asked(item: _Directive) -> str:
+    if item.word in ("ifdef", "elifdef"):
+        return f"defined({item.rest})"
+    if item.word in ("ifndef", "elifndef"):
+        return f"!defined({item.rest})"
+    return item.rest if item.word in ("if", "elif") else ""
+
+
+_DEFINED = re.compile(r"\bdefined\s*\(?\s*([A-Za-z_]\w*)\s*\)?")
+_SPACE = re.compile(r"\s+")
+
+
+@lru_cache(maxsize=4096)
+def _holding(asked: str) -> tuple[Condition, ...]:
+    """What holds where an expression does: the whole, and each of the parts that ``&&`` joins."""
+    text = _DEFINED.sub(r"defined(\1)", _SPACE.sub(" ", asked))
+    simple = "&&" in text and not re.search(r"\|\||\?|\([^()]*&&", text)
+    return tuple(_plain(Condition(part.strip())) for part in (text, *(text.split("&&") if simple else ())))
+
+
+_NEGATED = re.compile(r"!\s*(defined\(\w+\)|\w+|\([^()]*\))")
+
+
+@lru_cache(maxsize=4096)
+def _plain(item: Condition) -> Condition:
+    """A condition spelt in one way, without the ``!`` before it."""
+    text = _DEFINED.sub(r"defined(\1)", _SPACE.sub(" ", item.text)).strip()
+    negated = _NEGATED.fullmatch(text)
+    if negated is not None:
+        return _plain(Condition(negated[1], not item.holds))
+    inner = text[1:-1] if text.startswith("(") and text.endswith(")") else ""
+    return Condition(inner.strip(), item.holds) if inner and not set("()") & set(inner) else Condition(text, item.holds)
+
+
+def _defines(item: _Directive, name: str) -> bool:
+    match = _DEFINE.match(item.rest) if item.word == "define" else None
+    return match is not None and match[1] == name
+
+
+def _macro(item: _Directive) -> Macro | None:
+    match = _DEFINE.match(item.rest)
+    if match is None:
+        return None
+    parameters = None if match[2] is None else tuple(part.strip() for part in match[2].split(",") if part.strip())
+    return Macro(match[1], parameters, match[3].strip(), item.span)
