@@ -143,6 +143,13 @@ class Bodies:
         self.of(ref.file)
         return self._functions.get(id(ref.function))
 
+    def of_lambda(self, body: Body, expr: Expr) -> Body | None:
+        """The body of a lambda that is written in another body; None for what is none."""
+        found = next((item for item in body.scope.lambdas if item.span == expr.span), None)
+        if found is None:
+            return None
+        return self._functions.setdefault(id(found), Body(body.file, found.body, found, None, body))
+
     # Names
 
     def resolve(self, body: Body, dotted: str) -> Resolution:

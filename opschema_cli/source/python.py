@@ -15,7 +15,7 @@ import msgspec
 
 from opschema_cli.source.text import Source, Span
 
-FACTS_VERSION = 4
+FACTS_VERSION = 7
 """Part of every cache key; raise it when the facts or their collection change."""
 
 Constant: TypeAlias = "None | bool | int | float | str"
@@ -171,15 +171,49 @@ class Loop(msgspec.Struct, array_like=True, gc=False):
 
 
 class Condition(msgspec.Struct, array_like=True, gc=False):
-    """What an ``if``, ``elif`` or ``assert`` tests, and the span of what runs when it holds (of an assert its own)."""
+    """What an ``if``, ``elif`` or ``assert`` tests, and the span of what runs when it holds (of an assert its own).
+
+    ``orelse`` is the span of what runs when an ``if`` does not hold: its ``else``, or all that begins with ``elif``.
+    """
 
     kind: Literal["if", "assert"]
     expr: Expr
     body: Span
+    orelse: Span | None = None
+
+
+class Item(msgspec.Struct, array_like=True, gc=False):
+    """A write to an item by a constant string: ``target[key] = value``, where ``target`` is dotted."""
+
+    target: str
+    key: str
+    value: Expr
+
+
+class Unpack(msgspec.Struct, array_like=True, gc=False):
+    """An assignment to several targets at once that no display of as many values stands behind: ``a, b = value``.
+
+    ``targets`` are dotted names, empty for what is none (an item, a nested tuple); ``starred`` when one takes the rest.
+    """
+
+    targets: tuple[str, ...]
+    starred: bool
+    value: Expr
+    start: int
+    end: int
+
+    @property
+    def span(self) -> Span:
+        """Where the targets are written."""
+        return Span(self.start, self.end)
 
 
 class Scope(msgspec.Struct, array_like=True, gc=False):
-    """What happens in one module, class or function body, nested definitions apart."""
+    """What happens in one module, class or function body, nested definitions apart.
+
+    ``guarded`` are the spans of statements that may not run: branches, what is tried, handlers, the bodies of ``while`` and ``case``.
+    ``lambdas`` are functions too; what their bodies do is also told of the scope around them, so that a walk leaves them out.
+    """
 
     assigns: tuple[Assign, ...] = ()
     imports: tuple[Import, ...] = ()
@@ -192,6 +226,10 @@ class Scope(msgspec.Struct, array_like=True, gc=False):
     deleted: tuple[str, ...] = ()
     strings: tuple[str, ...] = ()
     conditions: tuple[Condition, ...] = ()
+    guarded: tuple[Span, ...] = ()
+    items: tuple[Item, ...] = ()
+    unpacks: tuple[Unpack, ...] = ()
+    lambdas: tuple[Function, ...] = ()
 
     def function(self, name: str) -> Function | None:
         """The function of that name; of several the last."""

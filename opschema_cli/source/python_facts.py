@@ -28,11 +28,13 @@ from opschema_cli.source.python import (
     ExprKind,
     Function,
     Import,
+    Item,
     Loop,
     ModuleFacts,
     Param,
     ParamKind,
     Scope,
+    Unpack,
     Use,
 )
 from opschema_cli.source.python_guards import find_guards
@@ -247,6 +249,16 @@ class _Parts:
     deleted: list[str] = dataclasses.field(default_factory=list)
     strings: list[str] = dataclasses.field(default_factory=list)
     conditions: list[Condition] = dataclasses.field(default_factory=list)
+    guarded: list[Span] = dataclasses.field(default_factory=list)
+    items: list[Item] = dataclasses.field(default_factory=list)
+    unpacks: list[Unpack] = dataclasses.field(default_factory=list)
+    lambdas: list[Function] = dataclasses.field(default_factory=list)
+
+    def take(self, inner: _Parts) -> None:
+        """What a lambda in this scope does is done in this scope, too."""
+        for name, parts in vars(inner).items():
+            if name != "lambdas":
+                getattr(self, name).extend(parts)
 
     def finished(self) -> Scope:
         return Scope(**{name: tuple(parts) for name, parts in vars(self).items()})
@@ -290,6 +302,7 @@ class _Collector:
         if handler is not None:
             handler(self, node, scope)
         elif isinstance(node, _GUARDS):
+            scope.guarded += map(self.span, _guarded(node))
             self.guard += 1
             self.visit_all(list(children(node)), scope)
             self.guard -= 1
@@ -367,7 +380,13 @@ class _Collector:
         for item, _ in _params(node.params):
             if item.default is not None:
                 self.visit(item.default, scope)
-        self.visit(node.body, scope)
+        inner = _Parts()
+        self.visit(node.body, inner)
+        scope.take(inner)
+        inner.returns.append(self.expr(node.body))
+        span = self.span(node)
+        params = tuple([self.param(item, kind, _Parts()) for item, kind in _params(node.params)])
+        scope.lambdas.append(Function("<lambda>", *span, span, params, (), None, inner.finished(), stub=False))
 
     # Statements
 
@@ -376,6 +395,17 @@ class _Collector:
         value = self.expr(node.value)
         for target in node.targets:
             self.target(target.target, value, self.span(node), scope)
+            key = _item_key(target.target)
+            if key is not None:
+                scope.items.append(Item(*key, value))
+            if isinstance(target.target, cst.Tuple | cst.List):
+                self.unpack(target.target, value, scope)
+
+    def unpack(self, node: cst.Tuple | cst.List, value: Expr, scope: _Parts) -> None:
+        targets = tuple([_dotted(item.value) for item in node.elements])
+        starred = any(isinstance(item, cst.StarredElement) for item in node.elements)
+        if value.kind not in ("tuple", "list"):
+            scope.unpacks.append(Unpack(targets, starred, value, *self.span(node)))
 
     def ann_assign(self, node: cst.AnnAssign, scope: _Parts) -> None:
         annotation = self.expr(node.annotation.annotation)
@@ -413,7 +443,10 @@ class _Collector:
             self.visit(node, scope)
 
     def if_(self, node: cst.If, scope: _Parts) -> None:
-        scope.conditions.append(Condition("if", self.expr(node.test), self.span(node.body)))
+        last = node.orelse.body if isinstance(node.orelse, cst.Else) else node.orelse
+        orelse = self.span(last) if last is not None else None
+        scope.conditions.append(Condition("if", self.expr(node.test), self.span(node.body), orelse))
+        scope.guarded += [self.span(node.body)] if orelse is None else [self.span(node.body), orelse]
         self.guard += 1
         self.visit_all(list(children(node)), scope)
         self.guard -= 1
@@ -670,6 +703,23 @@ def _target_names(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
             yield from _target_names(element.value)
     else:
         yield node
+
+
+def _item_key(node: cst.CSTNode) -> tuple[str, str] | None:
+    """The dotted name and the constant string of ``name["key"]``."""
+    if not isinstance(node, cst.Subscript) or len(node.slice) != 1 or not isinstance(node.slice[0].slice, cst.Index):
+        return None
+    holder, key = _dotted(node.value), _constant(node.slice[0].slice.value)
+    return (holder, key) if holder and isinstance(key, str) and key != _NOT_CONSTANT else None
+
+
+def _guarded(node: cst.CSTNode) -> list[cst.CSTNode]:
+    """The parts of a statement that may not run."""
+    if isinstance(node, cst.Try | cst.TryStar):
+        return [node.body, *(item.body for item in node.handlers), *([node.orelse.body] if node.orelse else [])]
+    if isinstance(node, cst.Match):
+        return [item.body for item in node.cases]
+    return [node.body] if isinstance(node, cst.While) else []
 
 
 _NOT_CONSTANT: Constant = "\0not a constant"
