@@ -25,6 +25,7 @@ FIXES = {
     "139e60ee": "MAN101",
     "6595d9a0": "MAN202",
     "61142fe8": "WKL103",
+    "cb6296f3": "REG201",
 }
 """Commits of TileOPs that mended a fault by hand, and the rule that finds it at their parents."""
 

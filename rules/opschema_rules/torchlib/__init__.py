@@ -1,0 +1,1 @@
+"""Operators registered with ``torch.library``: what each declares against its fakes, kernels, autograd and callers."""

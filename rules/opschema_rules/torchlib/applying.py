@@ -1,0 +1,108 @@
+"""What a call may give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import singledispatch
+from typing import TYPE_CHECKING
+
+from opschema_rules.torchlib.conditions import runs
+from opschema_rules.torchlib.registering import api_of, registered, result
+from opschema_rules.torchlib.standard import applied_outside
+from opschema_rules.torchlib.values import (
+    UNKNOWN,
+    Arguments,
+    ClassValue,
+    Frame,
+    Func,
+    Given,
+    Handle,
+    Instance,
+    Method,
+    OpName,
+    Outside,
+    Partial,
+    Same,
+    Unknown,
+    Value,
+    Values,
+    Waiting,
+    Wraps,
+    distinct,
+)
+
+if TYPE_CHECKING:
+    from opschema_rules.torchlib.evaluation import Evaluator
+
+
+@singledispatch
+def applied(callee: object, evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
+    """What the call of a value may give."""
+    yield Unknown("what it calls is not known")
+
+
+@applied.register(Outside)
+def _outside(callee: Outside, evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
+    return applied_outside(evaluator, callee.name, arguments)
+
+
+@applied.register(Method)
+def _method(callee: Method, evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
+    yield registered(evaluator, api_of(callee), callee.receiver, arguments)
+
+
+@applied.register(Waiting)
+def _waiting(callee: Waiting, evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
+    yield result(evaluator, callee, evaluator.decorated(arguments))
+
+
+@applied.register(Partial)
+def _partial(callee: Partial, evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
+    return evaluator.apply(callee.target, callee.arguments.joined(arguments))
+
+
+@applied.register(Func)
+def _function(callee: Func, evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
+    frame = evaluator.frames.entered(callee, arguments)
+    yield from _returned(evaluator, frame) if frame is not None else UNKNOWN
+
+
+def _returned(evaluator: Evaluator, frame: Frame) -> Values:
+    """What a function may return in a frame."""
+    returns = [item for item in frame.body.scope.returns if runs(evaluator, frame, item.span)]
+    return distinct(value for item in returns for value in evaluator.evaluate(frame, item)) or UNKNOWN
+
+
+@applied.register(ClassValue)
+def _class(callee: ClassValue, evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
+    init = next((item for item in evaluator.attribute(callee, "__init__") if isinstance(item, Func)), None)
+    if init is None:
+        yield Instance(callee.ref)
+        return
+    this = Given(arguments.frame, None, (Instance(callee.ref),))
+    positional = (this, *arguments.positional)
+    passed = Arguments(arguments.frame, arguments.call, positional, arguments.keywords, arguments.open)
+    yield Instance(callee.ref, evaluator.frames.entered(init, passed))
+
+
+@applied.register(Instance)
+def _object(callee: Instance, evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
+    for method in evaluator.attribute(callee, "__call__"):
+        yield from evaluator.apply(method, arguments)
+
+
+@applied.register(Wraps)
+def _wraps(callee: Wraps, evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
+    inner = evaluator.decorated(arguments)
+    yield Func(inner.body, inner.frame, callee.function) if isinstance(inner, Func) else Unknown()
+
+
+@applied.register(Same)
+def _same(callee: Same, evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
+    yield evaluator.decorated(arguments)
+
+
+@applied.register(Handle)
+@applied.register(OpName)
+def _operator(callee: Handle | OpName, evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
+    yield Unknown("it is what an operator returns")

@@ -1,0 +1,216 @@
+"""What an attribute of a value may be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import singledispatch
+from typing import TYPE_CHECKING
+
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.program import ClassRef, FunctionRef, ValueRef
+from opschema_cli.source.python import Expr, Function
+from opschema_rules.torchlib import apis
+from opschema_rules.torchlib.lookup import decorated
+from opschema_rules.torchlib.names import bindings
+from opschema_rules.torchlib.values import (
+    NO_CALL,
+    UNKNOWN,
+    Arguments,
+    ClassValue,
+    Frame,
+    Func,
+    Given,
+    Handle,
+    Instance,
+    LibraryValue,
+    Method,
+    ModuleValue,
+    OpName,
+    Outside,
+    Partial,
+    Plain,
+    Text,
+    Unknown,
+    Value,
+    Values,
+    distinct,
+)
+
+if TYPE_CHECKING:
+    from opschema_rules.torchlib.evaluation import Evaluator
+
+_NAMES = ("__name__", "__qualname__")
+
+
+@singledispatch
+def attribute_of(value: object, evaluator: Evaluator, name: str) -> Values:
+    """What the attribute ``name`` of a value may be."""
+    return UNKNOWN
+
+
+@attribute_of.register(Outside)
+def _of_outside(value: Outside, evaluator: Evaluator, name: str) -> Values:
+    return (OpName((name,)) if value.name == "torch.ops" else Outside(f"{value.name}.{name}"),)
+
+
+@attribute_of.register(OpName)
+def _of_op_name(value: OpName, evaluator: Evaluator, name: str) -> Values:
+    return (OpName((*value.parts, name)),)
+
+
+@attribute_of.register(LibraryValue)
+def _of_library(value: LibraryValue, evaluator: Evaluator, name: str) -> Values:
+    return (Method(value, name),) if name in apis.LIBRARY else UNKNOWN
+
+
+@attribute_of.register(Handle)
+def _of_handle(value: Handle, evaluator: Evaluator, name: str) -> Values:
+    if name in apis.HANDLE:
+        return (Method(value, name),)
+    if name == "_init_fn":
+        return (value.function,)
+    return (value,) if name in ("_opoverload", "default", "op") else UNKNOWN
+
+
+@attribute_of.register(Func)
+def _of_function(value: Func, evaluator: Evaluator, name: str) -> Values:
+    function = value.shown.body.function
+    return (Text(frozenset({function.name})),) if name in _NAMES and function is not None else UNKNOWN
+
+
+@attribute_of.register(ModuleValue)
+def _of_module(value: ModuleValue, evaluator: Evaluator, name: str) -> Values:
+    program, file = evaluator.program, evaluator.program.load(value.path)
+    if file is None:
+        return UNKNOWN
+    found = evaluator.lookup(evaluator.frames.module(file), name)
+    if isinstance(found[0], Unknown | Outside) and value.path.endswith("__init__.py"):
+        inner = program.module_path(f"{program.module_name(value.path)}.{name}")
+        if inner is not None and not bindings(file.body, name):
+            return (ModuleValue(inner),)
+    return found
+
+
+@attribute_of.register(ClassValue)
+def _of_class(value: ClassValue, evaluator: Evaluator, name: str) -> Values:
+    if name in _NAMES:
+        return (Text(frozenset({value.ref.name})),) if not value.below else UNKNOWN
+    return _of_either(value, evaluator, name, value.below)
+
+
+@attribute_of.register(Instance)
+def _of_instance(value: Instance, evaluator: Evaluator, name: str) -> Values:
+    found = _of_either(value, evaluator, name, value.frame is None)
+    if found or value.frame is None:
+        return found or _set_by_methods(evaluator, value.ref, name)
+    return _set_by_init(evaluator, value.frame, name) or _forwarded(evaluator, value, value.frame, name)
+
+
+# Classes and their objects
+
+
+def _of_either(value: ClassValue | Instance, evaluator: Evaluator, name: str, below: bool) -> Values:
+    """What the class says of the attribute, or code outside it; empty when that is nothing."""
+    written, own = _written(evaluator, value.ref, name, below), _member(evaluator, value, name)
+    if not written:
+        return own
+    return distinct([*written, *(item for item in own if item != Plain(None) and not isinstance(item, Unknown))])
+
+
+def _written(evaluator: Evaluator, ref: ClassRef, name: str, below: bool) -> Values:
+    """What code outside a class, or outside one below it, writes to the attribute; empty when nothing does."""
+    program = evaluator.program
+    refs = evaluator.bodies.family(ref) if below else program.lineage(ref)
+    given = [item for owner in refs for item in evaluator.written.get((owner.key, name), ())]
+    return distinct(_by_site(value for item in given for value in evaluator.values(item)))
+
+
+def _by_site(values: Iterable[Value]) -> Iterator[Value]:
+    """Values of which the custom ops that one factory makes are one."""
+    made: dict[tuple[str, int, int], Handle] = {}
+    for value in values:
+        if not isinstance(value, Handle):
+            yield value
+        elif (first := made.setdefault(value.key[:3], value)) is not value:
+            known = first.names.names is not None and value.names.names is not None
+            names = (first.names.names or frozenset()) | (value.names.names or frozenset()) if known else None
+            made[value.key[:3]] = Handle((*value.key[:3], names), Text(names), first.function, first.legacy)
+    yield from made.values()
+
+
+def _member(evaluator: Evaluator, value: ClassValue | Instance, name: str) -> Values:
+    """What the class says of the attribute; empty when that is nothing."""
+    member = evaluator.program.member(value.ref, name)
+    if isinstance(member, FunctionRef):
+        body = evaluator.bodies.function(member)
+        return _method(evaluator, value, body) if body is not None else UNKNOWN
+    if isinstance(member, ValueRef) and member.assign.value is not None:
+        return evaluator.evaluate(_frame_of(evaluator, member), member.assign.value)
+    return () if member is None and isinstance(value, Instance) else UNKNOWN
+
+
+def _frame_of(evaluator: Evaluator, member: ValueRef) -> Frame:
+    """The frame in which a class attribute is written."""
+    module, owner = evaluator.frames.module(member.file), member.owner
+    bodies = evaluator.bodies.of(member.file) if owner is not None else ()
+    body = next((item for item in bodies if owner is not None and item.cls is owner.cls), None)
+    return evaluator.frames.of_class(body, module) if body is not None else module
+
+
+def _method(evaluator: Evaluator, value: ClassValue | Instance, body: Body) -> Values:
+    """A method as it is read from a class or an object: with that as its first argument; of a custom op the op."""
+    frame, function = evaluator.frames.assumed(body.parent or body), body.function
+    names = function.decorator_names if function is not None else []
+    handles = _handles(evaluator, frame, function)
+    if handles or "staticmethod" in names or (isinstance(value, ClassValue) and "classmethod" not in names):
+        return handles or (Func(body, frame),)
+    this = ClassValue(value.ref) if "classmethod" in names else value
+    bound = Partial(Func(body, frame), Arguments(frame, NO_CALL, (Given(frame, None, (this,)),)))
+    is_property = function is not None and function.is_property
+    return distinct(evaluator.apply(bound.target, bound.arguments)) if is_property else (bound,)
+
+
+def _handles(evaluator: Evaluator, frame: Frame, function: Function | None) -> Values:
+    """The custom op that a decorated function is; empty for any other."""
+    found = decorated(evaluator, frame, function) if function is not None and function.decorators else ()
+    return found if any(isinstance(item, Handle) for item in found) else ()
+
+
+# Attributes of objects
+
+
+def _set_by_init(evaluator: Evaluator, frame: Frame, name: str) -> Values:
+    """What a call of ``__init__`` gives the attribute; empty when that is nothing."""
+    return distinct(value for expr in _set_in(frame.body, name) for value in _valued(evaluator, frame, expr))
+
+
+def _set_by_methods(evaluator: Evaluator, ref: ClassRef, name: str) -> Values:
+    """What any method of a class, or of one above or below it, gives the attribute of an object whose making is not seen."""
+    owners = [item for item in evaluator.bodies.family(ref) if name in evaluator.program.instance_writes(item)]
+    bodies = [body for owner in owners for body in evaluator.bodies.of(owner.file) if _is_within(body, owner)]
+    found = ((body, expr) for body in bodies for expr in _set_in(body, name))
+    return (
+        distinct(v for body, expr in found for v in _valued(evaluator, evaluator.frames.assumed(body), expr)) or UNKNOWN
+    )
+
+
+def _is_within(body: Body, owner: ClassRef) -> bool:
+    return body.function is not None and body.owner is not None and body.owner.cls is owner.cls
+
+
+def _set_in(body: Body, name: str) -> list[Expr | None]:
+    """What a method assigns to an attribute of its object."""
+    return [item.value for item in body.scope.assigns if body.this and item.target == f"{body.this}.{name}"]
+
+
+def _valued(evaluator: Evaluator, frame: Frame, expr: Expr | None) -> Values:
+    return evaluator.evaluate(frame, expr) if expr is not None else UNKNOWN
+
+
+def _forwarded(evaluator: Evaluator, value: Instance, frame: Frame, name: str) -> Values:
+    """The attribute of a custom op that an object forwards to, as one with ``__getattr__`` does that is made of an op."""
+    if not isinstance(evaluator.program.member(value.ref, "__getattr__"), FunctionRef):
+        return UNKNOWN
+    held = [item for given in frame.bindings.values() for item in evaluator.values(given)]
+    handles = [item for item in held if isinstance(item, Handle)]
+    return distinct(item for handle in handles for item in attribute_of(handle, evaluator, name)) or UNKNOWN

@@ -1,0 +1,83 @@
+"""The operators that the C++ of a tree defines, and what it registers for operators."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable
+
+from opschema_cli.project import Project, Reading
+from opschema_cli.source.preprocessor import Macro, read_directives
+from opschema_cli.workspace import ReadError, is_cpp
+from opschema_rules.torchlib.cpp_facts import MAX_MACRO, CppFacts
+from opschema_rules.torchlib.cpp_join import EXPANDING, OPENS, USES, Join
+from opschema_rules.torchlib.cpp_model import CppOperators
+from opschema_rules.torchlib.cpp_reader import FACTS
+
+REGISTERS = re.compile(rb"(?<![A-Za-z0-9])TORCH_LIBRARY|RegisterOperators|\.impl\s*\(|\b(?:torch|c10)::Library\b")
+"""What a C++ file holds that registers operators, or defines macros which do."""
+
+_WORDS = (b"TORCH_LIBRARY", b"RegisterOperators", b".impl", b"::Library")
+"""Each match of the former holds one of these, which are found faster."""
+
+
+def registers(data: bytes) -> bool:
+    """Whether a C++ file may register operators, or define macros which do."""
+    return any(word in data for word in _WORDS) and REGISTERS.search(data) is not None
+
+
+def read_cpp(project: Project, paths: Iterable[str]) -> CppOperators:
+    """What the C++ files among some paths define and register; those that mention nothing of it are not parsed."""
+    data = {path: found for path in paths if is_cpp(path) and (found := _data(project, path))}
+    naming = [path for path, text in data.items() if registers(text)]
+    facts = project.cpp_readings(FACTS, naming)
+    facts.update(project.cpp_readings(FACTS, _holding(data, facts, _registering_macros(facts.values()))))
+    unknown = _unknown_macros(facts.values())
+    headers = [path for path in _holding(data, facts, unknown) if _defines(data[path], unknown)]
+    macros = [macro for found in project.readings(MACROS, headers).values() for macro in found]
+    return Join(facts, macros, [path for path in naming if path not in facts]).operators()
+
+
+def _macros_of(text: str) -> tuple[Macro, ...]:
+    return tuple(macro for macro in read_directives(text).macros if len(macro.body) <= MAX_MACRO)
+
+
+MACROS = Reading("torchlib-macros", _macros_of, tuple[Macro, ...])
+
+
+def _data(project: Project, path: str) -> bytes:
+    try:
+        return project.workspace.data(path)
+    except ReadError:
+        return b""
+
+
+def _holding(data: dict[str, bytes], known: Container[str], names: Iterable[str]) -> list[str]:
+    """The files, but those that are known, which hold one of some words."""
+    words = [name.encode() for name in names]
+    return [path for path, text in data.items() if path not in known and any(word in text for word in words)]
+
+
+def _defines(data: bytes, names: Container[str]) -> bool:
+    return any(match.decode() in names for match in _DEFINED.findall(data))
+
+
+_DEFINED = re.compile(rb"#[ \t]*define[ \t]+([A-Za-z_]\w*)")
+
+
+def _registering_macros(facts: Iterable[CppFacts]) -> set[str]:
+    """The macros that register, however indirectly."""
+    macros = [macro for item in facts for macro in item.macros if macro.name not in EXPANDING]
+    return {macro.name for macro in macros if USES.search(macro.body)}
+
+
+_CAPITALS = re.compile(r"\b(?!TORCH_|AT_|C10_)[A-Z][A-Z0-9_]{2,}\b")
+
+
+def _unknown_macros(facts: Iterable[CppFacts]) -> set[str]:
+    """What may be macros that files use and do not define."""
+    items = list(facts)
+    known = {macro.name for item in items for macro in item.macros}
+    libraries = [library for item in items for library in item.libraries]
+    texts = [" ".join(library.arguments) for library in libraries if not OPENS.fullmatch(library.macro)]
+    texts += [call.text for library in libraries for call in library.calls if call.text]
+    return {name for text in texts for name in _CAPITALS.findall(text)} - known

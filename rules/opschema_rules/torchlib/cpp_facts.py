@@ -1,0 +1,66 @@
+"""What one C++ file registers, as it is kept: blocks of ``TORCH_LIBRARY`` and its kin with the calls in them.
+
+:mod:`opschema_rules.torchlib.cpp_reader` reads it from one file's own text; macros of other files are not known there, so a
+call that cannot be read is kept as it is written (``raw``), to be read again when they are.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from opschema_cli.source.cpp_strings import Literal
+from opschema_cli.source.preprocessor import Condition, Macro
+from opschema_cli.source.text import Span
+
+MAX_MACRO = 20_000
+"""Longest body of a macro that is kept, in characters."""
+
+METHODS = ("def", "impl", "fallback", "op")
+"""Methods of a library that define or register; ``op`` is that of ``torch::RegisterOperators``."""
+
+
+class CppArgument(msgspec.Struct, frozen=True, array_like=True):
+    """An argument as it is written; ``literal`` when it is a string, ``partial`` when that is only how it begins."""
+
+    text: str
+    span: Span
+    literal: Literal | None = None
+    partial: bool = False
+
+
+class CppCall(msgspec.Struct, frozen=True, array_like=True):
+    """A call in a library's block, of its ``method`` or of a function or macro that is named. ``text`` is set where it is raw.
+
+    ``branch`` is true under an ``if`` or in a loop, so that it may not take place, or several times.
+    """
+
+    method: str
+    span: Span
+    arguments: tuple[CppArgument, ...]
+    conditions: tuple[Condition, ...] = ()
+    branch: bool = False
+    text: str = ""
+
+
+class CppLibrary(msgspec.Struct, frozen=True, array_like=True):
+    """A block: the macro that opens it with its arguments as they are written, and the calls of its library.
+
+    ``macro`` is empty for a function that takes a library, whose name is the first argument; and ``torch::RegisterOperators`` for
+    that. ``broken`` is true when something in it is not understood.
+    """
+
+    macro: str
+    arguments: tuple[str, ...]
+    span: Span
+    calls: tuple[CppCall, ...]
+    conditions: tuple[Condition, ...] = ()
+    broken: bool = False
+
+
+class CppFacts(msgspec.Struct, frozen=True, array_like=True):
+    """All of one file: its blocks, its macros, the calls outside of functions (of macros, perhaps), and what may be a block."""
+
+    libraries: tuple[CppLibrary, ...]
+    macros: tuple[Macro, ...]
+    outside: tuple[CppCall, ...]
+    lost: tuple[Span, ...]

@@ -1,0 +1,321 @@
+"""Joins what the C++ files of a tree register, with the macros and functions of all of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from opschema_cli.lint.diagnostic import Place
+from opschema_cli.schema.operator_schema import OperatorSchema
+from opschema_cli.schema.schema_string import ParsedSchema, parse_schema
+from opschema_cli.source.cpp_strings import Literal
+from opschema_cli.source.expansion import ExpansionError, expand
+from opschema_cli.source.preprocessor import Condition, Macro, is_dead, unambiguous
+from opschema_cli.source.resolution import Unresolved
+from opschema_cli.source.text import Span
+from opschema_rules.torchlib.cpp_facts import METHODS, CppArgument, CppCall, CppFacts, CppLibrary
+from opschema_rules.torchlib.cpp_keys import Keys, functions_of, key_named, options_of, role_of_keys
+from opschema_rules.torchlib.cpp_model import CppDefinition, CppGap, CppOperators, CppRegistration
+from opschema_rules.torchlib.cpp_reader import read_facts
+from opschema_rules.torchlib.model import Definition, Registration
+
+USES = re.compile(r"(?<![A-Za-z0-9])TORCH_LIBRARY|\.\s*(?:impl|def)\s*\(|RegisterOperators")
+
+# vLLM's header has these, and who follows it; they let the preprocessor replace the namespace.
+EXPANDING = {
+    f"{name}_EXPAND": Macro(f"{name}_EXPAND", parameters, f"{name}({', '.join(parameters)})", Span(0, 0))
+    for name, parameters in (
+        ("TORCH_LIBRARY", ("NAME", "MODULE")),
+        ("TORCH_LIBRARY_FRAGMENT", ("NAME", "MODULE")),
+        ("TORCH_LIBRARY_IMPL", ("NAME", "DEVICE", "MODULE")),
+    )
+}
+OPENS = re.compile(
+    r"(?:STABLE_)?TORCH_LIBRARY(?P<impl>_IMPL)?(?:_FRAGMENT)?(?:_THIS_API_IS_FOR_PER_OP_REGISTRATION_ONLY)?"
+)
+
+
+@dataclass(frozen=True)
+class _Library:
+    """What the calls of a block have in common. ``fixed`` is the place of them all when a macro stands for them."""
+
+    namespace: str | None
+    keys: Keys
+    receiver: str
+    path: str
+    fixed: Span | None
+    conditions: tuple[Condition, ...] = ()
+    inside: tuple[str, ...] = ()
+
+    def at(self, span: Span) -> Place:
+        """Where a span of the block's text is written."""
+        return Place(self.path, self.fixed or span)
+
+
+_MAX_HELPERS = 8
+
+
+class Join:
+    """The files of one tree together; ``macros`` are those of files that register nothing themselves."""
+
+    def __init__(self, facts: dict[str, CppFacts], macros: Iterable[Macro], unread: list[str]) -> None:
+        self.facts = facts
+        self.found = CppOperators(unread=unread)
+        self.shared = {
+            **EXPANDING,
+            **unambiguous([*macros, *(macro for item in facts.values() for macro in item.macros)]),
+        }
+        self.helpers: dict[str, list[tuple[str, CppLibrary]]] = {}
+        self.used: set[str] = set()
+
+    def operators(self) -> CppOperators:
+        """What they define and register."""
+        for path, facts in self.facts.items():
+            for library in facts.libraries:
+                if not library.macro:
+                    self.helpers.setdefault(library.arguments[0], []).append((path, library))
+        for path, facts in self.facts.items():
+            self._file(path, facts)
+        for name in self.helpers.keys() - self.used:
+            for path, library in self.helpers[name]:
+                self._gap(None, Place(path, library.span), f"`{name}()` is called where it is not seen")
+        self.found.gaps.sort(key=lambda gap: (gap.place.path, gap.place.span))
+        return self.found
+
+    def _file(self, path: str, facts: CppFacts) -> None:
+        for library in facts.libraries:
+            if library.macro:
+                self._library(path, library, None, library.conditions)
+        for span in facts.lost:
+            self._gap(None, Place(path, span), "this block is not understood")
+        for call in facts.outside:
+            macro = self._macros(path).get(call.method)
+            if macro is not None and USES.search(self._expanded(path, call.text) or ""):
+                self._expanded_block(path, call)
+
+    def _expanded_block(self, path: str, call: CppCall) -> None:
+        """A macro that stands for whole blocks."""
+        facts = _facts_of(self._expanded(path, call.text) or "")
+        for library in facts.libraries if facts is not None else ():
+            self._library(path, library, call.span, call.conditions)
+        if facts is None or not facts.libraries or facts.lost:
+            self._gap(None, Place(path, call.span), f"what `{call.method}` expands to is not understood")
+
+    # Macros
+
+    def _macros(self, path: str) -> dict[str, Macro]:
+        """The macros that a file sees, taken to be its own and those of which the tree has one of the name."""
+        return {**self.shared, **unambiguous(self.facts[path].macros)}
+
+    def _expanded(self, path: str, text: str) -> str | None:
+        try:
+            return expand(text, self._macros(path))
+        except ExpansionError:
+            return None
+
+    # Blocks
+
+    def _library(self, path: str, library: CppLibrary, fixed: Span | None, conditions: tuple[Condition, ...]) -> None:
+        if is_dead(conditions):
+            return
+        context = self._context(path, library, fixed, conditions)
+        self._block(context, library)
+
+    def _block(self, context: _Library, library: CppLibrary) -> None:
+        if library.broken or (context.namespace is None and library.macro != "torch::RegisterOperators"):
+            reason = "something in this block is not understood" if library.broken else "its namespace is not known"
+            self._gap(context.namespace, context.at(library.span), reason)
+        for call in library.calls:
+            self._call(context, call)
+
+    def _context(
+        self, path: str, library: CppLibrary, fixed: Span | None, conditions: tuple[Condition, ...]
+    ) -> _Library:
+        if library.macro == "torch::RegisterOperators":
+            return _Library(None, frozenset(), "", path, fixed, conditions)
+        macro, arguments = library.macro, library.arguments
+        opens = OPENS.fullmatch(macro)
+        if opens is None:
+            macro, arguments = self._opened(path, library)
+            opens = OPENS.fullmatch(macro)
+        impl = opens is not None and bool(opens["impl"])
+        if opens is None or len(arguments) != 2 + impl:
+            return _Library(None, None, library.arguments[-1], path, fixed, conditions)
+        namespace = arguments[0] if _is_namespace(arguments[0], replaced=macro != library.macro) else None
+        keys = key_named(arguments[1]) if impl else frozenset[str]()
+        return _Library(namespace, keys, library.arguments[-1], path, fixed, conditions)
+
+    def _opened(self, path: str, library: CppLibrary) -> tuple[str, tuple[str, ...]]:
+        """The macro of torch, with its arguments, that a macro of the tree stands for."""
+        text = self._expanded(path, f"{library.macro}({', '.join(library.arguments)})") or ""
+        facts = _facts_of(text + " {}")
+        found = facts.libraries if facts is not None else ()
+        return (found[0].macro, found[0].arguments) if len(found) == 1 else ("", ())
+
+    # Calls
+
+    def _call(self, context: _Library, call: CppCall) -> None:
+        if is_dead(call.conditions):
+            return
+        if call.text:
+            self._raw(context, call)
+        elif call.method in ("def", "op"):
+            self._define(context, call)
+        elif call.method == "impl":
+            self._implement(context, call)
+
+    def _raw(self, context: _Library, call: CppCall) -> None:
+        """A call that its own file does not explain: a macro, a function that is given the library, or one with macros in it."""
+        helper = self._helper(context, call)
+        calls = self._replaced(context, call) if helper is None else None
+        if helper is not None:
+            path, library = helper
+            self.used.add(library.arguments[0])
+            for inner in library.calls:
+                self._call(self._within(context, call, path, library), inner)
+        elif calls:
+            for inner in calls:
+                known = CppCall(inner.method, inner.span, inner.arguments, call.conditions, call.branch)
+                self._call(replace(context, fixed=context.fixed or call.span), known)
+        elif call.method in ("def", "op") and call.arguments:
+            self._define(context, call)
+        elif call.method in METHODS or call.method.isupper() or _is_given(call, context.receiver):
+            self._gap(context.namespace, context.at(call.span), f"`{call.method}` is not understood here")
+
+    def _helper(self, context: _Library, call: CppCall) -> tuple[str, CppLibrary] | None:
+        """The function of the tree that is given the library."""
+        found = self.helpers.get(call.method.rpartition("::")[2], [])
+        nests = len(context.inside) >= _MAX_HELPERS or call.method in context.inside
+        return found[0] if len(found) == 1 and not nests else None
+
+    def _within(self, context: _Library, call: CppCall, path: str, library: CppLibrary) -> _Library:
+        return replace(
+            context,
+            receiver=library.arguments[1],
+            path=path,
+            fixed=None,
+            conditions=(*context.conditions, *call.conditions),
+            inside=(*context.inside, call.method),
+        )
+
+    def _replaced(self, context: _Library, call: CppCall) -> tuple[CppCall, ...]:
+        """The calls that a call with macros stands for; none where they are not understood."""
+        chained = call.method in METHODS and call.text.startswith(call.method)
+        text = f"{context.receiver}.{call.text}" if chained else call.text
+        expanded = self._expanded(context.path, text)
+        calls = _calls_of(expanded, context.receiver) if expanded is not None and expanded != text else ()
+        return () if any(inner.text for inner in calls) else calls
+
+    def _define(self, context: _Library, call: CppCall) -> None:
+        first = call.arguments[0] if call.arguments else None
+        text = first.literal if first is not None else None
+        name, schema, parsed = (
+            _schema(text, first) if first is not None and text is not None else (None, _NOT_TEXT, None)
+        )
+        where = context.at(call.span)
+        if first is None or name is None:
+            self._gap(context.namespace, where, "the operator's name is not known")
+            return
+        written = context.at(first.span)
+        functions = [item for item in call.arguments[1:] if not _TAGS.match(item.text)]
+        tags = [item for item in call.arguments[1:] if _TAGS.match(item.text)]
+        definition = Definition(
+            "cpp",
+            where,
+            written,
+            schema,
+            explicit=text is not None and "(" in text.value,
+            name_place=written,
+            tags=frozenset(re.findall(r"Tag::(\w+)", " ".join(item.text for item in tags))),
+            errors=parsed.errors if parsed is not None else (),
+            conditional=call.branch,
+        )
+        qualified = _qualified(context.namespace, name)
+        conditions = _together(context, call)
+        literal = text if context.fixed is None and not first.partial else None
+        self.found.definitions.append(CppDefinition(qualified, definition, conditions, literal))
+        if functions and qualified is not None:
+            found = functions_of(functions, frozenset()) if call.method == "def" else options_of(functions)
+            for keys, function in found:
+                self._register(context, call, qualified, keys, function)
+
+    def _implement(self, context: _Library, call: CppCall) -> None:
+        text = call.arguments[0].literal if call.arguments else None
+        known = text is not None and _OPERATOR.fullmatch(text.value)
+        name = _qualified(context.namespace, text.value) if text is not None and known else None
+        if name is None or len(call.arguments) < 2:
+            namespace = context.namespace if text is None or "::" not in text.value else None
+            self._gap(namespace, context.at(call.span), "the operator's name is not known")
+            return
+        for keys, function in functions_of(call.arguments[1:], context.keys):
+            self._register(context, call, name, keys, function)
+
+    def _register(self, context: _Library, call: CppCall, name: str, keys: Keys, function: str) -> None:
+        role = role_of_keys(keys)
+        place = context.at(call.span)
+        registration = Registration(role, place, keys, conditional=call.branch, language="cpp")
+        self.found.registrations.append(CppRegistration(name, registration, _together(context, call), function))
+
+    def _gap(self, namespace: str | None, place: Place, reason: str) -> None:
+        self.found.gaps.append(CppGap(namespace, place, reason))
+
+
+_NOT_TEXT = Unresolved("the schema is no string literal")
+_TAGS = re.compile(r"(?:std::vector<[\w:]+>\s*)?\{|(?:(?:at|c10|torch)::)*Tag::")
+
+
+def _together(context: _Library, call: CppCall) -> tuple[Condition, ...]:
+    return tuple(dict.fromkeys((*context.conditions, *call.conditions)))
+
+
+def _facts_of(text: str) -> CppFacts | None:
+    from opschema_cli.source.cpp import CppError, parse_cpp
+
+    try:
+        return read_facts(parse_cpp(text))
+    except CppError:
+        return None
+
+
+def _calls_of(text: str, receiver: str) -> tuple[CppCall, ...]:
+    """The calls of a library in some statements; none where they are not understood."""
+    facts = _facts_of(f"TORCH_LIBRARY(_, {receiver}) {{ {text}; }}")
+    if facts is None or len(facts.libraries) != 1 or facts.libraries[0].broken:
+        return ()
+    return facts.libraries[0].calls
+
+
+_OPERATOR = re.compile(r"(?:\w+::)?\w+(?:\.\w+)?", re.ASCII)
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+def _is_namespace(text: str, *, replaced: bool) -> bool:
+    """Whether it is one: ``TORCH_LIBRARY`` takes its word as it is, other macros may have replaced it, and the build sets some."""
+    return bool(_NAME.fullmatch(text)) and text != "TORCH_EXTENSION_NAME" and not (replaced and text.isupper())
+
+
+def _qualified(namespace: str | None, name: str) -> str | None:
+    if "::" in name:
+        return name
+    return f"{namespace}::{name}" if namespace is not None and namespace != "_" else None
+
+
+def _schema(
+    text: Literal, argument: CppArgument
+) -> tuple[str | None, OperatorSchema | Unresolved, ParsedSchema | None]:
+    """The name of a definition, its schema, and the schema as it was parsed."""
+    name = text.value.partition("(")[0].strip()
+    whole = "(" in text.value
+    if not _OPERATOR.fullmatch(name) or (argument.partial and not whole):
+        return None, _NOT_TEXT, None
+    if argument.partial:
+        return name, Unresolved("a macro is part of the schema"), None
+    if not whole:
+        return name, Unresolved("torch takes the schema from the C++ function"), None
+    parsed = parse_schema(text.value)
+    return name, parsed.schema or Unresolved("the schema cannot be read"), parsed
+
+
+def _is_given(call: CppCall, receiver: str) -> bool:
+    return any(item.text.lstrip("&*") == receiver for item in call.arguments)

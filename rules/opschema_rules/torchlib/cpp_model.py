@@ -1,0 +1,58 @@
+"""What the C++ of a tree defines and registers, for whom joins it with its Python."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from opschema_cli.lint.diagnostic import Place
+from opschema_cli.source.cpp_strings import Literal
+from opschema_cli.source.preprocessor import Condition
+from opschema_cli.source.text import Span
+from opschema_rules.torchlib.model import Definition, Registration
+
+
+@dataclass(frozen=True, eq=False)
+class CppDefinition:
+    """An ``m.def``. ``name`` is ``ns::name.overload``, None when it is not known; ``conditions`` those of the preprocessor.
+
+    The spans of its schema and errors count in the schema's text, which ``literal`` leads back to the file.
+    """
+
+    name: str | None
+    definition: Definition
+    conditions: tuple[Condition, ...] = ()
+    literal: Literal | None = None
+
+    def place_of(self, span: Span) -> Place:
+        """Where a part of the schema's text is written."""
+        written = self.definition.written
+        return Place(written.path, self.literal.span(span)) if self.literal is not None else written
+
+
+@dataclass(frozen=True, eq=False)
+class CppRegistration:
+    """An ``m.impl``, or the function of an ``m.def``; ``name`` as of a definition, ``function`` as it is written."""
+
+    name: str
+    registration: Registration
+    conditions: tuple[Condition, ...] = ()
+    function: str = ""
+
+
+@dataclass(frozen=True)
+class CppGap:
+    """A place that may define or register more than is known, in ``namespace``, or in any when that is None."""
+
+    namespace: str | None
+    place: Place
+    reason: str
+
+
+@dataclass(frozen=True)
+class CppOperators:
+    """All that the C++ of a tree defines and registers; ``unread`` are files that may and could not be read."""
+
+    definitions: list[CppDefinition] = field(default_factory=list)
+    registrations: list[CppRegistration] = field(default_factory=list)
+    gaps: list[CppGap] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)

@@ -1,0 +1,206 @@
+"""Reads from the tree of one C++ file what it registers."""
+
+from __future__ import annotations
+
+import bisect
+import re
+from collections.abc import Iterator
+
+from opschema_cli.project import CppReading
+from opschema_cli.source.cpp import CppNode, CppTree, literal
+from opschema_cli.source.cpp_strings import Literal
+from opschema_cli.source.text import Span
+from opschema_rules.torchlib.cpp_facts import MAX_MACRO, METHODS, CppArgument, CppCall, CppFacts, CppLibrary
+from opschema_rules.torchlib.cpp_syntax import (
+    BRANCHES,
+    HEAD,
+    SHALLOW,
+    STRINGS,
+    WRAPPER,
+    as_raw,
+    callee,
+    head_and_body,
+    initial,
+    inside,
+    is_function,
+    is_mentioned,
+    is_plain_call,
+    links_of,
+    split,
+)
+
+_WORD = re.compile(r"(?<![A-Za-z0-9])TORCH_LIBRARY|RegisterOperators|Library\b")
+_BLOCK = re.compile(r"(?:\w*_)?TORCH_LIBRARY\w*")
+_LIBRARY_TYPE = re.compile(r"(?:(?:::)?(?:torch|c10|at)::)?(?:stable::)?Library")
+
+
+class _Reader:
+    def __init__(self, tree: CppTree) -> None:
+        self.tree = tree
+        self.hits = [match.start() for match in _WORD.finditer(tree.text)]
+        self.libraries: list[CppLibrary] = []
+        self.lost: list[Span] = []
+
+    def facts(self) -> CppFacts:
+        for node in self.tree.root.walk(self._is_plain):
+            if node.kind == "function_declarator":
+                self._helper(node)
+            elif node.kind in ("identifier", "type_identifier") and _BLOCK.fullmatch(node.text):
+                self._block(node)
+            elif node.kind == "qualified_identifier" and re.fullmatch(
+                r"(?:(?:torch|c10)::)+RegisterOperators", node.text
+            ):
+                self._registrar(node)
+        macros = tuple(item for item in self.tree.directives.macros if len(item.body) <= MAX_MACRO)
+        return CppFacts(tuple(self.libraries), macros, tuple(self._outside()), tuple(self.lost))
+
+    def _is_plain(self, node: CppNode) -> bool:
+        """Whether nothing in a node is of interest."""
+        start, end = node.span
+        at = bisect.bisect_left(self.hits, start - 20)
+        return at >= len(self.hits) or self.hits[at] >= end
+
+    # Blocks
+
+    def _block(self, name: CppNode) -> None:
+        if is_mentioned(name):
+            return
+        head, body = head_and_body(name)
+        written = HEAD.match(self.tree.text, name.span.end)
+        if written is None:
+            self.lost.append(name.span)
+            return
+        arguments = split(written[1])
+        calls, broken = self._calls(body, arguments[-1]) if body is not None and head is not None else ([], True)
+        self._add(name.text, tuple(arguments), Span(name.span.start, written.end()), calls, broken)
+
+    def _helper(self, declarator: CppNode) -> None:
+        definition = declarator.parent
+        parameters = declarator.field("parameters")
+        name = declarator.field("declarator")
+        body = definition.field("body") if definition is not None else None
+        if parameters is None or name is None or body is None or _BLOCK.fullmatch(name.text):
+            return
+        for parameter in parameters.children:
+            kind, variable = parameter.field("type"), parameter.field("declarator")
+            if kind is not None and variable is not None and _LIBRARY_TYPE.fullmatch(kind.text):
+                calls, broken = self._calls(body, variable.text.lstrip("*& "))
+                if calls:
+                    self._add(
+                        "", (name.text.rpartition("::")[2], variable.text.lstrip("*& ")), name.span, calls, broken
+                    )
+
+    def _registrar(self, name: CppNode) -> None:
+        """``torch::RegisterOperators().op(...).op(...)``, or one whose own arguments are those of an ``op``."""
+        calls: list[CppCall] = []
+        node = name
+        while node.parent is not None and node.parent.kind in ("call_expression", "field_expression"):
+            above = node.parent
+            if above.kind == "call_expression" and above.field("function") == node:
+                method = node.field("field") if node.kind == "field_expression" else None
+                if (method is None and node == name) or (method is not None and method.text == "op"):
+                    calls.append(self._call("op", above, branch=False))
+            node = above
+        declared = initial(name)
+        if declared is not None:
+            calls.append(CppCall("op", declared.span, tuple(map(self._argument, declared.children))))
+        calls = [call for call in calls if call.arguments]
+        if calls:
+            self._add("torch::RegisterOperators", (), name.span, calls, False)
+
+    def _add(self, macro: str, arguments: tuple[str, ...], span: Span, calls: list[CppCall], broken: bool) -> None:
+        conditions = self.tree.directives.conditions(span.start)
+        self.libraries.append(CppLibrary(macro, arguments, span, tuple(calls), conditions, broken))
+
+    # Calls
+
+    def _calls(self, body: CppNode, receiver: str) -> tuple[list[CppCall], bool]:
+        """The calls of a library in a block, and whether it holds what is not understood."""
+        found: list[CppCall] = []
+        waiting = [(node, False) for node in reversed(body.children)]
+        while waiting:
+            node, branch = waiting.pop()
+            if node.kind == "lambda_expression":
+                continue
+            branch = branch or node.kind in BRANCHES
+            if node.kind != "call_expression":
+                waiting += [(item, branch) for item in reversed(node.children)]
+                continue
+            links = links_of(node, receiver)
+            found += [self._call(method, link, branch) for method, link in links or () if method in METHODS]
+            if links is None and is_plain_call(node):
+                found.append(self._call(callee(node), node, branch, raw=True))
+        found.sort(key=lambda call: call.span)
+        return self._torn(body, found)
+
+    def _torn(self, body: CppNode, calls: list[CppCall]) -> tuple[list[CppCall], bool]:
+        """The calls, those raw behind which an error stands; and whether there are other errors."""
+        spans = [call.span for call in calls]
+        stray = [error for error in self._errors(body) if not inside(error, spans)]
+        before = {bisect.bisect_right(spans, Span(error.start, error.end)) - 1 for error in stray}
+        ends = [*(span.start for span in spans[1:]), body.span.end - 1]
+        found = [
+            as_raw(call, self.tree.text[call.span.start : end]) if index in before else call
+            for index, (call, end) in enumerate(zip(calls, ends, strict=False))
+        ]
+        return found, -1 in before
+
+    def _errors(self, node: CppNode) -> list[Span]:
+        """Where something in a node is not understood, but in functions that it holds."""
+        if not node.has_error:
+            return []
+        start, end = node.span
+        functions = [item.span for item in node.walk(is_function) if is_function(item)]
+        errors = [item.span for item in self.tree.errors]
+        return [item for item in errors if start <= item.start <= end and not inside(item, functions)]
+
+    def _call(self, method: str, node: CppNode, branch: bool, raw: bool = False) -> CppCall:
+        arguments = node.field("arguments")
+        found = tuple(self._argument(item) for item in arguments.children) if arguments is not None else ()
+        # The span of a link of a chain begins at its method, so that each link has its own.
+        function = node.field("function")
+        member = function.field("field") if function is not None and function.kind == "field_expression" else None
+        receiver = function.field("argument") if function is not None and member is not None else None
+        chained = receiver is not None and receiver.kind == "call_expression"
+        start = member.span.start if member is not None and chained else node.span.start
+        span = Span(start, node.span.end)
+        named = (
+            method not in ("def", "impl", "op") or not found or (found[0].literal is not None and not found[0].partial)
+        )
+        raw = raw or not named or (arguments is not None and bool(self._errors(arguments)))
+        text = self.tree.text[span.start : span.end] if raw else ""
+        return CppCall(method, span, found, self.tree.directives.conditions(start), branch, text)
+
+    def _argument(self, node: CppNode) -> CppArgument:
+        text = self._value(node)
+        if text is not None:
+            return CppArgument(node.text, node.span, text)
+        first = next((item for item in node.walk(is_function) if item.kind in STRINGS), None)
+        begins = first is not None and first.span.start == node.span.start and node.kind not in STRINGS
+        return CppArgument(node.text, node.span, literal(first) if begins and first is not None else None, begins)
+
+    def _value(self, node: CppNode) -> Literal | None:
+        """The value of a string, be it wrapped as ``TORCH_SELECTIVE_SCHEMA("...")`` is."""
+        while node.kind in ("call_expression", "parenthesized_expression"):
+            arguments = node.field("arguments") if node.kind == "call_expression" else node
+            wraps = node.kind != "call_expression" or WRAPPER.fullmatch(callee(node))
+            if arguments is None or not arguments.children or not wraps:
+                return None
+            node = arguments.children[0]
+        return literal(node)
+
+    def _outside(self) -> Iterator[CppCall]:
+        """Calls that stand where declarations do: they are of macros."""
+        for node in self.tree.root.walk(lambda node: node.kind not in SHALLOW):
+            if node.kind == "expression_statement" and node.parent is not None and node.parent.kind in SHALLOW:
+                call = node.children[0] if node.children else None
+                if call is not None and call.kind == "call_expression" and not _BLOCK.fullmatch(callee(call)):
+                    yield self._call(callee(call), call, branch=False, raw=True)
+
+
+def read_facts(tree: CppTree) -> CppFacts:
+    """What a file registers."""
+    return _Reader(tree).facts()
+
+
+FACTS = CppReading("torchlib-cpp", read_facts, CppFacts)

@@ -1,0 +1,25 @@
+"""What ``opschema lint --show-settings`` tells of a tree's operators: for which torch they are judged, and what is not known."""
+
+from __future__ import annotations
+
+from opschema_cli.lint.pack import Description, Fact
+from opschema_rules.torchlib.model import Tree
+
+_HINT = (
+    "Nothing is said of what may be missing where a registration cannot be followed. If the tree is for another torch, set"
+    ' `torch = "2.6"` in `[tool.opschema.torchlib]`.'
+)
+
+
+def describe_tree(tree: Tree) -> Description:
+    """The version, the operators, and each registration that cannot be followed, with its place."""
+    whole = sum(operator.complete for operator in tree.operators)
+    facts = [
+        Fact("torch", ".".join(map(str, tree.torch)), "the newest that the requirements admit, or the `torch` option"),
+        Fact("operators", str(len(tree.operators)), f"{whole} of them with all that is registered for them"),
+    ]
+    for place, reason in sorted(set(tree.unresolved)):
+        source = tree.project.source(place.path)
+        line = source.position(place.span.start).line if source is not None else 1
+        facts.append(Fact("unresolved", f"{place.path}:{line}", reason))
+    return Description("torch.library", facts, _HINT)

@@ -1,0 +1,71 @@
+"""The frames in which code is evaluated, each made once: of modules, of classes, of functions as a call enters them, and of
+functions of which no call is looked at.
+"""
+
+from __future__ import annotations
+
+from opschema_cli.source.bodies import Bodies, Body
+from opschema_cli.source.python import PythonFile
+from opschema_cli.source.text import Span
+from opschema_rules.torchlib.calling import bind
+from opschema_rules.torchlib.values import Arguments, ClassValue, Frame, Func, Given, Instance, Site
+
+MAX_DEPTH = 8
+"""Longest chain of calls that is followed."""
+
+MAX_FRAMES = 20_000
+"""Most calls that are followed in one tree."""
+
+
+class Frames:
+    """The frames of one tree."""
+
+    def __init__(self, bodies: Bodies) -> None:
+        self.bodies = bodies
+        self._modules: dict[str, Frame] = {}
+        self._classes: dict[Body, Frame] = {}
+        self._assumed: dict[Body, Frame] = {}
+        self._entered: dict[tuple[Frame, Span, Func], Frame | None] = {}
+
+    def module(self, file: PythonFile) -> Frame:
+        """The frame of a module."""
+        if file.path not in self._modules:
+            self._modules[file.path] = Frame(self.bodies.module(file))
+        return self._modules[file.path]
+
+    def of_class(self, body: Body, parent: Frame) -> Frame:
+        """The frame of a class's body."""
+        if body not in self._classes:
+            self._classes[body] = Frame(body, parent)
+        return self._classes[body]
+
+    def entered(self, callee: Func, arguments: Arguments) -> Frame | None:
+        """The frame of a followed call; None when the chain is too long."""
+        key = (arguments.frame, arguments.call.span, callee)
+        if key not in self._entered:
+            deep = arguments.frame.depth >= MAX_DEPTH or len(self._entered) >= MAX_FRAMES
+            site = Site(arguments.frame, arguments.call)
+            self._entered[key] = None if deep else Frame(callee.body, callee.frame, bind(callee, arguments), site)
+        return self._entered[key]
+
+    def assumed(self, body: Body) -> Frame:
+        """A frame of a body of which no call is looked at: nothing is known of a function's parameters but what it is a
+        method of.
+        """
+        if body.parent is None:
+            return self.module(body.file)
+        if body.cls is not None:
+            return self.of_class(body, self.assumed(body.parent))
+        if body not in self._assumed:
+            parent = self.assumed(body.parent)
+            known = {item.name: Given(parent) for item in body.params} | _this(body, parent)
+            self._assumed[body] = Frame(body, parent, known, None, True)
+        return self._assumed[body]
+
+
+def _this(body: Body, parent: Frame) -> dict[str, Given]:
+    """What a method is called of."""
+    if not body.this or body.owner is None or body.method is not body or body.function is None:
+        return {}
+    is_class = "classmethod" in body.function.decorator_names
+    return {body.this: Given(parent, None, (ClassValue(body.owner) if is_class else Instance(body.owner),))}

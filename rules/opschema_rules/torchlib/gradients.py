@@ -1,0 +1,119 @@
+"""What is registered for an operator's gradient: what ``setup_context`` leaves on ``ctx``, what ``backward`` takes from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from opschema_cli.schema.operator_schema import OperatorSchema
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.python import Expr, Use
+from opschema_rules.torchlib.model import Operator, Registration
+
+CONTEXT = frozenset(
+    {"saved_tensors", "saved_variables", "needs_input_grad", "save_for_backward", "save_for_forward", "mark_dirty"}
+    | {"mark_non_differentiable", "set_materialize_grads", "materialize_grads", "non_differentiable", "dirty_tensors"}
+    | {"to_save", "saved_for_forward", "next_functions", "metadata", "name", "register_hook", "register_prehook"}
+    | {"maybe_clear_saved_tensors", "clear_saved_tensors_on_access", "_get_compiled_autograd_symints", "__class__"}
+)
+"""Attributes that autograd's own context has."""
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """An operator's gradient: its registration, ``backward`` and ``setup_context`` where they are known, and the schema."""
+
+    operator: Operator
+    registration: Registration
+    schema: OperatorSchema
+    backward: Body | None
+    setup: Body | None
+
+    @property
+    def sets_up(self) -> bool:
+        """Whether a ``setup_context`` is registered, known or not."""
+        return self.registration.setup is not None
+
+
+def gradients(operator: Operator) -> Iterator[Gradient]:
+    """Every gradient registered for an operator whose schema is known."""
+    schema = operator.definition.schema
+    if isinstance(schema, OperatorSchema) and not schema.vararg:
+        for item in operator.of_role("autograd"):
+            backward = item.function if isinstance(item.function, Body) else None
+            setup = item.setup if isinstance(item.setup, Body) else None
+            yield Gradient(operator, item, schema, backward, setup)
+
+
+def is_gradient(gradient: Gradient, backward: Body, value: Expr) -> bool:
+    """Whether an expression is plainly a tensor: a gradient that ``backward`` is given, or arithmetic with one and a number."""
+    if value.kind == "binary" and value.text in ("*", "/", "-", "+"):
+        first, second = value.items
+        numbers = [item.kind == "const" and isinstance(item.value, int | float) for item in (first, second)]
+        sides = (is_gradient(gradient, backward, first), is_gradient(gradient, backward, second))
+        return all(side or number for side, number in zip(sides, numbers, strict=True)) and any(sides)
+    plain = [item for item in backward.params if item.kind in ("posonly", "normal")]
+    tensors = {
+        param.name
+        for param, item in zip(plain[1:], gradient.schema.returns, strict=False)
+        if str(item.type) == "Tensor"
+    }
+    written = any(item.target == value.text for scope in backward.scope.walk() for item in scope.assigns)
+    return value.kind == "name" and value.text in tensors and not written
+
+
+def passes_setup_by_place(gradient: Gradient) -> bool:
+    """Whether the registering call passes ``setup_context`` without its name."""
+    call = gradient.registration.call
+    if call is None or not gradient.sets_up or not call.callee.endswith("register_autograd"):
+        return False
+    return call.keyword("setup_context") is None and not any(word in ("*", "**") for word in call.keywords)
+
+
+def context_of(body: Body, place: int = 0) -> str:
+    """The name of a function's parameter for the context; empty when it writes that name, or has none."""
+    plain = [item for item in body.params if item.kind in ("posonly", "normal")]
+    name = plain[place].name if place < len(plain) else ""
+    return "" if any(item.target == name for item in body.scope.assigns) else name
+
+
+def context_uses(body: Body, context: str) -> list[Use] | None:
+    """Where a function, or one inside it, reads an attribute of its context; None when it hands the context on."""
+    found: list[Use] = []
+    for scope in body.scope.walk():
+        for use in scope.uses:
+            first, _, rest = use.name.partition(".")
+            if first == context:
+                if not rest:
+                    return None
+                found.append(use)
+    return found
+
+
+def written_on(body: Body, context: str) -> set[str] | None:
+    """The attributes that a function writes on its context; None when others may write more."""
+    if context_uses(body, context) is None or _sets_dynamically(body, context):
+        return None
+    prefix = f"{context}."
+    targets = [item.target for scope in body.scope.walk() for item in scope.assigns]
+    return {target[len(prefix) :].partition(".")[0] for target in targets if target.startswith(prefix)}
+
+
+def _sets_dynamically(body: Body, context: str) -> bool:
+    calls = [call for scope in body.scope.walk() for call in scope.calls]
+    return any(
+        call.callee in ("setattr", "vars", "exec") and any(item.text == context for item in call.items[1:])
+        for call in calls
+    )
+
+
+def saved(body: Body, context: str) -> Expr | None:
+    """The one ``ctx.save_for_backward(...)`` of a function that always runs; None for none, several, or an unpacked argument."""
+    calls = [
+        call for scope in body.scope.walk() for call in scope.calls if call.callee == f"{context}.save_for_backward"
+    ]
+    if len(calls) != 1 or any(calls[0].keywords):
+        return None
+    guarded = any(span.start <= calls[0].start < span.end for span in body.scope.guarded)
+    looped = any(loop.body.start <= calls[0].start < loop.body.end for loop in body.scope.loops)
+    return None if guarded or looped or calls[0] not in body.scope.calls else calls[0]

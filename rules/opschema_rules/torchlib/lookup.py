@@ -1,0 +1,160 @@
+"""What a name may be: through the scopes around its use, imports, and stars."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from opschema_cli.source.program import ClassRef
+from opschema_cli.source.python import Assign, Class, Expr, Function, Import, PythonFile
+from opschema_rules.torchlib.conditions import doubts, runs
+from opschema_rules.torchlib.names import Binding, bindings, bound_at, excludes, reaching
+from opschema_rules.torchlib.values import (
+    UNKNOWN,
+    Arguments,
+    ClassValue,
+    Frame,
+    Func,
+    Given,
+    LibraryValue,
+    ModuleValue,
+    Outside,
+    Plain,
+    Unknown,
+    Value,
+    Values,
+    distinct,
+)
+
+if TYPE_CHECKING:
+    from opschema_rules.torchlib.evaluation import Evaluator
+
+
+def found_by_name(evaluator: Evaluator, frame: Frame, name: str, at: int | None) -> Values:
+    """What a name may be in a frame, at a place of its body or after it has run."""
+    for item in frame.outward():
+        if name in item.bindings:
+            return evaluator.values(item.bindings[name])
+        if item is not frame and item.body.cls is not None:
+            continue
+        if item.parent is not None and name in item.body.scope.deleted:
+            continue  # `global`
+        found = _bound(evaluator, item, name, at if item is frame else None)
+        if found:
+            return found
+    return _beyond(evaluator, frame.body.file, name)
+
+
+def _bound(evaluator: Evaluator, frame: Frame, name: str, at: int | None) -> Values:
+    options = bindings(frame.body.scope, name)
+    if not options:
+        return ()
+    if len(options) > 1:
+        options = [item for item in options if _reaches(evaluator, frame, item, at)]
+        options = reaching(options, lambda place: doubts(evaluator, frame, place), at)
+    found = [value for item in options for value in _of_binding(evaluator, frame, item)]
+    if frame.parent is None and all(item == Plain(None) for item in found):
+        found += _written_by_functions(evaluator, frame, name)
+    return distinct(found) or UNKNOWN
+
+
+def _reaches(evaluator: Evaluator, frame: Frame, item: Binding, at: int | None) -> bool:
+    """Whether a binding runs, and before a use at ``at``."""
+    if at is not None and (bound_at(item) > at or excludes(frame.body.scope, item.start, at)):
+        return False
+    return runs(evaluator, frame, item.span)
+
+
+def _of_binding(evaluator: Evaluator, frame: Frame, item: Assign | Class | Function | Import) -> Values:
+    if isinstance(item, Function):
+        return decorated(evaluator, frame, item)
+    if isinstance(item, Class):
+        return (ClassValue(ClassRef(frame.body.file, item)),)
+    if isinstance(item, Import):
+        return _imported(evaluator, frame.body.file, item)
+    return evaluator.evaluate(frame, item.value) if item.value is not None else _entered_as(evaluator, frame, item)
+
+
+def _entered_as(evaluator: Evaluator, frame: Frame, item: Assign) -> Values:
+    """What ``with … as name`` binds: of a library it is the library."""
+    text = frame.body.file.source.text
+    for call in frame.body.scope.calls:
+        if call.end < item.start and text[call.end : item.start].split() == ["as"]:
+            found = evaluator.evaluate(frame, call)
+            return found if all(isinstance(value, LibraryValue) for value in found) else UNKNOWN
+    return UNKNOWN
+
+
+def _written_by_functions(evaluator: Evaluator, frame: Frame, name: str) -> Iterator[Value]:
+    """What functions that declare a module's name ``global`` assign to it."""
+    for body in evaluator.bodies.of(frame.body.file):
+        if body.function is not None and name in body.scope.deleted:
+            values = [item.value for item in body.scope.assigns if item.target == name]
+            for value in values:
+                yield from evaluator.evaluate(evaluator.frames.assumed(body), value) if value is not None else UNKNOWN
+
+
+# Decorated functions
+
+
+def decorated(evaluator: Evaluator, frame: Frame, function: Function) -> Values:
+    """What the name of a function stands for, its decorators applied."""
+    body = next((item for item in evaluator.bodies.within(frame.body) if item.function is function), None)
+    if body is None:
+        return UNKNOWN
+    found: Values = (Func(body, frame),)
+    for decorator in reversed(function.decorators):
+        found = decorate(evaluator, frame, decorator, found)
+    return found
+
+
+def decorate(evaluator: Evaluator, frame: Frame, decorator: Expr, found: Values) -> Values:
+    """What a decorator makes of a function."""
+    given = Arguments(frame, decorator, (Given(frame, None, found),))
+    return distinct(item for callee in evaluator.evaluate(frame, decorator) for item in evaluator.apply(callee, given))
+
+
+# Imports
+
+
+def _imported(evaluator: Evaluator, file: PythonFile, item: Import) -> Values:
+    """What an import binds."""
+    module = evaluator.program.absolute_module(file, item)
+    if module is None:
+        return UNKNOWN
+    if not item.attr:
+        name = module if item.name != module.partition(".")[0] else item.name
+        path = _module_path(evaluator, name)
+        return (ModuleValue(path),) if path is not None else _elsewhere(evaluator, name)
+    return _member(evaluator, module, item.attr, file)
+
+
+def _member(evaluator: Evaluator, module: str, attr: str, file: PythonFile) -> Values:
+    path, inner = _module_path(evaluator, module), _module_path(evaluator, f"{module}.{attr}")
+    if path is not None and path != file.path:
+        found = evaluator.attribute(ModuleValue(path), attr)
+        if not isinstance(found[0], Unknown) or inner is None:
+            return found
+    return (ModuleValue(inner),) if inner is not None else _elsewhere(evaluator, f"{module}.{attr}")
+
+
+def _module_path(evaluator: Evaluator, dotted: str) -> str | None:
+    """The file of a module; in folders without ``__init__.py`` where it lies below the root."""
+    plain = f"{dotted.replace('.', '/')}.py"
+    return evaluator.program.module_path(dotted) or (plain if plain in evaluator.program.files else None)
+
+
+def _elsewhere(evaluator: Evaluator, dotted: str) -> Values:
+    return UNKNOWN if evaluator.program.is_local(dotted) else (Outside(dotted),)
+
+
+def _beyond(evaluator: Evaluator, file: PythonFile, name: str) -> Values:
+    """What a name is that no scope binds: a star import's, or a builtin."""
+    for item in file.body.imports:
+        if item.attr == "*":
+            star = Import(name, item.module, name, item.level, item.start, item.end)
+            found = _imported(evaluator, file, star)
+            if not isinstance(found[0], Unknown | Outside):
+                return found
+    resolved = evaluator.program.resolve(file, name)
+    return (Outside(name),) if getattr(resolved, "name", "") == name else UNKNOWN

@@ -1,0 +1,68 @@
+"""Loops that register, turn by turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opschema_cli.source.python import Expr, Loop
+from opschema_rules.torchlib.evaluation import Evaluator
+from opschema_rules.torchlib.outlines import last_word
+from opschema_rules.torchlib.values import Frame, Given, Items, Table, Text
+
+MAX_TURNS = 2_000
+"""Most turns of a loop that are followed one by one."""
+
+
+class Turns:
+    """The turns of the loops of one tree."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self.evaluator = evaluator
+        self._turns: dict[tuple[Frame, int], list[Frame]] = {}
+
+    def at(self, frame: Frame, at: int) -> list[Frame]:
+        """A frame for each turn of the loops around a place, with what their targets are; the frame itself where that is
+        not known.
+        """
+        turns = [frame]
+        for index, loop in enumerate(frame.body.scope.loops):
+            if loop.body.start <= at < loop.body.end:
+                turns = [inner for turn in turns for inner in self._of(turn, index, loop)]
+        return turns
+
+    def _of(self, frame: Frame, index: int, loop: Loop) -> list[Frame]:
+        key = (frame, index)
+        if key not in self._turns:
+            bound = [self._targets(frame, loop, item) for item in self._elements(frame, loop.iterable)]
+            known = bound and len(bound) <= MAX_TURNS
+            self._turns[key] = [_with(frame, item) for item in bound] if known else [frame]
+        return self._turns[key]
+
+    def _elements(self, frame: Frame, iterable: Expr) -> Iterator[Given]:
+        method = iterable.items[0] if iterable.kind == "call" else None
+        if method is None or method.kind != "name" or last_word(method) != "items":
+            for value in self.evaluator.evaluate(frame, iterable):
+                yield from value.given if isinstance(value, Items) else ()
+            return
+        name = method.text.rpartition(".")[0]
+        holder = self.evaluator.keep(frame, Expr("name", method.start, method.start + len(name), name))
+        for value in self.evaluator.evaluate(frame, holder):
+            yield from _pairs(frame, value) if isinstance(value, Table) else ()
+
+    def _targets(self, frame: Frame, loop: Loop, element: Given) -> dict[str, Given]:
+        if len(loop.targets) == 1:
+            return {loop.targets[0]: element}
+        found = self.evaluator.values(element)
+        parts = found[0].given if len(found) == 1 and isinstance(found[0], Items) else ()
+        unknown = {name: Given(frame) for name in loop.targets}
+        return dict(zip(loop.targets, parts, strict=True)) if len(parts) == len(loop.targets) else unknown
+
+
+def _with(frame: Frame, bound: dict[str, Given]) -> Frame:
+    return Frame(frame.body, frame.parent, {**frame.bindings, **bound}, frame.site, frame.assumed)
+
+
+def _pairs(frame: Frame, table: Table) -> Iterator[Given]:
+    for key, given in table.given:
+        name = Given(frame, None, (Text(frozenset({key})),))
+        yield Given(frame, None, (Items((name, given)),))

@@ -1,0 +1,82 @@
+"""Which files have to be parsed: those that may register, those that may call their helpers, those that may call an operator.
+
+Told by their text alone, so that the others are never parsed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import PurePosixPath
+
+from opschema_cli.project import Project, Reading
+from opschema_rules.torchlib.model import Operator
+
+_PARTS = (b"custom_op", b"triton_op", b"register_", b"impl_abstract", b"_library", b".library")
+_REGISTERS = re.compile(
+    rb"\b(?:custom_op|triton_op|register_fake|impl_abstract|register_autograd|register_kernel|register_vmap|_scoped_library"
+    rb"|direct_register_custom_op|torch\.library|torch\._library|torch\._custom_op\w*)\b"
+)
+
+
+def registers(data: bytes) -> bool:
+    """Whether a file may register an operator; the plain search comes first, since it is several times as fast."""
+    return any(word in data for word in _PARTS) and _REGISTERS.search(data) is not None
+
+
+def registers_classes(data: bytes) -> bool:
+    """Whether a file may register classes that torch then takes as types of arguments."""
+    return b"paque" in data and (b"register_opaque" in data or b"OpaqueBase" in data)
+
+
+def _mentions(text: str) -> list[str]:
+    """The names that a file imports, a module under a star as ``module.*``, and the words behind ``torch.ops``: by these it
+    may call what other files define.
+    """
+    found = {word for ops in _OPS.findall(text) for word in ops.split(".")}
+    for module, names in _FROM.findall(text):
+        found.update(_WORD.findall(names) if "*" not in names else [f"{module.rpartition('.')[2]}.*"])
+    return sorted(
+        found.union(module.rpartition(".")[2] for names in _IMPORT.findall(text) for module in _DOTTED.findall(names))
+    )
+
+
+_FROM = re.compile(r"(?m)^[ \t]*from[ \t]+([\w.]+)[ \t]+import[ \t]+([^\n(]+|\([^)]*\))")
+_IMPORT = re.compile(r"(?m)^[ \t]*import[ \t]+([^\n]+)")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_DOTTED = re.compile(r"[A-Za-z_][\w.]*")
+_OPS = re.compile(r"\btorch\.ops\.([\w.]+)")
+_MENTIONS = Reading("torchlib mentions of other files", _mentions, list[str])
+
+
+def files_that_use(project: Project, helpers: Iterable[tuple[str, str]], paths: Iterable[str]) -> list[str]:
+    """The files among some that import one of the helpers, each given as its file and name, or the module that it is of."""
+    words: set[str] = set()
+    for path, name in helpers:
+        file = PurePosixPath(path)
+        stem = file.parent.name if file.stem == "__init__" else file.stem
+        words |= {name, stem, f"{stem}.*"}
+    return _mentioning(project, words, paths)
+
+
+def files_that_call(project: Project, operators: Iterable[Operator], paths: Iterable[str]) -> list[str]:
+    """The files among some that import what may be an operator, or name it behind ``torch.ops``."""
+    return _mentioning(project, words_of_operators(operators), paths)
+
+
+def _mentioning(project: Project, words: Iterable[str], paths: Iterable[str]) -> list[str]:
+    wanted = set(words)
+    found = project.readings(_MENTIONS, paths) if wanted else {}
+    return sorted(path for path, names in found.items() if not wanted.isdisjoint(names))
+
+
+def words_of_operators(operators: Iterable[Operator]) -> frozenset[str]:
+    """The words by which the operators may be called: their names without namespace and overload, and those of their functions."""
+    return frozenset(word for operator in operators for word in _words_of(operator) if word)
+
+
+def _words_of(operator: Operator) -> Iterator[str]:
+    yield from (name.partition("::")[2].partition(".")[0] for name in operator.names or ())
+    body = operator.definition.function
+    if body is not None and body.function is not None:
+        yield body.function.name

@@ -1,0 +1,178 @@
+"""What the rules of this pack look at: operators, and what is registered for them.
+
+A registration is one call or decorator. An :class:`Operator` is a definition with all that is registered for it, joined
+over files. What cannot be followed is None or :class:`Unresolved`, never a guess.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from opschema_cli.lint.diagnostic import Place
+from opschema_cli.project import Project
+from opschema_cli.schema.operator_schema import OperatorSchema
+from opschema_cli.schema.schema_tokens import SchemaError
+from opschema_cli.source.bodies import Bodies, Body
+from opschema_cli.source.cpp_strings import Literal as CppLiteral
+from opschema_cli.source.python import Expr
+from opschema_cli.source.resolution import Unresolved
+
+Role: TypeAlias = Literal["fake", "kernel", "autograd", "vmap", "autocast", "torch_dispatch", "effect", "other"]
+
+Through: TypeAlias = Literal["torch.ops", "handle"]
+
+ProblemKind: TypeAlias = Literal[
+    "annotation", "return-annotation", "kind", "type", "tuple", "return-type", "string-annotation", "default",
+    "mutates-string", "mutates-name", "mutates-type", "inplace", "out",
+]  # fmt: skip
+"""What ``infer_schema`` refuses: a parameter or a return without annotation, a kind of parameter (``*args``,
+positional-only), a type, a tuple as a parameter, a type of a returned value, an annotation in quotes whose names the module
+does not know, a type of default, a ``mutates_args`` that is a string other than ``"unknown"``, names no parameter or one
+that is no tensor, and what the tags ``inplace`` and ``out`` demand.
+"""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing for which ``infer_schema`` raises, or ``define`` for the tags of a schema string, told so that a rule can word
+    it.
+
+    ``name`` is the parameter, empty for the returned value; ``written`` the annotation, default or name as it is written;
+    ``instead`` what torch takes in its place, empty when that is not known. Of ``inplace`` and ``out`` ``written`` is empty
+    when something is missing, and may be ``positional``, ``mutates_args`` or a number of returns.
+    """
+
+    kind: ProblemKind
+    place: Place
+    name: str = ""
+    written: str = ""
+    instead: str = ""
+
+
+@dataclass(eq=False)
+class Tree:
+    """One workspace: its code, the version of torch that it is for, its operators and what is registered for none of them.
+
+    ``namespaces`` are those that the tree defines operators in; ``open_namespaces`` those in which it may define or
+    register more than is known, None among them when that may be any. ``unresolved`` are the registrations that cannot be
+    followed, and why.
+    """
+
+    project: Project
+    bodies: Bodies
+    torch: tuple[int, int]
+    operators: list[Operator] = field(default_factory=list)
+    strays: list[StrayRegistration] = field(default_factory=list)
+    namespaces: frozenset[str] = frozenset()
+    open_namespaces: frozenset[str | None] = frozenset()
+    unresolved: list[tuple[Place, str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, eq=False)
+class Definition:
+    """What makes an operator: ``custom_op``/``triton_op`` over a function, ``define`` with a schema string, or ``m.def`` in C++.
+
+    ``schema`` is what torch's dispatcher gets: parsed from the string, or inferred from the function as ``infer_schema`` does
+    (a type that it would refuse, or that cannot be followed, is the empty name; it marks nothing as written when ``mutates``
+    is None). ``written`` is where the schema is stated: the string, or the function's name. ``function`` is the Python
+    function under the decorator, ``call`` the registering call with ``body`` around it; both None for C++. ``explicit`` is
+    true when a schema string was given. ``mutates`` are the names of ``mutates_args``, None when not told (or ``"unknown"``,
+    which ``mutates_unknown`` tells). ``tags`` are those of ``torch.Tag``, as ``inplace``. ``problems`` are what
+    ``infer_schema`` refuses, and what tags forbid, ``errors`` what is wrong with a schema string (spans in its own text).
+    ``name_place`` is where the name is written; in C++ ``literal`` leads from the schema's text to the file. ``conditional``
+    is true when it may not take place.
+    """
+
+    api: Literal["custom_op", "triton_op", "define", "cpp"]
+    place: Place
+    written: Place
+    schema: OperatorSchema | Unresolved
+    explicit: bool
+    body: Body | None = None
+    call: Expr | None = None
+    function: Body | None = None
+    mutates: frozenset[str] | None = None
+    mutates_place: Place | None = None
+    mutates_unknown: bool = False
+    name_place: Place | None = None
+    device_types: frozenset[str] | None = frozenset()
+    tags: frozenset[str] | None = frozenset()
+    problems: tuple[Problem, ...] = ()
+    errors: tuple[SchemaError, ...] = ()
+    literal: CppLiteral | None = None
+    conditional: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Registration:
+    """One thing registered for an operator.
+
+    ``keys`` are dispatch keys or device types (empty: all), None when not known. ``function`` is the Python function
+    (Unresolved when it cannot be followed); None for C++, where only the place is known. ``setup`` is the ``setup_context``
+    of an autograd registration. ``conditional`` is true when it stands under a condition or in a handler, so that it may
+    not take place.
+    """
+
+    role: Role
+    place: Place
+    keys: frozenset[str] | None = frozenset()
+    function: Body | Unresolved | None = None
+    setup: Body | Unresolved | None = None
+    body: Body | None = None
+    call: Expr | None = None
+    conditional: bool = False
+    language: Literal["python", "cpp"] = "python"
+
+
+@dataclass(frozen=True, eq=False)
+class OpCall:
+    """A call of an operator: ``torch.ops.ns.name(...)``, its handle, or the decorated function."""
+
+    place: Place
+    body: Body
+    call: Expr
+    through: Through
+
+
+@dataclass(eq=False)
+class Operator:
+    """One operator with all that is registered for it.
+
+    ``names`` are the qualified names (``ns::name``, ``ns::name.overload``) that it may have: several when a factory makes
+    one operator for each, None when they are not known. ``complete`` is false when registrations that cannot be followed
+    may be for it, so that nothing may be said of what is missing.
+    """
+
+    tree: Tree = field(repr=False)
+    names: frozenset[str] | None
+    definition: Definition
+    registrations: list[Registration] = field(default_factory=list)
+    calls: list[OpCall] = field(default_factory=list)
+    complete: bool = True
+
+    @property
+    def title(self) -> str:
+        """How findings call it: its one name, the first of several, or the name of its function."""
+        if self.names:
+            return min(self.names)
+        function = self.definition.function
+        return function.function.name if function is not None and function.function is not None else "an operator"
+
+    @property
+    def place(self) -> Place:
+        """Where it is defined."""
+        return self.definition.place
+
+    def of_role(self, role: Role) -> list[Registration]:
+        """What is registered in one role."""
+        return [item for item in self.registrations if item.role == role]
+
+
+@dataclass(frozen=True, eq=False)
+class StrayRegistration:
+    """A registration for a qualified name that nothing in the tree defines, in a namespace in which the tree defines others."""
+
+    tree: Tree = field(repr=False)
+    name: str
+    registration: Registration

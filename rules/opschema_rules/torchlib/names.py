@@ -1,0 +1,61 @@
+"""Which bindings of a name reach a place: the last one before it, and those before that which a branch may have kept from
+running.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias
+
+from opschema_cli.source.python import Assign, Class, Function, Import, Scope
+from opschema_cli.source.resolution import binds
+from opschema_cli.source.text import Span
+
+Binding: TypeAlias = "Assign | Class | Function | Import"
+
+
+def bindings(scope: Scope, name: str) -> list[Binding]:
+    """What a scope binds a name to, in the order of the text."""
+    found: list[Binding] = [item for item in scope.functions if item.name == name]
+    found += [item for item in scope.classes if item.name == name]
+    found += [item for item in scope.imports if item.name == name]
+    found += [item for item in scope.assigns if item.target == name and binds(item)]
+    return sorted(found, key=lambda item: item.start)
+
+
+def bound_at(item: Binding) -> int:
+    """From where on a binding holds: an assignment from its end, since its value does not see it."""
+    return item.statement.end if isinstance(item, Assign) and item.value is not None else item.start
+
+
+def reaching(found: Iterable[Binding], guards_at: Callable[[int], set[Span]], at: int | None) -> list[Binding]:
+    """Those of some bindings that a use at ``at`` may see, last one first; at None the use comes after all.
+
+    ``guards_at`` tells the stretches around a place that may not run.
+    """
+    kept: list[Binding] = []
+    around_use = guards_at(at) if at is not None else set()
+    for item in sorted(found, key=bound_at, reverse=True):
+        kept.append(item)
+        if guards_at(item.start) <= around_use:
+            break
+    return kept
+
+
+def guards(scope: Scope, at: int) -> Iterator[Span]:
+    """The stretches around a place that may not run."""
+    return (span for span in scope.guarded if span.start <= at < span.end)
+
+
+def excludes(scope: Scope, first: int, second: int) -> bool:
+    """Whether of two places only one runs: they stand in the two branches of one ``if``."""
+    for item in scope.conditions:
+        if item.orelse is not None:
+            inside = [_within(at, item.body) - _within(at, item.orelse) for at in (first, second)]
+            if inside in ([1, -1], [-1, 1]):
+                return True
+    return False
+
+
+def _within(at: int, span: Span) -> int:
+    return int(span.start <= at < span.end)

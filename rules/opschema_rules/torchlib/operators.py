@@ -1,0 +1,189 @@
+"""Definitions and registrations of a tree joined into its operators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from opschema_cli.lint.diagnostic import Place
+from opschema_rules.torchlib import apis
+from opschema_rules.torchlib.cpp_model import CppOperators
+from opschema_rules.torchlib.definitions import Definer, Named, qualified
+from opschema_rules.torchlib.evaluation import Evaluator
+from opschema_rules.torchlib.gaps import Gaps
+from opschema_rules.torchlib.model import Operator, Registration, StrayRegistration, Tree
+from opschema_rules.torchlib.origin import is_mentioned
+from opschema_rules.torchlib.registering import handle_key
+from opschema_rules.torchlib.registrations import Event
+from opschema_rules.torchlib.roles import Part, parts_of, read_part
+from opschema_rules.torchlib.values import (
+    Frame,
+    Handle,
+    HandleKey,
+    OpName,
+    Plain,
+    Text,
+    Unknown,
+    Value,
+)
+
+
+class Join:
+    """Joins the events of one tree."""
+
+    def __init__(self, tree: Tree, evaluator: Evaluator, definer: Definer) -> None:
+        self.tree = tree
+        self.evaluator = evaluator
+        self.definer = definer
+        self.by_handle: dict[HandleKey, Operator] = {}
+        self._by_site: dict[tuple[str, int, int], Operator] = {}
+        self._defined: dict[object, Operator] = {}
+        self._by_name: dict[str, list[Operator]] = {}
+        self._seen: set[object] = set()
+        self._gaps = Gaps(tree)
+
+    def join(self, events: Iterable[Event], cpp: CppOperators | None) -> None:
+        """Make the tree's operators of the events, and of what C++ defines and registers."""
+        events = list(events)
+        if cpp is not None:
+            self._define_cpp(cpp)
+        told = self._names_told(events)
+        for event in events:
+            if event.api.defines is not None:
+                self._define(event, told)
+        self._index()
+        self.tree.namespaces = frozenset(name.partition("::")[0] for name in self._by_name)
+        for event in events:
+            for part in parts_of(self.evaluator, event):
+                self._register(event, part)
+        for item in cpp.registrations if cpp is not None else ():
+            conditional = item.registration.conditional or bool(item.conditions)
+            self._attach(Text(frozenset({item.name})), [], replace(item.registration, conditional=conditional))
+        self._gaps.close()
+
+    # Definitions
+
+    def _names_told(self, events: Iterable[Event]) -> dict[Frame, set[str]]:
+        """The names for which the calls of a helper register, but for those that define."""
+        found: dict[Frame, set[str]] = {}
+        for event in events:
+            if event.api.defines is None and event.waiting.receiver is not None and event.frame.site is not None:
+                names = self._names(event, self.evaluator.values(event.given.get(event.api.op)))
+                found.setdefault(event.frame, set()).update(names.names or ())
+        return found
+
+    def _define(self, event: Event, told: Mapping[Frame, set[str]]) -> None:
+        named = self.definer.define(event)
+        if named.names.names is None and named.names.start in told.get(event.frame, ()):
+            named = self.definer.renamed(event, named, named.names.start)
+        definition = named.definition
+        if definition.function is None and named.names.names is None:
+            reason = "neither the name of the operator nor its function is known"
+            self._not_followed(event, definition.place, named.names, reason)
+            return
+        key = self._key(event, named)
+        operator = self._defined.get(key)
+        if operator is None:
+            operator = self._defined[key] = Operator(self.tree, named.names.names, definition)
+            self.tree.operators.append(operator)
+        else:
+            known = operator.names is not None and named.names.names is not None
+            operator.names = (operator.names or frozenset()) | (named.names.names or frozenset()) if known else None
+        if event.api.defines in ("custom_op", "triton_op"):
+            key = self._handle(event, named)
+            self.by_handle[key] = self._by_site[key[:3]] = operator
+
+    def of_value(self, value: Value) -> list[Operator]:
+        """The operators that a value may be."""
+        if isinstance(value, Handle):
+            found = self.by_handle.get(value.key) or self._by_site.get(value.key[:3])
+            return [found] if found is not None else []
+        return self._of_names(Text(frozenset({value.name}))) if isinstance(value, OpName) and value.name else []
+
+    def _handle(self, event: Event, named: Named) -> HandleKey:
+        values = [item for item in self.evaluator.values(event.given.get(event.api.function)) if item != Plain(None)]
+        return handle_key(event.waiting.arguments, values[0] if len(values) == 1 else Unknown(), named.names)
+
+    def _key(self, event: Event, named: Named) -> object:
+        """By what definitions are of one operator: where they are written, and the function in a factory of operators."""
+        definition = named.definition
+        if definition.explicit or definition.function is None or event.api.defines == "define":
+            return definition.place, named.names.names
+        return definition.place, definition.function
+
+    def _index(self) -> None:
+        for operator in self.tree.operators:
+            for name in operator.names or ():
+                self._by_name.setdefault(plain_name(name), []).append(operator)
+
+    def _define_cpp(self, cpp: CppOperators) -> None:
+        for item in cpp.definitions:
+            conditional = item.definition.conditional or bool(item.conditions)
+            definition = replace(item.definition, conditional=conditional, literal=item.literal)
+            names = frozenset({item.name}) if item.name is not None else None
+            self.tree.operators.append(Operator(self.tree, names, definition))
+        self._gaps.add_cpp(cpp)
+
+    # Registrations
+
+    def _register(self, event: Event, part: Part) -> None:
+        operators, names = self._targets(event)
+        registration = read_part(self.evaluator, event, part, names)
+        if not operators and names.names is None:
+            self._not_followed(event, registration.place, names, "the operator that it is for is not known")
+        self._attach(names, operators, registration)
+
+    def _attach(self, names: Text, operators: list[Operator], registration: Registration) -> None:
+        operators = operators or self._of_names(names)
+        key = (registration.place, id(getattr(registration.function, "function", None)), registration.role)
+        for operator in operators:
+            if (operator.definition.place, key) not in self._seen:
+                self._seen.add((operator.definition.place, key))
+                operator.registrations.append(registration)
+        found = {plain_name(name) for operator in operators for name in operator.names or ()}
+        for name in sorted(names.names or ()):
+            ours = name.partition("::")[0] in self.tree.namespaces
+            if ours and plain_name(name) not in found and (name, key) not in self._seen:
+                self._seen.add((name, key))
+                self.tree.strays.append(StrayRegistration(self.tree, name, registration))
+
+    def _targets(self, event: Event) -> tuple[list[Operator], Text]:
+        """The operators that an event is for, and the names by which it tells."""
+        receiver = event.waiting.receiver
+        if isinstance(receiver, Handle):
+            operator = self.by_handle.get(receiver.key)
+            return ([operator] if operator is not None else []), receiver.names if operator is None else Text(
+                frozenset()
+            )
+        values = self.evaluator.values(event.given.get(event.api.op))
+        handles = [item for item in values if isinstance(item, Handle)]
+        if handles:
+            held = [self.by_handle[item.key] for item in handles if item.key in self.by_handle]
+            return held, Text(frozenset()) if len(held) == len(values) else Text(None)
+        names = self._names(event, values)
+        return self._of_names(names), names
+
+    def _names(self, event: Event, values: tuple[Value, ...]) -> Text:
+        ops = [item.name for item in values if isinstance(item, OpName)]
+        if ops and len(ops) == len(values) and all(ops):
+            return Text(frozenset(ops))
+        names = self.evaluator.strings(event.given.get(event.api.op))
+        through_library = event.waiting.receiver is not None or event.api is apis.DIRECT
+        if through_library or event.api in apis.LIBRARY_FUNCTIONS.values():
+            return qualified(self.definer.namespace(event), names)
+        return names
+
+    def _of_names(self, names: Text) -> list[Operator]:
+        found = [item for name in sorted(names.names or ()) for item in self._by_name.get(plain_name(name), ())]
+        return list(dict.fromkeys(found))
+
+    def _not_followed(self, event: Event, place: Place, names: Text, reason: str) -> None:
+        around = [body for body in event.frame.body.outward() if body.function is not None]
+        if event.frame.assumed and around and not is_mentioned(self.evaluator, around[-1]):
+            return  # a helper for others, who register operators of their own
+        self._gaps.add(names.start, place, reason)
+
+
+def plain_name(name: str) -> str:
+    """A qualified name without the overload that is there by default."""
+    return name.removesuffix(".default")

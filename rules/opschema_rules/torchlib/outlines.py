@@ -1,0 +1,134 @@
+"""The words by which a file may register: those of torch, aliases of them, and helpers that use them.
+
+A call whose last word is none of these is not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from opschema_cli.source.python import Class, Expr, Function, PythonFile, Scope
+from opschema_rules.torchlib import apis
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What of a file tells the words by which it registers: its functions, and methods by class, with what each calls; its
+    aliases; the names that other files may import; the names that it imports or calls.
+    """
+
+    functions: list[tuple[str, frozenset[str]]]
+    classes: list[tuple[str, list[tuple[str, frozenset[str]]]]]
+    aliases: list[tuple[str, str]]
+    public: frozenset[str]
+    mentions: frozenset[str]
+
+
+class Words:
+    """The words of some files, to which more may be added."""
+
+    def __init__(self) -> None:
+        self._outlines: dict[str, Outline] = {}
+        self._own: dict[str, set[str]] = {}
+        self._common: set[str] = set()
+        self._registrars: dict[str, set[str]] = {}
+
+    def add(self, files: Iterable[PythonFile]) -> None:
+        """Take in files, and what the words of all files become by them."""
+        for file in files:
+            if file.path not in self._outlines:
+                self._outlines[file.path] = outline_of(file)
+                self._own[file.path] = set(apis.WORDS if apis.mentions_library(file.source.text) else apis.STRONG)
+        size = -1
+        while size != (size := len(self._common) + sum(map(len, self._own.values()))):
+            for path, outline in self._outlines.items():
+                self._learn(outline, self._own[path])
+            self._share()
+
+    def of(self, path: str) -> frozenset[str]:
+        """The words of one file; empty when it was not added."""
+        return frozenset(self._common | self._own[path]) if path in self._own else frozenset()
+
+    def _learn(self, outline: Outline, words: set[str]) -> None:
+        """Add to a file's words, and to those of all files, what registers by the words that are known."""
+        known = self._common | words
+        words.update(name for name, value in outline.aliases if value in known)
+        helpers = {name for name, called in outline.functions if not called.isdisjoint(known)}
+        words |= helpers
+        self._common |= helpers & outline.public
+        for name, methods in outline.classes:
+            found = {method for method, called in methods if not called.isdisjoint(known)}
+            if found:
+                self._registrars.setdefault(name, set()).update(found - {"__init__", "__call__"})
+                self._common.add(name)
+
+    def _share(self) -> None:
+        """Let the methods of classes by which one registers be words of the files that mention the class."""
+        for path, outline in self._outlines.items():
+            for name in outline.mentions & self._registrars.keys():
+                self._own[path] |= self._registrars[name]
+
+
+def outline_of(file: PythonFile) -> Outline:
+    """What is told of one file."""
+    found = _Reader()
+    mentions = found.read(file.body)
+    names = frozenset(item.name for item in public(file))
+    return Outline(found.functions, found.classes, found.aliases, names, frozenset(mentions | found.imported))
+
+
+class _Reader:
+    """Reads the scopes of one file, each once."""
+
+    def __init__(self) -> None:
+        self.functions: list[tuple[str, frozenset[str]]] = []
+        self.classes: list[tuple[str, list[tuple[str, frozenset[str]]]]] = []
+        self.aliases: list[tuple[str, str]] = []
+        self.imported: set[str] = set()
+
+    def read(self, scope: Scope) -> set[str]:
+        """Note what a scope holds; the last words of what it calls and decorates with, inner scopes included."""
+        called = {last_word(call.items[0]) for call in scope.calls}
+        for function in scope.functions:
+            called |= self._function(function)
+            called.update(map(last_word, function.decorators))
+        for cls in scope.classes:
+            start = len(self.functions)
+            called |= self.read(cls.body)
+            own = {item.name for item in cls.body.functions}
+            self.classes.append((cls.name, [item for item in self.functions[start:] if item[0] in own]))
+            self.imported.add(cls.name)
+        self._aliases(scope)
+        return called
+
+    def _function(self, function: Function) -> set[str]:
+        called = self.read(function.body)
+        self.functions.append((function.name, frozenset(called)))
+        return called
+
+    def _aliases(self, scope: Scope) -> None:
+        self.imported.update(item.attr or item.name for item in scope.imports)
+        self.aliases += [(item.name, item.attr) for item in scope.imports if item.attr != item.name]
+        for item in scope.assigns:
+            if item.value is not None and item.value.kind in ("name", "attribute", "call"):
+                self.aliases.append((item.target.rpartition(".")[2], last_word(_target_of(item.value))))
+
+
+def public(file: PythonFile) -> Iterator[Function | Class]:
+    """What other files may import and call."""
+    yield from file.body.functions
+    yield from file.body.classes
+
+
+def last_word(callee: Expr) -> str:
+    """The last word of what is called; of ``f(...)(...)`` that of the inner call."""
+    while callee.kind == "call":
+        callee = callee.items[0]
+    return callee.text.rpartition(".")[2] if callee.kind in ("name", "attribute") else ""
+
+
+def _target_of(value: Expr) -> Expr:
+    """What ``partial(target, ...)`` calls; the value itself when it is none."""
+    partial = value.kind == "call" and last_word(value) == "partial" and len(value.items) > 1
+    return value.items[1] if partial else value

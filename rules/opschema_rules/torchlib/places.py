@@ -1,0 +1,37 @@
+"""Where a schema's arguments are written, and how findings name several things."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from opschema_cli.lint.diagnostic import Place, Related
+from opschema_cli.schema.operator_schema import Argument
+from opschema_cli.source.text import Span
+from opschema_rules.torchlib.model import Operator
+
+
+def argument_place(operator: Operator, argument: Argument) -> Place:
+    """Where an argument is declared: in the function's signature, or in the schema string where its name stands once."""
+    definition = operator.definition
+    written = definition.written
+    if not definition.explicit:
+        return Place(written.path, argument.name_span)
+    source = operator.tree.project.source(written.path)
+    text = source.text[written.span.start : written.span.end] if source is not None else ""
+    found = list(re.finditer(rf"\b{re.escape(argument.name)}\b(?=\s*[,)=])", text))
+    if len(found) != 1:
+        return written
+    start, end = found[0].span()
+    return Place(written.path, Span(written.span.start + start, written.span.start + end))
+
+
+def declared(operator: Operator, arguments: Iterable[Argument]) -> tuple[Related, ...]:
+    """The arguments on the schema's side."""
+    places = dict.fromkeys(argument_place(operator, item) for item in arguments)
+    return tuple(Related(place, f"the schema of `{operator.title}`") for place in places)
+
+
+def quoted(names: Iterable[str]) -> str:
+    """Names for a sentence: "`a`, `b`"."""
+    return ", ".join(f"`{name}`" for name in names)

@@ -1,0 +1,102 @@
+"""Calls that register: whether they are complete, and what they return."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opschema_rules.torchlib import apis
+from opschema_rules.torchlib.values import (
+    Arguments,
+    Func,
+    Given,
+    Handle,
+    HandleKey,
+    LibraryValue,
+    Method,
+    Outside,
+    Partial,
+    Text,
+    Unknown,
+    Value,
+    Waiting,
+)
+
+if TYPE_CHECKING:
+    from opschema_rules.torchlib.evaluation import Evaluator
+
+
+def registration(evaluator: Evaluator, callee: Value, arguments: Arguments) -> Waiting | None:
+    """The registering call that a call completes; None when it is none, or still lacks its function."""
+    if isinstance(callee, Partial):
+        return registration(evaluator, callee.target, callee.arguments.joined(arguments))
+    if isinstance(callee, Waiting):
+        return _completed(callee, arguments)
+    api = api_of(callee) if isinstance(callee, Method) else None
+    if isinstance(callee, Outside):
+        api = apis.api_of(callee.name)
+    if api is None:
+        return None
+    waiting = _waiting(evaluator, api, callee.receiver if isinstance(callee, Method) else None, arguments)
+    return waiting if _is_complete(evaluator, waiting) else None
+
+
+def _completed(waiting: Waiting, arguments: Arguments) -> Waiting:
+    """A decorator with the function that it is applied to."""
+    call = waiting.arguments
+    words = {**call.keywords, waiting.api.function: arguments.positional[0]} if arguments.positional else {}
+    passed = Arguments(arguments.frame, call.call, call.positional, words, call.open)
+    return Waiting(waiting.api, waiting.receiver, passed)
+
+
+def api_of(method: Method) -> apis.Api:
+    """What a method of a library or a custom op registers."""
+    return (apis.HANDLE if isinstance(method.receiver, Handle) else apis.LIBRARY)[method.name]
+
+
+def _waiting(evaluator: Evaluator, api: apis.Api, receiver: Value | None, arguments: Arguments) -> Waiting:
+    """The call, read as that of a library when its first argument is one."""
+    if receiver is None and arguments.positional and api.name in apis.LIBRARY_FUNCTIONS:
+        first = evaluator.values(arguments.positional[0])
+        if first and all(isinstance(item, LibraryValue) for item in first):
+            api = apis.LIBRARY_FUNCTIONS[api.name]
+    return Waiting(api, receiver, arguments)
+
+
+def _function_given(waiting: Waiting) -> Given | None:
+    return waiting.arguments.bound(waiting.api.params).get(waiting.api.function)
+
+
+def _is_complete(evaluator: Evaluator, waiting: Waiting) -> bool:
+    return not waiting.api.function or bool(evaluator.given(_function_given(waiting)))
+
+
+def registered(
+    evaluator: Evaluator, api: apis.Api, receiver: Value | None, arguments: Arguments, *, legacy: bool = False
+) -> Value:
+    """What a registering call returns: a decorator while it lacks its function."""
+    waiting = _waiting(evaluator, api, receiver, arguments)
+    if not _is_complete(evaluator, waiting):
+        return waiting
+    found = evaluator.given(_function_given(waiting))
+    return result(evaluator, waiting, found[0] if len(found) == 1 else Unknown(), legacy=legacy)
+
+
+def result(evaluator: Evaluator, waiting: Waiting, function: Value, *, legacy: bool = False) -> Value:
+    """What a complete one returns: the handle of a custom op; the function that it was given from the others."""
+    if waiting.api.defines not in ("custom_op", "triton_op"):
+        return function
+    names = evaluator.strings(waiting.arguments.bound(waiting.api.params).get(waiting.api.op))
+    return Handle(handle_key(waiting.arguments, function, names), names, function, legacy)
+
+
+def handle_key(arguments: Arguments, function: Value, names: Text) -> HandleKey:
+    """By what two custom ops are the same."""
+    body = id(function.body) if isinstance(function, Func) else 0
+    return arguments.frame.body.file.path, arguments.call.start, body, names.names
+
+
+def library(evaluator: Evaluator, arguments: Arguments) -> LibraryValue:
+    """What ``Library(ns, kind, dispatch_key)`` makes."""
+    given = arguments.bound(("ns", "kind", "dispatch_key"))
+    key = evaluator.text(given.get("dispatch_key")) if "dispatch_key" in given else ""
+    return LibraryValue(evaluator.text(given.get("ns")), key)

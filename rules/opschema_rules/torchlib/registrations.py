@@ -1,0 +1,199 @@
+"""Every registering call and decorator of a tree, with the calls of helpers followed into them.
+
+Modules are walked as they would run when they are imported; a helper is entered from each of its calls, so that its
+parameters are what that call passes; a function that nothing is seen to call is walked with parameters that are not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from opschema_cli.source.bodies import Bodies, Body
+from opschema_cli.source.python import Expr, Function, PythonFile
+from opschema_rules.torchlib import apis
+from opschema_rules.torchlib.calling import arguments_of
+from opschema_rules.torchlib.conditions import doubts, runs
+from opschema_rules.torchlib.evaluation import Evaluator
+from opschema_rules.torchlib.lookup import decorate
+from opschema_rules.torchlib.loops import Turns
+from opschema_rules.torchlib.outlines import Words, last_word, public
+from opschema_rules.torchlib.registering import registration
+from opschema_rules.torchlib.values import (
+    Arguments,
+    ClassValue,
+    Frame,
+    Func,
+    Given,
+    Instance,
+    Partial,
+    Text,
+    Value,
+    Values,
+    Waiting,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """One registering call that is complete: what is called, where, with what. ``conditional`` when it may not take place."""
+
+    waiting: Waiting
+    frame: Frame
+    call: Expr
+    conditional: bool
+
+    @property
+    def api(self) -> apis.Api:
+        """What is called."""
+        return self.waiting.api
+
+    @cached_property
+    def given(self) -> dict[str, Given]:
+        """What it is given, by the names of its parameters."""
+        return self.waiting.arguments.bound(self.api.params)
+
+    @property
+    def open(self) -> bool:
+        """Whether it may be given more than is known."""
+        return self.waiting.arguments.open
+
+
+class Walker:
+    """Walks the bodies of some files for what they register."""
+
+    def __init__(self, evaluator: Evaluator, files: Iterable[PythonFile], words: Words) -> None:
+        self.evaluator = evaluator
+        self.bodies: Bodies = evaluator.bodies
+        self.files = list(files)
+        self.words = {file.path: words.of(file.path) for file in self.files}
+        self.events: list[Event] = []
+        self._turns = Turns(evaluator)
+        self._walked: set[Frame] = set()
+        self._bodies: set[Body] = set()
+        self._registers: dict[Body, bool] = {}
+
+    def walk_all(self) -> list[Event]:
+        """All registering calls of the files."""
+        for file in self.files:
+            self.walk(self.evaluator.frames.module(file), conditional=False)
+        for file in self.files:
+            for body in self.bodies.of(file):
+                if body.function is not None and body not in self._bodies and self._registers_itself(body):
+                    self.walk(self.evaluator.frames.assumed(body), conditional=True)
+        return self.events
+
+    def walk(self, frame: Frame, *, conditional: bool) -> None:
+        """Note what the body of a frame registers, and writes to classes."""
+        if frame in self._walked:
+            return
+        self._walked.add(frame)
+        self._bodies.add(frame.body)
+        words = self.words.get(frame.body.file.path, frozenset())
+        for call in frame.body.scope.calls:
+            if last_word(call.items[0]) in words:
+                for turn in self._turns.at(frame, call.start):
+                    self._call(turn, call, conditional=conditional)
+        for body in self.bodies.within(frame.body):
+            if body.cls is not None:
+                self._class(frame, body, words, conditional=conditional)
+            elif body.function is not None and _is_decorated(body.function, words):
+                for turn in self._turns.at(frame, body.function.start):
+                    self._decorated(turn, body, body.function, conditional=conditional)
+        self._writes(frame)
+
+    def _class(self, frame: Frame, body: Body, words: frozenset[str], *, conditional: bool) -> None:
+        self.walk(self.evaluator.frames.of_class(body, frame), conditional=conditional)
+        for decorator in body.cls.decorators if body.cls is not None else ():
+            if last_word(decorator) in words and body.cls is not None:
+                given = Given(frame, None, self.evaluator.lookup(frame, body.cls.name))
+                self._apply(frame, decorator, Arguments(frame, decorator, (given,)), conditional)
+
+    def _decorated(self, frame: Frame, body: Body, function: Function, *, conditional: bool) -> None:
+        if not runs(self.evaluator, frame, function.span):
+            return
+        found: Values = (Func(body, frame),)
+        doubtful = conditional or bool(doubts(self.evaluator, frame, function.start))
+        for decorator in reversed(function.decorators):
+            self._apply(frame, decorator, Arguments(frame, decorator, (Given(frame, None, found),)), doubtful)
+            found = decorate(self.evaluator, frame, decorator, found)
+
+    def _call(self, frame: Frame, call: Expr, *, conditional: bool) -> None:
+        if runs(self.evaluator, frame, call.span):
+            self._apply(frame, call.items[0], arguments_of(self.evaluator, frame, call), conditional)
+
+    def _apply(self, frame: Frame, callee: Expr, arguments: Arguments, conditional: bool) -> None:
+        doubtful = conditional or bool(doubts(self.evaluator, frame, arguments.call.start))
+        for value in self.evaluator.evaluate(frame, callee):
+            self._effect(value, frame, arguments, doubtful)
+
+    def _effect(self, value: Value, frame: Frame, arguments: Arguments, conditional: bool) -> None:
+        waiting = registration(self.evaluator, value, arguments)
+        if waiting is not None:
+            self.events.append(Event(waiting, frame, arguments.call, conditional))
+            return
+        if isinstance(value, Partial):
+            arguments = value.arguments.joined(arguments)
+            value = value.target
+        for target in self._entered(value):
+            if isinstance(target, Func) and self.registers(target.body):
+                entered = self.evaluator.frames.entered(target, arguments)
+                if entered is not None:
+                    self.walk(entered, conditional=conditional)
+
+    def _entered(self, value: Value) -> Iterable[Value]:
+        """The functions that a call of a value runs."""
+        if isinstance(value, ClassValue):
+            return self.evaluator.attribute(value, "__init__")
+        if isinstance(value, Instance):
+            return self.evaluator.attribute(value, "__call__")
+        return [value]
+
+    def registers(self, body: Body) -> bool:
+        """Whether a function may register something when it is called."""
+        inner = (item for item in self.bodies.within(body) if item.cls is None)
+        return self._registers_itself(body) or any(map(self.registers, inner))
+
+    def _registers_itself(self, body: Body) -> bool:
+        if body not in self._registers:
+            words = self.words.get(body.file.path, frozenset())
+            called = any(last_word(item.items[0]) in words for item in body.scope.calls)
+            self._registers[body] = called or any(_is_decorated(item, words) for item in body.scope.functions)
+        return self._registers[body]
+
+    # Attributes of classes
+
+    def _writes(self, frame: Frame) -> None:
+        """Note what a body writes to attributes of classes: there an operator may be called."""
+        for assign in frame.body.scope.assigns:
+            holder, _, name = assign.target.rpartition(".")
+            if holder and "." not in holder and assign.value is not None:
+                key = self.evaluator.keep(frame, Expr("name", assign.start, assign.start + len(holder), holder))
+                self._written(frame, key, Given(frame, None, (Text(frozenset({name})),)), assign.value)
+        for call in frame.body.scope.calls:
+            if call.callee == "setattr" and len(plain := call.positional()) == 3:
+                self._written(frame, plain[0], Given(frame, plain[1]), plain[2])
+
+    def _written(self, frame: Frame, holder: Expr, name: Given, value: Expr) -> None:
+        for turn in self._turns.at(frame, holder.start):
+            word = self.evaluator.text(Given(turn, name.expr, name.values))
+            for item in self.evaluator.evaluate(turn, holder) if word else ():
+                if isinstance(item, ClassValue) and word:
+                    self.evaluator.written.setdefault((item.ref.key, word), []).append(Given(turn, value))
+
+
+def helpers(files: Iterable[PythonFile], words: Words) -> Iterator[tuple[str, str]]:
+    """The functions and classes by whose calls other files may register, those that register what they are given: each with
+    its file.
+    """
+    for file in files:
+        own = words.of(file.path)
+        for item in public(file):
+            plain = isinstance(item, Function) and not item.params
+            if item.name in own and not plain and len(item.name) > 3 and item.name not in ("main", "forward"):
+                yield file.path, item.name
+
+
+def _is_decorated(function: Function, words: frozenset[str]) -> bool:
+    return any(last_word(item) in words for item in function.decorators)

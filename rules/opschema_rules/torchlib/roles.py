@@ -1,0 +1,95 @@
+"""What a registering call registers: in which role, which function, for which keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.program import Unresolved
+from opschema_rules.torchlib import apis
+from opschema_rules.torchlib.evaluation import Evaluator
+from opschema_rules.torchlib.model import Registration, Role
+from opschema_rules.torchlib.options import words_of
+from opschema_rules.torchlib.origin import origin
+from opschema_rules.torchlib.registrations import Event
+from opschema_rules.torchlib.values import Func, Given, Outside, Text, Unknown, Value
+
+_FAKE_KEYS = frozenset({"Meta", "meta"})
+_OTHER_KEYS = (
+    "Autograd",
+    "Autocast",
+    "ADInplaceOrView",
+    "Functionalize",
+    "Python",
+    "FuncTorch",
+    "Batched",
+    "BackendSelect",
+    "Conjugate",
+)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One thing that a call registers: its role, and the parameters that take function and keys."""
+
+    role: Role
+    function: str
+    keys: str
+
+
+def parts_of(evaluator: Evaluator, event: Event) -> Iterator[Part]:
+    """What an event registers; vLLM's helper a kernel, and perhaps a fake."""
+    if event.api is apis.DIRECT:
+        if evaluator.given(event.given.get("fake_impl")):
+            yield Part("fake", "fake_impl", "")
+        yield Part("kernel", "op_func", "dispatch_key")
+    elif event.api.role is not None:
+        yield Part(event.api.role, event.api.function, event.api.keys)
+
+
+def read_part(evaluator: Evaluator, event: Event, part: Part, names: Text) -> Registration:
+    """The registration for the operators of some names."""
+    value = _one(evaluator, event.given.get(part.function)) if part.function else None
+    frame, call = origin(evaluator, event, value if isinstance(value, Func) else None, names)
+    keys = _keys(evaluator, event, part.keys)
+    given = event.given.get("setup_context")
+    setup = _one(evaluator, given) if evaluator.given(given) else None
+    return Registration(
+        role_of(part.role, keys), frame.body.at(call), keys, _body(value), _body(setup), frame.body, call,
+        event.conditional,
+    )  # fmt: skip
+
+
+def _one(evaluator: Evaluator, given: Given | None) -> Value:
+    found = evaluator.given(given)
+    return found[0] if len(found) == 1 else Unknown("it may be several functions" if found else "it is not known")
+
+
+def _body(value: Value | None) -> Body | Unresolved | None:
+    if value is None or isinstance(value, Func):
+        return value.body if value is not None else None
+    outside = f"`{value.name}` lies outside the workspace" if isinstance(value, Outside) else ""
+    return Unresolved(outside or getattr(value, "reason", "it is no function"))
+
+
+def _keys(evaluator: Evaluator, event: Event, word: str) -> frozenset[str] | None:
+    """The dispatch keys or devices of a registration; of a library's own when the call says none."""
+    keys = words_of(evaluator, event.given.get(word)) if word else frozenset[str]()
+    if keys:
+        return keys - {""}
+    library = event.waiting.receiver
+    values = evaluator.values(event.given.get("lib")) if event.api in apis.LIBRARY_FUNCTIONS.values() else ()
+    own = getattr(library or (values[0] if values else None), "key", "")
+    if own is None or keys is None or not isinstance(own, str):
+        return keys
+    return frozenset({own} - {""})
+
+
+def role_of(role: Role, keys: frozenset[str] | None) -> Role:
+    """A kernel for the key ``Meta`` is a fake; one for a key that is no backend is of another kind."""
+    if role != "kernel" or not keys:
+        return role
+    if keys <= _FAKE_KEYS:
+        return "fake"
+    return "other" if any(key.startswith(_OTHER_KEYS) for key in keys) else role

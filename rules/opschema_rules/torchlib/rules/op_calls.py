@@ -1,0 +1,165 @@
+"""Calls of operators against their schemas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import Diagnostic
+from opschema_cli.lint.rule import rule
+from opschema_cli.schema.operator_schema import Argument, OperatorSchema, SchemaType
+from opschema_cli.source.python import Expr
+from opschema_rules.torchlib.model import OpCall, Operator
+from opschema_rules.torchlib.places import declared, quoted
+
+
+@rule("REG401", "call-arguments")
+def call_arguments(operator: Operator) -> Iterator[Diagnostic]:
+    """A call that passes an operator what its schema does not take.
+
+    Looked at are calls through `torch.ops.ns.name`, through a handle, and of the decorated function: too many
+    arguments, unknown names, an argument behind `*` that is passed by place, one that is missing or passed twice, and
+    literals of a type that torch refuses (`1.5` for an `int`). Where an operator has several overloads, nothing is
+    said.
+
+    Bad:
+
+    ```python
+    @torch.library.custom_op("kit::scale", mutates_args=())
+    def scale(x: Tensor, factor: float, *, clamp: bool = False) -> Tensor:
+        return x * factor
+
+
+    def forward(x):
+        return scale(x, 2.0, True)
+    ```
+
+    Bad:
+
+    ```python
+    torch.library.define("kit::pad", "(Tensor x, int size, str mode='zero') -> Tensor")
+
+
+    def forward(x):
+        return torch.ops.kit.pad(x, size=1.5, value=0)
+    ```
+
+    Good:
+
+    ```python
+    @torch.library.custom_op("kit::scale", mutates_args=())
+    def scale(x: Tensor, factor: float, sizes: Optional[List[int]] = None, *, clamp: bool = False) -> Tensor:
+        return x * factor
+
+
+    def forward(x, *rest, **options):
+        return scale(x, 2, (1, 2), clamp=True) + torch.ops.kit.scale(x, *rest) + scale(factor=1, **options)
+    ```
+    """
+    definition, schema = operator.definition, operator.definition.schema
+    if not isinstance(schema, OperatorSchema) or schema.vararg or schema.name_only:
+        return
+    if definition.problems or any(item.refused for item in definition.errors) or not operator.calls:
+        return
+    found = [item for call in operator.calls for item in _Call(operator, schema, call).faults()]
+    if found and not _has_namesakes(operator):
+        yield from found
+
+
+def _has_namesakes(operator: Operator) -> bool:
+    """Whether a call by its name may mean another operator: an overload, or another definition."""
+    names = {name.partition(".")[0] for name in operator.names or ()}
+    others = (item for item in operator.tree.operators if item is not operator)
+    return any(item.names is None or names & {name.partition(".")[0] for name in item.names} for item in others)
+
+
+class _Call:
+    """One call against the schema."""
+
+    def __init__(self, operator: Operator, schema: OperatorSchema, call: OpCall) -> None:
+        self.operator, self.schema, self.call = operator, schema, call
+        words = call.call.keywords
+        self.open_places = "*" in words
+        self.open_names = "**" in words
+        self.by_place = call.call.positional()
+        self.by_name = [(word, item) for word, item in call.call.args if word not in ("", "*", "**")]
+
+    def faults(self) -> Iterator[Diagnostic]:
+        """All that torch would refuse."""
+        arguments = self.schema.positional
+        yield from self._too_many(self.by_place[len(arguments) :])
+        given = dict(zip((item.name for item in arguments), self.by_place, strict=False))
+        for word, item in self.by_name:
+            if self.schema.argument(word) is None:
+                yield self._fault(f"takes no argument `{word}`", item, ())
+            elif word in given:
+                yield self._fault(f"is passed `{word}` twice, by place and by name", item, self._named(word))
+        given.update((word, item) for word, item in self.by_name if word not in given)
+        yield from self._missing(given)
+        for argument in self.schema.arguments:
+            value = given.get(argument.name)
+            if value is not None and misfits(argument.type, value):
+                text = self.call.body.file.text(value)
+                shown = text if len(text) <= 40 else "a literal"
+                yield self._fault(
+                    f"takes no `{shown}` for `{argument.name}`, which is `{argument.type}`", value, [argument]
+                )
+
+    def _too_many(self, spare: list[Expr]) -> Iterator[Diagnostic]:
+        if not spare:
+            return
+        named, count = self.schema.kwarg_only, len(self.schema.positional)
+        takes = f"takes {count} argument{'s' * (count != 1)} by place and is passed {len(self.by_place)}"
+        do = f"; pass {quoted(item.name for item in named)} by name" if named and len(spare) <= len(named) else ""
+        yield self._fault(takes + do, spare[0], named)
+
+    def _missing(self, given: dict[str, Expr]) -> Iterator[Diagnostic]:
+        if self.open_names:
+            return
+        arguments = self.schema.kwarg_only if self.open_places else self.schema.arguments
+        lacking = [item for item in arguments if item.default is None and item.name not in given]
+        if lacking:
+            names = quoted(item.name for item in lacking)
+            yield self._fault(f"needs {names}, which is not passed", self.call.call.items[0], lacking)
+
+    def _named(self, word: str) -> list[Argument]:
+        return [item for item in self.schema.arguments if item.name == word]
+
+    def _fault(self, said: str, at: Expr, arguments: tuple[Argument, ...] | list[Argument]) -> Diagnostic:
+        related = declared(self.operator, arguments or self.schema.arguments[:1])
+        title = self.operator.title
+        return Diagnostic(f"`{title}` {said}", self.call.body.at(at), related, ops=(title,))
+
+
+_REFUSED: dict[str, tuple[type, ...]] = {
+    "int": (float, str), "SymInt": (float, str), "float": (str,), "bool": (str,), "str": (int, float), "Scalar": (str,),
+    "ScalarType": (str, float), "Device": (int, float), "Tensor": (int, float, str),
+}  # fmt: skip
+"""Literals that torch refuses for a type; of those not named here nothing is known."""
+
+_REFUSED_LETTERS = frozenset({"int", "SymInt", "float", "bool", "Tensor"})
+"""Types of whose lists a string is none; of ``str[]`` it is one, letter by letter."""
+
+_TAKES_NONE = frozenset({"Tensor", "bool"})
+
+
+def misfits(type_: SchemaType, value: Expr) -> bool:
+    """Whether torch surely refuses a literal for a type."""
+    if type_.optional and type_.inner is not None:
+        return not (value.kind == "const" and value.value is None) and misfits(type_.inner, value)
+    if type_.is_list and type_.inner is not None:
+        if value.kind in ("list", "tuple"):
+            return any(_is_bad_element(type_.inner, item) for item in value.items)
+        number = isinstance(value.value, int | float) and type_.size is not None
+        spread = isinstance(value.value, str) and type_.inner.name not in _REFUSED_LETTERS
+        return value.kind == "const" and not number and not spread
+    if value.kind in ("list", "tuple", "dict"):
+        return type_.name in _REFUSED
+    if value.kind != "const" or type_.name not in _REFUSED:
+        return False
+    return type_.name not in _TAKES_NONE if value.value is None else isinstance(value.value, _REFUSED[type_.name])
+
+
+def _is_bad_element(type_: SchemaType, item: Expr) -> bool:
+    if item.kind == "const" and item.value is None:
+        return type_.name in ("Tensor", "int", "SymInt", "float") and not type_.optional
+    return misfits(type_, item)

@@ -1,0 +1,333 @@
+"""Names of operators: how they are written, which namespaces are kept, and what is defined twice or not at all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from opschema_cli.lint.diagnostic import Diagnostic, Related, Severity
+from opschema_cli.lint.rule import rule
+from opschema_cli.schema.schema_tokens import KEYWORDS
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.python import Scope
+from opschema_rules.torchlib.model import Definition, Operator, Registration, StrayRegistration, Tree
+from opschema_rules.torchlib.names import excludes
+
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_NOT_OURS = frozenset(
+    {"aten", "prim", "prims", "profiler", "c10d", "c10d_functional", "_c10d_functional", "onnx", "quantized", "torch"}
+    | {
+        "torchvision",
+        "torchaudio",
+        "torchao",
+        "xformers",
+        "vllm",
+        "_C",
+        "sgl_kernel",
+        "fbgemm",
+        "flash_attn",
+        "inductor",
+    }
+    | {"npu", "mkldnn", "_quantized", "sparse", "higher_order", "rngprims", "debugprims", "custom_ops", "mylib"}
+)
+"""Namespaces in which others than the tree define operators, or may."""
+
+
+@rule("REG111", "operator-name")
+def operator_name(operator: Operator) -> Iterator[Diagnostic]:
+    """A name that is none of an operator.
+
+    `custom_op`, `triton_op` and `torch.library.define` take `namespace::name` or `namespace::name.overload`, each
+    part a plain identifier and no word of the schema language. `.default` is how `torch.ops` calls the overload
+    without name, and cannot be given.
+
+    Bad:
+
+    ```python
+    @torch.library.custom_op("scale", mutates_args=())
+    def scale(x: Tensor, factor: float) -> Tensor:
+        return x * factor
+    ```
+
+    Bad:
+
+    ```python
+    torch.library.define("kit::scale-rows", "(Tensor x) -> Tensor")
+    ```
+
+    Good:
+
+    ```python
+    @torch.library.custom_op("kit::scale", mutates_args=())
+    def scale(x: Tensor, factor: float) -> Tensor:
+        return x * factor
+
+
+    torch.library.define("kit::scale.out", "(Tensor x, *, Tensor(a!) out) -> Tensor(a!)")
+    ```
+    """
+    definition = operator.definition
+    if definition.api == "cpp" or definition.name_place is None or not _is_named_apart(operator):
+        return
+    for name in sorted(operator.names or ()):
+        reason = _ill_named(name)
+        if reason:
+            yield Diagnostic(f"`{name}` is no operator's name: {reason}", definition.name_place, ops=(operator.title,))
+
+
+def _is_named_apart(operator: Operator) -> bool:
+    """Whether the name is an argument of its own, not the head of a schema string."""
+    definition = operator.definition
+    if definition.body is None or definition.call is None:
+        return False
+    callee = operator.tree.bodies.external(definition.body, definition.call.callee)
+    return callee in ("torch.library.custom_op", "torch.library.triton_op", "torch.library.define")
+
+
+def _ill_named(name: str) -> str:
+    """What is wrong with a qualified name; empty if nothing."""
+    parts = name.split("::")
+    if len(parts) != 2:
+        return "write `namespace::name`"
+    own, _, overload = parts[1].partition(".")
+    if own and "." in parts[1] and not overload:
+        return "an overload's name follows the dot"
+    if overload == "default":
+        return "`default` cannot name an overload"
+    for part in (parts[0], own, *([overload] if overload else [])):
+        if not _NAME.fullmatch(part) or part in KEYWORDS:
+            return f"`{part}` is no identifier that a schema takes"
+    return ""
+
+
+@rule("REG112", "reserved-namespace")
+def reserved_namespace(operator: Operator) -> Iterator[Diagnostic]:
+    """An operator in the namespace `prim`.
+
+    `prim` is kept for TorchScript; `custom_op`, `define` and `Library` refuse it.
+
+    Bad:
+
+    ```python
+    @torch.library.custom_op("prim::scale", mutates_args=())
+    def scale(x: Tensor, factor: float) -> Tensor:
+        return x * factor
+    ```
+
+    Good:
+
+    ```python
+    @torch.library.custom_op("primitives::scale", mutates_args=())
+    def scale(x: Tensor, factor: float) -> Tensor:
+        return x * factor
+    ```
+    """
+    definition = operator.definition
+    if definition.api != "cpp" and any(name.startswith("prim::") for name in operator.names or ()):
+        place = definition.name_place or definition.place
+        yield Diagnostic(f"`{operator.title}`: the namespace `prim` is torch's own", place, ops=(operator.title,))
+
+
+@rule("REG113", "defined-twice")
+def defined_twice(tree: Tree) -> Iterator[Diagnostic]:
+    """An operator that one file defines twice.
+
+    A second `define` of a name raises, and so does `define` beside `custom_op`. A second `custom_op` is taken and
+    replaces the first, with all that was registered for it, which is a warning. Definitions of which only one takes
+    place (in the branches of an `if` or `#if`, in a handler, in a function) are let be, and so are those in different
+    files, of which one may never be imported.
+
+    Bad:
+
+    ```python
+    torch.library.define("kit::scale", "(Tensor x, float factor) -> Tensor")
+    torch.library.define("kit::scale", "(Tensor x, float factor, float bias) -> Tensor")
+    ```
+
+    Bad (the first is lost):
+
+    ```python
+    @torch.library.custom_op("kit::scale", mutates_args=())
+    def scale(x: Tensor, factor: float) -> Tensor:
+        return x * factor
+
+
+    @torch.library.custom_op("kit::scale", mutates_args=())
+    def scale_rows(x: Tensor, factors: Tensor) -> Tensor:
+        return x * factors
+    ```
+
+    Good:
+
+    ```python
+    torch.library.define("kit::scale", "(Tensor x, float factor) -> Tensor")
+    torch.library.define("kit::scale.rows", "(Tensor x, Tensor factors) -> Tensor")
+
+    if torch.cuda.is_available():
+        torch.library.define("kit::sort", "(Tensor x) -> Tensor")
+    else:
+        torch.library.define("kit::sort", "(Tensor x) -> (Tensor, Tensor)")
+    ```
+    """
+    first: dict[tuple[str, str], Operator] = {}
+    for operator in sorted(tree.operators, key=lambda item: (item.place.path, item.place.span)):
+        name = _one_name(operator)
+        if name and not operator.definition.conditional and _runs_once(operator.definition):
+            before = first.setdefault((operator.place.path, name), operator)
+            if before is not operator:
+                yield _twice(operator, before, name)
+
+
+def _one_name(operator: Operator) -> str:
+    names = operator.names or frozenset()
+    return min(names).removesuffix(".default") if len(names) == 1 else ""
+
+
+def _runs_once(definition: Definition) -> bool:
+    """Whether a definition stands in a module itself, or in C++."""
+    return definition.api == "cpp" or (definition.body is not None and definition.body.function is None)
+
+
+def _twice(operator: Operator, before: Operator, name: str) -> Diagnostic:
+    replaces = {operator.definition.api, before.definition.api} <= {"custom_op", "triton_op"}
+    effect = "this one replaces it, with all that is registered for it" if replaces else "torch refuses the second"
+    definition = operator.definition
+    return Diagnostic(
+        f"`{name}` is defined already: {effect}",
+        definition.name_place or definition.place,
+        related=(Related(before.definition.name_place or before.place, "the definition before"),),
+        ops=(name,),
+        severity=Severity.WARNING if replaces else Severity.ERROR,
+    )
+
+
+@rule("REG117", "no-such-operator")
+def no_such_operator(stray: StrayRegistration) -> Iterator[Diagnostic]:
+    """A registration for an operator that nothing defines.
+
+    A fake, an autograd or a vmap rule for a name that no operator has raises; a kernel for it is kept and never
+    called, which is a warning. Looked at are namespaces of which the tree defines operators and can be read to the
+    end; not those of torch and other well-known packages, nor names that a condition may leave out.
+
+    Bad:
+
+    ```python
+    torch.library.define("kit::scale", "(Tensor x, float factor) -> Tensor")
+
+
+    @torch.library.register_fake("kit::scales")
+    def scale_fake(x, factor):
+        return torch.empty_like(x)
+    ```
+
+    Good:
+
+    ```python
+    torch.library.define("kit::scale", "(Tensor x, float factor) -> Tensor")
+
+
+    @torch.library.register_fake("kit::scale")
+    def scale_fake(x, factor):
+        return torch.empty_like(x)
+
+
+    @torch.library.register_fake("othermodule::rotate")
+    def rotate_fake(x):
+        return torch.empty_like(x)
+    ```
+    """
+    tree, registration = stray.tree, stray.registration
+    namespace = stray.name.partition("::")[0]
+    asked = registration.conditional and registration.language == "python"
+    if asked or namespace in _NOT_OURS or not _is_whole(tree, namespace):
+        return
+    kept = registration.language == "cpp" or registration.role in ("kernel", "other", "autocast")
+    kept = kept or bool(registration.keys)
+    effect = "it is kept, and never called" if kept else "it raises"
+    yield Diagnostic(
+        f"nothing defines `{stray.name}`, for which this is registered: {effect}{_meant(tree, stray.name)}",
+        registration.place,
+        ops=(stray.name,),
+        severity=Severity.WARNING if kept else Severity.ERROR,
+    )
+
+
+def _is_whole(tree: Tree, namespace: str) -> bool:
+    """Whether all operators of a namespace are known."""
+    unnamed = any(item.names is None for item in tree.operators)
+    return namespace in tree.namespaces and not unnamed and not {None, namespace} & tree.open_namespaces
+
+
+def _meant(tree: Tree, name: str) -> str:
+    """The one operator whose name is like it."""
+    known = sorted({item for operator in tree.operators for item in operator.names or ()})
+    found = get_close_matches(name, known, 1, 0.85)
+    return f"; did you mean `{found[0]}`?" if found else ""
+
+
+@rule("REG118", "registered-too-early")
+def registered_too_early(operator: Operator) -> Iterator[Diagnostic]:
+    """A fake or an autograd rule that stands before the operator's definition.
+
+    `register_fake`, `register_autograd` and `register_vmap` look the operator up when they run; a kernel may come
+    first.
+
+    Bad:
+
+    ```python
+    @torch.library.register_fake("kit::scale")
+    def scale_fake(x, factor):
+        return torch.empty_like(x)
+
+
+    torch.library.define("kit::scale", "(Tensor x, float factor) -> Tensor")
+    ```
+
+    Good:
+
+    ```python
+    @torch.library.impl("kit::scale", "cpu")
+    def scale_cpu(x, factor):
+        return x * factor
+
+
+    torch.library.define("kit::scale", "(Tensor x, float factor) -> Tensor")
+
+
+    @torch.library.register_fake("kit::scale")
+    def scale_fake(x, factor):
+        return torch.empty_like(x)
+    ```
+    """
+    definition = operator.definition
+    name = _one_name(operator)
+    if not name or not _runs_once(definition) or definition.conditional or _is_defined_elsewhere(operator, name):
+        return
+    for item in operator.registrations:
+        early = item.role in ("fake", "autograd", "vmap") and not item.keys and item.language == "python"
+        if early and not item.conditional and _stands_before(item, definition):
+            yield Diagnostic(
+                f"`{name}` is defined only below: this raises",
+                item.place,
+                related=(Related(definition.name_place or definition.place, "the definition"),),
+                ops=(name,),
+            )
+
+
+def _is_defined_elsewhere(operator: Operator, name: str) -> bool:
+    return any(name in (item.names or {name}) for item in operator.tree.operators if item is not operator)
+
+
+def _stands_before(item: Registration, definition: Definition) -> bool:
+    body: Body | None = item.body
+    if (
+        body is None
+        or body is not definition.body
+        or body.function is not None
+        or item.call is None
+        or definition.call is None
+    ):
+        return False
+    scope: Scope = body.scope
+    return item.call.start < definition.call.start and not excludes(scope, item.call.start, definition.call.start)

@@ -1,0 +1,240 @@
+"""Python functions against the schema through which the dispatcher calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import Diagnostic, Place
+from opschema_cli.lint.rule import rule
+from opschema_cli.schema.operator_schema import OperatorSchema
+from opschema_cli.source.bodies import Body
+from opschema_rules.torchlib.model import Operator, Role
+from opschema_rules.torchlib.passing import Mismatch, filled, in_force, mismatches
+from opschema_rules.torchlib.places import declared, quoted
+from opschema_rules.torchlib.signature_fixes import fix_of
+
+
+@rule("REG201", "fake-signature", fixable="safe")
+def fake_signature(operator: Operator) -> Iterator[Diagnostic]:
+    """A fake that does not take what the operator's schema passes.
+
+    `torch.library` never compares a fake with its operator. The dispatcher passes a fake what the *schema* says: arguments before
+    `*` by place, and those at the end that equal the schema's defaults not at all, even where the caller wrote them; arguments
+    after `*` by name. So
+
+    - another order gives the fake other values under its names: a wrong shape under `torch.compile`, without an error;
+    - an argument that the fake does not take fails as soon as a call passes it, which for one with a default may be years later;
+    - a parameter without the default that the schema has fails on the default call.
+
+    Other names are harmless before `*`, more parameters with defaults always. A fake that takes `*args` takes what comes.
+
+    Bad (the order):
+
+    ```python
+    @torch.library.custom_op("kit::scale", mutates_args=())
+    def scale(x: Tensor, rows: int, columns: int) -> Tensor:
+        return x.new_zeros(rows, columns)
+
+
+    @scale.register_fake
+    def _(x, columns, rows):
+        return x.new_empty(rows, columns)
+    ```
+
+    Bad (an argument that the fake does not take):
+
+    ```python
+    @torch.library.custom_op("kit::norm", mutates_args=())
+    def norm(x: Tensor, eps: float = 1e-6) -> Tensor:
+        return x * eps
+
+
+    @torch.library.register_fake("kit::norm")
+    def norm_fake(x: Tensor) -> Tensor:
+        return torch.empty_like(x)
+    ```
+
+    Bad (no default, where the schema has one):
+
+    ```python
+    torch.library.define("kit::pad", "(Tensor x, int size=4) -> Tensor")
+
+
+    @torch.library.register_fake("kit::pad")
+    def pad_fake(x, size):
+        return x.new_empty(x.shape[0] + size)
+    ```
+
+    Good (other names, and more than is asked for):
+
+    ```python
+    @torch.library.custom_op("kit::norm", mutates_args=())
+    def norm(x: Tensor, weight: Tensor, eps: float = 1e-6) -> Tensor:
+        return x * weight * eps
+
+
+    @norm.register_fake
+    def _(input, scale, epsilon=1e-6, *, out_dtype=None):
+        return torch.empty_like(input)
+    ```
+    """
+    yield from _of_role(operator, "fake", "the fake")
+
+
+@rule("REG202", "kernel-signature", fixable="safe")
+def kernel_signature(operator: Operator) -> Iterator[Diagnostic]:
+    """A kernel that does not take what the operator's schema passes.
+
+    A function given to `register_kernel`, `torch.library.impl` or `Library.impl` is called like a fake: by place before `*`,
+    without the arguments at the end that equal the schema's defaults, by name after it. See `fake-signature` for what follows.
+
+    Bad:
+
+    ```python
+    torch.library.define("kit::shift", "(Tensor x, int left, int right=0) -> Tensor")
+
+
+    @torch.library.impl("kit::shift", "cpu")
+    def shift_cpu(x, right, left):
+        return x.roll(left - right)
+    ```
+
+    Bad (a kernel for another device):
+
+    ```python
+    @torch.library.custom_op("kit::scale", mutates_args=(), device_types="cpu")
+    def scale(x: Tensor, factor: float = 2.0) -> Tensor:
+        return x * factor
+
+
+    @scale.register_kernel("cuda")
+    def _(x, factor):
+        return x * factor
+    ```
+
+    Good:
+
+    ```python
+    lib = torch.library.Library("kit", "FRAGMENT")
+    lib.define("shift(Tensor x, *, int left, int right=0) -> Tensor")
+
+
+    def shift(x, right=0, *, left):
+        return x.roll(left - right)
+
+
+    lib.impl("shift", shift, "CPU")
+    ```
+    """
+    yield from _of_role(operator, "kernel", "the kernel")
+
+
+@rule("REG203", "schema-function", fixable="safe")
+def schema_function(operator: Operator) -> Iterator[Diagnostic]:
+    """A `custom_op` whose function does not take what its `schema=` passes.
+
+    With `schema=` torch reads nothing of the function's signature, and calls it like any other kernel: see `fake-signature`.
+
+    Bad:
+
+    ```python
+    @torch.library.custom_op("kit::clip", mutates_args=(), schema="(Tensor x, float low, float high) -> Tensor")
+    def clip(x, high, low):
+        return x.clamp(low, high)
+    ```
+
+    Good:
+
+    ```python
+    @torch.library.custom_op("kit::clip", mutates_args=(), schema="(Tensor x, float low, float high=1.0) -> Tensor")
+    def clip(tensor, low, high=1.0):
+        return tensor.clamp(low, high)
+    ```
+    """
+    definition = operator.definition
+    if definition.explicit and definition.function is not None and definition.api in ("custom_op", "triton_op"):
+        yield from _compared(operator, definition.function, "the function", 0)
+
+
+@rule("REG204", "vmap-signature", fixable="safe")
+def vmap_signature(operator: Operator) -> Iterator[Diagnostic]:
+    """A vmap rule that does not take what the operator's schema passes.
+
+    The function given to `register_vmap` is called with `info` and `in_dims`, and then like a fake: see `fake-signature`.
+
+    Bad:
+
+    ```python
+    @torch.library.custom_op("kit::scale", mutates_args=())
+    def scale(x: Tensor, factor: float = 2.0) -> Tensor:
+        return x * factor
+
+
+    @scale.register_vmap
+    def _(info, in_dims, x):
+        return scale(x), in_dims[0]
+    ```
+
+    Good:
+
+    ```python
+    @torch.library.custom_op("kit::scale", mutates_args=())
+    def scale(x: Tensor, factor: float = 2.0) -> Tensor:
+        return x * factor
+
+
+    @scale.register_vmap
+    def _(info, dims, x, factor=2.0):
+        return scale(x, factor), dims[0]
+    ```
+    """
+    yield from _of_role(operator, "vmap", "the vmap rule")
+
+
+def _of_role(operator: Operator, role: Role, called: str) -> Iterator[Diagnostic]:
+    for registration in in_force(operator.of_role(role)):
+        if isinstance(registration.function, Body):
+            yield from _compared(operator, registration.function, called, filled(registration))
+
+
+def _compared(operator: Operator, function: Body, called: str, skip: int) -> Iterator[Diagnostic]:
+    schema = operator.definition.schema
+    if not isinstance(schema, OperatorSchema) or schema.vararg or function.function is None or _is_method(function):
+        return
+    found = mismatches(schema, function.params, skip)
+    for item in found:
+        yield Diagnostic(
+            f"{called} of `{operator.title}` {_words(item)}",
+            _place(function, item),
+            related=declared(operator, item.arguments) or declared(operator, schema.arguments[:1]),
+            fix=fix_of(operator, function, item, skip) if len(found) == 1 else None,
+            ops=(operator.title,),
+        )
+
+
+def _is_method(function: Body) -> bool:
+    in_class = function.parent is not None and function.parent.cls is not None
+    return in_class and function.function is not None and "staticmethod" not in function.function.decorator_names
+
+
+def _place(function: Body, item: Mismatch) -> Place:
+    assert function.function is not None
+    return function.at(item.params[0].span if item.params else function.function.span)
+
+
+def _words(item: Mismatch) -> str:
+    declared_names = quoted(argument.name for argument in item.arguments)
+    names = quoted(param.name for param in item.params)
+    when = "every call fails" if item.always else "a call that passes more than the defaults fails"
+    words = {
+        "reordered": f"takes {names} where the schema passes {declared_names}, by place: each gets another's value",
+        "shifted": f"does not take {declared_names}, which the schema passes before {names}: each gets another's value",
+        "missing": f"does not take {declared_names}, which the schema passes: {when}",
+        "missing-keyword": f"does not take {declared_names}, which the schema passes by name: {when}",
+        "extra": f"requires {names}, which the schema does not pass: every call fails",
+        "extra-keyword": f"requires {names}, which the schema does not pass: every call fails",
+        "keyword-only": f"takes {names} by name only, and the schema passes it by place: {when}",
+        "no-default": f"requires {names}, which is not passed when it equals the schema's default: give it that default",
+        "by-name": f"takes {names} by place before others, and the schema passes it by name: put it behind them",
+    }
+    return words[item.kind]

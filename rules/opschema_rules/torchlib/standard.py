@@ -1,0 +1,111 @@
+"""What calls of functions outside the workspace give: torch's, and those of the standard library that registering code uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import TYPE_CHECKING
+
+from opschema_rules.torchlib import apis
+from opschema_rules.torchlib.registering import library, registered
+from opschema_rules.torchlib.texts import MAX_NAMES
+from opschema_rules.torchlib.values import (
+    UNKNOWN,
+    Arguments,
+    ClassValue,
+    Func,
+    Given,
+    Inferred,
+    Instance,
+    Items,
+    Partial,
+    Plain,
+    Same,
+    Text,
+    Unknown,
+    Value,
+    Values,
+    Wraps,
+)
+
+if TYPE_CHECKING:
+    from opschema_rules.torchlib.evaluation import Evaluator
+
+
+def applied_outside(evaluator: Evaluator, name: str, arguments: Arguments) -> Iterator[Value]:
+    """What a call of the function of that full name may give."""
+    api = apis.api_of(name)
+    if api is not None:
+        yield registered(evaluator, api, None, arguments, legacy=apis.is_legacy(name))
+    elif name in apis.LIBRARIES:
+        yield library(evaluator, arguments)
+    elif name in apis.INFER:
+        yield Inferred(evaluator.decorated(arguments), arguments)
+    elif name in apis.SAME:
+        functions: list[Value] = [item for item in _plain(evaluator, arguments, 0) if isinstance(item, Func)]
+        yield from functions or [Same()]
+    elif name in _STANDARD:
+        yield from _STANDARD[name](evaluator, arguments)
+    else:
+        yield Unknown(f"it is what `{name}` returns")
+
+
+def _plain(evaluator: Evaluator, arguments: Arguments, index: int) -> Values:
+    """What one positional argument may be; empty when it is not passed."""
+    return evaluator.values(arguments.positional[index]) if index < len(arguments.positional) else ()
+
+
+def _partial(evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
+    passed = arguments.positional[1:]
+    rest = Arguments(arguments.frame, arguments.call, passed, arguments.keywords, arguments.open)
+    yield from (Partial(target, rest) for target in _plain(evaluator, arguments, 0) or UNKNOWN)
+
+
+def _wraps(evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
+    for item in _plain(evaluator, arguments, 0) or UNKNOWN:
+        yield Wraps(item) if isinstance(item, Func) else Unknown()
+
+
+def _update_wrapper(evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
+    inner, shown = (_plain(evaluator, arguments, index) or UNKNOWN for index in (0, 1))
+    for outer, function in product(inner, shown):
+        known = isinstance(outer, Func) and isinstance(function, Func)
+        yield Func(outer.body, outer.frame, function) if known else Unknown()  # type: ignore[union-attr, arg-type]
+
+
+def _getattr(evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
+    holders, keys = (_plain(evaluator, arguments, index) or UNKNOWN for index in (0, 1))
+    for holder, key in product(holders, keys):
+        names = key.names if isinstance(key, Text) else None
+        found = (item for word in sorted(names or ()) for item in evaluator.attribute(holder, word))
+        yield from found if names else UNKNOWN
+
+
+def _type(evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
+    for item in _plain(evaluator, arguments, 0) or UNKNOWN:
+        yield ClassValue(item.ref, item.frame is None) if isinstance(item, Instance) else Unknown()
+
+
+def _range(evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
+    plain = [evaluator.values(item) for item in arguments.positional]
+    ends = [values[0].value if len(values) == 1 and isinstance(values[0], Plain) else None for values in plain]
+    whole = [end for end in ends if isinstance(end, int)]
+    if len(whole) != len(ends) or not 0 < len(whole) < 3 or len(range(*whole)) > MAX_NAMES:
+        yield Unknown()
+    else:
+        yield Items(tuple(Given(arguments.frame, None, (Plain(number),)) for number in range(*whole)))
+
+
+def _str(evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
+    yield from _plain(evaluator, arguments, 0) or UNKNOWN
+
+
+_STANDARD: dict[str, Callable[[Evaluator, Arguments], Iterator[Value]]] = {
+    "functools.partial": _partial,
+    "functools.wraps": _wraps,
+    "functools.update_wrapper": _update_wrapper,
+    "getattr": _getattr,
+    "type": _type,
+    "range": _range,
+    "str": _str,
+}

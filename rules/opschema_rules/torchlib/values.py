@@ -1,0 +1,272 @@
+"""What an expression of registering code may stand for, as far as it can be told without running it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeAlias
+
+from opschema_cli.lint.diagnostic import Place
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.program import ClassRef
+from opschema_cli.source.python import Constant, Expr
+from opschema_rules.torchlib.apis import Api
+
+MAX_ALTERNATIVES = 12
+"""Most values that one expression is taken to have."""
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """What is not known, and why."""
+
+    reason: str = "it is computed at run time"
+
+
+@dataclass(frozen=True)
+class Text:
+    """A string: one of ``names``; None when they are not known, but that it begins with ``prefix``."""
+
+    names: frozenset[str] | None
+    prefix: str = ""
+    place: Place | None = field(default=None, compare=False)
+
+    @property
+    def start(self) -> str:
+        """What it begins with, for all that is known."""
+        return self.prefix if self.names is None else min(self.names, default="")
+
+
+@dataclass(frozen=True)
+class Plain:
+    """A constant that is no string."""
+
+    value: Constant
+
+
+@dataclass(frozen=True)
+class Outside:
+    """What lies outside the workspace, by its full dotted name."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class ModuleValue:
+    """A module of the workspace."""
+
+    path: str
+
+
+@dataclass(frozen=True)
+class ClassValue:
+    """A class of the workspace, or with ``below`` perhaps one that inherits from it."""
+
+    ref: ClassRef
+    below: bool = False
+
+
+@dataclass(frozen=True)
+class Instance:
+    """An object of a class of the workspace, made by the call of its ``__init__`` in ``frame`` where that is known."""
+
+    ref: ClassRef
+    frame: Frame | None = None
+
+
+@dataclass(frozen=True)
+class Func:
+    """A function and the frame in which it was made. ``wraps`` is the function whose signature it shows (``functools.wraps``)."""
+
+    body: Body
+    frame: Frame
+    wraps: Func | None = None
+
+    @property
+    def shown(self) -> Func:
+        """The function whose signature ``inspect.signature`` tells."""
+        return self.wraps.shown if self.wraps is not None else self
+
+
+@dataclass(frozen=True)
+class Wraps:
+    """``functools.wraps(function)``: a decorator."""
+
+    function: Func
+
+
+@dataclass(frozen=True)
+class Same:
+    """A decorator that leaves a function's signature as it is."""
+
+
+@dataclass(frozen=True)
+class Handle:
+    """A custom op as Python holds it: of which call and function it was made, and under which names."""
+
+    key: HandleKey
+    names: Text = field(compare=False)
+    function: Value = field(compare=False)
+    legacy: bool = field(default=False, compare=False)
+
+
+HandleKey: TypeAlias = "tuple[str, int, int, frozenset[str] | None]"
+"""The file and place of the registering call, the function, and the names."""
+
+
+@dataclass(frozen=True)
+class LibraryValue:
+    """A ``torch.library.Library``: its namespace, None when not known, and its own dispatch key."""
+
+    namespace: str | None
+    key: str | None = ""
+
+
+@dataclass(frozen=True)
+class OpName:
+    """``torch.ops.namespace.name`` with or without overload, as ``namespace::name.overload``; or a part of it."""
+
+    parts: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The qualified name; empty when it is but a part."""
+        namespace, *rest = self.parts or ("",)
+        overload = [item for item in rest[1:] if item != "default"]
+        return f"{namespace}::{'.'.join([rest[0], *overload])}" if rest and len(rest) < 3 else ""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method of a library or of a custom op."""
+
+    receiver: Handle | LibraryValue
+    name: str
+
+
+@dataclass(frozen=True)
+class Inferred:
+    """A schema that ``infer_schema`` makes of a function, behind the operator's name when that was put before it."""
+
+    function: Value
+    arguments: Arguments = field(compare=False)
+    name: Text | None = None
+
+
+@dataclass(frozen=True)
+class Items:
+    """A tuple, list or set."""
+
+    given: tuple[Given, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A dictionary with constant keys; ``open`` when it may hold more."""
+
+    given: tuple[tuple[str, Given], ...]
+    open: bool = False
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A registering call that waits for its function: a decorator."""
+
+    api: Api
+    receiver: Value | None
+    arguments: Arguments
+
+
+@dataclass(frozen=True)
+class Partial:
+    """``functools.partial(target, ...)``."""
+
+    target: Value
+    arguments: Arguments
+
+
+Value: TypeAlias = (
+    "Unknown | Text | Plain | Outside | ModuleValue | ClassValue | Instance | Func | Wraps | Same | Handle | LibraryValue"
+    " | OpName | Method | Inferred | Items | Table | Waiting | Partial"
+)
+Values: TypeAlias = "tuple[Value, ...]"
+
+UNKNOWN: Values = (Unknown(),)
+NO_CALL = Expr("other", 0, 0)
+"""What stands for a call that no file holds."""
+
+
+def distinct(values: Iterable[Value]) -> Values:
+    """Values without repetitions; too many are one that is not known."""
+    found = tuple(dict.fromkeys(values))
+    return found if len(found) <= MAX_ALTERNATIVES else UNKNOWN
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """An argument: an expression in a frame, or values that are known; its place is that of the expression."""
+
+    frame: Frame
+    expr: Expr | None = None
+    values: Values = ()
+
+    @property
+    def place(self) -> Place | None:
+        """Where it is written."""
+        return self.frame.body.at(self.expr) if self.expr is not None else None
+
+
+@dataclass(frozen=True, eq=False)
+class Arguments:
+    """What a call passes. ``open`` when it may pass more than is known."""
+
+    frame: Frame
+    call: Expr
+    positional: tuple[Given, ...] = ()
+    keywords: Mapping[str, Given] = field(default_factory=dict)
+    open: bool = False
+
+    def joined(self, later: Arguments) -> Arguments:
+        """With those of a later call behind them."""
+        words = {**self.keywords, **later.keywords}
+        return Arguments(later.frame, later.call, (*self.positional, *later.positional), words, self.open or later.open)
+
+    def bound(self, names: tuple[str, ...]) -> dict[str, Given]:
+        """The arguments by the names of parameters of which each may be given by its place or its name."""
+        found = dict(zip(names, self.positional, strict=False))
+        return {**found, **{name: given for name, given in self.keywords.items() if name in names}}
+
+
+@dataclass(frozen=True, eq=False)
+class Site:
+    """A call that was followed: where a frame was entered from."""
+
+    frame: Frame
+    call: Expr
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A body with what its parameters and loop targets stand for; ``parent`` is the frame around it, ``site`` the call that
+    entered it.
+
+    ``assumed`` is true of a function that nothing in the tree was seen to call.
+    """
+
+    body: Body
+    parent: Frame | None = None
+    bindings: Mapping[str, Given] = field(default_factory=dict)
+    site: Site | None = None
+    assumed: bool = False
+
+    @cached_property
+    def depth(self) -> int:
+        """How many calls were followed to it."""
+        return 0 if self.site is None else self.site.frame.depth + 1
+
+    def outward(self) -> Iterator[Frame]:
+        """The frame and all around it."""
+        yield self
+        if self.parent is not None:
+            yield from self.parent.outward()

@@ -1,0 +1,294 @@
+"""What is registered for operators, and how they are called, by hand: one slip each, or none, as tables of what differs."""
+
+from __future__ import annotations
+
+from tests.rules.torchlib.oracle import Probe
+from tests.rules.torchlib.workshop import Workshop, op
+
+BACKWARDS = (
+    ("x: Tensor, a: int = 1", "ctx, g", "g, None"),
+    ("x: Tensor, a: int = 1", "ctx, g", "g"),
+    ("x: Tensor, a: int = 1", "ctx, g", "g, None, None"),
+    ("x: Tensor, a: int = 1", "ctx, g", "[g, None]"),
+    ("x: Tensor, a: int = 1", "ctx, g, h=None", "g, None"),
+    ("x: Tensor, a: int = 1", "ctx, *gs", "gs[0], None"),
+    ("x: Tensor, a: int = 1", "ctx, g, h", "g, None"),
+    ("x: Tensor, a: int = 1", "g", "g, None"),
+    ("x: Tensor, a: int = 1", "ctx, *, g", "g, None"),
+    ("x: Tensor, a: int = 1", "c, grad", "grad, None"),
+    ("x: Tensor, a: int = 1", "ctx, g", "g, g"),
+    ("x: Tensor", "ctx, g", "g"),
+    ("x: Tensor", "ctx, g", "(g,)"),
+    ("x: Tensor, *, a: int = 1", "ctx, g", "g"),
+    ("x: Tensor, *, a: int = 1", "ctx, g", "g, None"),
+    ("x: Tensor, a: float", "ctx, g", "g"),
+    ("x: Tensor, a: float", "ctx, g", "g, None"),
+)
+PLAIN, KEYWORD = "x: Tensor, a: int = 1", "x: Tensor, *, a: int = 1"
+SETUPS = (
+    (PLAIN, "ctx, inputs, output", "x, a = inputs"),
+    (PLAIN, "ctx, inputs, output", "(x,) = inputs"),
+    (PLAIN, "ctx, inputs, output", "x, *_ = inputs"),
+    (PLAIN, "ctx, inputs, outputs", "pass"),
+    (PLAIN, "ctx, input, output", "pass"),
+    (PLAIN, "_, inputs, output", "pass"),
+    (PLAIN, "output, ctx, inputs", "pass"),
+    (PLAIN, "ctx, **rest", "pass"),
+    (PLAIN, "*rest", "pass"),
+    (PLAIN, "ctx, inputs", "pass"),
+    (PLAIN, "ctx, inputs, output, /", "pass"),
+    (PLAIN, "*, ctx, inputs, output", "pass"),
+    (PLAIN, "ctx, inputs, output, more", "pass"),
+    (PLAIN, "ctx, inputs, output, more=1", "pass"),
+    (PLAIN, "ctx, inputs, keyword_only_inputs, output", "pass"),
+    (KEYWORD, "ctx, inputs, keyword_only_inputs, output", "(x,) = inputs"),
+    (KEYWORD, "ctx, inputs, output", "pass"),
+    (KEYWORD, "ctx, inputs, keyword_only_inputs, output", "x, a = inputs"),
+    (KEYWORD, "ctx, inputs, kwargs, output", "pass"),
+)
+DEFINED = """torch.library.define("NS::f", "(Tensor x, int a=1) -> Tensor")
+
+
+@torch.library.impl("NS::f", "cpu")
+def kernel(x, a=1):
+    return x.clone()
+"""
+
+
+def _backward(gives: str, given: str = "ctx, g") -> str:
+    return f"\n\ndef backward({given}):\n    return {gives}\n\n\n"
+
+
+def autograd(shop: Workshop) -> None:
+    """Backward and setup_context against the operator."""
+    register = "f.register_autograd(backward)\n"
+    for parameters, given, gives in BACKWARDS:
+        calls = ("f(x, 2.0)",) if "float" in parameters else ("f(x)", "f(x, a=3)")
+        tried = ["f(x)"] if parameters == "x: Tensor" else calls
+        text = op(parameters) + _backward(gives, given) + register
+        shop.add(f"backward {given} {gives} of {parameters}", text, *(Probe("backward", call) for call in tried))
+    for parameters, given, body in SETUPS:
+        setup = f"def setup({given}):\n    {body}\n\n\nf.register_autograd(backward, setup_context=setup)\n"
+        text = op(parameters) + _backward("g" if parameters == KEYWORD else "g, None") + setup
+        shop.add(f"setup {given} {body}", text, Probe("backward", "f(x)"), Probe("backward", "f(x, a=3)"))
+    plain, both = _backward("g") + register, _backward("g", "ctx, g, h") + register
+    two = op("x: Tensor", " -> Tuple[Tensor, Tensor]", "return x.clone(), x + 1")
+    shop.add("backward one of two", two + plain, Probe("backward", "f(x)"))
+    shop.add("backward two", two + both, Probe("backward", "f(x)"))
+    number = op("x: Tensor", " -> Tuple[Tensor, int]", "return x.clone(), 3")
+    shop.add("backward one of a number", number + plain, Probe("backward", "f(x)"))
+    shop.add("backward of a number", number + both, Probe("backward", "f(x)"))
+    many = op("x: Tensor", " -> List[Tensor]", "return [x.clone(), x + 1]")
+    shop.add("backward of a list", many + _backward("g[0]") + register, Probe("backward", "f(x)"))
+    shop.add("backward of a list apart", many + both, Probe("backward", "f(x)"))
+    given = op("x: Tensor, xs: List[Tensor]", body="return x + xs[0]")
+    for gives in ("g, [g]", "g, g", "g, None", "g, [None]", "g, []"):
+        shop.add(f"backward to a list {gives}", given + _backward(gives) + register, Probe("backward", "f(x, [y])"))
+    shop.add("no autograd", op("x: Tensor"), Probe("backward", "f(x)"))
+    shop.add("backward of writes", op("x: Tensor", mutates='("x",)') + plain)
+    shop.add("backward of nothing", op("x: Tensor", " -> None", "pass") + plain)
+    shop.add("backward positional", op("x: Tensor") + plain.replace("(backward)", "(backward, backward)"))
+    shop.add("backward keyword", op("x: Tensor") + plain.replace("(backward)", "(backward=backward)"))
+    for gives in ("g, None", "g"):
+        text = DEFINED + _backward(gives) + 'torch.library.register_autograd("NS::f", backward)\n'
+        calls = ("torch.ops.NS.f(x)", "torch.ops.NS.f(x, 2)")
+        shop.add(f"backward of a definition {gives}", text, *(Probe("backward", call) for call in calls))
+
+
+ALIKE = "torch.empty_like(x)"
+FAKE_RESULTS = (
+    ("Tensor", "x.clone()", "x.new_empty(x.shape)"),
+    ("Tensor", "x.clone()", f"({ALIKE}, {ALIKE})"),
+    ("Tensor", "x.clone()", "None"),
+    ("Tensor", "x.clone()", ALIKE),
+    ("Tensor", "x.clone()", "x"),
+    ("Tensor", "x.clone()", "1"),
+    ("Tuple[Tensor, Tensor]", "x.clone(), x + 1", ALIKE),
+    ("Tuple[Tensor, Tensor]", "x.clone(), x + 1", f"{ALIKE}, {ALIKE}"),
+    ("Tuple[Tensor, Tensor]", "x.clone(), x + 1", f"[{ALIKE}, {ALIKE}]"),
+    ("Tuple[Tensor, Tensor]", "x.clone(), x + 1", f"{ALIKE}, {ALIKE}, {ALIKE}"),
+    ("Tuple[Tensor, Tensor]", "x.clone(), x + 1", f"{ALIKE}, None"),
+    ("List[Tensor]", "[x.clone(), x + 1]", f"[{ALIKE}, {ALIKE}]"),
+    ("List[Tensor]", "[x.clone(), x + 1]", f"{ALIKE}, {ALIKE}"),
+    ("List[Tensor]", "[x.clone()]", ALIKE),
+    ("int", "2", "2"),
+    ("tuple[Tensor]", "(x.clone(),)", f"({ALIKE},)"),
+    ("tuple[Tensor]", "(x.clone(),)", ALIKE),
+)
+REAL_RESULTS = (
+    ("Tensor", "x.clone(), x + 1"),
+    ("Tensor", "None"),
+    ("Tensor", "2"),
+    ("Tuple[Tensor, Tensor]", "x.clone()"),
+    ("Tuple[Tensor, Tensor]", "x.clone(), x + 1, x + 2"),
+    ("Tuple[Tensor, Tensor]", "[x.clone(), x + 1]"),
+    ("List[Tensor]", "x.clone()"),
+    ("List[Tensor]", "(x.clone(), x + 1)"),
+    ("None", "x.clone()"),
+    ("None", "None"),
+    ("int", "1.5"),
+    ("float", "2"),
+    ("tuple[Tensor]", "x.clone()"),
+)
+SWALLOWED = """\n
+@f.register_fake
+def fake(*inputs):
+    return inputs[0].new_empty(torch.broadcast_shapes(*(item.shape for item in inputs)))
+"""
+RESULTS = (
+    "x", "x.view(-1)", "x.contiguous()", "x.to(torch.float32)", "x.clone()", "x[0]", "x.t()", "x + 1", "x.detach()",
+    "torch.abs(x)", "x.reshape(-1)", "x.add_(1).clone()", "torch.add(x, 1, out=x.clone())", "x.unsqueeze(0)",
+    "x.expand(2, 3)", "x.clone().view(-1)", "x.t().contiguous()", "x.to(torch.float64)", "x.sum()", "torch.relu_(x.clone())",
+)  # fmt: skip
+WRITES = (
+    "x.add_(1)", "x[0] = 7", "x += 1", "x.copy_(x + 1)", "torch.add(x, 1, out=x)", "x.fill_(9)", "x.view(-1)[0] = 7",
+    "torch.relu_(x.sub_(9))",
+)  # fmt: skip
+
+
+def results(shop: Workshop) -> None:
+    """What fakes and kernels give back, and what they write."""
+    for returns, real, fake in FAKE_RESULTS:
+        text = op("x: Tensor", f" -> {returns}", f"return {real}")
+        text += f"\n\n@f.register_fake\ndef fake(x):\n    return {fake}\n"
+        shop.add(f"fake of {returns} gives {fake}", text, "f(x)", Probe("fake", "f(x)"))
+    for returns, result in REAL_RESULTS:
+        shape = (2, 3) if returns == "Tensor" else None
+        text = op("x: Tensor", f" -> {returns}", f"return {result}")
+        shop.add(f"result {result} as {returns}", text, Probe("real", "f(x)", shape))
+    for more in ("", ", a: int = 1"):
+        text = op(f"x: Tensor, w: Tensor{more}", body="return x + w") + SWALLOWED
+        shop.add(f"swallowed{more}", text, Probe("fake", "f(x, y, 2)" if more else "f(x, y)"))
+    for result in RESULTS:
+        shop.add(f"result {result}", op("x: Tensor", body=f"return {result}"), "f(x)")
+        kernel = DEFINED.replace(", int a=1", "").replace("x, a=1", "x").replace("x.clone()", result)
+        shop.add(f"kernel result {result}", kernel, "torch.ops.NS.f(x)")
+    two = " -> Tuple[Tensor, Tensor]"
+    shop.add("two of one", op("x: Tensor", two, "y = x.clone()\n    return y, y"), "f(x)")
+    shop.add("in a tuple", op("x: Tensor", two, "return x.clone(), x"), "f(x)")
+    shop.add("in a list", op("x: Tensor", " -> List[Tensor]", "return [x]"), "f(x)")
+    shop.add("of a list", op("xs: List[Tensor]", body="return xs[0]"), "f([x])")
+    shop.add("written and returned", op("x: Tensor", body="x.add_(1)\n    return x", mutates='("x",)'), "f(x)")
+    for write in WRITES:
+        shop.add(f"writes undeclared {write}", op("x: Tensor", body=f"{write}\n    return x.clone()"), "f(x)")
+    shop.add("writes its own", op("x: Tensor", body="x = x.clone()\n    x.add_(1)\n    return x"), "f(x)")
+    shop.add("writes a part of its own", op("x: Tensor", body="y = x + 1\n    y[0] = 1\n    return y"), "f(x)")
+    no_fakes(shop)
+
+
+def no_fakes(shop: Workshop) -> None:
+    """Fakes that are missing, and such that are not needed."""
+    fake = Probe("fake", "f(x)")
+    shop.add("no fake", op("x: Tensor"), "f(x)", fake)
+    writes = "x.add_(1)"
+    shop.add("no fake needed", op("x: Tensor", " -> None", writes, mutates='("x",)'), "f(x)", fake)
+    returns = op("x: Tensor", body=f"{writes}\n    return x.clone()", mutates='("x",)')
+    shop.add("no fake but written", returns, "f(x)", fake)
+    shop.add("no fake, nothing", op("x: Tensor", " -> None", "pass"), "f(x)", fake)
+    shop.add("no fake of a kernel", DEFINED, Probe("fake", "torch.ops.NS.f(x)"))
+    shop.add("no fake of a default", DEFINED.replace('"cpu"', '"default"'), Probe("fake", "torch.ops.NS.f(x)"))
+    triton = '@torch.library.triton_op("NS::f", mutates_args=())\ndef f(x: Tensor, a: int = 1) -> Tensor:\n'
+    triton += "    return x.new_zeros(a)\n"
+    shop.add("triton_op", triton, "f(x)", fake, Probe("fake", "f(x, 3)"))
+    shop.add("triton_op no type", triton.replace("x: Tensor", "x"))
+    shop.add("triton_op device", triton.replace("mutates_args=()", 'mutates_args=(), device_types="cuda"'))
+
+
+DEVICES = (
+    ("a: int", '"cpu"', "f(2)"),
+    ("a: int, device: torch.device", '"cpu"', 'f(2, "cpu")'),
+    ("a: int, device: Optional[torch.device]", '"cpu"', 'f(2, "cpu")'),
+    ("a: int, dev: torch.device", '"cpu"', 'f(2, "cpu")'),
+    ("a: int, *, device: torch.device", '"cpu"', 'f(2, device="cpu")'),
+    ('a: int, device: torch.device = torch.device("cpu")', '"cpu"', "f(2)"),
+    ("a: int", "None", "f(2)"),
+    ("x: Tensor, a: int", '"cpu"', "f(x, 2)"),
+    ("x: List[Tensor], a: int", '("cpu", "cuda")', "f([x], 2)"),
+    ("x: Tensor, a: int", '"gpu"', "f(x, 2)"),
+    ("x: Tensor, a: int", '"CPU"', "f(x, 2)"),
+    ("x: Tensor, a: int", '"cuda:0"', "f(x, 2)"),
+    ("a: int", '("cpu",)', "f(2)"),
+)
+PARTS = {
+    "op": op("x: Tensor") + "\n\n",
+    "define": 'torch.library.define("NS::f", "(Tensor x) -> Tensor")\n\n\n',
+    "overload": 'torch.library.define("NS::f.int", "(Tensor x, int a) -> Tensor")\n\n\n',
+    "fake": '@torch.library.register_fake("NS::f")\ndef fake(x):\n    return torch.empty_like(x)\n\n\n',
+    "strict": '@torch.library.register_fake("NS::f", allow_override=False)\ndef fake(x):\n    return x.new_empty(6)\n\n\n',
+    "default": '@torch.library.register_fake("NS::f.default")\ndef fake(x):\n    return torch.empty_like(x)\n\n\n',
+    "meta": '@torch.library.impl("NS::f", "Meta")\ndef meta(x):\n    return torch.empty_like(x)\n\n\n',
+    "composite": '@torch.library.impl("NS::f", "CompositeImplicitAutograd")\ndef composite(x):\n    return x.clone()\n\n\n',
+    "kernel": '@torch.library.impl("NS::f", "cpu")\ndef kernel(x):\n    return x.clone()\n\n\n',
+    "keyless": 'library = torch.library.Library("NS", "FRAGMENT")\nlibrary.impl("f", lambda x: x.clone())\n',
+    "autograd": 'torch.library.register_autograd("NS::f", lambda ctx, g: g)\n',
+    "vmap": 'torch.library.register_vmap("NS::f", lambda info, in_dims, x: (x.clone(), 0))\n',
+    "function": "def g(x):\n    return x\n\n\n",
+    "of_function": "@torch.library.register_fake(g)\ndef fake(x):\n    return x\n",
+    "packet": "@torch.library.register_fake(torch.ops.NS.f)\ndef fake(x):\n    return x\n",
+    "of_overload": "@torch.library.register_fake(torch.ops.NS.f.default)\ndef fake(x):\n    return x\n",
+    "called": "@f.register_fake()\ndef fake(x):\n    return x\n",
+    "impl": 'library = torch.library.Library("NS", "IMPL")\nlibrary.define("f(Tensor x) -> Tensor")\n',
+    "def_": 'library = torch.library.Library("NS", "DEF")\n',
+    "fragment": 'more = torch.library.Library("NS", "FRAGMENT")\nmore.define("f(Tensor x) -> Tensor")\n',
+    "prim": 'library = torch.library.Library("prim", "FRAGMENT")\n',
+    "kind": 'library = torch.library.Library("NS", "fragment")\n',
+    "other": 'library = torch.library.Library("NS", "FRAGMENT")\nlibrary.define("other::f(Tensor x) -> Tensor")\n',
+    "key": 'more.impl("f", lambda x: x.clone(), "cpu")\n',
+    "vanishing": "def load():\n    library = torch.library.Library('NS', 'FRAGMENT')\n    library.define('f(Tensor x) -> Tensor')\n"
+    "    library.impl('f', lambda x: x.clone(), 'CPU')\n\n\nload()\n",
+}
+ORDERS = {
+    "two custom_ops": "{op}{op}", "define twice": "{define}{define}", "define and custom_op": "{define}{op}",
+    "custom_op and define": "{op}{define}", "overload": "{define}{overload}", "fake twice": "{op}{fake}{fake}",
+    "defined fake twice": "{define}{fake}{fake}", "fake and Meta": "{define}{meta}{fake}", "Meta and fake": "{define}{fake}{meta}",
+    "fake override": "{define}{fake}{strict}", "Meta override": "{define}{meta}{strict}", "keyless": "{define}{keyless}",
+    "fake of composite": "{define}{composite}{fake}", "fake of keyless": "{define}{keyless}{fake}", "fake of nothing": "{fake}",
+    "fake before": "{fake}{define}", "fake of the default": "{define}{default}", "fake before custom_op": "{fake}{op}",
+    "autograd of nothing": "{autograd}", "vmap of nothing": "{vmap}", "kernel before": "{kernel}{define}",
+    "fake of a function": "{function}{of_function}", "fake of a packet": "{define}{packet}",
+    "fake of an overload": "{define}{of_overload}", "called fake": "{op}{called}", "IMPL defines": "{impl}",
+    "DEF twice": "{def_}{def_}", "DEF and FRAGMENT": "{def_}{fragment}", "prim": "{prim}", "kind": "{kind}",
+    "other namespace": "{other}", "key": "{fragment}{key}", "lone kernel": "{kernel}", "a library that is dropped": "{vanishing}",
+}  # fmt: skip
+CALLABLE = frozenset(
+    {"keyless", "kernel before", "two custom_ops", "fake twice", "lone kernel", "a library that is dropped"}
+)
+
+
+def registrations(shop: Workshop) -> None:
+    """Devices, duplicates, and registrations for what is not there."""
+    for parameters, devices, call in DEVICES:
+        text = op(parameters, body="return torch.ones(a)", more=f", device_types={devices}")
+        shop.add(f"devices {devices} {parameters}", text, call)
+    for title, order in ORDERS.items():
+        probes = ("torch.ops.NS.f(x)",) if title in CALLABLE else ()
+        shop.add(title, order.format(**PARTS), *probes)
+
+
+CALLED = "x: Tensor, a: int = 1, s: str = 'q', l: Optional[List[int]] = None, b: bool = False, *, k: float = 0.5"
+ARGUMENTS = (
+    "x", "", "x, 1", "x, 1.5", "x, True", "x, '1'", "x, None", "x, a=2", "x, s=1", "x, s='z'", "x, l=[1]", "x, l=1",
+    "x, l=(1, 2)", "x, l=[1.5]", "x, l=None", "x, k=1", "x, k='1'", "x, k=None", "x, 1, 'q', None, True, 0.5",
+    "x, 1, 'q', None, True", "x, q=1", "x, 1, a=1", "x=x", "a=1", "[x]", "1", "None, 1", "x, b=1", "x, b='a'", "x, *[1]",
+    "x, **{'a': 2}", "x, *[1, 'q', None, True, 0.5]", "x, *(), a=2", "x, torch.tensor(2)", "x, x.shape[0]", "x, x.numel() // 2",
+    "x, l=x.shape", "x, l=range(2)", "x, b=x.is_contiguous()", "x + 1, k=float(2)",
+)  # fmt: skip
+
+
+def called(shop: Workshop) -> None:
+    """Calls of an operator, by torch.ops and by its handle."""
+    for number, arguments in enumerate(ARGUMENTS):
+        through = ("f", "torch.ops.NS.f", "torch.ops.NS.f.default")[number % 3]
+        use = f"\n\ndef use(x):\n    return {through}({arguments})\n"
+        shop.add(f"call {arguments}", op(CALLED) + use, "use(x)")
+    use = "\n\ndef use(x):\n    return torch.ops.NS.g(x)\n"
+    shop.add("call of nothing", op(CALLED) + use, "use(x)")
+    shop.add("call of no overload", op(CALLED) + use.replace("NS.g", "NS.f.nope"), "use(x)")
+
+
+def add_behaviours(shop: Workshop) -> None:
+    """All of this module."""
+    autograd(shop)
+    results(shop)
+    registrations(shop)
+    called(shop)

@@ -1,0 +1,178 @@
+"""What ``register_autograd`` registers: gradients, setup_context, what is saved."""
+
+from __future__ import annotations
+
+import pytest
+
+from opschema_cli.testing import lint_files
+from opschema_rules.torchlib.examples import example_files
+from opschema_rules.torchlib.pack import PACK
+
+CODES = ["REG301", "REG302", "REG303", "REG304", "REG305", "REG306"]
+
+OP = """
+@torch.library.custom_op("kit::f", mutates_args=())
+def f(x: Tensor, y: Tensor, a: int = 1) -> Tensor:
+    return x.clone()
+
+
+{code}
+
+
+f.register_autograd(backward{setup})
+"""
+
+
+def told(code: str, setup: str = ", setup_context=setup") -> list[tuple[str, str, str]]:
+    """Each finding's code, the text at its place and its message, without the operator's name."""
+    linted = lint_files([PACK], example_files([("python", OP.format(code=code, setup=setup))]), CODES)
+    return [
+        (item.code, linted.text(item.place), item.message.replace(" of `kit::f`", "")) for item in linted.diagnostics
+    ]
+
+
+SETUP = "def setup(ctx, inputs, output):\n    x, y, a = inputs\n    ctx.save_for_backward(x, y)\n    ctx.a = a\n\n\n"
+
+SOUND = [
+    "def backward(ctx, grad):\n    return grad, grad, None",
+    "def backward(ctx, grad):\n    x, y = ctx.saved_tensors\n    return grad * y * ctx.a, grad * x, None",
+    "def backward(ctx, *grads):\n    return (grads[0],) * 2 + (None,)",
+    "def backward(ctx, grad, *, scale=1):\n    return grads_of(grad)",
+    "def backward(ctx, grad):\n    grads = [grad, grad, None]\n    return tuple(grads)",
+    "def backward(ctx, grad):\n    saved = ctx.saved_tensors\n    return saved[0], saved[1], None",
+    "def backward(ctx, grad):\n    x, *rest = ctx.saved_tensors\n    return grad, rest[0], None",
+    "def backward(ctx, grad):\n    def one(x):\n        return x\n    return one(grad), grad, None",
+    "def backward(ctx, grad):\n    ctx.z = grad\n    return ctx.z, grad, None",
+    "def backward(context, g):\n    if context.needs_input_grad[0]:\n        return g, g, None\n    return None, g, None",
+    "def backward(ctx, grad):\n    raise NotImplementedError",
+]
+
+
+@pytest.mark.parametrize("backward", SOUND)
+def test_sound_gradients(backward: str) -> None:
+    assert told(SETUP + backward) == []
+
+
+def test_each_return_is_counted() -> None:
+    backward = "def backward(ctx, grad):\n    if grad is None:\n        return None\n    return grad, grad"
+    assert told(SETUP + backward) == [
+        ("REG301", "None", "`backward` returns one gradient and the schema has 3 arguments before `*`: it fails"),
+        (
+            "REG301",
+            "grad, grad",
+            "`backward` returns 2 gradients and the schema has 3 arguments before `*`:"
+            " a call that passes those with defaults fails in `backward`",
+        ),
+    ]
+
+
+def test_a_list_is_one_gradient() -> None:
+    assert told(SETUP + "def backward(ctx, grad):\n    return [grad, grad, None]") == [
+        (
+            "REG301",
+            "[grad, grad, None]",
+            "`backward` returns a list, which is one gradient, and the schema has 3 arguments before `*`: it fails",
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("params", "place", "message"),
+    [
+        ("ctx", "backward", "`backward` takes no gradients, and is passed the context and one gradient, by place"),
+        ("ctx, a, b", "b", "`backward` requires `b`, and is passed the context and one gradient, by place"),
+        ("ctx, a, *, b", "b", "`backward` requires `b`, and is passed the context and one gradient, by place"),
+    ],
+)
+def test_what_backward_takes(params: str, place: str, message: str) -> None:
+    assert told(f"{SETUP}def backward({params}):\n    raise NotImplementedError") == [("REG302", place, message)]
+
+
+BACKWARD = "\n\n\ndef backward(ctx, grad):\n    return grad, grad, None"
+
+
+@pytest.mark.parametrize(
+    ("params", "place", "what"),
+    [
+        ("ctx, inputs", "setup", "does not take `output`"),
+        ("ctx, inputs, outputs", "outputs", "requires `outputs` and does not take `output`"),
+        ("ctx, inputs, output, keyword_only_inputs", "keyword_only_inputs", "requires `keyword_only_inputs`"),
+        (
+            "ctx, inputs, output, /",
+            "ctx",
+            "requires `ctx`, `inputs`, `output` and does not take `ctx`, `inputs`, `output`",
+        ),
+    ],
+)
+def test_setup_context_is_called_by_name(params: str, place: str, what: str) -> None:
+    found = told(f"def setup({params}):\n    pass{BACKWARD}")
+    assert found == [("REG303", place, f"`setup_context` {what}; it is called with `ctx=`, `inputs=`, `output=`")]
+
+
+@pytest.mark.parametrize(
+    "params", ["output, ctx, inputs", "ctx, *, inputs, output", "ctx, **rest", "ctx, inputs, output, more=1"]
+)
+def test_setup_context_in_any_form_that_takes_the_names(params: str) -> None:
+    assert told(f"def setup({params}):\n    pass{BACKWARD}") == []
+
+
+@pytest.mark.parametrize("unpacked", ["x, y, a", "p, q, r", "x, *rest", "_, ctx.y, _", "a, b, c"])
+def test_inputs_unpacked_as_they_are(unpacked: str) -> None:
+    assert told(f"def setup(ctx, inputs, output):\n    {unpacked} = inputs{BACKWARD}") == []
+
+
+def test_inputs_unpacked_in_another_number_or_order() -> None:
+    assert told(f"def setup(ctx, inputs, output):\n    x, y = inputs{BACKWARD}") == [
+        (
+            "REG304",
+            "x, y",
+            "`setup_context` unpacks `inputs` into 2; the schema has 3 arguments before `*`: `x`, `y`, `a`",
+        )
+    ]
+    assert told(f"def setup(ctx, inputs, output):\n    y, x, a = inputs{BACKWARD}") == [
+        (
+            "REG304",
+            "y, x, a",
+            "`setup_context` unpacks `inputs` as `y`, `x`, `a`; the schema's order is `x`, `y`, `a`: each gets another's value",
+        )
+    ]
+
+
+def test_what_is_saved_is_what_is_unpacked() -> None:
+    setup = "def setup(ctx, inputs, output):\n    x, y, a = inputs\n    ctx.save_for_backward(x)\n\n\n"
+    backward = "def backward(ctx, grad):\n    x, y = ctx.saved_tensors\n    return grad * y, grad * ctx.a, None"
+    assert told(setup + backward) == [
+        ("REG305", "x, y", "`backward` unpacks 2 saved tensors; `setup_context` saves 1"),
+        ("REG305", "ctx.a", "`backward` reads `ctx.a`, which `setup_context` does not set"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "setup",
+    [
+        "    if x.requires_grad:\n        ctx.save_for_backward(x)\n    else:\n        ctx.save_for_backward(x, y)\n    ctx.a = a",
+        "    ctx.save_for_backward(*inputs[:2])\n    ctx.a = a",
+        "    keep(ctx, x, y, a)",
+        "    for name in 'a':\n        setattr(ctx, name, a)\n    ctx.save_for_backward(x, y)",
+    ],
+)
+def test_what_others_may_leave_on_the_context_is_not_asked_for(setup: str) -> None:
+    backward = "\n\n\ndef backward(ctx, grad):\n    x, y = ctx.saved_tensors\n    return grad * y, grad * ctx.a, None"
+    assert told(f"def setup(ctx, inputs, output):\n    x, y, a = inputs\n{setup}{backward}") == []
+
+
+def test_without_setup_context_nothing_is_there() -> None:
+    backward = "def backward(ctx, grad):\n    x, y = ctx.saved_tensors\n    return grad * y, grad * x, None"
+    assert told(backward, "") == [
+        (
+            "REG305",
+            "ctx.saved_tensors",
+            "`backward` reads `ctx.saved_tensors`, and no `setup_context` is registered that leaves it there",
+        )
+    ]
+    assert told("def backward(ctx, grad):\n    return grad, grad if ctx.needs_input_grad[1] else None, None", "") == []
+
+
+def test_a_setup_context_that_cannot_be_followed_may_leave_anything() -> None:
+    backward = "def backward(ctx, grad):\n    x, y = ctx.saved_tensors\n    return grad * y, grad * x, None"
+    assert told(backward, ", setup_context=module.setup") == []

@@ -1,0 +1,309 @@
+"""Rules on definitions, REG101 to REG118: places, fixes, and what looks wrong and is right."""
+
+from __future__ import annotations
+
+import pytest
+
+from opschema_cli.testing import Linted, fix_files, lint_files
+from opschema_rules.torchlib.pack import PACK
+
+HEAD = "import torch\nfrom torch import Tensor\nfrom typing import List, Optional, Sequence, Tuple, Union\n\n"
+
+
+def lint(text: str, *select: str, head: str = HEAD, files: dict[str, str] | None = None) -> Linted:
+    return lint_files([PACK], {"kit/__init__.py": "", "kit/ops.py": head + text, **(files or {})}, select)
+
+
+def found(text: str, *select: str, head: str = HEAD, files: dict[str, str] | None = None) -> list[tuple[str, str]]:
+    """Each finding's code, and the text at its place."""
+    linted = lint(text, *select, head=head, files=files)
+    return [(item.code, linted.text(item.place)) for item in linted.diagnostics]
+
+
+def fixed(text: str, *, unsafe: bool = False, head: str = HEAD, files: dict[str, str] | None = None) -> str:
+    texts, _ = fix_files([PACK], {"kit/ops.py": head + text, **(files or {})}, ["REG1"], unsafe=unsafe)
+    return texts.get("kit/ops.py", head + text).removeprefix(head)
+
+
+def op(
+    parameters: str, returns: str = " -> Tensor", options: str = "mutates_args=()", body: str = "return x.clone()"
+) -> str:
+    return f'@torch.library.custom_op("kit::f", {options})\ndef f({parameters}){returns}:\n    {body}\n'
+
+
+OLD = {"requirements.txt": "torch==2.6.0\n"}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "returns", "expected"),
+    [
+        ("x: Tensor, a", " -> Tensor", [("REG101", "a")]),
+        ("x: Tensor, a", "", [("REG101", "f"), ("REG101", "a")]),
+        ("x: Tensor, *a: int, **b: int", " -> Tensor", [("REG102", "a"), ("REG102", "b")]),
+        ("x: Tensor, a: List[str]", " -> Tensor", [("REG103", "List[str]")]),
+        ("x: Tensor, a: Tuple[int, ...]", " -> Tensor", [("REG103", "Tuple[int, ...]")]),
+        ("x: Tensor", " -> Optional[Tensor]", [("REG104", "Optional[Tensor]")]),
+        ("x: 'Nowhere'", " -> Tensor", [("REG105", "'Nowhere'")]),
+        ("x: Tensor, a: List[int] = []", " -> Tensor", [("REG106", "[]")]),
+        ("x: Tensor, a: float = float('-inf')", " -> Tensor", [("REG106", "float('-inf')")]),
+        ("x: Tensor, a: torch.dtype = torch.strided", " -> Tensor", [("REG106", "torch.strided")]),
+        ("x: Tensor, a: int = 1j", " -> Tensor", [("REG106", "1j")]),
+        ("x: Tensor, a: Tensor = torch.zeros(1)", " -> Tensor", [("REG106", "torch.zeros(1)")]),
+        ("x: Tensor, a: str = '\\\\'", " -> Tensor", [("REG106", "'\\\\'")]),
+        ("x: Tensor, a: int = None", " -> Tensor", [("REG107", "None")]),
+        ("x: Tensor, a: str = 1", " -> Tensor", [("REG107", "1")]),
+    ],
+)
+def test_what_infer_schema_refuses(parameters: str, returns: str, expected: list[tuple[str, str]]) -> None:
+    assert found(op(parameters, returns), "REG1") == expected
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        "x: Tensor, a: int = True, b: float = 1, c: bool = 0, d: Optional[int] = None",
+        "x: Tensor, a: bool = None, b: Tensor = None, c: torch.types.Number = 1.5",
+        "x: Tensor, a: torch.dtype = torch.float32, b: torch.device = 'cpu', c: Optional[str] = 'x'",
+        "x: Tensor, a: int = LIMIT, b: Unknown = None",
+        "x: Tensor, a: Sequence[Tensor], b: Union[int, float, bool], c: 'Optional[List[int]]' = None",
+    ],
+)
+def test_what_infer_schema_takes(parameters: str) -> None:
+    imports = "from elsewhere import LIMIT, Unknown\n\n"
+    assert found(imports + op(parameters), "REG1") == []
+
+
+def test_a_written_schema_leaves_the_signature_alone() -> None:
+    options = 'mutates_args=(), schema="(Tensor x, int a=1) -> Tensor"'
+    assert found(op("x, *a: dict, b: str = []", "", options), "REG1") == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "files"),
+    [
+        ("a: int = None", "a: Optional[int] = None", {}),
+        ("a: List[int] = None", "a: Optional[List[int]] = None", {}),
+        ("a: list[int]", "a: List[int]", OLD),
+        ("a: list[int] | None", "a: Optional[List[int]]", OLD),
+    ],
+)
+def test_types_are_respelled(before: str, after: str, files: dict[str, str]) -> None:
+    assert fixed(op(f"x: Tensor, {before}"), files=files) == op(f"x: Tensor, {after}")
+
+
+def test_a_tuple_becomes_a_list_only_when_asked() -> None:
+    before, after = op("x: Tensor, a: Tuple[int, int]"), op("x: Tensor, a: List[int]")
+    assert (fixed(before), fixed(before, unsafe=True)) == (before, after)
+
+
+def test_a_name_that_the_file_lacks_is_not_written() -> None:
+    head = "import torch\nfrom torch import Tensor\n\n"
+    assert fixed(op("x: Tensor, a: list[int]"), head=head, files=OLD) == op("x: Tensor, a: list[int]")
+    assert fixed(op("x: Tensor, a: int = None"), head=head) == op("x: Tensor, a: int | None = None")
+
+
+@pytest.mark.parametrize(
+    ("mutates", "after"),
+    [
+        ('mutates_args=("x")', 'mutates_args=("x",)'),
+        ('mutates_args="x"', 'mutates_args=("x",)'),
+        ("mutates_args='x'", "mutates_args=('x',)"),
+        ('mutates_args="out"', 'mutates_args="out"'),
+    ],
+)
+def test_a_string_becomes_a_tuple(mutates: str, after: str) -> None:
+    before = op("x: Tensor", " -> None", mutates, "x.zero_()")
+    assert fixed(before) == op("x: Tensor", " -> None", after, "x.zero_()")
+
+
+@pytest.mark.parametrize(
+    ("options", "parameters", "expected"),
+    [
+        ('mutates_args=("y",)', "x: Tensor", [("REG108", '"y"')]),
+        ("mutates_args=None", "x: Tensor", [("REG108", "None")]),
+        ('mutates_args=["a"]', "x: Tensor, a: List[int]", [("REG108", '["a"]')]),
+        ("device_types='cpu'", "x: Tensor", [("REG108", "torch.library.custom_op")]),
+        ('mutates_args={"xs"}', "x: Tensor, xs: Optional[List[Tensor]]", []),
+        ("**OPTIONS", "x: Tensor", []),
+        ("mutates_args=NAMES", "x: Tensor", []),
+        ('mutates_args="unknown"', "x: Tensor", []),
+    ],
+)
+def test_mutates_args(options: str, parameters: str, expected: list[tuple[str, str]]) -> None:
+    imports = "from elsewhere import NAMES, OPTIONS\n\n"
+    assert found(imports + op(parameters, options=options), "REG108", "REG109") == expected
+
+
+@pytest.mark.parametrize(
+    ("mutates", "schema", "expected"),
+    [
+        ('("y",)', "(Tensor(a!) x, Tensor y) -> ()", [("REG109", '"y",')]),
+        ('"unknown"', "(Tensor(a!) x, Tensor y) -> ()", [("REG109", '"unknown"')]),
+        ('["x"]', "(Tensor(a!) x, Tensor y) -> ()", []),
+        ("()", "(Tensor(a) x, Tensor y) -> Tensor(a)", []),
+    ],
+)
+def test_mutates_args_beside_a_schema(mutates: str, schema: str, expected: list[tuple[str, str]]) -> None:
+    options = f'mutates_args={mutates}, schema="{schema}"'
+    assert found(op("x, y", "", options), "REG109") == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('torch.library.define("kit::f", "(tensor x) -> Tensor")\n', [("REG110", "tensor")]),
+        ('torch.library.define("kit::f", "(Tensor x, "\n    "int a -> Tensor")\n', [("REG110", "(")]),
+        ('LIB.define(r"f(Tensor x, Tesor y, int x) -> Tensor")\n', [("REG110", "Tesor"), ("REG110", "x")]),
+        ('SCHEMA = "(Tensor x, long a) -> Tensor"\ntorch.library.define("kit::f", SCHEMA)\n', [("REG110", "long")]),
+        ('torch.library.define("kit::f", "(Tensor x)->Tensor")\n', [("REG110", '"(Tensor x)->Tensor"')]),
+        ('LIB.define("f(Tensor x,int a)->Tensor")\n', []),
+        ('LIB.define("f" + NAME + "(Tensor x, int a) -> Tensor")\n', []),
+        ('torch.library.define("kit::f", "(Tensor x, str mode=\'a, b\') -> (Tensor, Tensor[])")\n', []),
+    ],
+)
+def test_schema_strings(text: str, expected: list[tuple[str, str]]) -> None:
+    imports = 'from elsewhere import NAME\n\nLIB = torch.library.Library("kit", "FRAGMENT")\n'
+    assert found(imports + text, "REG110") == expected
+
+
+def test_a_schema_string_is_fixed_in_its_place() -> None:
+    assert fixed('torch.library.define("kit::f", "(tensor x, int a) -> Tensor")\n') == (
+        'torch.library.define("kit::f", "(Tensor x, int a) -> Tensor")\n'
+    )
+    assert fixed('torch.library.define("kit::f", "f(Tensor x) -> Tensor")\n') == (
+        'torch.library.define("kit::f", "(Tensor x) -> Tensor")\n'
+    )
+
+
+def test_a_schema_string_in_cpp() -> None:
+    files = {"csrc/ops.cpp": 'TORCH_LIBRARY(kit, m) {\n  m.def("f(Tensor x, "\n        "flot a) -> Tensor");\n}\n'}
+    linted = lint("", "REG110", files=files)
+    assert [linted.text(item.place) for item in linted.diagnostics] == ["flot"]
+
+
+@pytest.mark.parametrize(
+    "name", ["f", "a::b::c", "kit::f.default", "kit::f.", "kit::", "kit::1f", "kit::class", "ki-t::f", "kit:f"]
+)
+def test_names_that_are_none(name: str) -> None:
+    text = f'torch.library.define("{name}", "(Tensor x) -> Tensor")\n'
+    assert found(text, "REG111") == [("REG111", f'"{name}"')]
+
+
+@pytest.mark.parametrize("name", ["kit::f", "kit::_f.out", "aten::f", "kit::F2", "kit::print"])
+def test_names_that_are_right(name: str) -> None:
+    assert found(f'torch.library.define("{name}", "(Tensor x) -> Tensor")\n', "REG111", "REG112") == []
+
+
+def test_a_name_that_is_put_together_is_not_guessed() -> None:
+    text = "def make(space, name):\n    torch.library.define(f'{space}{name}', '(Tensor x) -> Tensor')\n"
+    assert found(text, "REG1") == []
+
+
+DEFINE = 'torch.library.define("kit::f", "(Tensor x) -> Tensor")\n'
+INNER = DEFINE.replace("torch", "    torch")
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        (DEFINE + DEFINE, 1),
+        (DEFINE * 3, 2),
+        (DEFINE + op("x: Tensor"), 1),
+        (f"if FAST:\n{INNER}else:\n{INNER}", 0),
+        (f"try:\n{INNER}except RuntimeError:\n    pass\n{DEFINE}", 0),
+        (f"def first():\n{INNER}\n\ndef second():\n{INNER}", 0),
+        (DEFINE + DEFINE.replace("::f", "::f.int").replace("x)", "x, int a)"), 0),
+        (DEFINE + DEFINE.replace("kit::", "tools::"), 0),
+    ],
+)
+def test_definitions_of_one_name(text: str, count: int) -> None:
+    assert len(found("from elsewhere import FAST\n\n" + text, "REG113")) == count
+
+
+def test_definitions_in_two_files_may_be_alternatives() -> None:
+    assert found(DEFINE, "REG113", files={"kit/other.py": "import torch\n\n" + DEFINE}) == []
+
+
+FAKE = '@torch.library.register_fake("kit::{}")\ndef fake(x):\n    return torch.empty_like(x)\n'
+KERNEL = '@torch.library.impl("kit::g", "cpu")\ndef kernel(x):\n    return x.clone()\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "severities"),
+    [
+        (DEFINE + FAKE.format("g"), ["error"]),
+        (DEFINE + KERNEL, ["warning"]),
+        (DEFINE + FAKE.format("f"), []),
+        (DEFINE + FAKE.format("f.default"), []),
+        (FAKE.format("g"), []),
+        (
+            DEFINE
+            + "if hasattr(torch.ops.kit, 'g'):\n"
+            + "".join(f"    {line}\n" for line in FAKE.format("g").splitlines()),
+            [],
+        ),
+        (DEFINE + "torch.library.define(make(), '(Tensor x) -> Tensor')\n" + FAKE.format("g"), []),
+        (DEFINE + "LIB = torch.library.Library('kit', 'FRAGMENT')\nLIB.define(make())\n" + FAKE.format("g"), []),
+    ],
+)
+def test_registrations_for_nothing(text: str, severities: list[str]) -> None:
+    linted = lint("from elsewhere import make\n\n" + text, "REG117")
+    assert [item.severity.value for item in linted.diagnostics] == severities
+
+
+def test_the_like_name_is_shown() -> None:
+    text = DEFINE.replace("::f", "::rotate") + FAKE.format("rotat")
+    assert lint(text, "REG117").diagnostics[0].message.endswith("did you mean `kit::rotate`?")
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        (FAKE.format("f") + DEFINE, 1),
+        (DEFINE + FAKE.format("f"), 0),
+        (KERNEL.replace("::g", "::f") + DEFINE, 0),
+        ("def late():\n" + INNER + "\n" + FAKE.format("f"), 0),
+    ],
+)
+def test_order_in_a_module(text: str, count: int) -> None:
+    assert len(found(text, "REG118")) == count
+
+
+@pytest.mark.parametrize(
+    ("tag", "parameters", "mutates", "wrong"),
+    [
+        ("inplace", "x: Tensor, y: Tensor", '("x",)', False),
+        ("inplace", "x: Tensor, y: Tensor", '("x", "y")', True),
+        ("inplace", "x: Tensor", '"unknown"', True),
+        ("inplace", "x: Tensor", "NAMES", False),
+        ("out", "x: Tensor, *, out: Tensor", '("out",)', False),
+        ("out", "x: Tensor, out: Tensor", '("out",)', True),
+        ("needs_fixed_stride_order", "x: Tensor", "()", False),
+    ],
+)
+def test_tags(tag: str, parameters: str, mutates: str, wrong: bool) -> None:
+    options = f"mutates_args={mutates}, tags=(torch.Tag.{tag},)"
+    codes = [
+        code
+        for code, _ in found("from elsewhere import NAMES\n\n" + op(parameters, options=options), "REG114", "REG115")
+    ]
+    assert codes == ["REG114"] * wrong
+
+
+@pytest.mark.parametrize(
+    ("parameters", "devices", "expected"),
+    [
+        ("a: int", '"cpu"', ['"cpu"']),
+        ("a: int, device: Optional[torch.device]", '["cpu"]', ['["cpu"]']),
+        ("a: int, *, device: torch.device", '"cpu"', ["device"]),
+        ("a: int, device: torch.device = 'cpu'", '"cpu"', ["device"]),
+        ("x: Tensor", '"cuda:0"', ['"cuda:0"']),
+        ("a: int, device: torch.device", '"cpu"', []),
+        ("a: int", "None", []),
+        ("a: int", "DEVICES", []),
+        ("x: Optional[Tensor]", '("cpu", "npu", "privateuseone")', []),
+    ],
+)
+def test_device_types(parameters: str, devices: str, expected: list[str]) -> None:
+    text = "from elsewhere import DEVICES\n\n" + op(parameters, options=f"mutates_args=(), device_types={devices}")
+    assert [text for _, text in found(text, "REG116")] == expected

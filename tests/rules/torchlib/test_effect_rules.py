@@ -1,0 +1,217 @@
+"""Rules on calls and on what kernels do, REG401 to REG404."""
+
+from __future__ import annotations
+
+import pytest
+
+from opschema_cli.testing import Linted, lint_files
+from opschema_rules.torchlib.pack import PACK
+
+HEAD = (
+    "import torch\nfrom torch import Tensor\nfrom typing import List, Optional, Tuple\nfrom elsewhere import given\n\n"
+)
+
+
+def lint(text: str, *select: str) -> Linted:
+    return lint_files([PACK], {"kit/__init__.py": "", "kit/ops.py": HEAD + text}, select)
+
+
+def found(text: str, *select: str) -> list[tuple[str, str]]:
+    """Each finding's severity, and the text at its place."""
+    linted = lint(text, *select)
+    return [(item.severity.value, linted.text(item.place)) for item in linted.diagnostics]
+
+
+def op(
+    body: str, parameters: str = "x: Tensor, y: Tensor, n: int = 1", returns: str = "Tensor", mutates: str = "()"
+) -> str:
+    return f'@torch.library.custom_op("kit::f", mutates_args={mutates})\ndef f({parameters}) -> {returns}:\n    {body}\n\n\n'
+
+
+CALLED = op("return x.clone()", "x: Tensor, n: int, s: str = 'a', l: Optional[List[int]] = None, *, k: float = 1.0")
+
+
+@pytest.mark.parametrize(
+    ("call", "place", "words"),
+    [
+        ("f(x)", "f", "needs `n`"),
+        ("torch.ops.kit.f(n=1)", "torch.ops.kit.f", "needs `x`"),
+        ("f(x, 1, 'b', [1], 2.0)", "2.0", "pass `k` by name"),
+        ("torch.ops.kit.f.default(x, 1, z=2)", "2", "no argument `z`"),
+        ("f(x, 1, n=2)", "2", "twice"),
+        ("f(x, 1.5)", "1.5", "takes no `1.5` for `n`, which is `SymInt`"),
+        ("f(x, 'a')", "'a'", "`n`"),
+        ("f(x, None)", "None", "`n`"),
+        ("f(x, 1, 2)", "2", "`s`"),
+        ("f(x, 1, l=3)", "3", "`l`"),
+        ("f(x, 1, l=[1.5])", "[1.5]", "`l`"),
+        ("f([x], 1)", "[x]", "`x`"),
+        ("f(x, 1, k='1')", "'1'", "`k`"),
+        ("f(*given, q=1)", "1", "no argument `q`"),
+    ],
+)
+def test_calls_that_torch_refuses(call: str, place: str, words: str) -> None:
+    linted = lint(f"{CALLED}def use(x):\n    return {call}\n", "REG401")
+    (item,) = linted.diagnostics
+    assert linted.text(item.place) == place
+    assert words in item.message
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "f(x, 1)",
+        "f(x, True, k=1)",
+        "f(None, 1)",
+        "f(x, n=x.shape[0], l=(1, 2))",
+        "f(x, 1, 'b', None)",
+        "f(*given)",
+        "f(x, *given, k=2)",
+        "f(x, **given)",
+        "f(x, given, l=given)",
+        "torch.ops.kit.g(x)",
+        "torch.ops.tools.f()",
+        "given.f()",
+    ],
+)
+def test_calls_that_torch_takes(call: str) -> None:
+    assert found(f"{CALLED}def use(x):\n    return {call}\n", "REG401") == []
+
+
+def test_an_overload_may_take_it() -> None:
+    text = 'torch.library.define("kit::g", "(Tensor x) -> Tensor")\n'
+    text += 'torch.library.define("kit::g.n", "(Tensor x, int n) -> Tensor")\n'
+    assert found(text + "\n\ndef use(x):\n    return torch.ops.kit.g(x, 1)\n", "REG401") == []
+
+
+def test_a_local_name_hides_the_operator() -> None:
+    assert found(CALLED + "def use(f):\n    return f()\n", "REG401") == []
+
+
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        ("return x", "x"),
+        ("return x.view(-1, n)", "x.view(-1, n)"),
+        ("return x[0, :, None].t()", "x[0, :, None].t()"),
+        ("if n == 0:\n        return y.detach()\n    return x.clone()", "y.detach()"),
+        ("z = x.unsqueeze(0)\n    return z", "z"),
+        ("x += 1\n    return x", "x"),
+    ],
+)
+def test_returned_inputs(body: str, place: str) -> None:
+    assert found(op(body), "REG402") == [("error", place)]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return x.contiguous()",
+        "return x.reshape(-1)",
+        "return x.to(torch.float32)",
+        "x = x.clone()\n    return x",
+        "for x in given:\n        pass\n    return x",
+        "with given() as x:\n        return x",
+        "return x[y]",
+        "return x[n]",
+        "return x.view(-1) + 1",
+        "z = x\n    if n:\n        z = x.clone()\n    return z",
+        "z = x\n    z = z.clone()\n    return z",
+        "def inner():\n        return x\n    return inner().clone()",
+        "return (lambda: x)().clone()",
+        "return [x for x in given][0]",
+    ],
+)
+def test_results_that_may_be_new(body: str) -> None:
+    assert found(op(body), "REG402") == []
+
+
+def test_results_in_tuples_and_of_lists() -> None:
+    text = op("return x.clone(), xs[0]", "x: Tensor, xs: List[Tensor]", "Tuple[Tensor, Tensor]")
+    assert found(text, "REG402") == [("error", "xs[0]")]
+    assert found(op("return n", "x: Tensor, n: int", "int"), "REG402") == []
+
+
+def test_one_tensor_twice() -> None:
+    assert found(op("z = x.clone()\n    return z, z", returns="Tuple[Tensor, Tensor]"), "REG402") == [("error", "z")]
+    assert found(op("z = given(x)\n    return z, z", returns="Tuple[Tensor, Tensor]"), "REG402") == []
+    assert found(op("z = 2\n    return z, z", returns="Tuple[int, int]"), "REG402") == []
+
+
+def test_an_operator_of_define_only_misleads() -> None:
+    kernel = '@torch.library.impl("kit::g", "cpu")\ndef g(x):\n    return x.t()\n'
+    assert found(f'torch.library.define("kit::g", "(Tensor x) -> Tensor")\n{kernel}', "REG402") == [
+        ("warning", "x.t()")
+    ]
+    assert found(f'torch.library.define("kit::g", "(Tensor(a) x) -> Tensor(a)")\n{kernel}', "REG402") == []
+
+
+def test_the_tag_inplace_wants_it() -> None:
+    text = op("x.add_(1)\n    return x", mutates='("x",), tags=torch.Tag.inplace')
+    assert found(text, "REG402") == []
+
+
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        ("x.add_(1)", "x.add_(1)"),
+        ("x[0] = 1", "x[0]"),
+        ("x[y] = 1", "x[y]"),
+        ("x += 1", "x"),
+        ("x[:n] += 1", "x[:n]"),
+        ("x.view(-1)[0], n = 1, 2", "x.view(-1)[0]"),
+        ("x.data.copy_(y)", "x.data.copy_(y)"),
+        ("torch.relu_(x)", "torch.relu_(x)"),
+        ("torch.add(y, 1, out=x)", "x"),
+        ("if n:\n        x.zero_()", "x.zero_()"),
+    ],
+)
+def test_undeclared_writes(body: str, place: str) -> None:
+    text = op(f"{body}\n    return x.sum()")
+    assert found(text, "REG403") == [("error", place)]
+    assert found(op(f"{body}\n    return x.sum()", mutates='["x"]'), "REG403") == []
+    assert found(op(f"{body}\n    return x.sum()", mutates="given"), "REG403") == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "x = x.clone()\n    x.add_(1)",
+        "x, y = x.clone(), y\n    x[0] = 1",
+        "z = x + 1\n    z.add_(1)",
+        "x[y].add_(1)",
+        "x.clone().add_(1)",
+        "x.to(torch.float32).add_(1)",
+        "x.requires_grad_(True)",
+        "x.t_()",
+        "n += 1",
+        "given.launch(out=x)",
+        "x.__len__()",
+        "def inner(x):\n        x.add_(1)",
+        "z = [x.add_(1) for x in given]",
+        "z = {}\n    z['x'] = x",
+    ],
+)
+def test_writes_to_something_else(body: str) -> None:
+    assert found(op(f"{body}\n    return y.sum()"), "REG403") == []
+
+
+def test_writes_of_a_kernel_under_other_names() -> None:
+    text = 'torch.library.define("kit::g", "(Tensor x, Tensor(a!) y) -> ()")\n'
+    text += '@torch.library.impl("kit::g", "cpu")\ndef g(first, second):\n    second.copy_(first)\n    first.zero_()\n'
+    assert found(text, "REG403") == [("error", "first.zero_()")]
+
+
+@pytest.mark.parametrize(
+    ("body", "count"),
+    [
+        ("y.zero_()", 1),
+        ("given(x)", 0),
+        ("given(locals())", 0),
+        ("...", 0),
+        ("def inner():\n        x.zero_()\n    inner()", 0),
+    ],
+)
+def test_declared_and_never_used(body: str, count: int) -> None:
+    text = op(body, returns="None", mutates='("x", "y")').replace("y: Tensor", "y: Tensor")
+    assert [place for _, place in found(text, "REG404")].count("x") == count

@@ -1,0 +1,473 @@
+"""Registering code and the operators that are found in it."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from tests.rules.torchlib.operators_of import told, tree_of
+
+FOO = "def foo(x: Tensor) -> Tensor: ...\n"
+
+
+def found(code: str) -> dict[str, list[str]]:
+    return told(dedent(code))
+
+
+def test_a_decorated_function_with_all_that_its_handle_registers() -> None:
+    assert found("""
+        @torch.library.custom_op("ns::foo", mutates_args=("y",), device_types="cuda")
+        def foo(x: Tensor, y: Tensor, n: int = 3, *, scale: float = 1.0) -> Tensor: ...
+
+        @foo.register_fake
+        def _(x, y, n=3, *, scale=1.0): ...
+
+        @foo.register_kernel("cpu")
+        def foo_cpu(x, y, n=3, *, scale=1.0): ...
+
+        @foo.register_vmap
+        def batched(info, in_dims, *args): ...
+
+        def setup(ctx, inputs, output): ...
+        def backward(ctx, grad): ...
+        foo.register_autograd(backward, setup_context=setup)
+        foo.register_autocast("cuda", torch.float16)
+    """) == {
+        "ns::foo": [
+            "(Tensor x, Tensor(a1!) y, SymInt n=3, *float scale=1.0) -> Tensor",
+            "autograd backward",
+            "autocast cuda",
+            "fake _",
+            "kernel cpu foo_cpu",
+            "vmap batched",
+        ]
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        '@torch.library.custom_op("ns::foo", mutates_args=())\n' + FOO,
+        FOO + 'foo_op = torch.library.custom_op("ns::foo", foo, mutates_args=())',
+        FOO + 'foo_op = torch.library.custom_op("ns::foo", mutates_args=())(foo)',
+        "from torch.library import custom_op as op\n@op('ns::foo', mutates_args=())\n" + FOO,
+        "import torch.library as lib\n@lib.custom_op('ns::foo', mutates_args=())\n" + FOO,
+        "from functools import partial\nop = partial(torch.library.custom_op, mutates_args=())\n@op('ns::foo')\n" + FOO,
+        "NAME = 'foo'\n@torch.library.custom_op(f'ns::{NAME}', mutates_args=())\n" + FOO,
+        "NS = 'ns' + '::'\n@torch.library.custom_op(NS + 'foo', mutates_args=())\n" + FOO,
+        "@torch.library.triton_op('ns::foo', mutates_args={})\n" + FOO,
+        "from torch.library import *\nimport torch._library.custom_ops as c\n@c.custom_op('ns::foo', mutates_args=())\n" + FOO,
+    ],
+)  # fmt: skip
+def test_ways_to_write_a_definition(code: str) -> None:
+    assert told(code) == {"ns::foo": ["(Tensor x) -> Tensor"]}
+
+
+def test_libraries() -> None:
+    assert found("""
+        lib = torch.library.Library("ns", "FRAGMENT")
+        lib.define("foo(Tensor x, int n=1) -> Tensor")
+        lib.define("bar.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)")
+
+        @torch.library.impl(lib, "foo", "CUDA")
+        def foo_cuda(x, n): ...
+
+        @torch.library.impl("ns::foo", ["cpu", "meta"])
+        def foo_both(x, n): ...
+
+        def foo_meta(x, n=1): ...
+        lib.impl("foo", foo_meta, "Meta")
+        lib._register_fake("bar.out", lambda x, *, out: out)
+        only_cpu = torch.library.Library("ns", "IMPL", "CPU")
+        only_cpu.impl("bar.out", foo_meta)
+    """) == {
+        "ns::foo": ["(Tensor x, int n=1) -> Tensor", "fake Meta foo_meta", "kernel CUDA foo_cuda", "kernel cpu,meta foo_both"],
+        "ns::bar.out": ["(Tensor x, *Tensor(a!) out) -> Tensor(a!)", "fake <lambda>", "kernel CPU foo_meta"],
+    }  # fmt: skip
+
+
+def test_a_library_in_a_with_statement_and_one_that_is_made_late() -> None:
+    assert found("""
+        lib = None
+
+        def make():
+            global lib
+            lib = torch.library.Library("late", "FRAGMENT") if lib is None else lib
+
+        with torch.library._scoped_library("early", "FRAGMENT") as inner:
+            inner.define("foo(Tensor x) -> Tensor")
+        lib.define("bar(Tensor x) -> Tensor")
+    """) == {"early::foo": ["(Tensor x) -> Tensor"], "late::bar": ["(Tensor x) -> Tensor"]}
+
+
+def test_registrations_by_name_stand_in_other_files() -> None:
+    assert told({
+        "kit/__init__.py": "",
+        "kit/names.py": "NS = 'kit'",
+        "kit/ops.py": "import torch\nfrom kit.names import NS\n"
+        "@torch.library.custom_op(f'{NS}::foo', mutates_args=())\ndef foo(x: torch.Tensor) -> torch.Tensor: ...",
+        "kit/fakes.py": "from torch.library import register_fake\nimport torch\n"
+        "@register_fake('kit::foo')\ndef fake(x): ...\n"
+        "torch.library.register_autograd(torch.ops.kit.foo.default, None or fake)\n",
+    }) == {"kit::foo": ["(Tensor x) -> Tensor", "autograd fake", "fake fake"]}  # fmt: skip
+
+
+def test_a_factory_over_classes_makes_one_operator_with_many_names() -> None:
+    assert found("""
+        class Relu: _op_name = "relu"
+        class Exp: _op_name = "exp"
+
+        def register(cls):
+            name = f"ns::unary_{cls._op_name}"
+
+            @torch.library.custom_op(name, mutates_args=())
+            def _wrapped(x: Tensor) -> Tensor: ...
+
+            @_wrapped.register_fake
+            def _(x): ...
+
+            cls._wrapped = _wrapped
+
+        for _cls in [Relu, Exp]:
+            register(_cls)
+        del _cls
+    """) == {"ns::unary_exp ns::unary_relu": ["(Tensor x) -> Tensor", "fake _"]}
+
+
+def test_a_factory_decides_by_what_it_is_given() -> None:
+    assert found("""
+        class A: pair = True
+        class B: pair = False
+
+        def register(cls, name):
+            if cls.pair:
+                @torch.library.custom_op(name, mutates_args=())
+                def _fwd(x: Tensor) -> tuple[Tensor, Tensor]: ...
+
+                @_fwd.register_fake
+                def fake_of_two(x): ...
+            else:
+                @torch.library.custom_op(name, mutates_args=())
+                def _fwd(x: Tensor) -> Tensor: ...
+
+                @_fwd.register_fake
+                def fake_of_one(x): ...
+
+        for cls, name in ((A, "ns::a"), (B, "ns::b")):
+            register(cls, name)
+    """) == {
+        "ns::a": ["(Tensor x) -> (Tensor, Tensor)", "fake fake_of_two"],
+        "ns::b": ["(Tensor x) -> Tensor", "fake fake_of_one"],
+    }
+
+
+def test_nested_functions_of_one_name_are_told_apart_by_scope() -> None:
+    assert found("""
+        def first():
+            @torch.library.custom_op("ns::a", mutates_args=())
+            def op(x: Tensor) -> Tensor: ...
+            @op.register_fake
+            def fake_a(x): ...
+
+        def second():
+            @torch.library.custom_op("ns::b", mutates_args=())
+            def op(x: Tensor, y: Tensor) -> Tensor: ...
+            @op.register_fake
+            def fake_b(x, y): ...
+
+        first()
+        second()
+    """) == {
+        "ns::a": ["(Tensor x) -> Tensor", "fake fake_a"],
+        "ns::b": ["(Tensor x, Tensor y) -> Tensor", "fake fake_b"],
+    }
+
+
+HELPER = """
+from torch.library import Library, infer_schema
+my_lib = Library("own", "FRAGMENT")
+
+def direct_register(op_name, op_func, mutates_args=None, fake_impl=None, target_lib=None, dispatch_key="CUDA"):
+    if mutates_args is None:
+        mutates_args = []
+    schema_str = infer_schema(op_func, mutates_args=mutates_args)
+    lib = target_lib or my_lib
+    lib.define(op_name + schema_str)
+    lib.impl(op_name, op_func, dispatch_key=dispatch_key)
+    if fake_impl is not None:
+        lib._register_fake(op_name, fake_impl)
+"""
+
+
+def test_a_helper_is_followed_from_each_of_its_calls() -> None:
+    files = {
+        "kit/__init__.py": "",
+        "kit/helper.py": HELPER,
+        "kit/ops.py": "import torch\nfrom kit.helper import direct_register\n"
+        "def foo(x: torch.Tensor, out: torch.Tensor) -> None: ...\n"
+        "def fake(x, out): ...\n"
+        "direct_register(op_name='foo', op_func=foo, mutates_args=['out'], fake_impl=fake, dispatch_key='CPU')\n"
+        "def bar(x: torch.Tensor) -> torch.Tensor: ...\n"
+        "direct_register('bar', bar)\n",
+    }
+    assert told(files) == {
+        "own::foo": ["(Tensor x, Tensor(a1!) out) -> ()", "kernel CPU foo", "fake fake"],
+        "own::bar": ["(Tensor x) -> Tensor", "kernel CUDA bar"],
+    }
+    places = [item.place.path for item in tree_of(files).operators]
+    assert places == ["kit/ops.py", "kit/ops.py"]
+
+
+def test_vllms_helper_is_known_where_it_is_imported_from_vllm() -> None:
+    assert found("""
+        from vllm.utils.torch_utils import direct_register_custom_op
+
+        def foo(x: Tensor, out: Tensor) -> None: ...
+        def fake(x, out): ...
+
+        direct_register_custom_op("foo", foo, mutates_args=["out"], fake_impl=fake, dispatch_key="PrivateUse1")
+    """) == {"vllm::foo": ["(Tensor x, Tensor(a1!) out) -> ()", "fake fake", "kernel PrivateUse1 foo"]}
+
+
+def test_a_decorator_of_the_tree_that_registers() -> None:
+    assert found("""
+        def cute_op(name, *, mutates_args, schema=None):
+            def dec(fn):
+                kwargs = {"mutates_args": mutates_args}
+                if schema is not None:
+                    kwargs["schema"] = schema
+                op = torch.library.custom_op(name, fn, **kwargs)
+
+                @op.register_fake
+                def _fake(*args, **kw): ...
+
+                return op
+            return dec
+
+        @cute_op("ns::foo", mutates_args=("out",))
+        def foo(x: Tensor, out: Tensor) -> None: ...
+
+        @cute_op("ns::bar", mutates_args=("out",), schema="(Tensor x, Tensor(a!) out) -> ()")
+        def bar(x, out): ...
+
+        @foo.register_kernel("cpu")
+        def on_cpu(x, out): ...
+    """) == {
+        "ns::foo": ["(Tensor x, Tensor(a1!) out) -> ()", "fake _fake", "kernel cpu on_cpu"],
+        "ns::bar": ["(Tensor x, Tensor(a!) out) -> ()", "fake _fake"],
+    }
+
+
+def test_what_may_not_take_place() -> None:
+    assert found("""
+        try:
+            from torch.library import register_fake
+        except ImportError:
+            from torch.library import impl_abstract as register_fake
+
+        @torch.library.custom_op("ns::foo", mutates_args=())
+        def foo(x: Tensor) -> Tensor: ...
+
+        if torch.cuda.is_available():
+            @register_fake("ns::foo")
+            def fake(x): ...
+
+        def never_called():
+            foo.register_kernel("cpu", foo)
+    """) == {"ns::foo": ["(Tensor x) -> Tensor", "fake fake (perhaps)", "kernel cpu ? (perhaps)"]}
+
+
+def test_the_apis_before_custom_op() -> None:
+    assert found("""
+        from torch._custom_op.impl import custom_op
+        import torch._custom_ops as ops
+
+        @custom_op("ns::foo")
+        def foo(x: Tensor) -> Tensor: ...
+
+        @foo.impl("cpu")
+        def foo_cpu(x): ...
+
+        @foo.impl_abstract()
+        def foo_abstract(x): ...
+
+        @ops.custom_op("ns::bar")
+        def bar(x: Tensor) -> Tensor: ...
+
+        @ops.impl("ns::bar", device_types="cuda")
+        def bar_cuda(x): ...
+    """) == {
+        "ns::foo": ["(Tensor x) -> Tensor", "kernel cpu foo_cpu", "fake foo_abstract"],
+        "ns::bar": ["(Tensor x) -> Tensor", "kernel cuda bar_cuda"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("code", "complete"),
+    [
+        ("", True),
+        ("for name in load():\n    torch.library.register_fake(name, fake)", False),
+        ("for name in load():\n    torch.library.register_fake(f'other::{name}', fake)", True),
+        ("for name in load():\n    torch.library.register_fake(f'ns::{name}', fake)", False),
+        ("from elsewhere import decorate\ndecorate(foo)", False),
+        ("torch.compile(foo)", True),
+        ("def helper(name, function):\n    torch.library.register_fake(name, function)", True),
+        (
+            "def make(name):\n    def deco(f):\n        return torch.library.register_fake(name)(f)\n    return deco",
+            True,
+        ),
+    ],
+)
+def test_complete(code: str, complete: bool) -> None:
+    start = '@torch.library.custom_op("ns::foo", mutates_args=())\n' + FOO
+    tree = tree_of(start + code)
+    assert [item.complete for item in tree.operators] == [complete]
+
+
+def test_what_no_operator_is_defined_for() -> None:
+    code = '@torch.library.custom_op("ns::foo", mutates_args=())\n' + FOO
+    tree = tree_of(code + "torch.library.register_fake('ns::fooo', foo)\ntorch.library.register_fake('aten::add', foo)")
+    assert [item.name for item in tree.strays] == ["ns::fooo"]
+
+
+def test_calls() -> None:
+    tree = tree_of({
+        "kit/__init__.py": "",
+        "kit/ops.py": "import torch\n"
+        "@torch.library.custom_op('kit::foo', mutates_args=())\ndef foo(x: torch.Tensor) -> torch.Tensor: ...\n"
+        "def use(x):\n    return foo(x)\n",
+        "kit/far.py": "from kit.ops import foo as f\nimport torch\n"
+        "def use(x, foo):\n    foo(x)\n    f(x)\n    op = torch.ops.kit.foo.default\n    op(x)\n    torch.ops.kit.foo(x)\n",
+    })  # fmt: skip
+    calls = [(item.place.path, item.body.file.text(item.call), item.through) for item in tree.operators[0].calls]
+    assert calls == [
+        ("kit/ops.py", "foo(x)", "handle"),
+        ("kit/far.py", "f(x)", "handle"),
+        ("kit/far.py", "op(x)", "torch.ops"),
+        ("kit/far.py", "torch.ops.kit.foo(x)", "torch.ops"),
+    ]
+
+
+RUN = "    def run(self, x):\n        self._op(x)\n"
+
+CLASSES = """
+class Op:
+    _wrapped = None
+    def forward(self, x):
+        return type(self)._wrapped(x)
+class Relu(Op):
+    name = "relu"
+class Exp(Op):
+    name = "exp"
+
+def register(cls):
+    @torch.library.custom_op(f"ns::{cls.name}", mutates_args=())
+    def _fwd(x: Tensor) -> Tensor: ...
+    SET
+
+for _cls in (Relu, Exp):
+    register(_cls)
+"""
+
+
+@pytest.mark.parametrize("written", ["cls._wrapped = _fwd", "setattr(cls, '_wrapped', _fwd)"])
+def test_calls_of_an_operator_that_classes_hold(written: str) -> None:
+    (operator,) = tree_of(CLASSES.replace("SET", written)).operators
+    assert operator.names == frozenset({"ns::relu", "ns::exp"})
+    assert [item.body.file.text(item.call) for item in operator.calls] == ["type(self)._wrapped(x)"]
+
+
+@pytest.mark.parametrize(
+    ("code", "calls"),
+    [
+        ("class K:\n    def __init__(self):\n        self._op = foo\n" + RUN, ["self._op(x)"]),
+        ("class K:\n    _op = foo\n" + RUN + "        type(self)._op(x)\n", ["self._op(x)", "type(self)._op(x)"]),
+        ("class K:\n    def run(self, x):\n        self._op(x)\nK._op = foo\n", ["self._op(x)"]),
+        ("class K:\n    @torch.library.custom_op('ns::foo', mutates_args=())\n    def op(x: Tensor) -> Tensor: ...\n"
+         "    def run(self, x):\n        self.op(x)\n", ["self.op(x)"]),
+        ("class K:\n    def __init__(self, op=None):\n        self._op = op or foo\n" + RUN, []),
+        ("class K:\n    def __init__(self):\n        self._op = foo\n    def swap(self):\n        self._op = print\n"
+         "    def run(self, x):\n        self._op(x)\n", []),
+        ("class K:\n    def foo(self, x): ...\n    def run(self, x):\n        self.foo(x)\n", []),
+        ("bar = torch.library.custom_op('ns::bar', foo._init_fn, mutates_args=())\nclass K: ...\nclass L(K):\n    op = foo\n"
+         "class M(K):\n    op = bar\nK.op = foo\nM.op = bar\ndef run(self: K, x):\n    self.op(x)\n", []),
+    ],
+)  # fmt: skip
+def test_calls_through_attributes(code: str, calls: list[str]) -> None:
+    head = '@torch.library.custom_op("ns::foo", mutates_args=())\n' + FOO
+    found = [call for item in tree_of(head + code).operators for call in item.calls]
+    assert [item.body.file.text(item.call) for item in found] == calls
+
+
+def test_a_helper_that_computes_the_schema_tells_the_name_where_it_registers() -> None:
+    assert found("""
+        lib = None
+
+        def guard(gen_fake=None):
+            def decorator(func):
+                def fake(*args):
+                    return gen_fake(*args)
+                global lib
+                lib = torch.library.Library("own", "FRAGMENT") if lib is None else lib
+                before, after = torch.library.infer_schema(func, mutates_args="unknown").split("->", 1)
+                schema = f"{before} -> {after}".strip()
+                name = func.__name__
+                lib.define(f"{name}" + schema)
+                lib.impl(f"{name}", func, dispatch_key="CUDA")
+                lib._register_fake(f"{name}", fake)
+                return func
+            return decorator
+
+        @guard()
+        def first(x: Tensor) -> Tensor: ...
+
+        @guard(gen_fake=first)
+        def second(x: Tensor, y: Tensor) -> Tensor: ...
+    """) == {
+        "own::first": ["?", "kernel CUDA first", "fake fake"],
+        "own::second": ["?", "kernel CUDA second", "fake fake"],
+    }
+
+
+def test_a_template_of_cpp_leaves_open_what_it_may_name() -> None:
+    pytest.importorskip("tree_sitter_cpp")
+    files = {
+        "ops.py": "import torch\nlib = torch.library.Library('ns', 'FRAGMENT')\n"
+        "lib.define('lookup_sgd_forward(Tensor x) -> Tensor')\nlib.define('other(Tensor x) -> Tensor')\n"
+        "torch.library.register_fake('ns::made_by_template', print)\n",
+        "csrc/ops_template.cpp": '#include <torch/library.h>\nTORCH_LIBRARY_FRAGMENT(ns, m) {\n'
+        '{%- for kind in kinds %}\n  m.def("lookup_{{ kind }}_forward_more(Tensor x) -> Tensor");\n'
+        '  m.impl("lookup_{{ kind }}_forward", {{ kind }});\n{%- endfor %}\n}\n',
+    }  # fmt: skip
+    tree = tree_of(files)
+    complete = {name: item.complete for item in tree.operators for name in item.names or ()}
+    assert complete["ns::lookup_sgd_forward"] is False
+    assert complete["ns::other"] is True
+    assert tree.strays == []
+    assert any("template" in reason for _, reason in tree.unresolved)
+
+
+def test_cpp_defines_and_python_registers() -> None:
+    pytest.importorskip("tree_sitter_cpp")
+    assert told({
+        "csrc/ops.cpp": '#include <torch/library.h>\nTORCH_LIBRARY(ns, m) {\n  m.def("foo(Tensor x) -> Tensor");\n}\n'
+        "TORCH_LIBRARY_IMPL(ns, CUDA, m) {\n  m.impl(\"foo\", &foo);\n}\n",
+        "ops.py": "import torch\n@torch.library.register_fake('ns::foo')\ndef fake(x): ...\n",
+    }) == {"ns::foo": ["(Tensor x) -> Tensor", "fake fake", "kernel CUDA"]}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "custom_op = lambda *a: a\ncustom_op('ns::foo', 1)",
+        "class K:\n    def impl(self, x): return self.impl(x)\n    def define(self): self.define()",
+        "x = x\ntorch.library.register_fake(x, x)",
+        "def f(g): return f(f)(g)\n@f\ndef h(): ...\ntorch.library.custom_op(f, h, mutates_args=())",
+        "torch.library.custom_op(*args, **kwargs)\ntorch.library.define()\ntorch.library.impl()()()",
+        "a = b if a else b\nb = a if b else a\na.define(b)\ntorch.library.Library(a, b).define(a)",
+        "for i in range(10**9):\n    torch.library.define(f'ns::{i}', '')",
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense_gives_no_operator(code: str) -> None:
+    assert told(code) == {}

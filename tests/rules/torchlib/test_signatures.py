@@ -1,0 +1,301 @@
+"""Fakes, kernels and vmap rules against the schema: what is found, where, and what is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from opschema_cli.testing import Linted, fix_files, lint_files
+from opschema_rules.torchlib.examples import MODULE, example_files
+from opschema_rules.torchlib.pack import PACK
+
+OP = """
+@torch.library.custom_op("kit::f", mutates_args=())
+def f({schema}) -> Tensor:
+    return x.clone()
+
+
+@f.register_fake
+def fake({fake}):
+    return torch.empty_like(x)
+"""
+
+SIGNATURES = ["REG201", "REG202", "REG203", "REG204"]
+
+
+def files(text: str) -> dict[str, str]:
+    return example_files([("python", text)])
+
+
+def lint(text: str) -> Linted:
+    return lint_files([PACK], files(text), SIGNATURES)
+
+
+def told(text: str) -> list[tuple[str, str]]:
+    """Each finding as the text at its place and its message, without the operator's name."""
+    linted = lint(text)
+    return [(linted.text(item.place), item.message.replace(" of `kit::f`", "")) for item in linted.diagnostics]
+
+
+SOUND = [
+    ("x: Tensor, a: int", "y, b"),  # names never matter
+    ("x: Tensor, a: int, b: int", "a, b, c"),  # not even when one is another's: no permutation
+    ("x: Tensor, a: int = 1", "x, a=1, b=2"),
+    ("x: Tensor, a: int = 1", "x, *rest"),
+    ("x: Tensor, a: int = 1, b: int = 2", "*args"),
+    ("x: Tensor, a: int, b: int", "x, *inputs"),
+    ("x: Tensor, *, a: int = 1", "x, **kwargs"),
+    ("x: Tensor, *, a: int = 1", "x, a=1"),
+    ("x: Tensor, *, a: int, b: int = 2", "x, b=2, *, a"),
+    ("x: Tensor, *, a: int", "x, a"),
+    ("x: Tensor, a: int", "x, a=1"),  # more defaults than the schema
+    ("x: Tensor, a: int", "x, a, /"),
+    ("x: Tensor, a: int", "x, a, *, extra=None"),
+    ("x: Tensor, a: int = 1", "x: Tensor, a: int = 1"),
+]
+
+
+@pytest.mark.parametrize(("schema", "fake"), SOUND)
+def test_what_takes_all_that_is_passed_is_let_be(schema: str, fake: str) -> None:
+    assert told(OP.format(schema=schema, fake=fake)) == []
+
+
+BROKEN = [
+    (
+        "x: Tensor, a: int, b: int",
+        "x, b, a",
+        ("b", "the fake takes `b`, `a` where the schema passes `a`, `b`, by place: each gets another's value"),
+    ),
+    (
+        "x: Tensor, a: int, b: int",
+        "x, b",
+        ("fake", "the fake does not take `a`, which the schema passes: every call fails"),
+    ),
+    (
+        "x: Tensor, a: int = 1",
+        "x",
+        ("fake", "the fake does not take `a`, which the schema passes: a call that passes more than the defaults fails"),
+    ),
+    (
+        "x: Tensor, a: int, b: int, y: Tensor",
+        "x, b, *inputs",
+        ("b", "the fake does not take `a`, which the schema passes before `b`: each gets another's value"),
+    ),
+    (
+        "x: Tensor, a: int = 1",
+        "x, a",
+        ("a", "the fake requires `a`, which is not passed when it equals the schema's default: give it that default"),
+    ),
+    (
+        "x: Tensor, *, a: int = 1",
+        "x, *, a",
+        ("a", "the fake requires `a`, which is not passed when it equals the schema's default: give it that default"),
+    ),
+    (
+        "x: Tensor, *, a: int",
+        "x, *, b=1",
+        ("fake", "the fake does not take `a`, which the schema passes by name: every call fails"),
+    ),
+    (
+        "x: Tensor",
+        "x, a",
+        ("a", "the fake requires `a`, which the schema does not pass: every call fails"),
+    ),
+    (
+        "x: Tensor",
+        "x, *, a",
+        ("a", "the fake requires `a`, which the schema does not pass: every call fails"),
+    ),
+    (
+        "x: Tensor, a: int",
+        "x, *, a",
+        ("a", "the fake takes `a` by name only, and the schema passes it by place: every call fails"),
+    ),
+    (
+        "x: Tensor, a: int, *, b: int",
+        "x, b, a",
+        ("b", "the fake takes `b` by place before others, and the schema passes it by name: put it behind them"),
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("schema", "fake", "expected"), BROKEN)
+def test_what_does_not_take_what_is_passed(schema: str, fake: str, expected: tuple[str, str]) -> None:
+    assert told(OP.format(schema=schema, fake=fake)) == [expected]
+
+
+def test_both_sides_are_shown() -> None:
+    linted = lint(OP.format(schema="x: Tensor, rows: int, columns: int", fake="x, columns, rows"))
+    (found,) = linted.diagnostics
+    assert [(linted.text(item.place), item.message) for item in found.related] == [
+        ("rows", "the schema of `kit::f`"),
+        ("columns", "the schema of `kit::f`"),
+    ]
+
+
+def test_the_argument_is_shown_in_a_schema_string() -> None:
+    linted = lint("""
+torch.library.define("kit::f", "(Tensor x, int size=1) -> Tensor")
+
+
+@torch.library.register_fake("kit::f")
+def fake(x):
+    return torch.empty_like(x)
+""")
+    (found,) = linted.diagnostics
+    (related,) = found.related
+    assert linted.text(related.place) == "size"
+
+
+@pytest.mark.parametrize(
+    ("schema", "fake", "fixed"),
+    [
+        ("x: Tensor, a: int = 1, b: float = 1e-6", "x, a, b", "x, a=1, b=1e-6"),
+        ("x: Tensor, a: int = 1", "x: Tensor, a: int", "x: Tensor, a: int = 1"),
+        ("x: Tensor, a: int, b: str = 'n', c: bool = False", "x, c=False", "x, a, b='n', c=False"),
+        ("x: Tensor, a: int, b: int = 2", "x: Tensor", "x: Tensor, a: int, b: int = 2"),
+        ("x: Tensor, a: int, b: int, y: Tensor", "x, b, *inputs", "x, a, b, *inputs"),
+        ("x: Tensor, *, a: int = 1", "x, *, a", "x, *, a=1"),
+    ],
+)
+def test_fixes_write_what_the_schema_says(schema: str, fake: str, fixed: str) -> None:
+    texts, left = fix_files([PACK], files(OP.format(schema=schema, fake=fake)), SIGNATURES)
+    assert f"def fake({fixed}):" in texts[MODULE]
+    assert left.diagnostics == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "fake"),
+    [
+        ("x: Tensor, a: int = 1, b: int = 2", "x, a, other"),  # a default cannot stand before `other`
+        ("x: Tensor, a: int, b: int", "x"),  # fine to add, but see below
+    ],
+)
+def test_a_fix_leaves_nothing_behind(schema: str, fake: str) -> None:
+    texts, left = fix_files([PACK], files(OP.format(schema=schema, fake=fake)), SIGNATURES)
+    assert not texts or left.diagnostics == []
+
+
+def test_the_order_is_an_unsafe_fix() -> None:
+    source = files(OP.format(schema="x: Tensor, a: int, b: int", fake="x, b: int, a: int"))
+    assert fix_files([PACK], source, SIGNATURES)[0] == {}
+    texts, left = fix_files([PACK], source, SIGNATURES, unsafe=True)
+    assert "def fake(x, a: int, b: int):" in texts[MODULE]
+    assert left.diagnostics == []
+
+
+def test_functions_of_one_name_in_two_scopes_are_told_apart() -> None:
+    assert (
+        told("""
+def first():
+    @torch.library.custom_op("kit::f", mutates_args=())
+    def _op(x: Tensor, a: int) -> Tensor:
+        return x.clone()
+
+    @_op.register_fake
+    def _(x, a):
+        return torch.empty_like(x)
+
+
+def second():
+    @torch.library.custom_op("kit::g", mutates_args=())
+    def _op(x: Tensor) -> Tensor:
+        return x.clone()
+
+    @_op.register_fake
+    def _(x):
+        return torch.empty_like(x)
+""")
+        == []
+    )
+
+
+def test_each_of_many_ops_of_one_factory_is_one_finding() -> None:
+    linted = lint("""
+def register(name):
+    @torch.library.custom_op(f"kit::{name}", mutates_args=())
+    def op(x: Tensor, a: int) -> Tensor:
+        return x.clone()
+
+    @op.register_fake
+    def _(x):
+        return torch.empty_like(x)
+
+    return op
+
+
+for word in ("relu", "gelu"):
+    register(word)
+""")
+    assert [item.code for item in linted.diagnostics] == ["REG201"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        """
+@torch.library.custom_op("kit::f", mutates_args=())
+def f(x: Tensor, a: int) -> Tensor:
+    return x.clone()
+
+
+def make():
+    return some_module.fake
+
+
+f.register_fake(make())
+""",
+        """
+@torch.library.custom_op("kit::f", mutates_args=())
+def f(x: Tensor, a: int) -> Tensor:
+    return x.clone()
+
+
+@f.register_fake
+@unknown.adapts_arguments
+def fake(x):
+    return torch.empty_like(x)
+""",
+        """
+torch.library.define("kit::f", SCHEMAS["f"])
+
+
+@torch.library.register_fake("kit::f")
+def fake(x):
+    return torch.empty_like(x)
+""",
+    ],
+)
+def test_what_cannot_be_followed_is_let_be(text: str) -> None:
+    assert told(text) == []
+
+
+def test_a_kernel_with_a_keyset_takes_one_more() -> None:
+    assert (
+        told("""
+lib = torch.library.Library("kit", "FRAGMENT")
+lib.define("f(Tensor x) -> Tensor")
+
+
+def kernel(keyset, x):
+    return x.clone()
+
+
+lib.impl("f", kernel, "CUDA", with_keyset=True)
+""")
+        == []
+    )
+
+
+def test_a_cpp_schema_is_compared_with_a_fake_in_python() -> None:
+    pytest.importorskip("tree_sitter_cpp")
+    linted = lint_files(
+        [PACK],
+        {
+            "csrc/ops.cpp": 'TORCH_LIBRARY(kit, m) {\n  m.def("f(Tensor x, int a=1) -> Tensor");\n}\n',
+            "kit/ops.py": "import torch\n\n\n@torch.library.register_fake('kit::f')\ndef fake(x):\n    return x\n",
+        },
+        SIGNATURES,
+    )
+    (found,) = linted.diagnostics
+    assert found.place.path == "kit/ops.py"
+    assert [item.place.path for item in found.related] == ["csrc/ops.cpp"]
