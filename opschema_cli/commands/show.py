@@ -46,10 +46,13 @@ def _print(shown: Shown) -> None:
     for what, place in shown.places:
         console.print(Text.assemble((f"  {what:<12}", "dim"), place), soft_wrap=True)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("argument", "declared", "implemented", ""):
+    for heading in (*shown.headings, ""):
         table.add_column(heading, overflow="fold")
     for row in shown.rows:
         missing = row.implemented in ("absent", "unresolved") or row.declared == "-" or bool(row.note)
         cells = (row.slot, row.declared, row.implemented, row.note)
         table.add_row(*(Text(cell, style="yellow" if missing else "") for cell in cells))
-    console.print(table)
+    if shown.rows:
+        console.print(table)
+    if shown.text:
+        console.print(Text(shown.text), soft_wrap=True)

@@ -68,11 +68,13 @@ class ShowRow:
 
 @dataclass(frozen=True)
 class Shown:
-    """One operator for ``opschema show``: title, the places of both sides, and the rows."""
+    """One operator for ``opschema show``: title, the places of both sides, the rows under their headings, and a text below."""
 
     title: str
     places: Sequence[tuple[str, str]]
     rows: Sequence[ShowRow]
+    headings: tuple[str, str, str] = ("argument", "declared", "implemented")
+    text: str = ""
 
 
 @dataclass(frozen=True)

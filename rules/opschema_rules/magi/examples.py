@@ -1,0 +1,42 @@
+"""Builds the small workspace that a rule's example stands in.
+
+A ``python`` fence is the module of the ops, below its imports; one with a path after its language is that file, whole. A
+``toml`` fence is ``opschema.toml``; without one, the newest contract is configured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+OPS_PATH = "kit/ops.py"
+
+HEAD = """\
+from dataclasses import KW_ONLY, InitVar, dataclass, field
+from enum import Enum
+from typing import ClassVar, Literal, Optional
+
+import torch
+from magi_compiler.api import magi_register_custom_op
+from torch import Tensor
+
+
+"""
+
+BASE_FILES = {
+    "opschema.toml": '[magi]\nmagi = "dataclasses"\n',
+    "kit/__init__.py": "",
+}
+
+
+def example_files(fences: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """The files of an example's workspace, by path."""
+    files = dict(BASE_FILES)
+    for info, text in fences:
+        language, _, path = info.partition(" ")
+        if path:
+            files[path.strip()] = text
+        elif language == "toml":
+            files["opschema.toml"] = text
+        elif language == "python":
+            files[OPS_PATH] = HEAD + text
+    return files

@@ -1,0 +1,94 @@
+"""Makes a dataclass frozen, and tells whether that may break what the tree does with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import FileEdit, Fix
+from opschema_cli.source.python import Expr
+from opschema_cli.source.resolution import ClassRef
+from opschema_cli.source.text import Edit, Span
+from opschema_cli.workspace import ReadError
+from opschema_rules.magi.dataclasses import Dataclass
+from opschema_rules.magi.makers import MAKERS
+from opschema_rules.magi.model import MagiOp
+
+_OPERATORS = rb"(?:=(?!=)|(?:[-+*/%@&|^]|//|\*\*|<<|>>)=|:(?!=)[^\n=]*=(?!=))"
+_SETTERS = frozenset({"__setattr__", "__delattr__"})
+
+
+def freezing(op: MagiOp, found: Dataclass) -> Fix | None:
+    """The edit that freezes a dataclass; None where it cannot work, unsafe where code may write to instances."""
+    edit = _edit(op, found)
+    if edit is None or _writes_itself(found) or _inherits(op, found):
+        return None
+    reason = _risk(op, found)
+    title = f"freeze `{found.name}`"
+    edits = (FileEdit(found.made.file.path, edit),)
+    return Fix(title, edits, "unsafe", reason) if reason else Fix(title, edits)
+
+
+def _edit(op: MagiOp, found: Dataclass) -> Edit | None:
+    maker, file = found.maker, found.made.file
+    if op.tree.lowerer.dataclasses.makers.named(found.body, maker) not in MAKERS or found.made != found.ref:
+        return None
+    if maker.kind != "call":
+        return Edit(Span(maker.end, maker.end), "(frozen=True)")
+    given = maker.keyword("frozen")
+    if given is not None:
+        return Edit(given.span, "True")
+    return _argument(file.text(maker), maker)
+
+
+def _argument(text: str, maker: Expr) -> Edit | None:
+    if "**" in maker.keywords or not text.endswith(")") or "#" in text:
+        return None
+    inside = text[:-1].rstrip()
+    at = maker.start + len(inside)
+    before = "" if inside.endswith("(") else " " if inside.endswith(",") else ", "
+    return Edit(Span(at, at), f"{before}frozen=True")
+
+
+def _writes_itself(found: Dataclass) -> bool:
+    """Whether its own methods assign to an instance."""
+    functions = found.ref.cls.body.functions
+    if any(item.name in _SETTERS for item in functions):
+        return True
+    this = {item.params[0].name for item in functions if item.params}
+    targets = [item.target for function in functions for scope in function.body.walk() for item in scope.assigns]
+    return any(target.partition(".")[0] in this and "." in target for target in targets)
+
+
+def _inherits(op: MagiOp, found: Dataclass) -> bool:
+    """Whether it inherits from a dataclass, which would have to be frozen, too."""
+    line = op.tree.lowerer.classes.line(found.ref)
+    bases = [item for item in (line if isinstance(line, list) else []) if isinstance(item, ClassRef)]
+    return any(op.tree.lowerer.dataclasses.of(base) is not None for base in bases if base != found.ref)
+
+
+def _risk(op: MagiOp, found: Dataclass) -> str:
+    """What may break; empty when nothing does."""
+    name = re.escape(found.name.encode())
+    inherits = re.compile(rb"^\s*class\s+\w+\([^)]*\b" + name + rb"\b", re.MULTILINE)
+    fields = b"|".join(re.escape(item.name.encode()) for item in found.fields)
+    writes = re.compile(rb"\.(?:" + fields + rb")\s*" + _OPERATORS) if fields else None
+    named = re.compile(rb"\b" + name + rb"\b")
+    for path, data in _sources(op):
+        if inherits.search(data):
+            return f"a class in `{path}` inherits from it, and has to be frozen, too"
+        if writes is not None and writes.search(data):
+            return f"code in `{path}` assigns an attribute of the name of one of its fields"
+        if named.search(data) and re.search(rb"\bsetattr\(", data):
+            return f"code in `{path}` sets attributes by name"
+    return ""
+
+
+def _sources(op: MagiOp) -> Iterator[tuple[str, bytes]]:
+    workspace = op.tree.project.workspace
+    for path in workspace.files:
+        if path.endswith((".py", ".ipynb")):
+            try:
+                yield path, workspace.data(path)
+            except ReadError:
+                continue

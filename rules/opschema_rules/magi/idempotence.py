@@ -1,0 +1,100 @@
+"""Whether running a ``__post_init__`` twice gives the same as running it once, tried with numbers."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterator
+
+from opschema_cli.source.bodies import Bodies, Body
+from opschema_cli.source.python import Expr
+from opschema_cli.source.resolution import Folded
+from opschema_rules.magi.dataclasses import Dataclass
+
+_SAMPLES = (3.0, 0.37, 250.0)
+_TWO: dict[str, Callable[[float, float], float]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
+    "%": operator.mod, "**": operator.pow,
+}  # fmt: skip
+_ONE: dict[str, Callable[[float], float]] = {"abs": abs, "float": float, "int": int, "round": round}
+_MANY: dict[str, Callable[[list[float]], float]] = {"max": max, "min": min}
+_LARGEST = 1e9
+"""What a power's operands may be."""
+
+
+def changing(bodies: Bodies, found: Dataclass) -> Iterator[tuple[Body, Expr, str]]:
+    """The calls ``object.__setattr__(self, "field", value)`` that give another value when they run again."""
+    body = bodies.function(found.post_init) if found.post_init is not None else None
+    names = {item.name for item in found.fields if item.init}
+    for call in body.scope.calls if body is not None else ():
+        given = call.positional()
+        if body is None or call.callee != "object.__setattr__" or len(given) != 3 or len(call.items) != 4:
+            continue
+        name = given[1].value
+        if given[0].text != body.this or not isinstance(name, str) or name not in names or not _surely_runs(body, call):
+            continue
+        if _changes(_Numbers(bodies, body), name, given[2]):
+            yield body, call, name
+
+
+def _surely_runs(body: Body, call: Expr) -> bool:
+    maybe = [*body.scope.guarded, *(loop.body for loop in body.scope.loops)]
+    early = any(item.start < call.start for item in body.scope.returns)
+    return not early and not any(span.start <= call.start < span.end for span in maybe)
+
+
+def _changes(numbers: _Numbers, name: str, value: Expr) -> bool:
+    for sample in _SAMPLES:
+        once = numbers.value(value, name, sample)
+        twice = numbers.value(value, name, once) if once is not None else None
+        if once is None or twice is None:
+            return False
+        if not math.isclose(once, twice, rel_tol=1e-9, abs_tol=1e-12):
+            return True
+    return False
+
+
+class _Numbers:
+    """Computes an expression of a method with a number for one field, and other numbers for the others."""
+
+    def __init__(self, bodies: Bodies, body: Body) -> None:
+        self.bodies = bodies
+        self.body = body
+
+    def value(self, expr: Expr, field: str, number: float) -> float | None:
+        """The expression's value; None when it is no plain arithmetic."""
+        try:
+            return self._value(expr, field, number)
+        except (ArithmeticError, ValueError, TypeError):
+            return None
+
+    def _value(self, expr: Expr, field: str, number: float) -> float | None:
+        parts = [self._value(item, field, number) for item in self._operands(expr)]
+        known = [item for item in parts if item is not None]
+        if len(known) < len(parts):
+            return None
+        if expr.kind == "name" and expr.text.startswith(f"{self.body.this}."):
+            return number if expr.text == f"{self.body.this}.{field}" else 1.7 if expr.text.count(".") == 1 else None
+        if expr.kind == "binary" and expr.text in _TWO and max(map(abs, known)) <= _LARGEST:
+            found = _TWO[expr.text](*known)
+            return found if isinstance(found, int | float) else None
+        if expr.kind == "unary" and expr.text == "-":
+            return -known[0]
+        if expr.kind == "call":
+            return self._call(expr.callee, known)
+        return self._folded(expr) if expr.kind in ("const", "name") else None
+
+    def _operands(self, expr: Expr) -> tuple[Expr, ...]:
+        if expr.kind == "call":
+            return tuple(value for keyword, value in expr.args if not keyword)
+        return expr.items if expr.kind in ("binary", "unary") else ()
+
+    def _call(self, callee: str, known: list[float]) -> float | None:
+        if callee in _ONE and len(known) == 1:
+            return _ONE[callee](known[0])
+        return _MANY[callee](known) if callee in _MANY and len(known) > 1 else None
+
+    def _folded(self, expr: Expr) -> float | None:
+        found = self.bodies.program.fold(self.body.file, expr, self.body.scopes)
+        value = found.value if isinstance(found, Folded) and not found.symbol else None
+        return float(value) if isinstance(value, int | float) else None

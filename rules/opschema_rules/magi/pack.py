@@ -1,0 +1,133 @@
+"""Detects trees that make ops with ``magi_register_custom_op``, and loads the ops."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+import msgspec
+
+from opschema_cli.lint.pack import Description, Entry, Fact, Loaded, Pack, collect_migrations, collect_rules
+from opschema_cli.project import Project
+from opschema_cli.source.bodies import Bodies
+from opschema_cli.source.program import Program
+from opschema_cli.workspace import ReadError
+from opschema_rules.magi import migrations, rules
+from opschema_rules.magi.annotations import Annotations
+from opschema_rules.magi.calls import Calls
+from opschema_rules.magi.classes import Classes
+from opschema_rules.magi.dataclasses import Dataclasses
+from opschema_rules.magi.defaults import Defaults
+from opschema_rules.magi.examples import example_files
+from opschema_rules.magi.lowering import Lowerer
+from opschema_rules.magi.model import MagiOp, MagiTree
+from opschema_rules.magi.registrations import MARK, Registrations
+from opschema_rules.magi.show import show
+from opschema_rules.magi.version import find_contract
+
+
+class MagiOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
+    """``magi`` is the contract of the installed MagiCompiler: ``dataclasses`` from its commit e68e0b0 on, ``plain`` before;
+    empty, it is told from the tree.
+    """
+
+    magi: Literal["", "plain", "dataclasses"] = ""
+
+
+def _holding(project: Project, words: Iterable[str]) -> Iterator[str]:
+    """The Python files that hold one of the words."""
+    mark = re.compile(rb"\b(?:" + b"|".join(re.escape(word).encode() for word in words) + rb")\b")
+    for path in project.workspace.files:
+        if path.endswith(".py"):
+            try:
+                data = project.workspace.data(path)
+            except ReadError:
+                continue
+            if mark.search(data):
+                yield path
+
+
+def detect(project: Project, options: MagiOptions) -> bool:
+    """Whether a file mentions the decorator."""
+    return next(_holding(project, [MARK]), None) is not None
+
+
+def load_tree(project: Project, options: MagiOptions) -> MagiTree:
+    """All ops of the workspace, with what reads them."""
+    paths = list(_holding(project, [MARK]))
+    project.load_python(paths)
+    wrappers = _wrappers(project, paths)
+    if wrappers:
+        paths = sorted({*paths, *_holding(project, wrappers)})
+        project.load_python(paths)
+    bodies = Bodies(Program(project.workspace.files, project.python, paths), paths)
+    registrations = Registrations(bodies)
+    calls, contract = Calls(project, bodies), find_contract(project, options.magi)
+    tree = MagiTree(project, bodies, registrations, _lowerer(bodies), calls, contract)
+    for file in bodies.files:
+        for body in bodies.of(file):
+            for found in registrations.within(body):
+                if found.called:
+                    tree.ops.append(MagiOp(tree, found))
+                else:
+                    tree.bare.append(found)
+    for op in tree.ops:
+        calls.expect(op.registration, op.names)
+    return tree
+
+
+def _lowerer(bodies: Bodies) -> Lowerer:
+    annotations, classes = Annotations(bodies), Classes(bodies)
+    return Lowerer(bodies, annotations, classes, Dataclasses(bodies, classes, annotations), Defaults(bodies, classes))
+
+
+def _wrappers(project: Project, paths: Iterable[str]) -> set[str]:
+    """Other names under which files give the decorator on: functions that return what it returns, and aliases."""
+    found: set[str] = set()
+    for file in filter(None, map(project.python, paths)):
+        found.update(item.name for item in file.body.imports if item.attr == MARK and not item.guarded)
+        for function in file.body.functions:
+            if any(MARK in part.callee for item in function.body.returns for part in item.walk()):
+                found.add(function.name)
+        for assign in file.body.assigns:
+            if (
+                assign.value is not None
+                and any(MARK in part.text for part in assign.value.walk())
+                and "." not in assign.target
+            ):
+                found.add(assign.target)
+    return found - {MARK}
+
+
+def load(project: Project, options: MagiOptions) -> Loaded:
+    """The tree and each of its ops as subjects."""
+    tree = load_tree(project, options)
+    loaded = Loaded([tree, *tree.ops], len(tree.ops))
+    for op in tree.ops:
+        function = op.body.function
+        if function is not None:
+            loaded.entries.append(Entry(op.body.file.path, function.span, function.outer, op.title))
+    loaded.files = sorted({op.body.file.path for op in tree.ops})
+    return loaded
+
+
+def describe(project: Project, options: MagiOptions) -> list[Description]:
+    """Which contract holds."""
+    contract = load_tree(project, options).contract
+    fact = Fact("contract", contract.name, contract.source)
+    return [Description("MagiCompiler", [fact], "set `magi` in `[tool.opschema.magi]`")]
+
+
+PACK = Pack(
+    name="magi",
+    summary="MagiCompiler's custom ops: signature, dataclasses, meta and backward functions",
+    detect=detect,
+    load=load,
+    rules=collect_rules(rules),
+    options=MagiOptions,
+    example=example_files,
+    show=show,
+    describe=describe,
+    migrations=collect_migrations(migrations),
+)

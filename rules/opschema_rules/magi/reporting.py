@@ -1,0 +1,120 @@
+"""What the rules share: which ops they look at, and how they point at places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from opschema_cli.lint.diagnostic import Place, Related
+from opschema_cli.source.bodies import Body
+from opschema_rules.magi.dataclasses import Field
+from opschema_rules.magi.model import MagiOp
+from opschema_rules.magi.signature import Leaf, Problem
+from opschema_rules.magi.types_of_torch import is_returned, is_taken
+
+_OF_LOWERING = frozenset({"enum", "default-order", "duplicate-name"})
+"""Problems that only a lowered signature has."""
+
+
+def is_sound(op: MagiOp) -> bool:
+    """Whether an op is meant to be registered: it stands in no test that expects an error, and its signature is its own."""
+    return not op.fails_on_purpose and op.signature_known
+
+
+def lowers(op: MagiOp) -> bool:
+    """Whether the decorator is known to lower dataclasses: what a rule asks that holds for that contract only."""
+    return op.contract.surely("dataclasses")
+
+
+def is_plain(op: MagiOp) -> bool:
+    """Whether the decorator is known to hand signatures to torch as they are."""
+    return op.contract.surely("plain")
+
+
+def refusals(op: MagiOp) -> list[Problem]:
+    """Why the decorator refuses the op's signature. Before dataclasses were lowered, fields and enumerations did not matter."""
+    problems = op.lowering.problems
+    if is_plain(op):
+        return [item for item in problems if not item.is_field and item.kind not in _OF_LOWERING]
+    return list(problems)
+
+
+def is_refused(op: MagiOp) -> bool:
+    """Whether the op is not registered, so that what happens when it is called does not matter."""
+    returns = op.returns
+    if refusals(op) or any(
+        leaf.lowered_type is not None and is_taken(op, leaf.lowered_type) is False for leaf in op.lowering.leaves
+    ):
+        return True
+    if (lowers(op) and op.lowering.returns_none_type) or (returns is not None and is_returned(returns) is False):
+        return True
+    return is_plain(op) and (op.lowering.flattens or any(map(_is_refused_plainly, op.lowering.leaves)))
+
+
+def _is_refused_plainly(leaf: Leaf) -> bool:
+    return leaf.written.kind in ("other", "enum") or (leaf.type is not None and leaf.type.kind == "literal")
+
+
+def is_known(op: MagiOp) -> bool:
+    """Whether it is known how the op's functions are called: by its contract, or because every contract does the same."""
+    plain = all(item.kind == "normal" for item in op.params)
+    rewritten = any(leaf.downgraded or leaf.scrubbed for leaf in op.lowering.leaves)
+    return lowers(op) or is_plain(op) or (plain and not rewritten and not op.lowering.flattens)
+
+
+def by_keyword(op: MagiOp) -> bool:
+    """Whether the op's own functions get its original parameters, rebuilt and by their names."""
+    return lowers(op) and op.lowering.flattens
+
+
+def annotation_place(op: MagiOp, problem: Problem) -> Place:
+    """Where the annotation stands that a problem is about; the name's place when there is none."""
+    if problem.kind == "variadic":
+        return problem.place
+    if problem.is_field:
+        found = next((item for item in _fields(op) if item.place == problem.place), None)
+        return found.body.at(found.annotation) if found is not None else problem.place
+    function = op.body.function
+    param = function.param(problem.name) if function is not None and problem.name else None
+    return op.body.at(param.annotation) if param is not None and param.annotation is not None else problem.place
+
+
+def type_place(leaf: Leaf) -> Place:
+    """Where the annotation of a lowered parameter stands."""
+    if isinstance(leaf.source, Field):
+        return leaf.source.body.at(leaf.source.annotation)
+    return Place(leaf.place.path, leaf.source.annotation.span) if leaf.source.annotation is not None else leaf.place
+
+
+def called(leaf: Leaf) -> str:
+    """How a message calls what a lowered parameter comes from: a parameter, or the field of a class."""
+    if isinstance(leaf.source, Field):
+        return f"field `{leaf.source.owner.name}.{leaf.name}`"
+    return f"parameter `{leaf.name}`"
+
+
+def registered(op: MagiOp) -> tuple[Related, ...]:
+    """The decorator, as the other side."""
+    return (Related(op.registration.place, "registered here"),)
+
+
+def taken(op: MagiOp, leaf: Leaf) -> tuple[Related, ...]:
+    """The op's parameter through which a field reaches it; nothing for a parameter of its own."""
+    function = op.body.function
+    param = function.param(leaf.path[0]) if function is not None else None
+    if not isinstance(leaf.source, Field) or param is None:
+        return ()
+    return (Related(op.body.at(param.full_span), "taken here"),)
+
+
+def defined(body: Body, what: str) -> tuple[Related, ...]:
+    """A function's name, as the other side."""
+    return (Related(body.at(body.function.span), what),) if body.function is not None else ()
+
+
+def quoted(names: Iterable[str]) -> str:
+    """Names for a sentence."""
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _fields(op: MagiOp) -> list[Field]:
+    return [item for branch in op.lowering.branches for item in branch.dataclass.fields]

@@ -1,0 +1,1 @@
+"""The rules of this pack, by the code's hundred."""

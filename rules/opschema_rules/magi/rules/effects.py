@@ -1,0 +1,255 @@
+"""What an op's body does to the tensors that it is given, by itself or in a dataclass: return them, write them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Related
+from opschema_cli.lint.rule import rule
+from opschema_cli.schema.operator_schema import Argument
+from opschema_cli.source.text import Edit, Span
+from opschema_rules.magi.as_torch import as_operator, schema_type
+from opschema_rules.magi.given import Mutates, Named
+from opschema_rules.magi.model import MagiOp
+from opschema_rules.magi.reporting import (
+    defined,
+    is_known,
+    is_refused,
+    is_sound,
+    quoted,
+    registered,
+    type_place,
+)
+from opschema_rules.magi.signature import Branch, Leaf
+from opschema_rules.magi.usage import is_called_to_fail
+from opschema_rules.torchlib.model import Operator
+from opschema_rules.torchlib.rules.effects import first_writes, returned_values, shared_argument
+from opschema_rules.torchlib.storage import Tensors, rebound
+from opschema_rules.torchlib.syntax import FunctionTree, function_tree
+
+
+def _tensors(op: MagiOp, tree: FunctionTree) -> Tensors:
+    """The tensors that the body gets, by what it calls them: ``x``, ``config.w``."""
+    bound = rebound(tree)
+    leaves = [item for item in op.lowering.leaves if item.path[0] not in bound and item.lowered_type is not None]
+    found = {".".join(item.path): Argument(item.lowered, schema_type(item.lowered_type)) for item in leaves}
+    return {name: item for name, item in found.items() if item.type.base == "Tensor"}
+
+
+def _judged(op: MagiOp) -> tuple[Operator, FunctionTree, Tensors] | None:
+    operator, tree = as_operator(op), function_tree(op.body)
+    if operator is None or tree is None or is_called_to_fail(op):
+        return None
+    return operator, tree, _tensors(op, tree)
+
+
+def _declared(op: MagiOp, lowered: str) -> tuple[Related, ...]:
+    leaf = op.lowering.leaf(lowered)
+    return (Related(type_place(leaf), "the tensor"),) if leaf is not None else ()
+
+
+@rule("MAG330", "undeclared-write")
+def undeclared_write(op: MagiOp) -> Iterator[Diagnostic]:
+    """A body that writes a tensor which `mutates_args` does not name.
+
+    Nothing tells: the call works, and the compiler, which takes the tensor for unchanged, moves and drops code around
+    it. Name it in `mutates_args`, by its own name or, for one in a dataclass, by the lowered name `config__w`. See
+    torchlib's rule of this name for what is looked at.
+
+    Bad:
+
+    ```python
+    @magi_register_custom_op("kit::step")
+    def step(x: Tensor, y: Tensor) -> Tensor:
+        x.add_(y)
+        return x + y
+    ```
+
+    Bad:
+
+    ```python
+    @dataclass(frozen=True)
+    class Cache:
+        keys: Tensor
+
+
+    @magi_register_custom_op("kit::store")
+    def store(x: Tensor, cache: Cache) -> Tensor:
+        cache.keys[0] = x
+        return x + 1
+    ```
+
+    Good:
+
+    ```python
+    @dataclass(frozen=True)
+    class Cache:
+        keys: Tensor
+
+
+    @magi_register_custom_op("kit::store", mutates_args=("x", "cache__keys"))
+    def store(x: Tensor, cache: Cache, y: Tensor) -> Tensor:
+        cache.keys[0] = x.add_(1)
+        y = y + 1
+        y[0] = 2
+        return y
+    ```
+    """
+    found = _judged(op)
+    if found is None or not isinstance(op.mutates, Mutates):
+        return
+    operator, tree, tensors = found
+    named = op.lowering.expand_mutates([item.name for item in op.mutates.names])[0]
+    unmarked = {name: item for name, item in tensors.items() if item.name not in named}
+    for node, name in first_writes(operator, tree, unmarked):
+        lowered = unmarked[name].name
+        yield Diagnostic(
+            f"`{name}` is written here, and `mutates_args` of `{op.title}` does not name `{lowered}`",
+            tree.place(node),
+            (*_declared(op, lowered), *registered(op)),
+            ops=(op.title,),
+        )
+
+
+@rule("MAG331", "aliased-output", fixable="unsafe")
+def aliased_output(op: MagiOp) -> Iterator[Diagnostic]:
+    """A body that returns a tensor that it was given, or a view of it.
+
+    What an op returns may not share its storage with what it is given: torch raises at each call that comes to such a
+    `return`. Return a copy. See `returned-input` of the pack torchlib for
+    what counts as a view.
+
+    Bad:
+
+    ```python
+    @magi_register_custom_op("kit::same")
+    def same(x: Tensor) -> Tensor:
+        return x
+    ```
+
+    Bad:
+
+    ```python
+    @dataclass(frozen=True)
+    class Pair:
+        left: Tensor
+        right: Tensor
+
+
+    @magi_register_custom_op("kit::both")
+    def both(pair: Pair) -> tuple[Tensor, Tensor]:
+        return pair.left.view(-1), pair.right + 1
+    ```
+
+    Good:
+
+    ```python
+    @magi_register_custom_op("kit::rows")
+    def rows(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        y = y + 1
+        return x.clone(), y
+    ```
+    """
+    found = _judged(op)
+    if found is None:
+        return
+    _, tree, tensors = found
+    for node in returned_values(tree):
+        name = shared_argument(tree, node, tensors)
+        if name:
+            written = tree.body.file.text(tree.place(node).span)
+            what = f"`{name}` itself" if written == name else f"what shares the storage of `{name}`"
+            yield Diagnostic(
+                f"`{op.title}` returns {what}, and torch raises: return a copy",
+                tree.place(node),
+                _declared(op, tensors[name].name),
+                _copying(tree, Span(*tree.place(node).span), written),
+                (op.title,),
+            )
+
+
+def _copying(tree: FunctionTree, span: Span, written: str) -> Fix:
+    edit = Edit(Span(span.end, span.end), ".clone()")
+    why = "an op that writes the tensor may do better to return nothing of it"
+    return Fix(f"return a copy of `{written}`", (FileEdit(tree.body.file.path, edit),), "unsafe", why)
+
+
+@rule("MAG332", "mutates-name")
+def mutates_name(op: MagiOp) -> Iterator[Diagnostic]:
+    """A `mutates_args` that names what the op cannot write.
+
+    It lists names of tensors, before or after they are lowered; the name of a dataclass stands for all of its fields,
+    so all of them have to be tensors. Any other name, and a string for the list, is refused when the op is registered.
+
+    Bad:
+
+    ```python
+    @magi_register_custom_op("kit::fill", mutates_args=("out", "factor"))
+    def fill(output: Tensor, factor: float) -> Tensor:
+        return output.fill_(factor) + 1
+    ```
+
+    Bad:
+
+    ```python
+    @dataclass(frozen=True)
+    class Cache:
+        keys: Tensor
+        size: int
+
+
+    @magi_register_custom_op("kit::fill", mutates_args=("cache",))
+    def fill(cache: Cache) -> Tensor:
+        return cache.keys.fill_(cache.size) + 1
+    ```
+
+    Good:
+
+    ```python
+    @dataclass(frozen=True)
+    class Cache:
+        keys: Tensor
+        values: Optional[Tensor] = None
+
+
+    @magi_register_custom_op("kit::fill", mutates_args=["cache"])
+    def fill(cache: Cache) -> Tensor:
+        return cache.keys.fill_(1) + 1
+    ```
+    """
+    mutates = op.mutates
+    if not is_sound(op) or is_refused(op) or not op.lowering.complete or not isinstance(mutates, Mutates):
+        return
+    if mutates.string is not None and mutates.written is not None and _is_refused_string(op, mutates.string):
+        message = f"`mutates_args` is the string {mutates.string!r}: list names in a tuple"
+        yield Diagnostic(message, mutates.written.place, registered(op), ops=(op.title,))
+    for item in mutates.names if is_known(op) else ():
+        reason = _wrong(op, item)
+        if reason:
+            message = f"`mutates_args` names `{item.name}`, {reason}"
+            yield Diagnostic(message, item.place, defined(op.body, "the op's parameters"), ops=(op.title,))
+
+
+def _is_refused_string(op: MagiOp, string: str) -> bool:
+    """Whether torch refuses a string; where the op is flattened its letters are taken for names."""
+    if not op.lowering.flattens:
+        return string != "unknown"
+    return any(op.lowering.node(letter) is None and op.lowering.leaf(letter) is None for letter in string)
+
+
+def _wrong(op: MagiOp, item: Named) -> str:
+    node = op.lowering.node(item.name)
+    leaf = op.lowering.leaf(item.name)
+    if node is None and (leaf is None or not op.lowering.flattens):
+        names = quoted(op.lowering.tensors) or "none"
+        return f"and the op has no such parameter; its tensors are {names}"
+    leaves = node.leaves if node is not None else [leaf] if leaf is not None else []
+    others = [part for part in leaves if not _is_mutable(part)]
+    if others and isinstance(node, Branch):
+        return f"a dataclass, whose {quoted(part.name for part in others)} is no tensor"
+    return f"which is no tensor, but `{others[0].lowered_type}`" if others else ""
+
+
+def _is_mutable(leaf: Leaf) -> bool:
+    form = leaf.lowered_type
+    return form is None or any(item.is_tensor or item.kind in ("unresolved", "text") for item in form.walk())

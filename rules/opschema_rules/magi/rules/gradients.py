@@ -1,0 +1,421 @@
+"""``setup_context_fn`` and ``backward_fn``: how they are called, what they leave each other, what they return."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from msgspec.structs import replace as with_fields
+
+from opschema_cli.lint.diagnostic import Diagnostic, Fix, Related, Severity
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.python import Expr
+from opschema_rules.magi.as_torch import as_operator
+from opschema_rules.magi.given import Lambda
+from opschema_rules.magi.model import MagiOp
+from opschema_rules.magi.registrations import Written
+from opschema_rules.magi.renaming import renaming
+from opschema_rules.magi.reporting import by_keyword, defined, is_known, is_plain, quoted, registered
+from opschema_rules.magi.usage import is_called_to_fail
+from opschema_rules.torchlib.model import Operator
+from opschema_rules.torchlib.rules.autograd import (
+    gradient_arguments,
+    gradient_schema,
+    saved_for_backward,
+    setup_context_inputs,
+    setup_context_signature,
+    times,
+)
+
+_SETUP = ("ctx", "inputs", "output")
+
+
+def _with_gradient(op: MagiOp) -> Operator | None:
+    """The operator, if it has a gradient; None where nothing is known of how its functions are called."""
+    return as_operator(op) if is_known(op) and op.backward is not None and not is_called_to_fail(op) else None
+
+
+@rule("MAG340", "setup-signature", fixable="safe")
+def setup_signature(op: MagiOp) -> Iterator[Diagnostic]:
+    """A `setup_context_fn` that cannot be called as it is called.
+
+    Where no parameter of the op is a dataclass, torch calls it by name: `ctx=`, `inputs=`, `output=`. Other names raise
+    when the op runs with a gradient. With a dataclass it is called by place with these three, whatever their names.
+    `inputs` are the op's original parameters, all of them and in order; a function that unpacks another number fails.
+
+    Bad:
+
+    ```python
+    def setup(ctx, inp, out):
+        (x,) = inp
+        ctx.save_for_backward(x)
+
+
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * x
+
+
+    @magi_register_custom_op("kit::square", setup_context_fn=setup, backward_fn=backward)
+    def square(x: Tensor) -> Tensor:
+        return x * x
+    ```
+
+    Bad (the number of inputs):
+
+    ```python
+    @dataclass(frozen=True)
+    class Config:
+        scale: float
+
+
+    def setup(ctx, inputs, output):
+        x, config, bias = inputs
+        ctx.scale = config.scale
+
+
+    def backward(ctx, grad):
+        return grad * ctx.scale, None
+
+
+    @magi_register_custom_op("kit::scale", setup_context_fn=setup, backward_fn=backward)
+    def scale(x: Tensor, config: Config) -> Tensor:
+        return x * config.scale
+    ```
+
+    Good (with a dataclass):
+
+    ```python
+    @dataclass(frozen=True)
+    class Config:
+        scale: float
+
+
+    def setup(context, arguments, result):
+        _, config = arguments
+        context.scale = config.scale
+
+
+    def backward(ctx, grad):
+        return grad * ctx.scale, None
+
+
+    @magi_register_custom_op("kit::scale", setup_context_fn=setup, backward_fn=backward)
+    def scale(x: Tensor, config: Config) -> Tensor:
+        return x * config.scale
+    ```
+
+    Good (without):
+
+    ```python
+    def setup(ctx, *, output, inputs):
+        ctx.save_for_backward(*inputs)
+
+
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * x
+
+
+    @magi_register_custom_op("kit::square", setup_context_fn=setup, backward_fn=backward)
+    def square(x: Tensor) -> Tensor:
+        return x * x
+    ```
+    """
+    operator, setup = _with_gradient(op), op.setup_context
+    if operator is None or not isinstance(setup, Body):
+        return
+    if by_keyword(op):
+        yield from _by_place(op, setup)
+    else:
+        fix = _setup_fix(op, setup)
+        for found in setup_context_signature(operator):
+            yield with_fields(found, message=_renamed(found.message), fix=fix)
+    if not by_keyword(op) or _plain_names(setup)[1:2] == ["inputs"]:
+        for found in setup_context_inputs(operator):
+            yield with_fields(found, message=_renamed(found.message), related=defined(op.body, "the op's parameters"))
+
+
+def _renamed(message: str) -> str:
+    """A message of torch's rules in the words of this decorator."""
+    words = {
+        "`setup_context`": "`setup_context_fn`", "`backward`": "`backward_fn`", "the schema has": "the op has",
+        " before `*`": "", "the schema's order": "the op's order",
+    }  # fmt: skip
+    for old, new in words.items():
+        message = message.replace(old, new)
+    return message
+
+
+def _plain_names(function: Body) -> list[str]:
+    return [item.name for item in function.params if item.kind in ("posonly", "normal")]
+
+
+def _by_place(op: MagiOp, setup: Body) -> Iterator[Diagnostic]:
+    plain = [item for item in setup.params if item.kind in ("posonly", "normal")]
+    needed = [item for item in plain if item.default is None]
+    forced = [item for item in setup.params if item.kind == "kwonly" and item.default is None]
+    open_end = any(item.kind == "vararg" for item in setup.params)
+    if (len(needed) > 3 or (len(plain) < 3 and not open_end) or forced) and setup.function is not None:
+        more = needed[3:] or forced
+        told = f"requires {quoted(item.name for item in more)}" if more else f"takes {times(len(plain), 'argument')}"
+        yield Diagnostic(
+            f"`setup_context_fn` of `{op.title}` {told}, and is called by place with the context, the inputs and the output",
+            setup.at((more[0] if more else setup.function).span),
+            registered(op),
+            ops=(op.title,),
+        )
+
+
+def _setup_fix(op: MagiOp, setup: Body) -> Fix | None:
+    """Its three parameters under the names that it is called with."""
+    plain = [item for item in setup.params if item.kind == "normal"]
+    old = [item.name for item in plain]
+    if len(plain) != 3 or len(setup.params) != 3 or set(old) & set(_SETUP) - _in_place(old):
+        return None
+    names = {name: new for name, new in zip(old, _SETUP, strict=True) if name != new}
+    edits = renaming(op.tree.bodies, setup, names)
+    shared = [item for item in op.tree.ops if item is not op and item.setup_context is setup]
+    if not edits or any(by_keyword(item) for item in shared):
+        return None
+    return Fix(f"rename {quoted(names)} to {quoted(names.values())}", edits)
+
+
+def _in_place(names: list[str]) -> set[str]:
+    return {name for name, new in zip(names, _SETUP, strict=True) if name == new}
+
+
+@rule("MAG341", "backward-pair")
+def backward_pair(op: MagiOp) -> Iterator[Diagnostic]:
+    """A `backward_fn` and a `setup_context_fn` that do not fit each other.
+
+    A `backward_fn` that reads `ctx.saved_tensors`, or an attribute of the context, needs a `setup_context_fn` that
+    leaves it there. A `setup_context_fn` without a `backward_fn` is never called (a warning).
+
+    Bad:
+
+    ```python
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * x
+
+
+    @magi_register_custom_op("kit::square", backward_fn=backward)
+    def square(x: Tensor) -> Tensor:
+        return x * x
+    ```
+
+    Bad:
+
+    ```python
+    def setup(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+
+    @magi_register_custom_op("kit::square", setup_context_fn=setup)
+    def square(x: Tensor) -> Tensor:
+        return x * x
+    ```
+
+    Good:
+
+    ```python
+    def setup(ctx, inputs, output):
+        ctx.save_for_backward(output)
+        ctx.scale = 2
+
+
+    def backward(ctx, grad):
+        (output,) = ctx.saved_tensors
+        return grad * output * ctx.scale
+
+
+    @magi_register_custom_op("kit::exp", setup_context_fn=setup, backward_fn=backward)
+    def exp(x: Tensor) -> Tensor:
+        return x.exp()
+
+
+    @magi_register_custom_op("kit::double", backward_fn=lambda ctx, grad: grad * 2)
+    def double(x: Tensor) -> Tensor:
+        return x * 2
+    ```
+    """
+    operator = _with_gradient(op)
+    setup = op.setup_context
+    if operator is not None:
+        for found in saved_for_backward(_with_context(operator, setup)):
+            yield with_fields(found, message=_renamed(found.message))
+    given = op.argument("backward_fn")
+    named = op.argument("setup_context_fn")
+    known = op.backward is None and (given is None or not op.registration.arguments.hidden)
+    if known and setup is not None and isinstance(named, Written) and as_operator(op) is not None:
+        yield Diagnostic(
+            f"`setup_context_fn` of `{op.title}` is never called: there is no `backward_fn`",
+            named.place,
+            registered(op),
+            ops=(op.title,),
+            severity=Severity.WARNING,
+        )
+
+
+def _with_context(operator: Operator, setup: object) -> Operator:
+    """The operator, without its gradient where ``setup_context`` calls its context otherwise than ``ctx``."""
+    if isinstance(setup, Body) and _plain_names(setup)[:1] != ["ctx"]:
+        return replace(operator, registrations=[])
+    return operator
+
+
+@rule("MAG342", "backward-count")
+def backward_count(op: MagiOp) -> Iterator[Diagnostic]:
+    """A `backward_fn` that does not return one gradient for each parameter, or does not take one for each output.
+
+    It returns one value for each *original* parameter of the op, `None` for those that have no gradient; for a
+    dataclass `None`, or a dict of its fields' gradients. A list is one value. It takes the context and one gradient for
+    each output. Where no parameter is a dataclass, gradients for those with defaults may be left out as long as calls
+    leave them out as well (a warning).
+
+    Bad:
+
+    ```python
+    @dataclass(frozen=True)
+    class Config:
+        scale: float
+
+
+    @magi_register_custom_op("kit::scale", backward_fn=lambda ctx, grad: grad)
+    def scale(x: Tensor, config: Config) -> Tensor:
+        return x * config.scale
+    ```
+
+    Bad:
+
+    ```python
+    def backward(ctx, grad):
+        return grad, None
+
+
+    @magi_register_custom_op("kit::split", infer_output_meta_fn=["x", "x"], backward_fn=backward)
+    def split(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        return x + k, x - k
+    ```
+
+    Good:
+
+    ```python
+    @dataclass(frozen=True)
+    class Config:
+        scale: float
+        w: Tensor
+
+
+    def backward(ctx, *grads):
+        return grads[0], {"w": grads[0]}
+
+
+    @magi_register_custom_op("kit::scale", backward_fn=backward)
+    def scale(x: Tensor, config: Config) -> Tensor:
+        return x * config.scale + config.w
+
+
+    @magi_register_custom_op("kit::double", backward_fn=lambda ctx, grad: grad * 2)
+    def double(x: Tensor) -> Tensor:
+        return x * 2
+    ```
+    """
+    operator = _with_gradient(op)
+    if operator is None:
+        return
+    for found in gradient_arguments(operator):
+        yield with_fields(found, message=_renamed(found.message))
+    for body, value, count in _returned(op):
+        yield from _counted(op, body, value, count)
+
+
+def _returned(op: MagiOp) -> Iterator[tuple[Body, Expr, int]]:
+    """What the function returns, where it tells how many gradients that is."""
+    found = op.backward
+    if isinstance(found, Lambda):
+        count = _count(found.returned, set(found.params[1:]) - _starred(found))
+        if count is not None:
+            yield found.written.body, found.returned, count
+    elif isinstance(found, Body):
+        bound = {item.target for item in found.scope.assigns}
+        grads = {item.name for item in found.params[1:] if item.by_name and item.name not in bound}
+        for value in found.scope.returns:
+            count = _count(value, grads)
+            if count is not None:
+                yield found, value, count
+
+
+def _starred(found: Lambda) -> set[str]:
+    head = found.written.body.file.text(found.written.expr).partition(":")[0]
+    return set(found.params) if "*" in head else set()
+
+
+def _count(value: Expr, grads: set[str]) -> int | None:
+    """How many gradients a returned value is; ``grads`` are names of single ones."""
+    if value.kind == "tuple":
+        return len(value.items)
+    if value.kind in ("list", "dict") or (value.kind == "const" and value.value is None):
+        return 1
+    if value.kind == "name":
+        return 1 if value.text in grads else None
+    if value.kind == "binary":
+        single = any(_count(item, grads) == 1 or isinstance(item.value, float) for item in value.items)
+        return 1 if single else None
+    return None
+
+
+def _counted(op: MagiOp, body: Body, value: Expr, count: int) -> Iterator[Diagnostic]:
+    wanted = [item for item in op.params if not (item.kind == "kwonly" and is_plain(op))]
+    required = [item for item in wanted if item.default is None]
+    if count == len(wanted) or (
+        not by_keyword(op) and count > len(wanted) and value.kind == "tuple" and _pads(value, len(wanted))
+    ):
+        return
+    late = not by_keyword(op) and len(required) <= count < len(wanted)
+    told = f"a {value.kind}, which is one gradient," if value.kind in ("list", "dict") else times(count, "gradient")
+    effect = "a call that passes those with defaults fails in it" if late else "it fails"
+    yield Diagnostic(
+        f"`backward_fn` of `{op.title}` returns {told} and the op has {times(len(wanted), 'parameter')}: {effect}",
+        body.at(value),
+        (Related(op.place, "the op's parameters"),),
+        ops=(op.title,),
+        severity=Severity.WARNING if late else Severity.ERROR,
+    )
+
+
+def _pads(value: Expr, wanted: int) -> bool:
+    """Whether what is too much is ``None``, which some versions of torch let be."""
+    return all(item.kind == "const" and item.value is None for item in value.items[wanted:])
+
+
+@rule("MAG343", "gradient-refused")
+def gradient_refused(op: MagiOp) -> Iterator[Diagnostic]:
+    """A `backward_fn` for an op that can have no gradient.
+
+    torch refuses a gradient for an op that writes its arguments or returns nothing.
+
+    Bad:
+
+    ```python
+    @magi_register_custom_op("kit::step", mutates_args=("x",), backward_fn=lambda ctx, grad: grad)
+    def step(x: Tensor) -> Tensor:
+        return x.add_(1) + 1
+    ```
+
+    Good:
+
+    ```python
+    @magi_register_custom_op("kit::step", backward_fn=lambda ctx, grad: grad)
+    def step(x: Tensor) -> Tensor:
+        return x + 2
+    ```
+    """
+    operator = _with_gradient(op)
+    if operator is not None:
+        named = op.argument("backward_fn")
+        for found in gradient_schema(operator):
+            place = named.place if isinstance(named, Written) else found.place
+            yield with_fields(found, place=place, message=found.message.replace("`register_autograd`", "torch"))

@@ -1,0 +1,300 @@
+"""Order, kinds and defaults of the parameters of an op, and of the signature that it is lowered to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import Diagnostic, Place, Related, Severity
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.python import Param
+from opschema_rules.magi.model import MagiOp
+from opschema_rules.magi.passed import meant_calls, passed
+from opschema_rules.magi.reporting import called, is_plain, is_sound, lowers, refusals, registered
+from opschema_rules.magi.signature import Leaf
+from opschema_rules.magi.usage import is_called_to_fail
+
+
+@rule("MAG312", "default-order")
+def default_order(op: MagiOp) -> Iterator[Diagnostic]:
+    """A lowered parameter without a default behind one that has one.
+
+    A dataclass becomes its fields, with their defaults, where the parameter stood; a required parameter or field behind
+    it makes a signature that Python refuses (`non-default argument follows default argument`). Defaults that a schema
+    cannot hold, such as a list, are dropped, and keyword-only parameters become plain ones: both may leave a required
+    parameter behind. Put required parameters first.
+
+    Bad:
+
+    ```python
+    @dataclass(frozen=True)
+    class Config:
+        scale: float = 1.0
+
+
+    @magi_register_custom_op("kit::scale")
+    def scale(config: Config, x: Tensor) -> Tensor:
+        return x * config.scale
+    ```
+
+    Bad (a default that is dropped):
+
+    ```python
+    @dataclass(frozen=True)
+    class Config:
+        scale: float = 1.0
+        sizes: list[int] = field(default_factory=list)
+
+
+    @magi_register_custom_op("kit::scale")
+    def scale(x: Tensor, config: Config) -> Tensor:
+        return x * config.scale
+    ```
+
+    Good:
+
+    ```python
+    @dataclass(frozen=True)
+    class Config:
+        sizes: list[int] = field(default_factory=list)
+        scale: float = 1.0
+
+
+    @magi_register_custom_op("kit::scale")
+    def scale(x: Tensor, config: Config, y: Optional[Tensor] = None) -> Tensor:
+        return x * config.scale
+    ```
+    """
+    for problem in op.lowering.problems if is_sound(op) and lowers(op) else ():
+        if problem.kind == "default-order" and problem.leaf is not None and problem.other is not None:
+            yield _behind(op, problem.leaf, problem.other)
+
+
+def _behind(op: MagiOp, leaf: Leaf, other: Leaf) -> Diagnostic:
+    reason = "has no default"
+    if leaf.scrubbed:
+        reason = f"loses its default `{leaf.written}`, which no schema holds,"
+    elif isinstance(leaf.source, Param) and leaf.source.kind == "kwonly":
+        reason = "becomes a plain parameter without a default"
+    place = leaf.place
+    function = op.body.function
+    param = function.param(leaf.path[0]) if function is not None else None
+    if param is not None and leaf.path[0] != other.path[0]:
+        place = op.body.at(param.span)
+    return Diagnostic(
+        f"{called(leaf)} {reason} and is lowered behind {called(other)}, which has one: put it first",
+        place,
+        (Related(other.place, f"`{other.lowered}` has a default"), *registered(op)),
+        ops=(op.title,),
+    )
+
+
+@rule("MAG317", "lowered-name")
+def lowered_name(op: MagiOp) -> Iterator[Diagnostic]:
+    """Two lowered parameters of one name.
+
+    A field is lowered to the parameter's and the field's names with two underscores between them, so that
+    `config.scale` becomes `config__scale`. Another parameter of that name makes a signature that Python refuses.
+
+    Bad:
+
+    ```python
+    @dataclass(frozen=True)
+    class Config:
+        scale: float
+
+
+    @magi_register_custom_op("kit::scale")
+    def scale(x: Tensor, config__scale: float, config: Config) -> Tensor:
+        return x * config.scale
+    ```
+
+    Good:
+
+    ```python
+    @dataclass(frozen=True)
+    class Config:
+        scale: float
+
+
+    @magi_register_custom_op("kit::scale")
+    def scale(x: Tensor, config_scale: float, config: Config) -> Tensor:
+        return x * config.scale
+    ```
+    """
+    for problem in op.lowering.problems if is_sound(op) and lowers(op) else ():
+        if problem.kind == "duplicate-name" and problem.leaf is not None and problem.other is not None:
+            yield Diagnostic(
+                f"{called(problem.leaf)} is lowered to `{problem.leaf.lowered}`, as {called(problem.other)} is: rename one",
+                problem.leaf.place,
+                (Related(problem.other.place, "the other"), *registered(op)),
+                ops=(op.title,),
+            )
+
+
+@rule("MAG315", "lowered-kind")
+def lowered_kind(op: MagiOp) -> Iterator[Diagnostic]:
+    """A keyword-only or positional-only parameter that the op cannot pass on.
+
+    Since commit e68e0b0 every parameter of the lowered signature is a plain one. Without a dataclass, the op's function
+    is called with all of them by place, so that passing a keyword-only parameter raises; with a dataclass it is called
+    by name, so that a positional-only one does. Before, positional-only parameters and keyword-only tensors are
+    refused, and other keyword-only ones work.
+
+    Bad:
+
+    ```python
+    @magi_register_custom_op("kit::scale")
+    def scale(x: Tensor, *, factor: float) -> Tensor:
+        return x * factor
+    ```
+
+    Bad:
+
+    ```python
+    @dataclass(frozen=True)
+    class Config:
+        scale: float
+
+
+    @magi_register_custom_op("kit::scale")
+    def scale(x: Tensor, /, config: Config) -> Tensor:
+        return x * config.scale
+    ```
+
+    Bad (before e68e0b0):
+
+    ```toml
+    [magi]
+    magi = "plain"
+    ```
+
+    ```python
+    @magi_register_custom_op("kit::add")
+    def add(x: Tensor, *, y: Tensor) -> Tensor:
+        return x + y
+    ```
+
+    Good:
+
+    ```python
+    @dataclass(frozen=True)
+    class Config:
+        scale: float
+
+
+    @magi_register_custom_op("kit::scale")
+    def scale(x: Tensor, config: Config, *, factor: float) -> Tensor:
+        return x * config.scale * factor
+
+
+    @magi_register_custom_op("kit::double")
+    def double(x: Tensor, /) -> Tensor:
+        return x * 2
+    ```
+    """
+    if is_sound(op):
+        for item in op.params:
+            said = _plain_kind(op, item) if is_plain(op) else _lowered_kind(op, item) if lowers(op) else None
+            if said is not None:
+                message, severity = said
+                yield Diagnostic(message, op.body.at(item.span), registered(op), ops=(op.title,), severity=severity)
+
+
+def _plain_kind(op: MagiOp, item: Param) -> tuple[str, Severity] | None:
+    leaf = op.lowering.node(item.name)
+    if item.kind == "posonly":
+        return f"`{item.name}` is positional-only, which torch refuses: leave the `/` out", Severity.ERROR
+    form = leaf.lowered_type if isinstance(leaf, Leaf) else None
+    if item.kind == "kwonly" and form is not None and any(part.is_tensor for part in form.walk()):
+        return f"`{item.name}` is a keyword-only tensor, which torch refuses: leave the `*` out", Severity.ERROR
+    return None
+
+
+def _lowered_kind(op: MagiOp, item: Param) -> tuple[str, Severity] | None:
+    lowering = op.lowering
+    if is_called_to_fail(op):
+        return None
+    if item.kind == "posonly" and lowering.flattens:
+        return f"`{item.name}` is positional-only, and the op passes it by name: every call raises", Severity.ERROR
+    leaf = lowering.leaf(item.name)
+    if item.kind != "kwonly" or lowering.flattens or not lowering.complete or leaf is None:
+        return None
+    if leaf.default.kind == "absent":
+        return f"`{item.name}` is keyword-only, and the op passes it by place: every call raises", Severity.ERROR
+    told = f"every call that passes another value than `{leaf.default}` raises"
+    return f"`{item.name}` is keyword-only, and the op passes it by place: {told}", Severity.WARNING
+
+
+@rule("MAG316", "dropped-default")
+def dropped_default(op: MagiOp) -> Iterator[Diagnostic]:
+    """A default that a schema cannot hold.
+
+    A schema holds `None`, numbers, strings, dtypes and devices. Since commit e68e0b0 the decorator drops any other
+    default, without a word, so that the parameter is required: a call that leaves it out raises (a warning). Before, it
+    raises where the op is registered. Where a parameter is a dataclass, calls go through the original signature first,
+    and keep their defaults. Nothing is said when every call in the tree passes it.
+
+    Bad:
+
+    ```python
+    @magi_register_custom_op("kit::pad")
+    def pad(x: Tensor, sizes: list[int] = [1, 2]) -> Tensor:
+        return x + sizes[0]
+    ```
+
+    Bad (before e68e0b0):
+
+    ```toml
+    [magi]
+    magi = "plain"
+    ```
+
+    ```python
+    @magi_register_custom_op("kit::pad")
+    def pad(x: Tensor, sizes: list[int] = []) -> Tensor:
+        return x + len(sizes)
+    ```
+
+    Good:
+
+    ```python
+    @magi_register_custom_op("kit::pad")
+    def pad(x: Tensor, sizes: Optional[list[int]] = None, dtype: torch.dtype = torch.float32) -> Tensor:
+        return x + len(sizes or [1, 2])
+
+
+    @dataclass(frozen=True)
+    class Config:
+        scale: float
+
+
+    @magi_register_custom_op("kit::scale")
+    def scale(x: Tensor, config: Config, sizes: list[int] = [1, 2]) -> Tensor:
+        return x * config.scale
+    ```
+    """
+    if not is_sound(op) or refusals(op) or not (is_plain(op) or lowers(op)):
+        return
+    for leaf in op.lowering.leaves if not op.lowering.flattens else ():
+        refused = leaf.written.kind in ("other", "enum") if is_plain(op) else leaf.scrubbed
+        is_reported = leaf.enum is not None and lowers(op)  # by `plain-enum`
+        harmless = is_reported or (lowers(op) and _is_always_passed(op, leaf))
+        if isinstance(leaf.source, Param) and refused and op.lowering.complete and not harmless:
+            told = "is refused" if is_plain(op) else "is dropped: a call without it raises"
+            yield Diagnostic(
+                f"the default `{leaf.written}` of `{leaf.name}` is none that a schema holds, and {told}",
+                _default_place(op, leaf),
+                registered(op),
+                ops=(op.title,),
+                severity=Severity.ERROR if is_plain(op) else Severity.WARNING,
+            )
+
+
+def _is_always_passed(op: MagiOp, leaf: Leaf) -> bool:
+    calls = list(meant_calls(op))
+    return bool(calls) and all(passed(op, item, leaf) is not None for item in calls)
+
+
+def _default_place(op: MagiOp, leaf: Leaf) -> Place:
+    default = leaf.source.default
+    return op.body.at(default) if default is not None else leaf.place

@@ -1,0 +1,274 @@
+"""``Literal`` and enumerations, which become ``str`` when an op is lowered."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.bodies import MAX_HOPS
+from opschema_cli.source.resolution import ClassRef
+from opschema_cli.source.strings import strings
+from opschema_cli.source.text import Edit, Span
+from opschema_rules.magi.classes import EnumKind
+from opschema_rules.magi.model import MagiOp
+from opschema_rules.magi.passed import meant_calls, passed
+from opschema_rules.magi.registrations import Written
+from opschema_rules.magi.reporting import called, is_sound, lowers, registered, type_place
+from opschema_rules.magi.signature import Leaf
+from opschema_rules.magi.usage import is_called_to_fail
+from opschema_rules.torchlib.snippets import dotted
+from opschema_rules.torchlib.syntax import FunctionTree, function_tree
+
+
+def lowered_enums(op: MagiOp) -> Iterator[tuple[Leaf, EnumKind]]:
+    """The lowered parameters that are strings instead of members of an enumeration."""
+    if is_sound(op) and lowers(op) and not op.lowering.problems and not is_called_to_fail(op):
+        for leaf in op.lowering.leaves:
+            if leaf.enum is not None and leaf.enum.values == "str":
+                yield leaf, leaf.enum
+
+
+@rule("MAG306", "plain-enum", fixable="unsafe")
+def plain_enum(op: MagiOp) -> Iterator[Diagnostic]:
+    """An enumeration whose members are no strings, where the op takes a `str`.
+
+    Since commit e68e0b0 the decorator makes `str` of an enumeration whose values are strings. A member of `class
+    Mode(Enum)` is none: the op is registered, and every call with a member raises. Members of `class Mode(str, Enum)`
+    are strings. Before, members are passed as they are.
+
+    Nothing is said when every call in the tree passes a string.
+
+    Bad:
+
+    ```python
+    class Mode(Enum):
+        ADD = "add"
+
+
+    @magi_register_custom_op("kit::run")
+    def run(x: Tensor, mode: Mode) -> Tensor:
+        return x + 1 if mode == Mode.ADD else x * 2
+    ```
+
+    Good:
+
+    ```python
+    class Mode(str, Enum):
+        ADD = "add"
+
+
+    @magi_register_custom_op("kit::run")
+    def run(x: Tensor, mode: Mode) -> Tensor:
+        return x + 1 if mode == Mode.ADD else x * 2
+    ```
+
+    Good (strings are passed):
+
+    ```python
+    class Mode(Enum):
+        ADD = "add"
+
+
+    @magi_register_custom_op("kit::run")
+    def run(x: Tensor, mode: Mode) -> Tensor:
+        return x + 1 if mode == "add" else x * 2
+
+
+    def double(x):
+        return run(x, Mode.ADD.value)
+    ```
+    """
+    for leaf, enum in lowered_enums(op):
+        if not enum.mixed and not _only_strings(op, leaf):
+            yield Diagnostic(
+                f"{called(leaf)} is lowered to `str`, and members of `{enum.ref.name}` are no strings: every call with one raises",
+                type_place(leaf),
+                (Related(Place(enum.ref.file.path, enum.ref.cls.span), "the enumeration"),),
+                _mixing(enum),
+                (op.title,),
+            )
+
+
+def _only_strings(op: MagiOp, leaf: Leaf) -> bool:
+    values = [passed(op, item, leaf) for item in meant_calls(op)]
+    return bool(values) and all(value is not None and _is_string(op, value) for value in values)
+
+
+def _is_string(op: MagiOp, value: Written) -> bool:
+    if value.expr.kind == "name" and value.expr.text.endswith(".value"):
+        return True
+    return strings(op.tree.bodies, value.body, value.expr, MAX_HOPS) is not None
+
+
+def _mixing(enum: EnumKind) -> Fix | None:
+    bases = enum.ref.cls.bases
+    if len(bases) != 1 or bases[0].text.rpartition(".")[2] != "Enum":
+        return None
+    edit = Edit(Span(bases[0].start, bases[0].start), "str, ")
+    why = "members become equal to their values, and are written otherwise"
+    return Fix(f"make members of `{enum.ref.name}` strings", (FileEdit(enum.ref.file.path, edit),), "unsafe", why)
+
+
+@rule("MAG307", "enum-identity", fixable="safe")
+def enum_identity(op: MagiOp) -> Iterator[Diagnostic]:
+    """A body that takes a `str` for the member of an enumeration.
+
+    What the op's body gets is the member's value, a plain `str`: `mode is Mode.ADD` is false, without an error, and
+    `mode.value` and `mode.name` do not exist. `==` holds for members of `class Mode(str, Enum)`. Or make a member of it
+    first: `mode = Mode(mode)`.
+
+    Bad:
+
+    ```python
+    class Mode(str, Enum):
+        ADD = "add"
+
+
+    @magi_register_custom_op("kit::run")
+    def run(x: Tensor, mode: Mode) -> Tensor:
+        if mode is not Mode.ADD:
+            return x * 2
+        return x + 1
+    ```
+
+    Bad:
+
+    ```python
+    class Mode(str, Enum):
+        ADD = "add"
+
+
+    @dataclass(frozen=True)
+    class Config:
+        mode: Mode
+
+
+    @magi_register_custom_op("kit::run")
+    def run(x: Tensor, config: Config) -> Tensor:
+        return x + 1 if config.mode.value == "add" else x * 2
+    ```
+
+    Good:
+
+    ```python
+    class Mode(str, Enum):
+        ADD = "add"
+
+
+    @magi_register_custom_op("kit::run")
+    def run(x: Tensor, mode: Mode, other: Mode) -> Tensor:
+        other = Mode(other)
+        if mode == Mode.ADD and other is Mode.ADD:
+            return x + 1
+        return x * 2
+    ```
+    """
+    tree = function_tree(op.body)
+    for leaf, enum in lowered_enums(op):
+        if tree is not None and enum.mixed and not _is_written(op, leaf):
+            for node in tree.walk():
+                yield from _identity(op, tree, leaf, enum, node)
+                yield from _attribute(op, tree, leaf, node)
+
+
+def _is_written(op: MagiOp, leaf: Leaf) -> bool:
+    return any(item.target == leaf.path[0] for scope in op.body.scope.walk() for item in scope.assigns)
+
+
+def _identity(op: MagiOp, tree: FunctionTree, leaf: Leaf, enum: EnumKind, node: ast.AST) -> Iterator[Diagnostic]:
+    if not isinstance(node, ast.Compare) or len(node.ops) != 1 or not isinstance(node.ops[0], ast.Is | ast.IsNot):
+        return
+    sides = {dotted(node.left), dotted(node.comparators[0])}
+    name = ".".join(leaf.path)
+    member = next((side for side in sides if side != name), "")
+    holder = op.tree.bodies.resolve(op.body, member.rpartition(".")[0]) if "." in member else None
+    if name not in sides or not isinstance(holder, ClassRef) or holder != enum.ref:
+        return
+    same = isinstance(node.ops[0], ast.Is)
+    word, instead, outcome = ("is", "==", "false") if same else ("is not", "!=", "true")
+    yield Diagnostic(
+        f"`{name}` is a plain `str` here: `{name} {word} {member}` is always {outcome}; write `{instead}`",
+        tree.place(node),
+        (Related(type_place(leaf), "lowered to `str`"),),
+        _equality(tree, node, instead),
+        (op.title,),
+    )
+
+
+def _equality(tree: FunctionTree, node: ast.Compare, instead: str) -> Fix | None:
+    left, right = tree.place(node.left).span, tree.place(node.comparators[0]).span
+    between = Span(left.end, right.start)
+    text = re.sub(r"\bis(?:\s+not)?\b", instead, tree.body.file.text(between), count=1)
+    if "#" in text:
+        return None
+    return Fix(f"compare with `{instead}`", (FileEdit(tree.body.file.path, Edit(between, text)),))
+
+
+def _attribute(op: MagiOp, tree: FunctionTree, leaf: Leaf, node: ast.AST) -> Iterator[Diagnostic]:
+    name = ".".join(leaf.path)
+    if not isinstance(node, ast.Attribute) or node.attr not in ("value", "name") or dotted(node.value) != name:
+        return
+    place = tree.place(node)
+    edit = Edit(place.span, name)
+    fix = Fix(f"take `{name}`, which is the value", (FileEdit(place.path, edit),)) if node.attr == "value" else None
+    yield Diagnostic(
+        f"`{name}` is a plain `str` here, which has no `{node.attr}`: every call raises",
+        place,
+        (Related(type_place(leaf), "lowered to `str`"),),
+        fix,
+        (op.title,),
+    )
+
+
+@rule("MAG308", "literal-value", severity="warning")
+def literal_value(op: MagiOp) -> Iterator[Diagnostic]:
+    """A call that passes a string which the `Literal` does not list.
+
+    The decorator makes `str` of a `Literal`, and nothing checks the value any more: the op takes any string. Type
+    checkers do not see it, as the op's type is lost.
+
+    Bad:
+
+    ```python
+    @magi_register_custom_op("kit::pad")
+    def pad(x: Tensor, side: Literal["left", "right"]) -> Tensor:
+        return x + 1 if side == "left" else x * 2
+
+
+    def padded(x):
+        return pad(x, "Left")
+    ```
+
+    Good:
+
+    ```python
+    @magi_register_custom_op("kit::pad")
+    def pad(x: Tensor, side: Literal["left", "right"]) -> Tensor:
+        return x + 1 if side == "left" else x * 2
+
+
+    def padded(x, side):
+        return pad(pad(x, "left"), side)
+    ```
+    """
+    if not is_sound(op) or not lowers(op) or op.lowering.problems:
+        return
+    for leaf in op.lowering.leaves:
+        if leaf.type is not None and leaf.type.kind == "literal" and leaf.type.values is not None:
+            for item in meant_calls(op):
+                yield from _outside(op, leaf, passed(op, item, leaf), {str(value) for value in leaf.type.values})
+
+
+def _outside(op: MagiOp, leaf: Leaf, value: Written | None, listed: set[str]) -> Iterator[Diagnostic]:
+    found = strings(op.tree.bodies, value.body, value.expr, MAX_HOPS) if value is not None else None
+    if value is not None and found and not found & listed:
+        given = " or ".join(repr(item) for item in sorted(found))
+        yield Diagnostic(
+            f"`{'.'.join(leaf.path)}` of `{op.title}` is {given} here, not one of `{leaf.type}`: nothing checks it",
+            value.place,
+            (Related(type_place(leaf), "its type"), *registered(op)),
+            ops=(op.title,),
+        )

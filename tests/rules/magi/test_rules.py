@@ -1,0 +1,236 @@
+"""Places, messages and fixes of the rules, and what looks wrong and is right."""
+
+from __future__ import annotations
+
+import pytest
+
+from opschema_cli.testing import Linted, fix_files, lint_files
+from opschema_rules.magi.examples import OPS_PATH, example_files
+from opschema_rules.magi.pack import PACK
+from opschema_rules.torchlib.pack import PACK as TORCHLIB
+
+
+def lint(text: str, *codes: str) -> Linted:
+    return lint_files([PACK], example_files([("python", text)]), codes)
+
+
+def told(text: str) -> list[tuple[str, str, str]]:
+    """Of each finding its code, the text at its place, and that of the other sides."""
+    linted = lint(text)
+    return [
+        (item.code, linted.text(item.place), " / ".join(linted.text(other.place) for other in item.related))
+        for item in linted.diagnostics
+    ]
+
+
+def fixed(text: str, *codes: str, unsafe: bool = False) -> str:
+    files = example_files([("python", text)])
+    changed, _ = fix_files([PACK], files, codes, unsafe=unsafe)
+    return changed.get(OPS_PATH, files[OPS_PATH]).partition("from torch import Tensor\n\n\n")[2]
+
+
+DECORATOR = 'magi_register_custom_op("kit::f")'
+OP = '@magi_register_custom_op("kit::f"{given})\ndef f({params}) -> {returns}:\n    {body}\n'
+
+
+def op(params: str, body: str = "return x + 1", given: str = "", returns: str = "Tensor") -> str:
+    return OP.format(params=params, body=body, given=f", {given}" if given else "", returns=returns)
+
+
+TAKES = op("x: Tensor, c: Config")
+FROZEN = "@dataclass(frozen=True)\nclass Config:\n    k: float\n    w: Optional[Tensor] = None\n\n\n"
+MUTABLE = FROZEN.replace("(frozen=True)", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (MUTABLE + TAKES, [("MAG301", "dataclass", "Config")]),
+        (op("x: Tensor, k: tuple[int, int]"), [("MAG302", "tuple[int, int]", DECORATOR)]),
+        (op("x: Tensor, *k: int"), [("MAG303", "k: int", DECORATOR)]),
+        (FROZEN.replace("float", "dict[str, int]") + TAKES, [("MAG302", "dict[str, int]", DECORATOR)]),
+        (FROZEN + op("c: Config, x: Tensor"), [("MAG312", "x", f"w / {DECORATOR}")]),
+        (op("x: Tensor", given='infer_output_meta_fn=["y"]'), [("MAG320", '"y"', "f")]),
+        (FROZEN + op("c: Config", "return c.w + 1", 'infer_output_meta_fn=["c"]'), [("MAG320", '"c"', "c")]),
+        (op("x: Tensor", "return x.view(-1)"), [("MAG322", "x.view(-1)", DECORATOR), ("MAG331", "x.view(-1)", "Tensor")]),
+        (op("x: Tensor", "x[0] = 1\n    return x + 1"), [("MAG330", "x[0]", f"Tensor / {DECORATOR}")]),
+        (op("x: Tensor", given="mutates_args=('y',)"), [("MAG332", "'y'", "f")]),
+    ],
+)  # fmt: skip
+def test_places(text: str, expected: list[tuple[str, str, str]]) -> None:
+    assert told(text) == expected
+
+
+def test_messages_say_what_is_wrong_on_both_sides() -> None:
+    mode = 'class Mode(str, Enum):\n    A = "a"\n\n\n'
+    messages = [
+        item.message
+        for text in (
+            MUTABLE + TAKES,
+            mode + op("x: Tensor, m: Mode", "return x + (m is Mode.A)"),
+            op("x: Tensor", "return x.sum()"),
+        )
+        for item in lint(text).diagnostics
+    ]
+    assert messages == [
+        "dataclass `Config` is not frozen, and an op takes it: add `frozen=True`",
+        "`m` is a plain `str` here: `m is Mode.A` is always false; write `==`",
+        "`f()` returns `sum()` of all elements, which is one value, and without `infer_output_meta_fn` tracing takes it"
+        " for one like `x`",
+    ]
+
+
+# Fixes
+
+
+@pytest.mark.parametrize(
+    ("maker", "expected"),
+    [
+        ("@dataclass", "@dataclass(frozen=True)"),
+        ("@dataclass()", "@dataclass(frozen=True)"),
+        ("@dataclass(frozen=False)", "@dataclass(frozen=True)"),
+        ("@dataclass(eq=False, order=True)", "@dataclass(eq=False, order=True, frozen=True)"),
+        ("@dataclass(\n    eq=False,\n)", "@dataclass(\n    eq=False, frozen=True\n)"),
+    ],
+)
+def test_a_dataclass_is_frozen(maker: str, expected: str) -> None:
+    assert fixed(MUTABLE.replace("@dataclass", maker) + TAKES) == MUTABLE.replace("@dataclass", expected) + TAKES
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "def g(c):\n    c.k = 3.0\n",
+        "def g(c):\n    c.k += 3.0\n",
+        "@dataclass\nclass More(Config):\n    b: int = 0\n",
+        "def g(c: Config, name):\n    setattr(c, name, 1)\n",
+    ],
+)
+def test_a_dataclass_that_may_be_written_is_not_frozen_safely(use: str) -> None:
+    text = MUTABLE + TAKES + "\n\n" + use
+    assert fixed(text) == text
+    assert fixed(text, unsafe=True) != text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        MUTABLE.replace("    k: float\n", "    k: float\n\n    def grow(self):\n        self.k = 2.0\n\n"),
+        "@dataclass\nclass Base:\n    b: int = 0\n\n\n"
+        + MUTABLE.replace("Config:", "Config(Base):").replace("float", "float = 1.0"),
+    ],
+)
+def test_a_dataclass_that_cannot_be_frozen_has_no_fix(text: str) -> None:
+    linted = lint(text + TAKES, "MAG301")
+    assert [item.fix for item in linted.diagnostics] == [None]
+
+
+def test_an_equality_keeps_what_stands_around_it() -> None:
+    mode = 'class Mode(str, Enum):\n    A = "a"\n\n\n'
+    before = mode + op("x: Tensor, m: Mode", "return x * 2 if (m) is not (Mode.A) else x + (m.value == 'a')")
+    after = mode + op("x: Tensor, m: Mode", "return x * 2 if (m) != (Mode.A) else x + (m == 'a')")
+    assert fixed(before, "MAG307") == after
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [('["c"]', '["c__w"]'), ("['w']", "['c__w']"), ('["c.w"]', '["c__w"]'), ('("x",)', '["x"]'), ('"x"', '["x"]')],
+)
+def test_meta_names_are_mended(given: str, expected: str) -> None:
+    tensor = FROZEN.replace("w: Optional[Tensor] = None", "w: Tensor")
+    before = tensor + op("x: Tensor, c: Config", given=f"infer_output_meta_fn={given}")
+    assert fixed(before) == before.replace(f"={given}", f"={expected}")
+
+
+def test_setup_parameters_are_renamed_with_their_uses() -> None:
+    backward = "def backward(ctx, g):\n    return g * ctx.saved_tensors[0]\n\n\n"
+    given = "setup_context_fn=setup, backward_fn=backward"
+    before = "def setup(c, inp, out):\n    c.save_for_backward(inp[0])\n    c.n = len(inp)\n\n\n"
+    after = "def setup(ctx, inputs, output):\n    ctx.save_for_backward(inputs[0])\n    ctx.n = len(inputs)\n\n\n"
+    text = backward + op("x: Tensor", "return x * x / 2", given)
+    assert fixed(before + text, "MAG340") == after + text
+    clash = before.replace("len(inp)", "[inputs for inputs in inp]")
+    assert fixed(clash + text, "MAG340") == clash + text
+
+
+# What looks wrong and is right
+
+
+def test_what_a_test_expects_to_fail_is_left_alone() -> None:
+    raising = "import pytest\n\n\ndef test_mutable():\n    with pytest.raises(TypeError):\n\n" + "\n".join(
+        f"        {line}" for line in (MUTABLE + TAKES).splitlines()
+    )
+    assert told(raising) == []
+    backward = op("x: Tensor, k: float", given="backward_fn=lambda ctx, g: g")
+    inside = "\n".join(f"    {line}" for line in backward.splitlines())
+    call = "    y = f(x, 1.0)\n    with pytest.raises(RuntimeError):\n        y.sum().backward()\n"
+    assert told(f"import pytest\n\n\ndef test_count(x):\n{inside}\n{call}") == []
+    assert [code for code, *_ in told(backward)] == ["MAG342"]
+
+
+def test_an_op_that_is_never_traced_needs_no_meta() -> None:
+    eager = "\n".join(f"    {line}" for line in op("k: int", "return torch.ones(k)").splitlines())
+    assert told(f"def test_eager():\n{eager}\n    assert f(3).sum() == 3\n") == []
+    traced = f"def test_traced():\n{eager}\n    assert torch.compile(f)(3).sum() == 3\n"
+    assert [code for code, *_ in told(traced)] == ["MAG321"]
+    assert [code for code, *_ in told(f"def make():\n{eager}\n    return f\n")] == ["MAG321"]
+
+
+def test_tensors_of_a_dataclass_count_for_the_default_meta() -> None:
+    pair = "@dataclass(frozen=True)\nclass Pair:\n    a: Tensor\n    b: Tensor\n\n\n"
+    assert told(pair + op("p: Pair", "return p.a + 1, p.b + 1", returns="tuple[Tensor, Tensor]")) == []
+
+
+def test_without_a_stated_contract_only_what_fails_with_both_is_told() -> None:
+    both = op("x: Tensor, k: tuple[int, int]")
+    one = op("x: Tensor", "x.add_(1)", 'mutates_args=("x",)', "None").replace('"kit::f"', '"kit::g"')
+    files = {**example_files([("python", both + "\n\n" + one)]), "opschema.toml": ""}
+    assert [item.code for item in lint_files([PACK], files).diagnostics] == ["MAG302", "MAG321"]
+
+
+def test_both_packs_tell_of_a_fault_once() -> None:
+    decorator = (
+        "import torch\n\n\ndef _magi_register_custom_op_impl(name=None, mutates_args=()):\n    def decorate(fn):\n"
+        "        return torch.library.custom_op(name, mutates_args=mutates_args)(fn)\n\n    return decorate\n"
+    )
+    api = (
+        "from ._magi_register_custom_op import _magi_register_custom_op_impl\n\n\n"
+        "def magi_register_custom_op(name=None, mutates_args=()):\n"
+        "    return _magi_register_custom_op_impl(name=name, mutates_args=mutates_args)\n"
+    )
+    files = {
+        **example_files([("python", op("x: Tensor", "return x"))]),
+        "magi_compiler/__init__.py": "",
+        "magi_compiler/api.py": api,
+        "magi_compiler/_magi_register_custom_op.py": decorator,
+    }
+    assert [item.code for item in lint_files([PACK, TORCHLIB], files).diagnostics] == ["MAG331"]
+
+
+def test_equal_names_count_by_where_they_are() -> None:
+    named, unnamed = op("x: Tensor"), op("x: Tensor").replace('"kit::f"', "")
+    severities = {}
+    for title, one, other in (("written", named, named), ("by the file", unnamed, unnamed)):
+        files = example_files([("python", one), ("python far/ops.py", example_files([("python", other)])[OPS_PATH])])
+        found = lint_files([PACK], files, ["MAG350"]).diagnostics
+        severities[title] = [(item.place.path, item.severity.value) for item in found]
+    assert severities == {"written": [("kit/ops.py", "info")], "by the file": [("kit/ops.py", "warning")]}
+
+
+HOSTILE = {
+    "*names, **more": "f(x: Tensor) -> Tensor: ...",
+    "'a::b', infer_output_meta_fn=[*names, 3], mutates_args=3, backward_fn=3, setup_context_fn='x'": "f(): ...",
+    "'a::b', infer_output_meta_fn={}, mutates_args=[[]]": "f(x: [1], y: 3 = 4, *, z: lambda: 1) -> {}: return",
+    "'a::b', mutates_args=''": "f(self, /, *a: Tensor, **k: Tensor) -> tuple[()]: yield a",
+    "'', backward_fn=lambda: (), infer_output_meta_fn=lambda *, a=1: a": "f(x: Tensor) -> '(': return (x,)[0]",
+    "'a::b', mutates_args=('c', 'c')": "f(c: Config = Config(), d: 'Config' = 1) -> Tensor: return c @ d",
+    "'a::b', infer_output_meta_fn=()": "f(c: Config) -> tuple: return c.k, *c.w, c[0]",
+}
+
+
+@pytest.mark.parametrize("given", HOSTILE)
+@pytest.mark.parametrize("contract", ["dataclasses", "plain", ""])
+def test_odd_ops_crash_no_rule(given: str, contract: str) -> None:
+    text = f"{FROZEN}@magi_register_custom_op({given})\ndef {HOSTILE[given]}\n"
+    files = {**example_files([("python", text)]), "opschema.toml": f'[magi]\nmagi = "{contract}"\n'}
+    assert "OPS900" not in [item.code for item in lint_files([PACK], files).diagnostics]
