@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from opschema_cli.lint.pack import Pack
 from opschema_cli.lint.rule import Rule
 from opschema_cli.testing import check_examples
+from opschema_rules.magi.pack import PACK as MAGI
 from opschema_rules.tileops.pack import PACK as TILEOPS
+from opschema_rules.torchlib.pack import PACK as TORCHLIB
+
+PAGES = [
+    pytest.param(pack, rule, id=f"{rule.code}-{rule.name}") for pack in (TILEOPS, TORCHLIB, MAGI) for rule in pack.rules
+]
 
 
-@pytest.mark.parametrize("rule", TILEOPS.rules, ids=lambda rule: f"{rule.code}-{rule.name}")
-def test_examples_hold(rule: Rule) -> None:
-    check_examples(TILEOPS, rule)
+@pytest.mark.parametrize(("pack", "rule"), PAGES)
+def test_examples_hold(pack: Pack, rule: Rule) -> None:
+    check_examples(pack, rule)
