@@ -1,0 +1,1 @@
+"""Migrations of Magi custom ops: one module each, and what they share."""

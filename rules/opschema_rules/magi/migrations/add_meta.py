@@ -1,0 +1,122 @@
+"""`add-meta`: the inputs that an op's outputs are like, named for its fake."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+import msgspec
+
+from opschema_cli.migrate.codemods.arguments import add_keyword
+from opschema_cli.migrate.draft import Draft
+from opschema_cli.migrate.migration import Note, Site, migration
+from opschema_cli.source.python import Expr
+from opschema_rules.magi.given import Meta
+from opschema_rules.magi.migrations.mirrors import Mirrors
+from opschema_rules.magi.migrations.trees import meant_ops, registering_call, tree_of
+from opschema_rules.magi.migrations.workbench import LeftAlone, Workbench, left
+from opschema_rules.magi.model import MagiOp
+from opschema_rules.magi.registrations import Written
+
+_ARGUMENT = "infer_output_meta_fn"
+
+
+class AddMeta(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``explicit=true`` names the inputs also where the default takes the same."""
+
+    explicit: bool = False
+
+
+@dataclass(frozen=True)
+class _Mirroring:
+    """An op, and the lowered names of the tensors that its outputs are like."""
+
+    op: MagiOp
+    names: tuple[str, ...]
+
+    @property
+    def code(self) -> str:
+        quoted = ", ".join(f'"{name}"' for name in self.names)
+        return f"[{quoted}]"
+
+
+def find(draft: Draft, options: AddMeta) -> Iterator[Site]:
+    """The ops without a meta function whose outputs are each like one of their tensors."""
+    tree = tree_of(draft)
+    for op in meant_ops(tree) if tree is not None else ():
+        found = _mirroring(op, options.explicit)
+        if found is not None:
+            title = f"add `{_ARGUMENT}={found.code}` to `{op.title}`"
+            yield Site(op.place, title, (op.title,), ("MAG322",), found)
+
+
+def _mirroring(op: MagiOp, explicit: bool) -> _Mirroring | None:
+    lowering = op.lowering
+    if not op.is_plain or not lowering.complete or lowering.problems or not _lacks_meta(op):
+        return None
+    leaves = Mirrors(op).outputs()
+    if leaves is None:
+        return None
+    taken = [leaf for leaf in lowering.leaves if leaf.may_be_tensor][: len(leaves)]
+    same = len(taken) == len(leaves) and all(one is other for one, other in zip(taken, leaves, strict=True))
+    return _Mirroring(op, tuple(leaf.lowered for leaf in leaves)) if explicit or not same else None
+
+
+def _lacks_meta(op: MagiOp) -> bool:
+    """Whether the decorator is called by its own name, and without a meta function."""
+    registration = op.registration
+    span = registering_call(registration)
+    calls = [registration.call, *registration.call.items[:1]]
+    call = next((item for item in calls if item.span == span), None)
+    direct = call is not None and op.tree.registrations.is_registrar(registration.outer, call.callee)
+    return direct and isinstance(op.meta, Meta) and op.meta.kind == "identity"
+
+
+@migration("add-meta", find=find, options=AddMeta)
+def add_meta(draft: Draft, sites: Sequence[Site], options: AddMeta) -> Iterator[Note]:
+    """Add `infer_output_meta_fn=[...]` to ops whose outputs provably are like inputs that the default does not take.
+
+    Without a meta function the fake of an op is like its first tensors. Where the op returns something like another of its tensors,
+    that is silently wrong under `torch.compile`. The migration names the right ones, by their lowered names (`cfg__w`), where every
+    `return` provably gives a new tensor with the shape, strides, type and device of one input:
+
+    - `torch.empty_like(x)` and its kin, `x.clone()`, `-x`, `torch.relu(x)`, `F.silu(x)` and the like, and locals that hold one;
+    - arithmetic with Python numbers, and functions such as `torch.exp()`, where `.to(x.dtype)` gives the type back: of
+      integers `x * 0.5` is of another type.
+
+    Everything else is left as it is, without a note: other tensors may be broadcast, and what other functions return is not known.
+    With `-o explicit=true` the inputs are named also where the default takes the same.
+
+        opschema migrate add-meta
+        opschema migrate add-meta -o explicit=true
+    """
+    bench = Workbench(draft)
+    for site in sites:
+        assert isinstance(site.subject, _Mirroring)
+        try:
+            with bench.whole():
+                _add(bench, site.subject)
+        except LeftAlone as found:
+            yield from left(site, found)
+    bench.commit()
+
+
+def _add(bench: Workbench, found: _Mirroring) -> None:
+    registration = found.op.registration
+    span = registering_call(registration)
+    assert span is not None
+    written = found.op.argument(_ARGUMENT)
+    with bench.on(registration.outer.file.path) as rewrite:
+        if isinstance(written, Written):
+            _replace(bench, found, written.expr)
+        else:
+            add_keyword(rewrite, rewrite.tree.find(span, cst.Call), _ARGUMENT, found.code)
+
+
+def _replace(bench: Workbench, found: _Mirroring, value: Expr) -> None:
+    path = found.op.registration.outer.file.path
+    if value.kind != "const":
+        raise LeftAlone(found.op.registration.outer.at(value), f"`{_ARGUMENT}` is None by another name")
+    with bench.on(path) as rewrite:
+        rewrite.replace(value.span, found.code)

@@ -1,0 +1,129 @@
+"""`drop-argument`: an argument away from every call of the decorator."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+import msgspec
+
+from opschema_cli.migrate.codemods.calls import drop_argument as drop_from_call
+from opschema_cli.migrate.codemods.rewrite import Refused
+from opschema_cli.migrate.codemods.scopes import effects
+from opschema_cli.migrate.draft import Draft
+from opschema_cli.migrate.mentions import mentions
+from opschema_cli.migrate.migration import Note, Site, migration
+from opschema_cli.source.bodies import MAX_HOPS, Body
+from opschema_cli.source.python import Expr
+from opschema_rules.magi.migrations.trees import OptionError, tree_of
+from opschema_rules.magi.migrations.workbench import LeftAlone, Workbench, left
+from opschema_rules.magi.model import MagiTree
+from opschema_rules.magi.registrations import PARAMETERS, Registrations
+
+
+class DropArgument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``name`` is the argument, such as `has_internal_collective`."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A call that passes the argument, in a body."""
+
+    body: Body
+    call: Expr
+
+
+def find(draft: Draft, options: DropArgument) -> Iterator[Site]:
+    """The calls of the decorator that pass the argument by name."""
+    if options.name in PARAMETERS:
+        raise OptionError(f"`{options.name}` is a parameter of the decorator: what it says would be lost")
+    tree = tree_of(draft)
+    known: set[str] = set()
+    found = False
+    for body, call in _calls(tree) if tree is not None else ():
+        known.update(call.keywords)
+        value = call.keyword(options.name)
+        if value is not None:
+            found = True
+            titles = {op.title for op in tree.ops if _holds(op.registration.call, call)} if tree is not None else set()
+            yield Site(body.at(value), f"drop `{options.name}`", tuple(sorted(titles)), (), _Call(body, call))
+    near = difflib.get_close_matches(options.name, sorted(known - set(PARAMETERS) - {"", "*", "**"}), 1)
+    if near and not found and not draft.changes:
+        raise OptionError(f"no call of the decorator passes `{options.name}`; did you mean `{near[0]}`?")
+
+
+def _holds(outer: Expr, inner: Expr) -> bool:
+    return outer.start <= inner.start and inner.end <= outer.end
+
+
+def _calls(tree: MagiTree) -> Iterator[tuple[Body, Expr]]:
+    """The calls that give the decorator arguments: its own, those of functions that hand theirs on, and of partials."""
+    registrations = tree.registrations
+    for file in tree.bodies.files:
+        for body in tree.bodies.of(file):
+            for call in body.scope.calls:
+                if _is_partial(registrations, body, call) or _hands_on(registrations, body, call):
+                    yield body, call
+            for inner in tree.bodies.within(body):
+                for decorator in inner.function.decorators if inner.function is not None else ():
+                    if decorator.kind == "call" and _hands_on(registrations, body, decorator):
+                        yield body, decorator
+
+
+def _is_partial(registrations: Registrations, body: Body, call: Expr) -> bool:
+    first = call.positional()[:1]
+    partial = registrations.bodies.external(body, call.callee) == "functools.partial"
+    return partial and bool(first) and registrations.is_registrar(body, first[0].text)
+
+
+def _hands_on(registrations: Registrations, body: Body, call: Expr) -> bool:
+    """Whether what a call passes by name reaches the decorator: it is called itself, or a function that unpacks the rest."""
+    if registrations.is_registrar(body, call.callee):
+        return True
+    arguments = registrations.arguments(body, call, MAX_HOPS)
+    if arguments is None:
+        return False
+    target = registrations.bodies.called(body, call.callee)
+    named = {item.name for item in target.params if item.by_name} if target is not None else set()
+    given = {keyword for keyword in call.keywords if keyword not in ("", "*", "**") and keyword not in named}
+    rest = target is None or any(item.kind == "kwarg" for item in target.params)
+    return bool(given) and rest
+
+
+@migration("drop-argument", find=find, options=DropArgument)
+def drop_argument(draft: Draft, sites: Sequence[Site], options: DropArgument) -> Iterator[Note]:
+    """Drop an argument of `magi_register_custom_op` that it does not take any more.
+
+    The keyword goes from every call of the decorator, of a `functools.partial` of it, and of functions that hand the rest of their
+    arguments on to it. Comments that stand with it go along.
+
+    A call is left, with a note, where the argument's value may have effects. What else mentions the name comes back as notes: a
+    parameter of a function that wraps the decorator, a dictionary that is unpacked, text.
+
+        opschema migrate drop-argument -o name=has_internal_collective
+    """
+    bench = Workbench(draft)
+    for site in sites:
+        assert isinstance(site.subject, _Call)
+        try:
+            with bench.whole():
+                _drop(bench, site.subject, options.name)
+        except LeftAlone as found:
+            yield from left(site, found)
+    bench.commit()
+    for mention in mentions(draft.settle(), [options.name]):
+        yield Note(mention.place, f"`{options.name}` is still mentioned here")
+
+
+def _drop(bench: Workbench, found: _Call, name: str) -> None:
+    with bench.on(found.body.file.path) as rewrite:
+        node = rewrite.tree.find(found.call.span, cst.Call)
+        value = next(arg for arg in node.args if arg.keyword is not None and arg.keyword.value == name)
+        problems = list(effects(rewrite.tree, value.value))
+        if problems:
+            raise Refused(problems)
+        drop_from_call(rewrite, node, name)
