@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from types import TracebackType
-from typing import Any, TypeGuard
+from typing import Any, TypeAlias, TypeGuard
 
 import libcst as cst
 from libcst._nodes.internal import CodegenState
@@ -38,6 +38,9 @@ from opschema_cli.source.python import (
 from opschema_cli.source.python_guards import find_guards
 from opschema_cli.source.text import Source, Span
 
+Spans: TypeAlias = dict[int, tuple[int, int]]
+"""Where the nodes of a tree begin and end, by their ``id``."""
+
 MAX_EXPR_DEPTH = 12
 """Deeper parts of an expression are ``other``."""
 
@@ -56,23 +59,29 @@ def collect(text: str) -> ModuleFacts:
 
     Some texts kill libcst's parser or keep it busy for hours; :mod:`opschema_cli.source.python_workers` survives that.
     """
+    return collect_with_tree(text)[0]
+
+
+def collect_with_tree(text: str) -> tuple[ModuleFacts, tuple[cst.Module, Spans] | None]:
+    """The facts of a module's text, and what they were collected from; None of a text that has no facts but its error."""
     if len(text) > MAX_CHARACTERS:
-        return _failed(f"it has {len(text):,} characters; opschema parses up to {MAX_CHARACTERS:,}", 0)
+        return _failed(f"it has {len(text):,} characters; opschema parses up to {MAX_CHARACTERS:,}", 0), None
     deep_at = too_deep(text)
     if deep_at is not None:
-        return _failed(f"it nests deeper than {MAX_BRACKETS} brackets", deep_at)
+        return _failed(f"it nests deeper than {MAX_BRACKETS} brackets", deep_at), None
     try:
         module = cst.parse_module(text)
     except (cst.ParserSyntaxError, SyntaxError, ValueError) as error:
-        return _syntax_error(text, error)
+        return _syntax_error(text, error), None
     except (RecursionError, MemoryError):
-        return _failed("it nests too deeply", 0)
+        return _failed("it nests too deeply", 0), None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of invalid escapes, when literals are evaluated
-            return _Collector(positions(module)).module(module)
+            spans = positions(module)
+            return _Collector(spans).module(module), (module, spans)
     except RecursionError:
-        return _failed("it nests too deeply", 0)
+        return _failed("it nests too deeply", 0), None
 
 
 def _failed(reason: str, offset: int) -> ModuleFacts:
@@ -145,7 +154,7 @@ class _PositionState(CodegenState):
     def __init__(self, module: cst.Module) -> None:
         super().__init__(default_indent=module.default_indent, default_newline=module.default_newline)
         self.offset = 0
-        self.spans: dict[int, tuple[int, int]] = {}
+        self.spans: Spans = {}
         self.open: list[int] = []
 
     def add_token(self, value: str) -> None:
@@ -196,14 +205,16 @@ class _Recorder:
         spans[id(self.node)] = (start, end)
 
 
-def positions(module: cst.Module) -> dict[int, tuple[int, int]]:
-    """The span of every node of a tree, by the node's ``id``."""
+def positions(module: cst.Module) -> Spans:
+    """The span of every node of a tree."""
     state = _PositionState(module)
     module._codegen(state)
     return state.spans
 
 
-_SKIP = frozenset({"lpar", "rpar", "comma", "semicolon", "leading_lines", "header", "footer", "trailing_whitespace"})
+_SKIP = frozenset({
+    "lpar", "rpar", "comma", "semicolon", "leading_lines", "lines_after_decorators", "header", "footer",
+})  # fmt: skip
 
 
 @cache
@@ -217,19 +228,21 @@ def _is_node_type(kind: type[object]) -> bool:
     return issubclass(kind, cst.CSTNode)
 
 
-def _is_node(value: object) -> TypeGuard[cst.CSTNode]:
+def is_node(value: object) -> TypeGuard[cst.CSTNode]:
     """Asked once for each type: libcst's base class is abstract, so ``isinstance`` of it is slow."""
     return _is_node_type(type(value))  # type: ignore[arg-type]  # mypy: a type is not Hashable
 
 
-def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+def children(node: cst.CSTNode) -> list[cst.CSTNode]:
     """The nodes right below a node; white space and punctuation left out."""
+    found: list[cst.CSTNode] = []
     for name in _child_fields(type(node)):
         value: object = getattr(node, name)
-        if isinstance(value, list | tuple):
-            yield from value
-        elif _is_node(value):
-            yield value
+        if isinstance(value, (list, tuple)):
+            found += value
+        elif is_node(value):
+            found.append(value)
+    return found
 
 
 @dataclasses.dataclass
@@ -255,7 +268,7 @@ class _Parts:
 class _Collector:
     """Turns one tree into facts; ``guard`` counts the conditions, loops and handlers around a statement."""
 
-    def __init__(self, spans: dict[int, tuple[int, int]]) -> None:
+    def __init__(self, spans: Spans) -> None:
         self.spans = spans
         self.guard = 0
 
@@ -291,7 +304,7 @@ class _Collector:
             handler(self, node, scope)
         elif isinstance(node, _GUARDS):
             self.guard += 1
-            self.visit_all(list(children(node)), scope)
+            self.visit_all(children(node), scope)
             self.guard -= 1
         else:
             for child in children(node):
@@ -415,12 +428,12 @@ class _Collector:
     def if_(self, node: cst.If, scope: _Parts) -> None:
         scope.conditions.append(Condition("if", self.expr(node.test), self.span(node.body)))
         self.guard += 1
-        self.visit_all(list(children(node)), scope)
+        self.visit_all(children(node), scope)
         self.guard -= 1
 
     def assert_(self, node: cst.Assert, scope: _Parts) -> None:
         scope.conditions.append(Condition("assert", self.expr(node.test), self.span(node)))
-        self.visit_all(list(children(node)), scope)
+        self.visit_all(children(node), scope)
 
     def for_(self, node: cst.For, scope: _Parts) -> None:
         self.visit(node.iter, scope)
