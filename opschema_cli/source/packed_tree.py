@@ -10,7 +10,6 @@ import copyreg
 import dataclasses
 import io
 import pickle
-import sys
 import zlib
 from array import array
 from functools import cache
@@ -21,22 +20,12 @@ import libcst as cst
 
 from opschema_cli.source.python_facts import Spans, is_node
 
-MAX_DEPTH = 500
-"""Calls that packing may nest, as pickle recurses on the native stack: what nests deeper is left to be parsed again."""
-
 
 def pack(module: cst.Module, spans: Spans) -> bytes:
-    """A tree and the spans of its nodes by their ``id``; empty where it nests too deeply."""
+    """A tree and the spans of its nodes; it may not nest deeply, as pickle recurses on the native stack."""
     file = io.BytesIO()
     packer = _Packer(file, protocol=5)
-    limit = sys.getrecursionlimit()
-    try:
-        sys.setrecursionlimit(MAX_DEPTH)
-        packer.dump(module)
-    except RecursionError:
-        return b""
-    finally:
-        sys.setrecursionlimit(limit)
+    packer.dump(module)
     nodes = [node for node in packer.nodes if id(node) in spans]
     packer.dump((nodes, array("I", chain.from_iterable(spans[id(node)] for node in nodes)).tobytes()))
     return zlib.compress(file.getvalue(), level=1)

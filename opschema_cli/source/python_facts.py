@@ -47,6 +47,9 @@ MAX_EXPR_DEPTH = 12
 MAX_BRACKETS = 200
 """Deepest bracket nesting that is parsed; CPython's own tokenizer refuses more."""
 
+MAX_TREE_DEPTH = 150
+"""Deepest tree that is handed on to be packed, several times that of ordinary code; it is parsed again instead."""
+
 MAX_CHARACTERS = 2_000_000
 """Longest text that is parsed: the tree takes about 300 times its space."""
 
@@ -63,7 +66,10 @@ def collect(text: str) -> ModuleFacts:
 
 
 def collect_with_tree(text: str) -> tuple[ModuleFacts, tuple[cst.Module, Spans] | None]:
-    """The facts of a module's text, and what they were collected from; None of a text that has no facts but its error."""
+    """The facts of a module's text, and what they were collected from.
+
+    That is None where the text has no facts but its error, and where the tree nests deeper than :data:`MAX_TREE_DEPTH`.
+    """
     if len(text) > MAX_CHARACTERS:
         return _failed(f"it has {len(text):,} characters; opschema parses up to {MAX_CHARACTERS:,}", 0), None
     deep_at = too_deep(text)
@@ -78,8 +84,9 @@ def collect_with_tree(text: str) -> tuple[ModuleFacts, tuple[cst.Module, Spans] 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of invalid escapes, when literals are evaluated
-            spans = positions(module)
-            return _Collector(spans).module(module), (module, spans)
+            placed = _placed(module)
+            facts = _Collector(placed.spans).module(module)
+            return facts, (module, placed.spans) if placed.depth <= MAX_TREE_DEPTH else None
     except RecursionError:
         return _failed("it nests too deeply", 0), None
 
@@ -149,13 +156,14 @@ def _brackets(text: str) -> Iterator[tuple[str, int]]:
 
 
 class _PositionState(CodegenState):
-    """Code generation that notes each node's span, white space around it left out."""
+    """Code generation that notes each node's span, white space around it left out, and how deep the nodes nest."""
 
     def __init__(self, module: cst.Module) -> None:
         super().__init__(default_indent=module.default_indent, default_newline=module.default_newline)
         self.offset = 0
         self.spans: Spans = {}
         self.open: list[int] = []
+        self.depth = 0
 
     def add_token(self, value: str) -> None:
         self.offset += len(value)
@@ -170,6 +178,8 @@ class _PositionState(CodegenState):
         self.open.append(self.offset)
 
     def after_codegen(self, node: cst.CSTNode) -> None:
+        if len(self.open) > self.depth:
+            self.depth = len(self.open)
         start = self.open.pop()
         if id(node) not in self.spans:
             self.spans[id(node)] = (start, self.offset)
@@ -207,9 +217,13 @@ class _Recorder:
 
 def positions(module: cst.Module) -> Spans:
     """The span of every node of a tree."""
+    return _placed(module).spans
+
+
+def _placed(module: cst.Module) -> _PositionState:
     state = _PositionState(module)
     module._codegen(state)
-    return state.spans
+    return state
 
 
 _SKIP = frozenset({

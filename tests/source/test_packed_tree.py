@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import sys
 import sysconfig
 import zlib
 from functools import cache
@@ -15,7 +14,7 @@ import pytest
 
 from opschema_cli.project import Project
 from opschema_cli.source.packed_tree import pack, unpack
-from opschema_cli.source.python_facts import positions
+from opschema_cli.source.python_facts import collect_with_tree, positions
 from opschema_cli.source.python_tree import PythonTree, TreeError
 from opschema_cli.source.python_workers import Parsers
 from opschema_cli.workspace import Workspace
@@ -75,11 +74,11 @@ def test_commas_headers_and_comments_keep_their_places() -> None:
         assert tree.code(comma).strip() == ","
 
 
-def test_what_nests_too_deeply_is_not_packed() -> None:
-    limit = sys.getrecursionlimit()
-    module = cst.parse_module("x = " + "a + " * 200 + "a\n")
-    assert pack(module, positions(module)) == b""
-    assert sys.getrecursionlimit() == limit
+@pytest.mark.parametrize(("terms", "is_handed_on"), [(140, True), (160, False)])
+def test_what_nests_too_deeply_is_not_handed_on(terms: int, is_handed_on: bool) -> None:
+    facts, tree = collect_with_tree("x = " + "a + " * terms + "a\n")
+    assert [item.target for item in facts.body.assigns] == ["x"]
+    assert (tree is not None and len(pack(*tree)) > 0) == is_handed_on
 
 
 def test_a_pack_makes_nothing_but_nodes() -> None:
