@@ -299,8 +299,7 @@ def _verified(session: Session, draft: Draft, results: Sequence[Result]) -> bool
     # Not at the top: it needs PyTorch, and nothing else here does.
     from opschema_cli.commands.verified import verify_draft
 
-    ops = {op for result in results for chosen in result.sites if chosen.status == "migrated" for op in chosen.site.ops}
-    return verify_draft(session, draft.project.workspace, frozenset(change.path for change in draft.changes), ops)
+    return verify_draft(session, draft, results)
 
 
 def _check_tree(session: Session, draft: Draft, *, allow_dirty: bool) -> None:

@@ -18,7 +18,7 @@ from opschema_cli.commands.plugins import open_workspace
 from opschema_cli.verify.harness import Harness
 from opschema_cli.verify.model import Cell, CellResult, Limits, Plan, Target
 from opschema_cli.verify.prepare import make_plans
-from opschema_cli.verify.results import Header
+from opschema_cli.verify.results import Header, Version
 from opschema_cli.verify.run import CPU_LABEL, Run
 from tests.verify.faults import FAULTS, SOUND, Fault, plant, table
 
@@ -46,7 +46,8 @@ class Bench:
     """Runs cells of plans against the sound tree; one harness for all, so that little is started and compiled twice."""
 
     def __init__(self, folder: Path) -> None:
-        header = Header(run="", shard=1, shards=1, total=0, before="", after="", device=CPU_LABEL, cells=())
+        here = Version(name="")
+        header = Header(run="", shard=1, shards=1, total=0, before=here, after=here, device=CPU_LABEL, cells=())
         self.before: dict[str, Target] = {}
         run = Run(header=header, plans=(), compared=True, before=self.before, folder=str(folder))
         self.harness = Harness(run)
