@@ -34,7 +34,7 @@ demo: $(VENV)/.demo  ## lint the fixture repository, migrate a copy of it, and v
 	@cd $(VENV)/tilekit && ../bin/opschema verify --before ../../fixtures/tilekit --cells 9
 
 test: $(VENV)/.dev  ## the whole suite
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadscope
 
 check: $(VENV)/.dev  ## style and types
 	$(BIN)/ruff check .

@@ -396,6 +396,28 @@ def test_an_interrupt_ends_all_processes(kit: Path, tmp_path: Path, number: sign
     assert os.listdir(tmp_path / "tmp") == []
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="forks")
+def test_a_kill_ends_the_workers_of_all_processes(kit: Path, tmp_path: Path) -> None:
+    hangs = tmp_path / "hangs"
+    hangs.touch()
+    command = [sys.executable, "-m", "opschema_cli", "verify", "PlusFwdOp", "--device", "cpu", "--jobs", "2"]
+    env = environment(tmp_path / "cache", KIT_HANGS=str(hangs), TMPDIR=str(tmp_path))
+    process = subprocess.Popen(command, cwd=kit, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 150
+        while not hangs.read_text() and time.monotonic() < deadline:
+            time.sleep(0.05)
+    finally:
+        process.kill()
+        process.wait()
+    pids = [int(pid) for pid in hangs.read_text().split()]
+    assert pids
+    deadline = time.monotonic() + 150
+    while any(map(alive, pids)):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 def alive(pid: int) -> bool:
     state = Path(f"/proc/{pid}/stat")
     return state.exists() and state.read_text().rpartition(")")[2].split()[0] != "Z"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -215,6 +217,52 @@ def test_an_interrupt_ends_the_processes(tmp_path: Path) -> None:
         workers.run("after", here, cell("r", "hang"), "cpu", 100)
     assert not alive(int(child.read_text()))
     assert not workers.folder.exists()
+
+
+LONELY = """
+import sys
+from pathlib import Path
+from opschema_cli.verify import nursery
+from opschema_cli.verify.workers import Workers
+from tests.verify.oplib import cell, plan
+
+root, do, forks = sys.argv[1:]
+nursery.available = lambda: bool(forks)
+with Workers(Path(root) / "scratch") as workers:
+    workers.start(plan(Path(root) / "lib"), "before")  # idle
+    workers.run("after", plan(Path(root) / "lib"), cell("r", do), "cpu", 1000)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc")
+@pytest.mark.parametrize(("do", "forks"), [("hang", "forks"), ("stuck", "forks"), ("hang", "")])
+def test_workers_do_not_outlive_a_harness_that_is_killed(tmp_path: Path, do: str, forks: str) -> None:
+    child = Path(f"{write_library(tmp_path / 'lib', tmp_path / 'log').parent}/log.child")
+    harness = subprocess.Popen([sys.executable, "-c", LONELY, str(tmp_path), do, forks])
+    try:
+        wait_for(lambda: child.exists() and child.read_text() != "")
+        wait_for(lambda: (tmp_path / "log").read_text() == "imported\n" * 2)
+        started = descendants(harness.pid)
+        assert int(child.read_text()) in started
+        assert len(started) == (4 if forks else 3), "both workers, the child of one, and the nursery"
+    finally:
+        harness.kill()
+        harness.wait()
+    wait_for(lambda: not any(map(alive, started)))
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def descendants(pid: int) -> list[int]:
+    children = [
+        int(child) for task in Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()
+    ]
+    return [found for child in children for found in (child, *descendants(child))]
 
 
 def test_closing_frees_the_threads_that_wait(tmp_path: Path) -> None:
