@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 
 from opschema_cli.commands.affected import affected, changes_code
+from opschema_cli.commands.output import ProgressBar
 from opschema_cli.commands.plugins import open_workspace
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.engine import Result
@@ -89,10 +90,9 @@ def _plans(after: Session, draft: Draft, ops: Iterable[str]) -> list[Plan]:
 
 
 def _run(run: Run) -> Results:
-    from opschema_cli.commands.verify import CellProgress
     from opschema_cli.verify.session import run_cells
 
-    with CellProgress() as progress:
+    with ProgressBar("verifying", "cells", quiet=0) as progress:
         return run_cells(run, progress=progress)
 
 
