@@ -17,6 +17,7 @@ from opschema_cli.commands.output import ProgressBar
 from opschema_cli.commands.plugins import open_workspace
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.engine import Result
+from opschema_cli.reporters.phrases import count
 from opschema_cli.session import Session
 from opschema_cli.verify.model import Limits, Plan
 from opschema_cli.verify.prepare import Asked, Tree, make_plans, prepare
@@ -63,6 +64,9 @@ def verify_draft(session: Session, draft: Draft, results: Sequence[Result]) -> b
             click.echo("opschema: no op is affected that could be verified", err=True)
             return True
         names = {plan.op for plan in plans}
+        others = len(names - subject.ops)
+        more = f", {others} of them because a file changes that they run" if others else ""
+        click.echo(f"opschema: verifying {count(len(plans), 'op')}{more}", err=True)
         asked = Asked(renamed={new: old for new, old in subject.renamed.items() if new in names})
         started = time.perf_counter()
         with tempfile.TemporaryDirectory(prefix="opschema-", ignore_cleanup_errors=True) as folder:
