@@ -36,7 +36,8 @@ class Site:
     """One thing that a migration would change: an op's carrier, a key to rename.
 
     ``codes`` are the rules that report it: a suppression of one of them at ``place`` leaves the site alone.
-    ``title`` is an imperative ("drop the carrier `x`"). ``subject`` is the migration's own; it is not shown.
+    ``title`` is an imperative ("drop the carrier `x`"). ``subject`` is the migration's own; it is not shown. ``renamed`` is
+    the name that the one op of ``ops`` gets.
     """
 
     place: Place
@@ -44,6 +45,7 @@ class Site:
     ops: tuple[str, ...] = ()
     codes: tuple[str, ...] = ()
     subject: object = field(default=None, compare=False, repr=False)
+    renamed: str = ""
 
 
 @dataclass(frozen=True)
