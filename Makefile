@@ -34,7 +34,7 @@ demo: $(VENV)/.demo  ## lint the fixture repository, migrate a copy of it, and v
 	@cd $(VENV)/tilekit && ../bin/opschema verify --before ../../fixtures/tilekit --cells 9
 
 test: $(VENV)/.dev  ## the whole suite
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadscope
 
 check: $(VENV)/.dev  ## style and types
 	$(BIN)/ruff check .
@@ -45,9 +45,10 @@ bench: $(VENV)/.dev  ## speed and memory, side by side with the peers
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'
 	$(BIN)/python -m benchmarks
 
-docs: $(VENV)/.demo  ## write docs/rules and docs/migrations from the docstrings
+docs: $(VENV)/.demo  ## write docs/rules, docs/migrations and docs/verify-faults.md from the code
 	$(BIN)/python -m opschema_cli.lint.docs
 	$(BIN)/python -m opschema_cli.migrate.docs
+	$(BIN)/python -m tests.verify.faults
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

@@ -1,10 +1,10 @@
-"""What git says is not committed, asked so that git runs no command that the repository chose."""
+"""What git says of a folder, asked so that it runs no command that the repository chose."""
 
 from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 from opschema_cli.errors import OpschemaError
@@ -22,12 +22,39 @@ def uncommitted(root: Path, touched: Collection[str]) -> list[str] | None:
     """
     if not in_git(root):
         return None
+    return sorted(path for known, path in _changes(root) if known or path in touched)
+
+
+def commit_held(root: Path, passed_over: Callable[[str], bool]) -> str:
+    """The full name of the commit whose files a folder holds as they are; empty if that is none.
+
+    Files that git ignores may be there besides, and files that it does not know if they are ``passed_over``. Submodules
+    are not looked into.
+
+    Raises:
+        OpschemaError: git cannot tell.
+    """
+    # A folder that git ignores has no changes, and no files of a commit, either.
+    if not in_git(root) or not _git(root, "ls-files", "-z", "--cached", "--", "."):
+        return ""
+    if any(known or not passed_over(path) for known, path in _changes(root)):
+        return ""
+    return _commit(root, "HEAD")
+
+
+def _changes(root: Path) -> Iterator[tuple[bool, str]]:
+    """Files below ``root`` that are not as they were committed, and whether git knows them."""
     prefix = os.fsdecode(_git(root, "rev-parse", "--show-prefix")).rstrip("\n")
     known = [*_without_filters(root), "-c", "core.quotePath=false"]
     listed = ("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=all")
-    entries = os.fsdecode(_git(root, *known, *listed, "--", ".")).split("\0")
-    found = [(entry[:2], entry[3:].removeprefix(prefix)) for entry in entries if entry]
-    return sorted(path for status, path in found if status != "??" or path in touched)
+    for entry in os.fsdecode(_git(root, *known, *listed, "--", ".")).split("\0"):
+        if entry:
+            yield entry[:2] != "??", entry[3:].removeprefix(prefix)
+
+
+def _commit(root: Path, revision: str) -> str:
+    found = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    return os.fsdecode(found).strip()
 
 
 def _without_filters(root: Path) -> Iterator[str]:
@@ -61,7 +88,6 @@ def archive(root: Path, revision: str, into: Path) -> str:
     """
     if not in_git(root):
         raise OpschemaError(f"{root} is in no git repository, so it has no revision {revision!r}")
-    found = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-    commit = os.fsdecode(found).strip()
+    commit = _commit(root, revision)
     _git(root, *_without_filters(root), "archive", "--format=tar", f"--output={into}", commit)
     return commit

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 import click
 import msgspec
 
-from opschema_cli.commands.output import ParseProgress, write_page, write_text
+from opschema_cli.commands.output import ProgressBar, write_page, write_text
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
 from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERNAL, OpschemaError
 from opschema_cli.git import uncommitted
@@ -151,7 +151,7 @@ def _migrate(options: MigrateOptions) -> int:
 def _migrate_in(
     session: Session, options: MigrateOptions, mode: Literal["list", "explain", "diff", "apply", "check"]
 ) -> int:
-    with ParseProgress(enabled=options.output_format == "text") as progress:
+    with ProgressBar("reading", "files", enabled=options.output_format == "text") as progress:
         work = _Work.of(session, session.project(progress=progress), options)
         if mode == "list":
             return _list(work)
@@ -299,8 +299,7 @@ def _verified(session: Session, draft: Draft, results: Sequence[Result]) -> bool
     # Not at the top: it needs PyTorch, and nothing else here does.
     from opschema_cli.commands.verified import verify_draft
 
-    ops = {op for result in results for chosen in result.sites if chosen.status == "migrated" for op in chosen.site.ops}
-    return verify_draft(session, draft.project.workspace, frozenset(change.path for change in draft.changes), ops)
+    return verify_draft(session, draft, results)
 
 
 def _check_tree(session: Session, draft: Draft, *, allow_dirty: bool) -> None:

@@ -5,73 +5,98 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
 
+from opschema_cli.commands.affected import affected, changes_code
+from opschema_cli.commands.output import ProgressBar
 from opschema_cli.commands.plugins import open_workspace
+from opschema_cli.migrate.draft import Draft
+from opschema_cli.migrate.engine import Result
+from opschema_cli.reporters.phrases import count
 from opschema_cli.session import Session
-from opschema_cli.verify.model import Limits, Plan, Target
+from opschema_cli.verify.model import Limits, Plan
 from opschema_cli.verify.prepare import Asked, Tree, make_plans, prepare
-from opschema_cli.verify.results import Results
+from opschema_cli.verify.results import Results, Version
 from opschema_cli.verify.run import Run
-from opschema_cli.workspace import Workspace
+from opschema_cli.workspace import is_python
 
 
-def verify_draft(session: Session, draft: Workspace, touched: frozenset[str], ops: Iterable[str]) -> bool:
+@dataclass
+class Subject:
+    """The ops that migrations were about, by the names that they have now; ``renamed`` has the old names of some by these."""
+
+    ops: set[str] = field(default_factory=set)
+    renamed: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, results: Iterable[Result]) -> Subject:
+        """What migrations did, in their order."""
+        found = cls()
+        for site in (chosen.site for result in results for chosen in result.sites if chosen.status == "migrated"):
+            found.ops.update(site.ops)
+            if site.renamed:
+                (old,) = site.ops
+                found.ops = {site.renamed if op == old else op for op in found.ops}
+                found.renamed[site.renamed] = found.renamed.pop(old, old)
+        return found
+
+
+def verify_draft(session: Session, draft: Draft, results: Sequence[Result]) -> bool:
     """Run the ops that a draft touches, before and after, and print what came of it; whether nothing failed.
-
-    ``touched`` are the files that change, ``ops`` the operators that the change is about.
 
     Raises:
         OpschemaError: PyTorch is missing, or the trees cannot be run.
     """
     from opschema_cli.verify.sides import draft_of
 
+    subject = Subject.of(results)
     with (
-        draft_of(draft) as tree,
+        draft_of(draft.project.workspace) as tree,
         closing(open_workspace(tree, no_plugins=not session.run_plugins, cache=False)) as after,
     ):
-        names = list(_affected(after, touched, ops))
-        if not names:
+        plans = _plans(after, draft, subject.ops)
+        if not plans:
             click.echo("opschema: no op is affected that could be verified", err=True)
             return True
+        names = {plan.op for plan in plans}
+        others = len(names - subject.ops)
+        more = f", {others} of them because a file changes that they run" if others else ""
+        click.echo(f"opschema: verifying {count(len(plans), 'op')}{more}", err=True)
+        asked = Asked(renamed={new: old for new, old in subject.renamed.items() if new in names})
         started = time.perf_counter()
         with tempfile.TemporaryDirectory(prefix="opschema-", ignore_cleanup_errors=True) as folder:
-            asked = Asked(ops=names)
-            results = _run(prepare(Tree(after, "the draft"), Tree(session, "."), asked, Path(folder)))
-    _print(results, time.perf_counter() - started)
-    return not results.failed
+            sides = Tree(after, Version(name="the draft")), Tree(session, Version(name="."))
+            found = _run(prepare(plans, *sides, asked, Path(folder)))
+    _print(found, time.perf_counter() - started)
+    return not found.failed
 
 
-def _affected(after: Session, touched: frozenset[str], ops: Iterable[str]) -> Iterator[str]:
-    """The ops that a change is about, and those whose own module changes."""
-    asked = set(ops)
-    plans: list[Plan] = []
-    if asked:
-        # An op that is not implemented has a plan only if it is named.
-        plans = [plan for plan in make_plans(after, sorted(asked), Limits()) if plan.op in asked]
-    known = [plan.op for plan in plans]
-    yield from known
-    for plan in make_plans(after, (), Limits()):
-        if plan.op not in known and not touched.isdisjoint(_files(plan.target)):
-            yield plan.op
-
-
-def _files(target: Target) -> set[str]:
-    """Where a target's module may lie, relative to its root."""
-    stem = target.module.replace(".", "/")
-    folders = ["" if path == "." else f"{path}/" for path in target.paths or (".",)]
-    return {f"{folder}{stem}{tail}" for folder in folders for tail in (".py", "/__init__.py")}
+def _plans(after: Session, draft: Draft, ops: Iterable[str]) -> list[Plan]:
+    """The plans of the ops that a draft is about, then of those that run a file which changes."""
+    every = make_plans(after, (), Limits())
+    wanted = set(ops)
+    # An op that is not implemented has cells only if it is named.
+    unnamed = sorted(plan.op for plan in every if plan.op in wanted and not plan.cells)
+    named = {plan.op: plan for plan in (make_plans(after, unnamed, Limits()) if unnamed else ())}
+    touched = [
+        change.path
+        for change in draft.changes
+        if not is_python(change.path) or changes_code(change.before, change.after)
+    ]
+    others = set(affected(draft.project, every, touched, draft.loaded.files)) - wanted
+    about = sorted((plan for plan in every if plan.op in wanted), key=lambda plan: plan.op)
+    return [named.get(plan.op, plan) for plan in about] + [plan for plan in every if plan.op in others]
 
 
 def _run(run: Run) -> Results:
-    from opschema_cli.commands.verify import CellProgress
     from opschema_cli.verify.session import run_cells
 
-    with CellProgress() as progress:
+    with ProgressBar("verifying", "cells", quiet=0) as progress:
         return run_cells(run, progress=progress)
 
 

@@ -10,24 +10,19 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
-from opschema_cli.commands.output import write_text
+from opschema_cli.commands.output import ProgressBar, write_text
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
 from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, OpschemaError
 from opschema_cli.reporters.escape import visible
-from opschema_cli.verify.model import CellResult, Limits
-from opschema_cli.verify.prepare import Asked, Device, Tree, prepare
+from opschema_cli.verify.model import Limits
+from opschema_cli.verify.prepare import Asked, Device, Tree, plans_of, prepare
 from opschema_cli.verify.results import Results, merge, read_results
 from opschema_cli.verify.run import SUFFIX, Run, write_run
 from opschema_cli.verify.shards import parse_shard
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
 
 _PATH = click.Path(path_type=Path)
 _DEFAULTS = Limits()
@@ -40,6 +35,7 @@ class VerifyOptions:
     ops: tuple[str, ...]
     before: str | None
     after: Path | None
+    renamed: tuple[str, ...]
     device: Device
     cells: int
     elements: int
@@ -63,6 +59,7 @@ class VerifyOptions:
 @click.argument("ops", nargs=-1, metavar="[OP]... | --merge FILE...")
 @click.option("--before", metavar="REV|DIR", help="The tree to compare with: a git revision or a folder.")
 @click.option("--after", type=_PATH, metavar="DIR", help="The tree to verify [the one you are in].")
+@click.option("--renamed", multiple=True, metavar="OLD=NEW", help="The op NEW is called OLD in the tree before.")
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
 @click.option(
     "--cells", type=click.IntRange(1), default=_DEFAULTS.cells, show_default=True, help="Most cells of one op."
@@ -151,25 +148,44 @@ def _write_run(run: Run, options: VerifyOptions, path: Path) -> None:
 
 
 def _prepare(options: VerifyOptions, stack: ExitStack) -> Run:
-    from opschema_cli.verify.sides import tree_of
+    from opschema_cli.verify.sides import tree_of, version_of
 
     root = options.after or Path.cwd()
     session = stack.enter_context(closing(open_workspace(root, no_plugins=options.no_plugins)))
     before = None
     if options.before is not None:
-        tree = stack.enter_context(tree_of(session.root, options.before))
+        tree, version = stack.enter_context(tree_of(session.root, options.before))
         other = stack.enter_context(closing(open_workspace(tree, no_plugins=options.no_plugins, cache=False)))
-        before = Tree(other, options.before)
+        before = Tree(other, version)
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="opschema-", ignore_cleanup_errors=True)))
     asked = Asked(
         options.ops,
+        _renamed(options),
         Limits(cells=options.cells, row_elements=options.elements),
         options.device,
         parse_shard(options.shard) if options.shard is not None else (1, 1),
         options.seconds,
         options.sanitizer,
     )
-    return prepare(Tree(session, str(options.after or ".")), before, asked, folder)
+    after = Tree(session, version_of(session.root, str(options.after or ".")))
+    return prepare(plans_of(session, asked), after, before, asked, folder)
+
+
+def _renamed(options: VerifyOptions) -> dict[str, str]:
+    """The old names of ops by the new ones.
+
+    Raises:
+        click.UsageError: an option is no pair of names, or there is no tree before.
+    """
+    found: dict[str, str] = {}
+    for pair in options.renamed:
+        old, _, new = pair.partition("=")
+        if not old or not new or new in found:
+            raise click.UsageError(f"--renamed takes OLD=NEW, once for each NEW, not `{pair}`")
+        found[new] = old
+    if found and options.before is None:
+        raise click.UsageError("--renamed goes with --before")
+    return found
 
 
 def _run(run: Run, options: VerifyOptions) -> Results:
@@ -180,7 +196,7 @@ def _run(run: Run, options: VerifyOptions) -> Results:
         jobs = ["-n", str(options.jobs)]
     for spec in options.tx:
         jobs += ["--tx", spec]
-    with CellProgress(enabled=options.output_format == "text") as progress:
+    with ProgressBar("verifying", "cells", enabled=options.output_format == "text", quiet=0) as progress:
         return run_cells(
             run,
             jobs=jobs,
@@ -191,7 +207,8 @@ def _run(run: Run, options: VerifyOptions) -> Results:
 
 
 def _merge(options: VerifyOptions) -> int:
-    if not options.ops or options.before or options.after or options.shard or options.list_only or options.run_file:
+    others = (options.before, options.after, options.renamed, options.shard, options.list_only, options.run_file)
+    if not options.ops or any(others):
         raise click.UsageError("--merge takes the files of results of all shards, and nothing else")
     whole, lacks = merge([read_results(Path(path)) for path in options.ops])
     _report(whole, options, sum(cell.seconds.get("whole", 0.0) for cell in whole.cells.values()))
@@ -223,35 +240,3 @@ def _report(results: Results, options: VerifyOptions, seconds: float) -> None:
             text.write(results, open_console(stream), seconds)
     except OSError as error:
         raise OpschemaError(f"{options.output_file} cannot be written: {error.strerror or error}") from None
-
-
-class CellProgress:
-    """A progress bar on standard error; nothing without a terminal."""
-
-    def __init__(self, *, enabled: bool = True) -> None:
-        self.enabled = enabled and sys.stderr.isatty()
-        self.bar: Progress | None = None
-
-    def __enter__(self) -> CellProgress:
-        return self
-
-    def __call__(self, result: CellResult, done: int, total: int) -> None:
-        """Tell that ``done`` of ``total`` cells have run, the last of them with this result."""
-        if not self.enabled:
-            return
-        if self.bar is None:
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-            from opschema_cli.reporters.text import open_console
-
-            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("cells"))
-            self.bar = Progress(*columns, console=open_console(sys.stderr), transient=True, auto_refresh=False)
-            self.bar.start()
-            self.bar.add_task("verifying", total=total)
-        self.bar.update(self.bar.task_ids[0], completed=done, description=visible(result.op), refresh=True)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self.bar is not None:
-            self.bar.stop()

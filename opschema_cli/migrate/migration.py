@@ -36,7 +36,8 @@ class Site:
     """One thing that a migration would change: an op's carrier, a key to rename.
 
     ``codes`` are the rules that report it: a suppression of one of them at ``place`` leaves the site alone.
-    ``title`` is an imperative ("drop the carrier `x`"). ``subject`` is the migration's own; it is not shown.
+    ``title`` is an imperative ("drop the carrier `x`"). ``subject`` is the migration's own; it is not shown. ``renamed`` is
+    the name that the one op of ``ops`` gets.
     """
 
     place: Place
@@ -44,6 +45,7 @@ class Site:
     ops: tuple[str, ...] = ()
     codes: tuple[str, ...] = ()
     subject: object = field(default=None, compare=False, repr=False)
+    renamed: str = ""
 
 
 @dataclass(frozen=True)
@@ -61,13 +63,17 @@ class Note:
 
 @dataclass(frozen=True)
 class Migration:
-    """A registered migration. ``options`` is the type of its options, filled from ``-o NAME=VALUE``."""
+    """A registered migration. ``options`` is the type of its options, filled from ``-o NAME=VALUE``.
+
+    ``rewrites_trees`` tells that it asks for the trees of many Python files (:meth:`~opschema_cli.migrate.draft.Draft.tree`).
+    """
 
     name: str
     doc: str
     find: Callable[[Draft, Any], Iterable[Site]] = field(compare=False)
     apply: Callable[[Draft, Sequence[Site], Any], Iterable[Note]] = field(compare=False)
     options: type[Any] = NoMigrationOptions
+    rewrites_trees: bool = False
 
     @property
     def summary(self) -> str:
@@ -76,7 +82,11 @@ class Migration:
 
 
 def migration(
-    name: str, *, find: Callable[[Draft, Any], Iterable[Site]], options: type[Any] = NoMigrationOptions
+    name: str,
+    *,
+    find: Callable[[Draft, Any], Iterable[Site]],
+    options: type[Any] = NoMigrationOptions,
+    rewrites_trees: bool = False,
 ) -> Callable[[F], F]:
     """File a function as a migration; its docstring is its page.
 
@@ -84,6 +94,7 @@ def migration(
         name: lower case with dashes.
         find: the sites that it would change, none where nothing is left to do.
         options: a frozen msgspec struct; fields without a default must be given on the command line.
+        rewrites_trees: whether it asks for the trees of many Python files, which are then kept when these are parsed.
 
     Raises:
         MigrationError: the name is malformed, or the function has no page.
@@ -96,7 +107,7 @@ def migration(
         if not doc:
             raise MigrationError(f"migration {name}: it has no docstring, so no page")
         # The pack reads this back when it collects its modules.
-        apply.__migration__ = Migration(name, doc, find, apply, options)  # type: ignore[attr-defined]
+        apply.__migration__ = Migration(name, doc, find, apply, options, rewrites_trees)  # type: ignore[attr-defined]
         return apply
 
     return file

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import msgspec
@@ -16,6 +16,8 @@ from opschema_cli.verify.judge import Compared, judge
 from opschema_cli.verify.model import Cell, CellResult, Figures, Finding, Plan, Ran, Side
 from opschema_cli.verify.run import Run
 from opschema_cli.verify.workers import Workers
+
+_POLL = 1.0
 
 
 class Harness:
@@ -80,6 +82,8 @@ class Harness:
             side: self._threads.submit(self._workers.run, side, mine, cell, device, seconds)
             for side, mine in sides.items()
         }
+        while wait(futures.values(), _POLL).not_done:
+            pass  # pytest-xdist, whose own end is gone, interrupts this thread between two waits, never in one
         found = {side: future.result() for side, future in futures.items()}
         if self._run.compared and "before" not in sides:
             found["before"] = Ran(

@@ -3,7 +3,8 @@
 ``python -m opschema_cli.verify.nursery [MODULE]...`` imports the modules and reads requests from the socket that is its
 standard input: an environment, and with it the descriptors that become the worker's standard streams and one for its process
 number and exit status. It runs nothing of an op library itself, starts no thread and no CUDA context, so that a fork of it is
-as good as a process of its own.
+as good as a process of its own. Once nobody is left who could ask, be it because the harness was killed, it ends its workers
+with all that they started.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ class Nursery:
         return Nursling(*ours)
 
     def close(self) -> None:
-        """End the nursery; the workers that are left are on their own."""
+        """End the nursery, and the workers that are left."""
         self._socket.close()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(1)
@@ -207,6 +208,7 @@ def main() -> None:
         if requests.fileno() in readable:
             request = _next(requests)
             if request is None:
+                _abandon(children)
                 return
             environ, descriptors = request
             pid = os.fork()
@@ -248,6 +250,15 @@ def _bury(children: dict[int, int]) -> None:
             with suppress(OSError):
                 os.write(descriptor, _NUMBER.pack(os.waitstatus_to_exitcode(status)))
             os.close(descriptor)
+
+
+def _abandon(children: dict[int, int]) -> None:
+    """End the workers, each of which leads a group of its own once it has begun."""
+    for pid in children:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGKILL)
 
 
 def _become_worker(environ: dict[str, str], descriptors: list[int]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -14,7 +14,7 @@ from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.settings import resolve_settings
 from opschema_cli.session import Session
 from opschema_cli.verify.model import Limits, Plan, Target
-from opschema_cli.verify.results import Header, run_key
+from opschema_cli.verify.results import Header, Version, run_key
 from opschema_cli.verify.run import CPU_LABEL, Run
 from opschema_cli.verify.shards import shard_of
 
@@ -23,19 +23,20 @@ Device = Literal["auto", "cpu", "cuda"]
 
 @dataclass(frozen=True)
 class Tree:
-    """One of the trees that are compared, and how the user calls it."""
+    """One of the trees that are compared, and what identifies it."""
 
     session: Session
-    name: str
+    version: Version
 
 
 @dataclass(frozen=True)
 class Asked:
     """What of a run the user chose: ops (none: all), limits, device, shard, seconds for one cell on one side, whether workers
-    run under a sanitizer.
+    run under a sanitizer. ``renamed`` has the names that ops had before, by those that they have now.
     """
 
     ops: Sequence[str] = ()
+    renamed: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     device: Device = "auto"
     shard: tuple[int, int] = (1, 1)
@@ -43,21 +44,19 @@ class Asked:
     sanitizer: bool = False
 
 
-def prepare(after: Tree, before: Tree | None, asked: Asked, folder: Path) -> Run:
-    """The run of one shard.
+def prepare(plans: Sequence[Plan], after: Tree, before: Tree | None, asked: Asked, folder: Path) -> Run:
+    """The run of one shard of plans, which are of the tree after.
 
     Raises:
-        OpschemaError: there is no such op, no op at all, no PyTorch, or no such device.
+        OpschemaError: an op is not known under the name that it is said to have had, there is no PyTorch, or no such device.
     """
-    plans = _known(after.session, asked)
-    names = [plan.op for plan in plans]
-    places = {plan.op: plan for plan in make_plans(before.session, names, asked.limits)} if before is not None else {}
+    places = _places(plans, before.session, asked) if before is not None else {}
     number, count = asked.shard
     mine = shard_of(plans, number, count)
     cells = tuple(name for plan in mine for name in (*(cell.id for cell in plan.cells), *plan.unplanned))
-    sides = (before.name if before is not None else "", after.name)
+    sides = (before.version if before is not None else None, after.version)
     header = Header(
-        run=run_key(plans, *sides),
+        run=run_key(plans, *sides, asked.renamed),
         shard=number,
         shards=count,
         total=sum(len(plan.cells) + len(plan.unplanned) for plan in plans),
@@ -65,6 +64,7 @@ def prepare(after: Tree, before: Tree | None, asked: Asked, folder: Path) -> Run
         after=sides[1],
         device=device_label(asked.device),
         cells=cells,
+        renamed=dict(asked.renamed),
     )
     absent = {} if before is None else {plan.op: _absence(places.get(plan.op)) for plan in mine}
     return Run(
@@ -93,7 +93,7 @@ def make_plans(session: Session, ops: Sequence[str], limits: Limits) -> list[Pla
     return found
 
 
-def _known(session: Session, asked: Asked) -> list[Plan]:
+def plans_of(session: Session, asked: Asked) -> list[Plan]:
     """The plans of the ops that were asked for.
 
     Raises:
@@ -105,10 +105,31 @@ def _known(session: Session, asked: Asked) -> list[Plan]:
     if not names:
         raise OpschemaError("found no op to verify here; `opschema init` tells what opschema looks for")
     if unknown:
-        close = difflib.get_close_matches(unknown[0], names, 1)
-        hint = f"; did you mean `{close[0]}`?" if close else ""
-        raise OpschemaError(f"there is no op `{unknown[0]}` to verify{hint}")
+        raise OpschemaError(f"there is no op `{unknown[0]}` to verify{_hint(unknown[0], names)}")
+    strange = [new for new in asked.renamed if new not in names]
+    if strange:
+        old = asked.renamed[strange[0]]
+        raise OpschemaError(f"`{old}={strange[0]}` renames none of the ops that are verified{_hint(strange[0], names)}")
     return plans
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, known, 1)
+    return f"; did you mean `{close[0]}`?" if close else ""
+
+
+def _places(plans: Sequence[Plan], before: Session, asked: Asked) -> dict[str, Plan]:
+    """What the tree before has of each op, by the name that the op has after.
+
+    Raises:
+        OpschemaError: it lacks one that is said to be renamed.
+    """
+    names = {plan.op: asked.renamed.get(plan.op, plan.op) for plan in plans}
+    found = {plan.op: plan for plan in make_plans(before, list(names.values()), asked.limits)}
+    for old in asked.renamed.values():
+        if old not in found:
+            raise OpschemaError(f"the tree before declares no op `{old}` that could have been renamed")
+    return {new: found[old] for new, old in names.items() if old in found}
 
 
 def _absence(plan: Plan | None) -> str:

@@ -34,18 +34,40 @@ FAILED: frozenset[Verdict] = frozenset({"regression", "crashed"})
 """The verdicts that fail a run."""
 
 
+class Version(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A tree that was run: how the user calls it, and the ``commit`` whose files it holds. Where they are no commit's,
+    ``content`` is their digest.
+    """
+
+    name: str
+    commit: str = ""
+    content: str = ""
+
+    @property
+    def key(self) -> str:
+        """What identifies it, however it is called."""
+        return self.commit or self.content
+
+
 class Header(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="run"):
-    """What a file of results is about: ``run`` identifies all cells of all shards, ``cells`` are those of this one."""
+    """What a file of results is about: ``run`` identifies all cells of all shards, ``cells`` are those of this one. ``renamed``
+    has the names that ops had before, by those that they have now.
+    """
 
     format: int = FORMAT
     run: str
     shard: int
     shards: int
     total: int
-    before: str
-    after: str
+    before: Version | None
+    after: Version
     device: str
     cells: tuple[str, ...]
+    renamed: dict[str, str] = {}
+
+    def called(self, op: str) -> str:
+        """An op as people are told of it: with the name that it had before."""
+        return f"{op} (was {self.renamed[op]})" if op in self.renamed else op
 
 
 class _Line(CellResult, frozen=True, kw_only=True, tag_field="kind", tag="cell"):
@@ -82,9 +104,10 @@ class Results:
         return found
 
 
-def run_key(plans: Iterable[Plan], before: str, after: str) -> str:
+def run_key(plans: Iterable[Plan], before: Version | None, after: Version, renamed: Mapping[str, str]) -> str:
     """What identifies a run: its cells with their calls, and what is compared."""
-    digest = hashlib.blake2b(f"{before}\0{after}".encode(), digest_size=12)
+    digest = hashlib.blake2b(digest_size=12)
+    digest.update(msgspec.msgpack.encode((before.key if before else None, after.key, sorted(renamed.items()))))
     for plan in plans:
         digest.update(msgspec.msgpack.encode((plan.op, plan.cells, plan.unplanned)))
     return digest.hexdigest()
@@ -163,6 +186,22 @@ def read_results(path: Path) -> Results:
     return found
 
 
+def _difference(one: Header, other: Header) -> str:
+    """How the headers of two runs differ."""
+    for side, here, there in (("before", one.before, other.before), ("after", one.after, other.after)):
+        if (here.key if here else "") != (there.key if there else ""):
+            return f"the tree {side} is {_called(here)} in one and {_called(there)} in another"
+    if one.shards != other.shards:
+        return f"one is of {one.shards} shards, another of {other.shards}"
+    return "they have other cells"
+
+
+def _called(version: Version | None) -> str:
+    if version is None:
+        return "missing"
+    return f"`{version.name}` ({'commit' if version.commit else 'content'} {version.key[:12]})"
+
+
 def merge(parts: Sequence[Results]) -> tuple[Results, list[str]]:
     """The results of all shards as one, and what keeps them from being the whole run: missing shards and cells.
 
@@ -172,7 +211,7 @@ def merge(parts: Sequence[Results]) -> tuple[Results, list[str]]:
     first = parts[0].header
     for part in parts:
         if (part.header.run, part.header.shards) != (first.run, first.shards):
-            raise OpschemaError("the results are not of one run: other cells, other sides, or another number of shards")
+            raise OpschemaError(f"the results are not of one run: {_difference(first, part.header)}")
     shards = Counter(part.header.shard for part in parts)
     twice = [number for number, count in shards.items() if count > 1]
     if twice:

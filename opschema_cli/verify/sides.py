@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import tarfile
@@ -11,14 +12,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from opschema_cli.errors import OpschemaError
-from opschema_cli.git import archive
+from opschema_cli.git import archive, commit_held
+from opschema_cli.verify.results import Version
 from opschema_cli.workspace import Workspace
 
 _LEFT_OUT = (".git", ".hg", ".svn", ".venv", "node_modules", "__pycache__", ".tox", ".mypy_cache", ".pytest_cache")
+_OUTPUTS = (".jsonl", ".log", ".out", ".err", ".xml", ".html", ".opschema-run")
+"""What runs and batch systems write beside the tree: a shard that has ended makes no other tree of it."""
 
 
 @contextmanager
-def tree_of(root: Path, what: str) -> Iterator[Path]:
+def tree_of(root: Path, what: str) -> Iterator[tuple[Path, Version]]:
     """The tree that ``--before`` names: a folder, else a revision of the repository that ``root`` lies in.
 
     Files that git does not track are in none of its revisions, built extensions among them.
@@ -27,19 +31,56 @@ def tree_of(root: Path, what: str) -> Iterator[Path]:
         OpschemaError: it is neither.
     """
     if what and Path(what).is_dir():
-        yield Path(what).resolve()
+        yield Path(what).resolve(), version_of(Path(what).resolve(), what)
         return
     with _scratch() as folder:
         packed = folder / "revision.tar"
         try:
-            archive(root, what, packed)
+            commit = archive(root, what, packed)
         except OpschemaError as error:
             raise OpschemaError(f"{what!r} is no folder, and no revision that git can export: {error}") from None
         tree = folder / root.resolve().name
         tree.mkdir()
         _extract(packed, tree)
         packed.unlink()
-        yield tree
+        yield tree, Version(name=what, commit=commit)
+
+
+def version_of(root: Path, name: str) -> Version:
+    """What identifies a folder's files: the commit that they are, else their content.
+
+    Files that git ignores are in neither, so that what was built on two machines does not tell them apart.
+    """
+    try:
+        commit = commit_held(root, _is_output)
+    except OpschemaError:  # a work tree without its repository, or one of someone else
+        commit = ""
+    return Version(name=name, commit=commit) if commit else Version(name=name, content=_content(root))
+
+
+def _is_output(path: str) -> bool:
+    return path.endswith(_OUTPUTS) or not {"__pycache__", ".git"}.isdisjoint(path.split("/"))
+
+
+def _content(root: Path) -> str:
+    workspace = Workspace(root)
+    digest = hashlib.blake2b(digest_size=20)
+    for path in workspace.files:
+        if not _is_output(path):
+            digest.update(f"{path}\0{_digest(workspace, path)}\0".encode())
+    return digest.hexdigest()
+
+
+def _digest(workspace: Workspace, path: str) -> str:
+    """A file's digest; empty for one that cannot be read, or leads out of the folder."""
+    digest = hashlib.blake2b(digest_size=20)
+    try:
+        with workspace.locate(path).open("rb") as stream:
+            while part := stream.read(1 << 20):
+                digest.update(part)
+    except (OpschemaError, OSError):
+        return ""
+    return digest.hexdigest()
 
 
 @contextmanager

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import select
 import signal
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import IO, Protocol
@@ -25,6 +27,7 @@ UNFIT = 86
 """The exit status of a process that ended itself after its last answer."""
 
 _SPARE_SECONDS = 60
+_GRACE = 5.0
 
 
 class Side(Protocol):
@@ -162,7 +165,26 @@ def _limit(memory: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
 
+def _end_with_the_harness() -> None:
+    """End this process and all that it started soon after the other end of standard input is closed, even within an op.
+
+    A worker that is forked has its nursery for that.
+    """
+    requests = os.dup(0)
+
+    def watch() -> None:
+        hung_up = select.poll()
+        hung_up.register(requests, 0)
+        hung_up.poll()
+        time.sleep(_GRACE)  # one that is idle ends by itself
+        os.killpg(0, signal.SIGKILL)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 if __name__ == "__main__":
+    if hasattr(select, "poll"):
+        _end_with_the_harness()
     status = main()
     sys.stderr.flush()
     os._exit(status)

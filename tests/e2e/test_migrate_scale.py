@@ -12,10 +12,7 @@ import pytest
 from benchmarks.generate_carriers import generate_carriers
 from tests.command import EXECUTABLE, environment
 
-pytestmark = [
-    pytest.mark.skipif(sys.platform == "win32", reason="processes are measured with wait4"),
-    pytest.mark.xdist_group("scale"),
-]
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes are measured with wait4")
 
 FEW, MANY = 50, 200
 

@@ -3,44 +3,57 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+pytest.importorskip("torch")
+
+from opschema_cli.commands.verified import Subject
+from opschema_cli.lint.diagnostic import Place
+from opschema_cli.main import run as opschema
+from opschema_cli.migrate.engine import Chosen, Result
+from opschema_cli.migrate.migration import Note, Site, migration
+from opschema_cli.session import Session
+from opschema_cli.source.text import Position, Span
+from opschema_cli.verify.model import Limits, Plan
+from opschema_cli.verify.prepare import make_plans
+from opschema_cli.verify.results import Results
+from opschema_cli.verify.run import Run
 from tests.command import TILEKIT, Opschema
 from tests.test_git import git
 
-pytest.importorskip("torch")
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="tilekit's kernels need a C++ compiler")
 
 MIGRATED = TILEKIT.with_name("tilekit_migrated")
-RELU = Path("tilekit/kernels/cuda/relu.cu")
-CLIP_RELU = '''\
+NORM = Path("tilekit/kernels/cuda/rms_norm.cu")
+DOUBLE_ROWS = '''\
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.lint.pack import Loaded, Pack
 from opschema_cli.migrate.migration import Site, migration
 from opschema_cli.source.text import Edit, Span
 
-PATH, OLD, NEW = "tilekit/kernels/cuda/relu.cu", "v < 0.0f", "v < 0.5f"
+PATH, OLD, NEW = "tilekit/kernels/cuda/rms_norm.cu", "* scale * weight[i]", "* scale * 2.0f * weight[i]"
 
 
 def find(draft, options):
     source = draft.project.source(PATH)
     if OLD in source.text:
-        yield Site(Place(PATH, Span(source.text.index(OLD), source.text.index(OLD) + len(OLD))), "clip", ("ReluFwdOp",))
+        yield Site(Place(PATH, Span(source.text.index(OLD), source.text.index(OLD) + len(OLD))), "double")
 
 
-@migration("clip-relu", find=find)
-def clip_relu(draft, sites, options):
-    """Change what relu computes."""
+@migration("double-rows", find=find)
+def double_rows(draft, sites, options):
+    """Change what rms_norm computes."""
     for site in sites:
         draft.edit(PATH, [Edit(site.place.span, NEW)])
     yield from ()
 
 
-PACK = Pack("clip", "a pack", lambda *_: True, lambda *_: Loaded(), (), migrations=lambda: (clip_relu.__migration__,))
+PACK = Pack("double", "a pack", lambda *_: True, lambda *_: Loaded(), (), migrations=lambda: (double_rows.__migration__,))
 '''
-"""A pack whose one migration changes what an op computes."""
+"""A pack whose one migration changes what an op computes; it does not say which op."""
 
 
 @pytest.fixture
@@ -48,9 +61,9 @@ def tilekit(tmp_path: Path) -> Path:
     """The fixture in a git repository, with the pack that does harm."""
     root = tmp_path / "tilekit"
     shutil.copytree(TILEKIT, root, ignore=shutil.ignore_patterns("__pycache__", ".ruff_cache"))
-    (root / "clip.py").write_text(CLIP_RELU)
+    (root / "double.py").write_text(DOUBLE_ROWS)
     config = root / "opschema.toml"
-    config.write_text('plugins = ["clip.py"]\n' + config.read_text())
+    config.write_text('plugins = ["double.py"]\n' + config.read_text())
     git(root, "init", "-q", ".")
     git(root, "add", ".")
     git(root, "commit", "-qm", "first")
@@ -69,11 +82,69 @@ def test_what_computes_the_same_is_written(tilekit: Path, tmp_path: Path) -> Non
 
 
 def test_what_computes_something_else_is_not_written(tilekit: Path, tmp_path: Path) -> None:
-    done = Opschema(tilekit, tmp_path / "cache")("migrate", "clip-relu", "--apply", "--verify", timeout=300)
+    done = Opschema(tilekit, tmp_path / "cache")("migrate", "double-rows", "--apply", "--verify", timeout=300)
     assert done.code == 1, done.err
-    assert "regression  ReluFwdOp[" in done.err
+    assert "regression  RMSNormFwdOp[" in done.err
+    assert "regression  BatchCenterFwdOp[" not in done.err, "it runs the same module, and another kernel"
+    assert "BatchCenterFwdOp" in done.err
+    assert "ReluFwdOp" not in done.err
     assert "nothing was written" in done.err
-    assert (tilekit / RELU).read_bytes() == (TILEKIT / RELU).read_bytes()
+    assert (tilekit / NORM).read_bytes() == (TILEKIT / NORM).read_bytes()
+
+
+def test_a_renamed_op_is_compared_with_itself(tilekit: Path, tmp_path: Path) -> None:
+    asked = ["rename-op", "-o", "old=AvgPool1dFwdOp", "-o", "new=MeanPool1dFwdOp", "--apply", "--verify"]
+    done = Opschema(tilekit, tmp_path / "cache")("migrate", *asked, timeout=300)
+    assert done.code == 0, done.err
+    row = next(line for line in done.err.splitlines() if line.startswith(" MeanPool1dFwdOp (was AvgPool1dFwdOp)"))
+    assert " - " in row.partition("cpu-sim")[2], row
+    assert "declares no op" not in done.err
+    assert "Passed: " in done.err
+    assert "40 unchanged" in done.err
+    assert "class MeanPool1dFwdOp" in (tilekit / "tilekit/ops/pool.py").read_text()
+
+
+def test_each_tree_is_planned_once(
+    tilekit: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    planned: list[tuple[str, Sequence[str]]] = []
+    runs: list[Run] = []
+
+    def count(session: Session, ops: Sequence[str], limits: Limits) -> list[Plan]:
+        planned.append(("before" if session.root == tilekit else "after", ops))
+        return make_plans(session, ops, limits)
+
+    def run(found: Run) -> Results:
+        runs.append(found)
+        return Results(found.header)
+
+    monkeypatch.setattr("opschema_cli.commands.verified.make_plans", count)
+    monkeypatch.setattr("opschema_cli.verify.prepare.make_plans", count)
+    monkeypatch.setattr("opschema_cli.commands.verified._run", run)
+    monkeypatch.chdir(tilekit)
+    asked = ["-o", "old=SumFwdOp", "-o", "new=TotalFwdOp"]
+    assert opschema(["migrate", "drop-carrier", "rename-op", *asked, "--apply", "--verify"]) == 1
+    # Those that the migrations are about, then those that run a module which drop-carrier changes.
+    ops = ["RotaryTableFwdOp", "TotalFwdOp", "WindowMaskFwdOp"]
+    others = ["ReluFwdOp", "SiluFwdOp", "GeluFwdOp"]
+    assert [plan.op for plan in runs[0].plans] == [*ops, *others]
+    assert planned == [("after", ()), ("before", ["RotaryTableFwdOp", "SumFwdOp", "WindowMaskFwdOp", *others])]
+    assert runs[0].before["TotalFwdOp"].name == "SumFwdOp"
+    assert "opschema: verifying 6 ops, 3 of them because a file changes that they run\n" in capsys.readouterr().err
+
+
+def test_renamings_follow_each_other() -> None:
+    def renaming(old: str, new: str) -> Result:
+        site = Site(Place("a.yaml", Span(0, 1)), "rename", (old,), renamed=new)
+        return Result(item.__migration__, (Chosen(site, Position(1, 1), "migrated"),), (), ())
+
+    @migration("rename", find=lambda *_: ())
+    def item(*_: object) -> Sequence[Note]:
+        """Rename."""
+        return ()
+
+    subject = Subject.of([renaming("A", "B"), renaming("C", "D"), renaming("B", "E")])
+    assert subject == Subject({"D", "E"}, {"E": "A", "D": "C"})
 
 
 def test_verify_goes_with_apply(tilekit: Path, tmp_path: Path) -> None:

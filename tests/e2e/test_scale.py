@@ -14,10 +14,7 @@ import pytest
 from benchmarks.generate import generate
 from tests.command import EXECUTABLE, environment
 
-pytestmark = [
-    pytest.mark.skipif(sys.platform == "win32", reason="processes are measured with wait4"),
-    pytest.mark.xdist_group("scale"),  # what is generated and measured once serves them all
-]
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes are measured with wait4")
 
 FEW, MANY = 500, 2000
 

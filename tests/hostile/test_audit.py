@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("audit")  # one watched run serves both
-
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "tilekit"
 
 WATCHER = """

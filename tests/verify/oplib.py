@@ -7,7 +7,7 @@ from pathlib import Path
 from opschema_cli.verify.model import Call, Cell, Input, Output, Plan, Target
 
 SOURCE = """
-import os, pathlib, signal, subprocess, sys, time
+import ctypes, os, pathlib, signal, subprocess, sys, time
 import torch
 
 with open({log!r}, "a") as log:
@@ -26,9 +26,11 @@ class Op:
             os.abort()
         if do == "leave":
             sys.exit("enough")
-        if do == "hang":
+        if do in ("hang", "stuck"):
             child = subprocess.Popen(["sleep", "1000"])
             pathlib.Path({log!r} + ".child").write_text(str(child.pid))
+            if do == "stuck":  # keeps the GIL
+                ctypes.PyDLL(None).sleep(1000)
             time.sleep(1000)
         if do == "raise":
             raise ValueError(os.environ["TRITON_CACHE_DIR"])

@@ -9,8 +9,10 @@ import pytest
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.verify.model import Call, Cell, CellResult, Plan, Target, Verdict
-from opschema_cli.verify.results import Header, Results, Writer, merge, read_results, run_key
+from opschema_cli.verify.results import Header, Results, Version, Writer, merge, read_results, run_key
 from opschema_cli.verify.shards import parse_shard, shard_of
+
+HEAD, HERE = Version(name="HEAD", commit="c0ffee"), Version(name=".", content="5eed")
 
 
 def result(name: str, verdict: Verdict = "unchanged") -> CellResult:
@@ -23,8 +25,8 @@ def header(*cells: str, shard: int = 1, shards: int = 1, total: int = 0, run: st
         shard=shard,
         shards=shards,
         total=total or len(cells),
-        before="HEAD",
-        after=".",
+        before=HEAD,
+        after=HERE,
         device="cpu-sim",
         cells=cells,
     )
@@ -93,6 +95,18 @@ def test_shards_of_other_runs_and_repeated_ones_are_refused() -> None:
     first = results(header("a1", shard=1, shards=2))
     with pytest.raises(OpschemaError, match="not of one run"):
         merge([first, results(header("b1", shard=2, shards=2, run="other"))])
+    other = msgspec.structs.replace(
+        header("b1", shard=2, shards=2, run="other"), before=Version(name="~", commit="beef")
+    )
+    with pytest.raises(
+        OpschemaError, match=r"before is `HEAD` \(commit c0ffee\) in one and `~` \(commit beef\) in another"
+    ):
+        merge([first, results(other)])
+    other = msgspec.structs.replace(other, before=None)
+    with pytest.raises(OpschemaError, match=r"the tree before is `HEAD` .* and missing in another"):
+        merge([first, results(other)])
+    with pytest.raises(OpschemaError, match="one is of 2 shards, another of 3"):
+        merge([first, results(header("b1", shard=2, shards=3))])
     with pytest.raises(OpschemaError, match="given twice"):
         merge([first, first])
 
@@ -123,6 +137,18 @@ def test_what_is_no_shard_is_refused(text: str) -> None:
 
 def test_a_run_is_known_by_its_cells_and_sides() -> None:
     plans = [plan("A", 2)]
-    assert run_key(plans, "HEAD", ".") == run_key([plan("A", 2)], "HEAD", ".")
     other = [msgspec.structs.replace(plans[0], cells=plans[0].cells[:1])]
-    assert len({run_key(plans, "HEAD", "."), run_key(other, "HEAD", "."), run_key(plans, "HEAD~1", ".")}) == 3
+    keys = [
+        run_key(plans, HEAD, HERE, {}),
+        run_key(other, HEAD, HERE, {}),
+        run_key(plans, HERE, HERE, {}),
+        run_key(plans, HEAD, HEAD, {}),
+        run_key(plans, None, HERE, {}),
+        run_key(plans, HEAD, HERE, {"A": "B"}),
+    ]
+    assert len(set(keys)) == len(keys)
+
+
+def test_a_tree_is_known_however_it_is_called() -> None:
+    named = Version(name="v1.2", commit=HEAD.commit)
+    assert run_key([plan("A", 2)], HEAD, HERE, {}) == run_key([plan("A", 2)], named, HERE, {})

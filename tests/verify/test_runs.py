@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import pytest
 
 from opschema_cli.main import run as opschema
 from opschema_cli.verify.model import CellResult, Plan, Target
-from opschema_cli.verify.results import Header, Results, read_results, result_from_json, to_json
+from opschema_cli.verify.results import Header, Results, Version, read_results, result_from_json, to_json
 from opschema_cli.verify.run import SUFFIX, Run
 from opschema_cli.verify.session import run_cells
 from tests.command import environment
@@ -53,9 +54,24 @@ def faulty_run(folder: Path) -> Run:
     second = tuple(cell(f"r{number}", op="Other") for number in range(20))
     plans = tuple(Plan(op=cells[0].op, target=target, cells=cells) for cells in (first, second))
     names = tuple(item.id for item in (*first, *second))
-    header = Header(run="x", shard=1, shards=1, total=len(names), before="", after=".", device="cpu-sim", cells=names)
+    here = Version(name=".")
+    header = Header(
+        run="x", shard=1, shards=1, total=len(names), before=None, after=here, device="cpu-sim", cells=names
+    )
     (folder / "scratch").mkdir()
     return Run(header=header, plans=plans, compared=False, folder=str(folder / "scratch"), seconds=4)
+
+
+def test_what_runs_on_the_cpu_is_shown_no_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    (tmp_path / "lib.py").write_text("import os\ndef op(x, do): raise ValueError(os.environ['CUDA_VISIBLE_DEVICES'])\n")
+    item = cell("r")
+    here = Plan(op="Op", target=Target(root=str(tmp_path), module="lib", name="op"), cells=(item,))
+    header = Header(
+        run="x", shard=1, shards=1, total=1, before=None, after=Version(name="."), device="cpu-sim", cells=(item.id,)
+    )
+    results = run_cells(Run(header=header, plans=(here,), compared=False, folder=str(tmp_path), seconds=60))
+    assert results.cells[item.id].reason.startswith("after raised: ValueError\n")
 
 
 @pytest.mark.parametrize("jobs", [(), ("-n", "2")], ids=["here", "xdist"])
@@ -187,6 +203,92 @@ def test_shards_together_are_the_whole_run(
     assert f"{json.loads(lines[-1])['id']} has no result" in capsys.readouterr().err
 
 
+@pytest.fixture
+def history(kit: Path, tmp_path: Path) -> Path:
+    """The repository with three commits: the first, one in which an op computes something else, one that renames it."""
+    root = tmp_path / "history"
+    shutil.copytree(kit, root, ignore=shutil.ignore_patterns("__pycache__"))
+    git(root, "commit", "-qam", "second")
+    for path in ("kit/times.py", "kit/manifest/toy.yaml", "tests/recipes.py"):
+        (root / path).write_text((root / path).read_text().replace("TimesFwdOp", "ProductFwdOp"))
+    git(root, "commit", "-qam", "third")
+    return root
+
+
+def test_shards_are_of_one_run_whatever_its_commits_are_called(
+    history: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(history)
+    run = subprocess.run(["git", "rev-parse", "HEAD~1", "HEAD~2"], capture_output=True, text=True, check=True)
+    second, first = run.stdout.split()
+    head = read_head(history)
+
+    def shard(number: int, before: str) -> str:
+        path = tmp_path / f"{number}-{before[:6]}.jsonl"
+        names = ["PlusFwdOp", "MinusFwdOp"]
+        opschema(["verify", *names, *CELLS, "--before", before, "--shard", f"{number}/2", "--results", str(path)])
+        return str(path)
+
+    files = [shard(1, "HEAD~2"), shard(2, first)]
+    report = tmp_path / "merged.json"
+    asked = ["--output-format", "json", "--output-file", str(report)]
+    assert opschema(["verify", "--merge", *asked, *files]) == 0
+    told = json.loads(report.read_text())
+    assert told["before"] == {"name": "HEAD~2", "commit": first}
+    assert told["after"] == {"name": ".", "commit": head}
+    capsys.readouterr()
+    assert opschema(["verify", "--merge", files[0], shard(2, "HEAD~1")]) == 2
+    said = f"the tree before is `HEAD~2` (commit {first[:12]}) in one and `HEAD~1` (commit {second[:12]}) in another"
+    assert said in capsys.readouterr().err
+
+
+def read_head(root: Path) -> str:
+    done = subprocess.run(["git", "-C", str(root), "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_a_renamed_op_is_compared_with_itself(
+    history: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(history)
+    renamed = ["--renamed", "TimesFwdOp=ProductFwdOp"]
+    results = tmp_path / "results.jsonl"
+    # Against the commit before the renaming it is the same; against the first it computes something else.
+    asked = ["verify", "ProductFwdOp", *CELLS, "--results", str(results)]
+    assert opschema([*asked, "--before", "HEAD~1", *renamed]) == 0
+    same = read_results(results)
+    assert set(verdicts(same).values()) == {"wrong-already"}
+    assert same.header.renamed == {"ProductFwdOp": "TimesFwdOp"}
+    assert "ProductFwdOp (was TimesFwdOp)" in capsys.readouterr().out.replace("\n", " ")
+    assert opschema([*asked, "--before", "HEAD~2", *renamed]) == 1
+    assert set(verdicts(read_results(results)).values()) == {"regression"}
+    # Without being told there is nothing to compare with.
+    assert opschema([*asked, "--before", "HEAD~1"]) == 1
+    reasons = {found.reason for found in read_results(results).cells.values()}
+    assert all("the tree before does not declare this op" in reason for reason in reasons), reasons
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["--renamed", "A=B"], "--renamed goes with --before"),
+        (["--before", "HEAD", "--renamed", "PlusFwdOp"], "--renamed takes OLD=NEW, once for each NEW, not `PlusFwdOp`"),
+        (["--before", "HEAD", "--renamed", "A=B", "--renamed", "C=B"], "not `C=B`"),
+        (
+            ["--before", "HEAD", "--renamed", "A=PlsFwdOp"],
+            "`A=PlsFwdOp` renames none of the ops that are verified; did",
+        ),
+        (["--before", "HEAD", "--renamed", "A=PlusFwdOp"], "the tree before declares no op `A` that could have been"),
+    ],
+)
+def test_a_renaming_that_cannot_be_is_refused(
+    kit: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], args: list[str], says: str
+) -> None:
+    monkeypatch.chdir(kit)
+    assert opschema(["verify", "--device", "cpu", *args]) == 2
+    assert says in capsys.readouterr().err
+
+
 def test_pytest_runs_a_run_file(kit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(kit)
     path = tmp_path / f"kit{SUFFIX}"
@@ -304,6 +406,28 @@ def test_an_interrupt_ends_all_processes(kit: Path, tmp_path: Path, number: sign
     assert "opschema: interrupted" in err
     assert not [pid for pid in map(int, hangs.read_text().split()) if alive(pid)]
     assert os.listdir(tmp_path / "tmp") == []
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="forks")
+def test_a_kill_ends_the_workers_of_all_processes(kit: Path, tmp_path: Path) -> None:
+    hangs = tmp_path / "hangs"
+    hangs.touch()
+    command = [sys.executable, "-m", "opschema_cli", "verify", "PlusFwdOp", "--device", "cpu", "--jobs", "2"]
+    env = environment(tmp_path / "cache", KIT_HANGS=str(hangs), TMPDIR=str(tmp_path))
+    process = subprocess.Popen(command, cwd=kit, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 60
+        while not hangs.read_text() and time.monotonic() < deadline:
+            time.sleep(0.05)
+    finally:
+        process.kill()
+        process.wait()
+    pids = [int(pid) for pid in hangs.read_text().split()]
+    assert pids
+    deadline = time.monotonic() + 60
+    while any(map(alive, pids)):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def alive(pid: int) -> bool:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -139,6 +141,35 @@ def test_sides_have_caches_of_their_own(tmp_path: Path, monkeypatch: pytest.Monk
     assert one["PYTHONPATH"].split(os.pathsep)[0] == os.path.abspath("relative")
 
 
+SEES = """
+import os
+import torch
+
+def op(x, do):
+    raise ValueError(f"{os.environ['CUDA_VISIBLE_DEVICES']!r}, {torch.cuda.device_count()} GPUs")
+"""
+
+
+@pytest.mark.parametrize("forks", [True, False])
+def test_a_run_on_the_cpu_hides_the_gpus_that_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forks: bool
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    monkeypatch.setattr("opschema_cli.verify.nursery.available", lambda: forks)
+    (tmp_path / "lib.py").write_text(SEES)
+    with Workers(tmp_path / "scratch", device="cpu") as workers:
+        ran = workers.run("after", plan(tmp_path, name="op"), cell("r"), "cpu", 60)
+    assert ran.detail.startswith("ValueError: '', 0 GPUs\n")
+
+
+def test_a_run_on_a_gpu_sees_those_that_the_harness_sees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    (tmp_path / "lib.py").write_text(SEES)
+    with Workers(tmp_path / "scratch", device="cuda") as workers:
+        ran = workers.run("after", plan(tmp_path, name="op"), cell("r"), "cpu", 60)
+    assert ran.detail.startswith("ValueError: '0', ")
+
+
 REGISTERS = """
 import torch
 
@@ -215,6 +246,52 @@ def test_an_interrupt_ends_the_processes(tmp_path: Path) -> None:
         workers.run("after", here, cell("r", "hang"), "cpu", 100)
     assert not alive(int(child.read_text()))
     assert not workers.folder.exists()
+
+
+LONELY = """
+import sys
+from pathlib import Path
+from opschema_cli.verify import nursery
+from opschema_cli.verify.workers import Workers
+from tests.verify.oplib import cell, plan
+
+root, do, forks = sys.argv[1:]
+nursery.available = lambda: bool(forks)
+with Workers(Path(root) / "scratch") as workers:
+    workers.start(plan(Path(root) / "lib"), "before")  # idle
+    workers.run("after", plan(Path(root) / "lib"), cell("r", do), "cpu", 1000)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc")
+@pytest.mark.parametrize(("do", "forks"), [("hang", "forks"), ("stuck", "forks"), ("hang", "")])
+def test_workers_do_not_outlive_a_harness_that_is_killed(tmp_path: Path, do: str, forks: str) -> None:
+    child = Path(f"{write_library(tmp_path / 'lib', tmp_path / 'log').parent}/log.child")
+    harness = subprocess.Popen([sys.executable, "-c", LONELY, str(tmp_path), do, forks])
+    try:
+        wait_for(lambda: child.exists() and child.read_text() != "")
+        wait_for(lambda: (tmp_path / "log").read_text() == "imported\n" * 2)
+        started = descendants(harness.pid)
+        assert int(child.read_text()) in started
+        assert len(started) == (4 if forks else 3), "both workers, the child of one, and the nursery"
+    finally:
+        harness.kill()
+        harness.wait()
+    wait_for(lambda: not any(map(alive, started)))
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def descendants(pid: int) -> list[int]:
+    children = [
+        int(child) for task in Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()
+    ]
+    return [found for child in children for found in (child, *descendants(child))]
 
 
 def test_closing_frees_the_threads_that_wait(tmp_path: Path) -> None:

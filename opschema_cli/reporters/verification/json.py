@@ -8,9 +8,10 @@ from opschema_cli.verify.results import VERDICTS, Results, to_json
 
 
 def render(results: Results, seconds: float) -> str:
-    """``{"version": 1, "device", "before", "after", "cells": [...], "missing": [...], "summary": {...}}``.
+    """``{"version": 1, "device", "before", "after", "renamed", "cells": [...], "missing": [...], "summary": {...}}``.
 
-    Infinities and NaN are strings.
+    ``before`` and ``after`` have a ``name`` and a ``commit``, or the digest of their ``content`` where they are no commit;
+    without a tree before it is null. ``renamed`` has old names by new ones. Infinities and NaN are strings.
     """
     counts = results.counts()
     header = results.header
@@ -21,6 +22,7 @@ def render(results: Results, seconds: float) -> str:
         "device": header.device,
         "before": header.before,
         "after": header.after,
+        "renamed": header.renamed,
         "cells": list(results.cells.values()),
         "missing": results.missing,
         "summary": numbers,

@@ -61,7 +61,7 @@ def _table(results: Results) -> Table:
         counts = Counter(cell.verdict for cell in cells)
         device = ", ".join(dict.fromkeys(cell.device for cell in cells))
         numbers = [_number(counts, verdict) for verdict in shown]
-        table.add_row(Text(visible(op)), Text(visible(device)), *numbers, _worst(cells))
+        table.add_row(Text(visible(results.header.called(op))), Text(visible(device)), *numbers, _worst(cells))
     return table
 
 

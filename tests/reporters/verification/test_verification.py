@@ -11,7 +11,7 @@ import pytest
 from opschema_cli.reporters.text import open_console
 from opschema_cli.reporters.verification import html, json, text
 from opschema_cli.verify.model import CellResult, Figures, Finding
-from opschema_cli.verify.results import Header, Results
+from opschema_cli.verify.results import Header, Results, Version
 
 FIGURES = Figures(side="after", output="y", worst=1e-4, ulps=0.5, kappa=1.5, at=(1, 2), histogram=(50, 0, 4, 30))
 CELLS = [
@@ -38,7 +38,15 @@ CELLS = [
 def results(*cells: CellResult, lost: int = 0) -> Results:
     names = (*(cell.id for cell in cells), *(f"lost-{number}" for number in range(lost)))
     header = Header(
-        run="k", shard=1, shards=1, total=len(names), before="HEAD", after=".", device="cpu-sim", cells=names
+        run="k",
+        shard=1,
+        shards=1,
+        total=len(names),
+        before=Version(name="HEAD~1", commit="5e1f00d5"),
+        after=Version(name="."),
+        device="cpu-sim",
+        cells=names,
+        renamed={"AlibiFwdOp": "AlibiOp"},
     )
     return Results(header, {cell.id: cell for cell in cells})
 
@@ -55,6 +63,7 @@ def test_the_report_tells_device_verdicts_reasons_and_both_sides(width: int, mon
     told = shown(results(*CELLS), width, monkeypatch)
     table = [line for line in told.splitlines() if "FwdOp" in line][:3]
     assert all("cpu-sim" in line for line in table)
+    assert "AlibiFwdOp (was AlibiOp)" in table[2]
     assert "regression  SoftmaxFwdOp[<b>-float16-odd-s0]  cpu-sim" in told
     assert "after: poison: 3 elements of `y` \\x1b[31mwere never written" in told
     assert "not checked  2 cells of AlibiFwdOp: it has no recipe" in told
@@ -82,6 +91,9 @@ def test_json_has_every_cell_and_the_sum() -> None:
     assert data["missing"] == ["lost-0"]
     assert [cell["id"] for cell in data["cells"]] == [cell.id for cell in CELLS]
     assert data["cells"][1]["findings"][0]["check"] == "poison"
+    assert data["before"] == {"name": "HEAD~1", "commit": "5e1f00d5"}
+    assert data["after"] == {"name": "."}
+    assert data["renamed"] == {"AlibiFwdOp": "AlibiOp"}
 
 
 def test_the_page_shows_histograms_and_escapes_what_ops_print(tmp_path: Path) -> None:
@@ -90,3 +102,5 @@ def test_the_page_shows_histograms_and_escapes_what_ops_print(tmp_path: Path) ->
     assert "SoftmaxFwdOp[&lt;b&gt;-float16-odd-s0]" in page
     assert "<b>" not in page
     assert "after is wrong, before was right" in page
+    assert "<code>HEAD~1</code> (commit <code>5e1f00d5</code>). After: <code>.</code>." in page
+    assert "AlibiFwdOp (was AlibiOp)" in page

@@ -46,7 +46,8 @@ def find(draft: Draft, options: RenameOp) -> Iterator[Site]:
         home = entry.manifest.definitions.of_class(options.new)
         if home is not None:
             raise OptionError(f"{home} defines a class `{options.new}` already")
-        yield Site(entry.place, f"rename `{options.old}` to `{options.new}`", (options.old,), subject=entry)
+        title = f"rename `{options.old}` to `{options.new}`"
+        yield Site(entry.place, title, (options.old,), subject=entry, renamed=options.new)
 
 
 @migration("rename-op", find=find, options=RenameOp)
