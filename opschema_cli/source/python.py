@@ -211,7 +211,7 @@ class Unpack(msgspec.Struct, array_like=True, gc=False):
 class Scope(msgspec.Struct, array_like=True, gc=False):
     """What happens in one module, class or function body, nested definitions apart.
 
-    ``guarded`` are the spans of statements that may not run: branches, what is tried, handlers, the bodies of ``while`` and ``case``.
+    ``guarded`` are the spans of statements that may not run: branches, what is tried, handlers, bodies of ``while`` and ``case``.
     ``lambdas`` are functions too; what their bodies do is also told of the scope around them, so that a walk leaves them out.
     """
 

@@ -16,7 +16,7 @@ from opschema_rules.torchlib.storage import implementations, rebound, tensors_of
 from opschema_rules.torchlib.syntax import FunctionTree, function_tree
 
 
-@rule("REG108", "mutates-args", fixable="safe")
+@rule("REG108", "mutates-names", fixable="safe")
 def mutates_args(operator: Operator) -> Iterator[Diagnostic]:
     """A `mutates_args` that names what the function cannot write.
 
