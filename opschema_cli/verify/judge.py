@@ -8,12 +8,13 @@ none.
   reference the reason says so: bits that are the same may be the same mistake.
 - **within-tolerance**: the bits differ and after is right. Also: before broke down and after is right; and, if no before was asked
   for, after is right.
-- **regression**: after is faulty where before was not, or in another way (another check, another output), or clearly more (twice
-  the share of wrong elements, or twice the error); or outputs, shapes, dtypes or strides differ; or bits differ
-  and no reference says that after is right; or after is faulty and nothing ran before that would excuse it.
+- **regression**: after cannot be run where before could; or after is faulty where before was not, or in another way (another check,
+  another output), or clearly more (twice the share of wrong elements, or twice the error); or outputs, shapes, dtypes or strides
+  differ; or bits differ and no reference says that after is right; or after is faulty and nothing ran before that would excuse it.
 - **wrong-already**: after is faulty, and before was in the same way and no less.
-- **crashed**: after broke down, and so did before, or before could not be run.
-- **not-checked**: after could not be run; or before could not and after is not faulty; or nothing is known of what it computes.
+- **crashed**: after broke down, and so did before in another way, or before could not be run.
+- **not-checked**: neither could be run, or both raised the same; or before could not and after is not faulty; or nothing is
+  known of what it computes.
 
 *Comparative* findings (``denormals``) are no fault of a side by themselves, for much hardware flushes denormals by default; they
 count when after has one and before has not.
@@ -25,6 +26,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from opschema_cli.verify.model import COMPARATIVE, Figures, Finding, Ran, Returned, Verdict
+
+REFUSED_BY_BOTH = "refused by both sides"
+"""How the reason of a cell begins on which both sides raised the same."""
 
 _WORSE = 2.0
 _NO_REFERENCE = "not checked against a reference"
@@ -86,7 +90,10 @@ class _Case:
         if after is None:
             return "not-checked", "after was not run"
         if after.status == "refused":
-            return "not-checked", f"after cannot be run: {after.detail}"
+            ran = before is not None and before.status == "ok"
+            return (
+                "regression" if ran else "not-checked"
+            ), f"after cannot be run: {after.detail}{'; before ran' * ran}"
         if after.status != "ok":
             return self._broken(after)
         if before is None or before.status != "ok":
@@ -106,6 +113,8 @@ class _Case:
             return "crashed", what
         if self._before.status == "ok":
             return "regression", f"{what}; before ran"
+        if after.error and after.error == self._before.error:
+            return "not-checked", f"{REFUSED_BY_BOTH}: {after.detail}"
         return "crashed", f"{what}; before {self._before.status} too"
 
     def _alone(self, before: Ran | None) -> tuple[Verdict, str]:

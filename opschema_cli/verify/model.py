@@ -164,14 +164,16 @@ class Returned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Ran(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a worker says of one cell on one side.
 
-    ``status`` is ``ok``; ``raised``, by the op (``detail`` is what); ``refused``, the cell cannot be run there and
-    ``detail`` says why; ``died`` or ``stalled``, with the worker. ``file`` holds the tensors: outputs by name, and inputs that
-    the call may change as ``input:NAME``; the reference's are ``ref64:NAME`` and ``ref32:NAME``, and ``tolerance`` is the recipe's.
+    ``status`` is ``ok``; ``raised``, by the op (``detail`` is what, ``error`` the same in any tree); ``refused``, the cell cannot
+    be run there and ``detail`` says why; ``died`` or ``stalled``, with the worker; ``failed``, the harness did. ``file`` holds the
+    tensors: outputs by name, and inputs that the call may change as ``input:NAME``; the reference's are ``ref64:NAME`` and
+    ``ref32:NAME``, and ``tolerance`` is the recipe's.
     """
 
     cell: str
-    status: Literal["ok", "raised", "refused", "died", "stalled"]
+    status: Literal["ok", "raised", "refused", "died", "stalled", "failed"]
     detail: str = ""
+    error: str = ""
     file: str = ""
     outputs: tuple[Returned, ...] = ()
     findings: tuple[Finding, ...] = ()

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from opschema_cli.verify.loading import RefusedError
+from opschema_cli.verify.loading import HarnessError, RefusedError
 from opschema_cli.verify.model import Call
 
 
@@ -17,7 +17,7 @@ def save(tensors: Mapping[str, Tensor], folder: str, cell: str) -> str:
     """Write the tensors of a cell; the file's path. Read it with ``torch.load(file, weights_only=True)``.
 
     Raises:
-        RefusedError: they cannot be written.
+        HarnessError: they cannot be written.
     """
     path = Path(folder, blake2b(cell.encode(), digest_size=12).hexdigest() + ".pt")
     plain = {
@@ -26,7 +26,7 @@ def save(tensors: Mapping[str, Tensor], folder: str, cell: str) -> str:
     try:
         torch.save(plain, path)
     except (OSError, RuntimeError) as error:
-        raise RefusedError(f"the results cannot be written to {path}: {error}") from error
+        raise HarnessError(f"the results cannot be written to {path}: {error}") from error
     return str(path)
 
 
@@ -48,6 +48,9 @@ def named(result: object, call: Call) -> dict[str, Tensor]:
 
 def _tensor(value: object) -> Tensor:
     if isinstance(value, Tensor):
+        if value.is_meta or value.layout is not torch.strided:
+            kind = "on no device" if value.is_meta else f"{value.layout}"
+            raise RefusedError(f"the call returns a tensor that is {kind}, which cannot be compared")
         return value.detach()
     if isinstance(value, bool | int | float):
         return torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else None)

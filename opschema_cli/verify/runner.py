@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import time
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -19,7 +20,7 @@ from opschema_cli.verify.checks import changed, digest, metadata, poisoned, repe
 from opschema_cli.verify.devices import Function, call_on, second_device
 from opschema_cli.verify.guards import Bands, banded
 from opschema_cli.verify.inputs import dtype_of, place
-from opschema_cli.verify.loading import RefusedError, described
+from opschema_cli.verify.loading import RefusedError, described, passes
 from opschema_cli.verify.model import Cell, Finding, Ran
 from opschema_cli.verify.params import typed
 from opschema_cli.verify.protocol import Load, Run
@@ -65,6 +66,13 @@ class Runner:
                 op, made_with = self._made(cell, device)
             call = partial(self._call, op, cell, made_with)
             return self._called(request, call, op, drawn, seconds)
+
+    def blames_op(self, error: BaseException) -> bool:
+        """Whether an exception is the op's: it was made or called, or code of its tree or of the recipes was run."""
+        recipes = os.path.join(self._load.target.root, self._load.target.recipe)
+        frames = [(frame.filename, frame.name) for frame in traceback.extract_tb(error.__traceback__)]
+        mine = any(name in ("_made", "_call") if file == __file__ else file == recipes for file, name in frames)
+        return mine or passes(error, self._load.target.root)
 
     def _called(self, request: Run, call: Op, op: Op, drawn: Mapping[str, Tensor], seconds: dict[str, float]) -> Ran:
         cell, device = request.cell, request.device

@@ -13,12 +13,13 @@ import signal
 import sys
 import threading
 import time
+import traceback
 from pathlib import Path
 from typing import IO, Protocol
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.verify.binding import UnboundError
-from opschema_cli.verify.loading import RefusedError, described, import_op, see_tree
+from opschema_cli.verify.loading import HarnessError, RefusedError, described, import_op, same_anywhere, see_tree
 from opschema_cli.verify.model import Ran
 from opschema_cli.verify.protocol import Done, Load, Loaded, Run, read_request, write
 from opschema_cli.verify.recipes import Recipe, find_recipe
@@ -35,6 +36,10 @@ class Side(Protocol):
 
     def run(self, request: Run) -> Ran:
         """Run it. Raises what the op raises, and :class:`RefusedError`."""
+        ...
+
+    def blames_op(self, error: BaseException) -> bool:
+        """Whether what was raised is the op's or a recipe's, and not the harness's own."""
         ...
 
 
@@ -134,14 +139,26 @@ def _run(side: Side, request: Run, load: Load) -> Done:
         ran = side.run(request)
     except (RefusedError, UnboundError, OpschemaError) as error:
         return Done(ran=Ran(cell=cell, status="refused", detail=str(error)))
+    except HarnessError as error:
+        return Done(ran=Ran(cell=cell, status="failed", detail=str(error)))
     except (Exception, SystemExit) as error:
         detail = described(error, load.target.root)
         if out_of_memory(error):
             return Done(ran=Ran(cell=cell, status="died", detail=f"out of memory: {detail}"), last=True)
         if context_lost(request.device):
             return Done(ran=Ran(cell=cell, status="died", detail=f"{detail}\nthe CUDA context is lost"), last=True)
-        return Done(ran=Ran(cell=cell, status="raised", detail=detail))
+        if not side.blames_op(error):
+            return Done(ran=Ran(cell=cell, status="failed", detail=f"{detail}\n{_innermost(error)}"))
+        error_text = same_anywhere(error, load.target.root)
+        return Done(ran=Ran(cell=cell, status="raised", detail=detail, error=error_text))
     return Done(ran=ran, last=context_lost(request.device))
+
+
+def _innermost(error: BaseException) -> str:
+    """The last place of the harness's own that an exception passed through."""
+    ours = str(Path(__file__).parent)
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(ours)]
+    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno} in {frames[-1].name}" if frames else ""
 
 
 def _alarm(seconds: float) -> None:

@@ -33,17 +33,28 @@ def lying(*strides: int, shape: tuple[int, ...] = (2, 3)) -> Ran:
     return Ran(cell="c", status="ok", outputs=(Returned(name="y", shape=shape, dtype="float16", strides=strides),))
 
 
+def refusing(what: str) -> Ran:
+    detail = f"ValueError: {what}"
+    return Ran(cell="c", status="raised", detail=f"{detail}\na.py:3", error=detail)
+
+
 @pytest.mark.parametrize(
     ("before", "after", "verdict", "reason"),
     [
         (OK, None, "not-checked", "after was not run"),
-        (OK, REFUSED, "not-checked", "after cannot be run: no argument `n`"),
+        (OK, REFUSED, "regression", "after cannot be run: no argument `n`; before ran"),
+        (REFUSED, REFUSED, "not-checked", "after cannot be run: no argument `n`"),
+        (RAISED, REFUSED, "not-checked", "after cannot be run: no argument `n`"),
         (None, REFUSED, "not-checked", "after cannot be run: no argument `n`"),
         (OK, RAISED, "regression", "after raised: ValueError: no; before ran"),
         (OK, DIED, "regression", "after died: signal 11; before ran"),
         (OK, STALLED, "regression", "after stalled: 60 s; before ran"),
         (RAISED, RAISED, "crashed", "after raised: ValueError: no; before raised too"),
         (DIED, RAISED, "crashed", "after raised: ValueError: no; before died too"),
+        (refusing("no"), refusing("no"), "not-checked", "refused by both sides: ValueError: no\na.py:3"),
+        (refusing("no"), refusing("never"), "crashed", "after raised: ValueError: never\na.py:3; before raised too"),
+        (OK, refusing("no"), "regression", "after raised: ValueError: no\na.py:3; before ran"),
+        (None, refusing("no"), "crashed", "after raised: ValueError: no\na.py:3"),
         (None, DIED, "crashed", "after died: signal 11"),
         (REFUSED, DIED, "crashed", "after died: signal 11"),
     ],
@@ -88,6 +99,13 @@ def test_unchanged() -> None:
 def test_unchanged_without_a_reference_says_so() -> None:
     assert judge(OK, OK, NO_REFERENCE) == ("unchanged", "not checked against a reference: no recipe", ())
     assert judge(OK, OK) == ("unchanged", "not checked against a reference", ())
+
+
+@pytest.mark.parametrize("check", ["tolerance", "nan-mask", "inf-mask", "exact", "shape", "denormals"])
+def test_the_same_bits_are_no_regression(check: str) -> None:
+    both = {side: wrong(side, check) for side in ("before", "after")}
+    expected = "unchanged" if check == "denormals" else "wrong-already"
+    assert judge(OK, OK, OK, compared=both).verdict == expected
 
 
 def test_the_same_bits_may_be_the_same_poison() -> None:

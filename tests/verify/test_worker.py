@@ -18,7 +18,7 @@ from opschema_cli.verify.model import Call, Cell, Finding, Input, Output, Ran, T
 from opschema_cli.verify.protocol import Load, Loaded, Run
 from opschema_cli.verify.recipes import Recipe
 from opschema_cli.verify.runner import Runner
-from opschema_cli.verify.worker import _load
+from opschema_cli.verify.worker import _load, _run
 
 
 class Bench:
@@ -28,7 +28,7 @@ class Bench:
         self, kind: Callable[..., object], folder: Path, recipe: Recipe | None = None, *operators: str
     ) -> None:
         here = Path(__file__)
-        target = Target(root=str(here.parent), module=here.stem, name="x", operators=operators)
+        self.target = target = Target(root=str(here.parent), module=here.stem, name="x", operators=operators)
         self.runner = Runner(kind, Load(side="after", op="Op", target=target), recipe or Recipe())
         self.folder = folder
 
@@ -510,6 +510,33 @@ def test_recipes_that_cannot_be_read_hide_no_broken_import(
     found = loaded(tmp_path, library, "1 / 0")
     assert found.status == status
     assert found.detail.startswith(says)
+
+
+def raised(kind: Callable[..., object], folder: Path, cell: Cell) -> Ran:
+    bench = Bench(kind, folder)
+    request = Run(cell=cell, device="cpu", folder=str(folder), seconds=60)
+    return _run(bench.runner, request, Load(side="after", op="Op", target=bench.target)).ran
+
+
+def test_what_an_op_raises_is_the_same_in_both_trees(tmp_path: Path) -> None:
+    class Picky:
+        def __call__(self, x: Tensor) -> Tensor:
+            raise ValueError(f"{object()!r} of {Path(__file__).parent}/kernel.cu refuses {tuple(x.shape)}")
+
+    ran = raised(Picky, tmp_path, make_cell())
+    assert (ran.status, ran.error) == ("raised", "ValueError: <object object at 0x> of /kernel.cu refuses (3, 4)")
+
+
+def test_a_failure_of_the_harness_is_not_the_op_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Sound:
+        def __call__(self, x: Tensor) -> Tensor:
+            return x + 1
+
+    assert raised(Sound, tmp_path / "nowhere", make_cell()).status == "failed", "the disk is full"
+    monkeypatch.setattr("opschema_cli.verify.runner.metadata", len)
+    ran = raised(Sound, tmp_path, make_cell())
+    assert (ran.status, "len() takes exactly one argument" in ran.detail) == ("failed", True)
+    assert raised(lambda x: x / "no", tmp_path, make_cell()).status == "raised"
 
 
 def test_an_exception_is_described_with_its_last_place_in_the_tree() -> None:
