@@ -45,9 +45,10 @@ bench: $(VENV)/.dev  ## speed and memory, side by side with the peers
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'
 	$(BIN)/python -m benchmarks
 
-docs: $(VENV)/.demo  ## write docs/rules and docs/migrations from the docstrings
+docs: $(VENV)/.demo  ## write docs/rules, docs/migrations and docs/verify-faults.md from the code
 	$(BIN)/python -m opschema_cli.lint.docs
 	$(BIN)/python -m opschema_cli.migrate.docs
+	$(BIN)/python -m tests.verify.faults
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

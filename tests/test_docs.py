@@ -1,4 +1,4 @@
-"""The rule pages in docs/rules are what the rules' docstrings say."""
+"""The generated pages of the documentation are what the code says."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from opschema_cli.lint.docs import doc_files
 from opschema_cli.lint.registry import load_registry
 from opschema_cli.migrate.docs import doc_files as migration_files
 from opschema_cli.migrate.engine import load_migrations
+from tests.verify import faults
 
 ROOT = Path(__file__).parent.parent
 RULES = ROOT / "docs" / "rules"
@@ -23,6 +24,10 @@ def test_every_migration_has_a_current_page_and_no_page_is_stale() -> None:
     migrations = [item for pack in load_registry(ROOT).packs for item in load_migrations(pack)]
     assert len(migrations) > 5
     assert written == migration_files(migrations), "run `make docs`"
+
+
+def test_the_page_of_seeded_faults_is_current() -> None:
+    assert (ROOT / "docs" / "verify-faults.md").read_text(encoding="utf-8") == faults.page(), "run `make docs`"
 
 
 def test_links_of_the_documents_lead_to_files() -> None:

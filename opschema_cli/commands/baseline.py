@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from opschema_cli.commands.output import ParseProgress, write_text
+from opschema_cli.commands.output import ProgressBar, write_text
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
 from opschema_cli.errors import EXIT_CLEAN, EXIT_INTERNAL, EXIT_USAGE, OpschemaError
 from opschema_cli.lint.baseline import DEFAULT_NAME, render_baseline
@@ -33,7 +33,7 @@ def baseline(output_file: Path | None, no_plugins: bool) -> int:
     the root, or the file that the configuration names as `baseline`.
     """
     session = open_workspace(Path.cwd(), no_plugins=no_plugins)
-    with ParseProgress() as progress:
+    with ProgressBar("reading", "files") as progress:
         project = session.project(progress=progress)
         outcome = run(Job(session.registry, resolve_settings(session.config, session.registry)), project)
     target = output_file or session.baseline_path() or session.workspace.locate(DEFAULT_NAME)

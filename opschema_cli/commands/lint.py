@@ -15,7 +15,7 @@ import click
 import msgspec
 
 from opschema_cli.commands.baseline import save_baseline
-from opschema_cli.commands.output import ParseProgress, write_text
+from opschema_cli.commands.output import ProgressBar, write_text
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
 from opschema_cli.commands.settings import render_settings
 from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERNAL, EXIT_USAGE, OpschemaError
@@ -218,7 +218,7 @@ def _run(session: Session, inputs: Inputs, options: LintOptions) -> tuple[Outcom
     workspace = session.workspace
     replay = bool(inputs.stamp) and not workspace.overlay
     key = run_key(workspace, _fingerprint(session, inputs, options), inputs.stamp) if replay else ""
-    with ParseProgress(enabled=options.output_format == "text") as progress:
+    with ProgressBar("reading", "files", enabled=options.output_format == "text") as progress:
         project = session.project(progress=progress, stamp=inputs.stamp)
         known = recall(session.cache, key, workspace) if replay else None
         if isinstance(known, Outcome):

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 import click
 import msgspec
 
-from opschema_cli.commands.output import ParseProgress, write_page, write_text
+from opschema_cli.commands.output import ProgressBar, write_page, write_text
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
 from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERNAL, OpschemaError
 from opschema_cli.git import uncommitted
@@ -151,7 +151,7 @@ def _migrate(options: MigrateOptions) -> int:
 def _migrate_in(
     session: Session, options: MigrateOptions, mode: Literal["list", "explain", "diff", "apply", "check"]
 ) -> int:
-    with ParseProgress(enabled=options.output_format == "text") as progress:
+    with ProgressBar("reading", "files", enabled=options.output_format == "text") as progress:
         work = _Work.of(session, session.project(progress=progress), options)
         if mode == "list":
             return _list(work)

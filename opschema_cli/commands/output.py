@@ -9,12 +9,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from opschema_cli.errors import OpschemaError
+from opschema_cli.reporters.escape import visible
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
 QUIET_SECONDS = 1.0
-"""Runs shorter than this show no progress."""
+"""Runs shorter than this show no progress of parsing."""
 
 
 def write_text(text: str, target: Path | None) -> None:
@@ -38,31 +39,40 @@ def write_text(text: str, target: Path | None) -> None:
         sys.stdout.write(text)
 
 
-class ParseProgress:
-    """A progress bar on standard error, shown once a run takes long; nothing without a terminal."""
+class ProgressBar:
+    """A progress bar on standard error, in ``units``, shown once a run takes longer than ``quiet`` seconds; nothing
+    without a terminal.
+    """
 
-    def __init__(self, *, enabled: bool = True) -> None:
+    def __init__(self, title: str, units: str, *, enabled: bool = True, quiet: float = QUIET_SECONDS) -> None:
+        self.title, self.units = title, units
         self.enabled = enabled and sys.stderr.isatty()
-        self.started = time.monotonic()
+        self.shows_at = time.monotonic() + quiet
         self.bar: Progress | None = None
 
-    def __enter__(self) -> ParseProgress:
+    def __enter__(self) -> ProgressBar:
         return self
 
-    def __call__(self, done: int, total: int) -> None:
-        """Tell that ``done`` of ``total`` files are parsed."""
-        if not self.enabled or time.monotonic() - self.started < QUIET_SECONDS:
+    def __call__(self, done: int, total: int, title: str = "") -> None:
+        """Tell that ``done`` of ``total`` units are done, the last of them by that title if it has one of its own."""
+        if not self.enabled or time.monotonic() < self.shows_at:
             return
         if self.bar is None:
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+            self.bar = self._start(total)
+        shown = visible(title or self.title)
+        self.bar.update(self.bar.task_ids[0], completed=done, total=total, description=shown, refresh=True)
 
-            from opschema_cli.reporters.text import open_console
+    def _start(self, total: int) -> Progress:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-            columns = (TextColumn("reading"), BarColumn(), MofNCompleteColumn(), TextColumn("files"))
-            self.bar = Progress(*columns, console=open_console(sys.stderr), transient=True, auto_refresh=False)
-            self.bar.start()
-            self.bar.add_task("reading", total=total)
-        self.bar.update(self.bar.task_ids[0], completed=done, total=total, refresh=True)
+        from opschema_cli.reporters.text import open_console
+
+        title = TextColumn("{task.description}", markup=False)
+        columns = (title, BarColumn(), MofNCompleteColumn(), TextColumn(self.units))
+        bar = Progress(*columns, console=open_console(sys.stderr), transient=True, auto_refresh=False)
+        bar.start()
+        bar.add_task(self.title, total=total)
+        return bar
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from opschema_cli.commands.output import ParseProgress
+from opschema_cli.commands.output import ProgressBar
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.pack import Shown
@@ -21,7 +21,7 @@ def show(name: str, no_plugins: bool) -> int:
     """Print operator NAME, argument by argument: what is declared beside what the code takes, each with its place."""
     session = open_workspace(Path.cwd(), no_plugins=no_plugins)
     options = resolve_settings(session.config, session.registry).pack_options
-    with ParseProgress() as progress:
+    with ProgressBar("reading", "files") as progress:
         project = session.project(progress=progress)
         close: list[str] = []
         for pack in session.detected(project, options):

@@ -13,9 +13,11 @@ from pathlib import Path
 import click
 
 from opschema_cli.commands.affected import affected, changes_code
+from opschema_cli.commands.output import ProgressBar
 from opschema_cli.commands.plugins import open_workspace
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.engine import Result
+from opschema_cli.reporters.phrases import count
 from opschema_cli.session import Session
 from opschema_cli.verify.model import Limits, Plan
 from opschema_cli.verify.prepare import Asked, Tree, make_plans, prepare
@@ -62,6 +64,9 @@ def verify_draft(session: Session, draft: Draft, results: Sequence[Result]) -> b
             click.echo("opschema: no op is affected that could be verified", err=True)
             return True
         names = {plan.op for plan in plans}
+        others = len(names - subject.ops)
+        more = f", {others} of them because a file changes that they run" if others else ""
+        click.echo(f"opschema: verifying {count(len(plans), 'op')}{more}", err=True)
         asked = Asked(renamed={new: old for new, old in subject.renamed.items() if new in names})
         started = time.perf_counter()
         with tempfile.TemporaryDirectory(prefix="opschema-", ignore_cleanup_errors=True) as folder:
@@ -89,10 +94,9 @@ def _plans(after: Session, draft: Draft, ops: Iterable[str]) -> list[Plan]:
 
 
 def _run(run: Run) -> Results:
-    from opschema_cli.commands.verify import CellProgress
     from opschema_cli.verify.session import run_cells
 
-    with CellProgress() as progress:
+    with ProgressBar("verifying", "cells", quiet=0) as progress:
         return run_cells(run, progress=progress)
 
 

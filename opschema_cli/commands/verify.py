@@ -10,24 +10,19 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
-from opschema_cli.commands.output import write_text
+from opschema_cli.commands.output import ProgressBar, write_text
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
 from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, OpschemaError
 from opschema_cli.reporters.escape import visible
-from opschema_cli.verify.model import CellResult, Limits
+from opschema_cli.verify.model import Limits
 from opschema_cli.verify.prepare import Asked, Device, Tree, plans_of, prepare
 from opschema_cli.verify.results import Results, merge, read_results
 from opschema_cli.verify.run import SUFFIX, Run, write_run
 from opschema_cli.verify.shards import parse_shard
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
 
 _PATH = click.Path(path_type=Path)
 _DEFAULTS = Limits()
@@ -201,7 +196,7 @@ def _run(run: Run, options: VerifyOptions) -> Results:
         jobs = ["-n", str(options.jobs)]
     for spec in options.tx:
         jobs += ["--tx", spec]
-    with CellProgress(enabled=options.output_format == "text") as progress:
+    with ProgressBar("verifying", "cells", enabled=options.output_format == "text", quiet=0) as progress:
         return run_cells(
             run,
             jobs=jobs,
@@ -245,35 +240,3 @@ def _report(results: Results, options: VerifyOptions, seconds: float) -> None:
             text.write(results, open_console(stream), seconds)
     except OSError as error:
         raise OpschemaError(f"{options.output_file} cannot be written: {error.strerror or error}") from None
-
-
-class CellProgress:
-    """A progress bar on standard error; nothing without a terminal."""
-
-    def __init__(self, *, enabled: bool = True) -> None:
-        self.enabled = enabled and sys.stderr.isatty()
-        self.bar: Progress | None = None
-
-    def __enter__(self) -> CellProgress:
-        return self
-
-    def __call__(self, result: CellResult, done: int, total: int) -> None:
-        """Tell that ``done`` of ``total`` cells have run, the last of them with this result."""
-        if not self.enabled:
-            return
-        if self.bar is None:
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-            from opschema_cli.reporters.text import open_console
-
-            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("cells"))
-            self.bar = Progress(*columns, console=open_console(sys.stderr), transient=True, auto_refresh=False)
-            self.bar.start()
-            self.bar.add_task("verifying", total=total)
-        self.bar.update(self.bar.task_ids[0], completed=done, description=visible(result.op), refresh=True)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self.bar is not None:
-            self.bar.stop()

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from opschema_cli.errors import OpschemaError
-from opschema_cli.verify.model import CellResult
 from opschema_cli.verify.plugin import result_of
 from opschema_cli.verify.results import Results, Writer
 from opschema_cli.verify.run import SUFFIX, Run, write_run
 
 _PLUGIN = "opschema_cli.verify.plugin"
 
-Progress = Callable[[CellResult, int, int], None]
+Progress = Callable[[int, int, str], None]
+"""Is told how many cells of how many have run, and of which op the last was."""
 
 
 class _Gatherer:
@@ -35,7 +35,7 @@ class _Gatherer:
         if self.writer is not None:
             self.writer.add(result)
         if self.progress is not None:
-            self.progress(result, len(self.results.cells), len(self.results.header.cells))
+            self.progress(len(self.results.cells), len(self.results.header.cells), result.op)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:

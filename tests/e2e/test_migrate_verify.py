@@ -104,7 +104,9 @@ def test_a_renamed_op_is_compared_with_itself(tilekit: Path, tmp_path: Path) -> 
     assert "class MeanPool1dFwdOp" in (tilekit / "tilekit/ops/pool.py").read_text()
 
 
-def test_each_tree_is_planned_once(tilekit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_tree_is_planned_once(
+    tilekit: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     planned: list[tuple[str, Sequence[str]]] = []
     runs: list[Run] = []
 
@@ -128,6 +130,7 @@ def test_each_tree_is_planned_once(tilekit: Path, monkeypatch: pytest.MonkeyPatc
     assert [plan.op for plan in runs[0].plans] == [*ops, *others]
     assert planned == [("after", ()), ("before", ["RotaryTableFwdOp", "SumFwdOp", "WindowMaskFwdOp", *others])]
     assert runs[0].before["TotalFwdOp"].name == "SumFwdOp"
+    assert "opschema: verifying 6 ops, 3 of them because a file changes that they run\n" in capsys.readouterr().err
 
 
 def test_renamings_follow_each_other() -> None:

@@ -48,6 +48,31 @@ def plant(fault: Fault, sound: Path, folder: Path) -> Path:
     return root
 
 
+PAGE = """\
+# Seeded faults
+
+Generated from the faults by `python -m tests.verify.faults`; do not edit.
+
+Each of these faults is planted in a kernel or an op of [tilekit](../fixtures/tilekit), alone, by `tests/verify/faults.py`.
+`tests/verify/test_faulty_kernels.py` then runs `opschema verify`'s harness on the CPU with the sound tree as *before* and the
+faulty one as *after*: the verdict must be *regression* in the cell named here, and the check named here must be what found it;
+cells that do not reach the fault must be *unchanged*. The same file runs sound kernels over 20 seeds, in which nothing may be
+found.
+
+{table}
+`raised` is no check: the call itself broke down. `poison` and `repeat` are two of three equal calls that differ; `overrun` and
+`input-overrun` are the guard bands around what an op allocates and what it is given.
+
+The CPU runs a kernel's threads one after the other, in an order that changes from launch to launch. It does not show: races
+inside a block that only `__syncthreads` prevents, the wrong stream and the wrong device, and tensors of 2^31 elements or more.
+"""
+
+
+def page() -> str:
+    """``docs/verify-faults.md``."""
+    return PAGE.replace("{table}", table())
+
+
 def table() -> str:
     """The faults as a Markdown table."""
     rows = [
@@ -270,3 +295,7 @@ FAULTS = (
         {"mlp-float16-row-s0": "tolerance", "odd-float32-row-s0": "tolerance"},
     ),
 )  # fmt: skip
+
+
+if __name__ == "__main__":
+    Path("docs/verify-faults.md").write_text(page(), encoding="utf-8")

@@ -20,10 +20,9 @@ from opschema_cli.verify.model import Cell, CellResult, Limits, Plan, Target
 from opschema_cli.verify.prepare import make_plans
 from opschema_cli.verify.results import Header, Version
 from opschema_cli.verify.run import CPU_LABEL, Run
-from tests.verify.faults import FAULTS, SOUND, Fault, plant, table
+from tests.verify.faults import FAULTS, SOUND, Fault, plant
 
 TILEKIT = Path(__file__).resolve().parents[2] / "fixtures" / "tilekit"
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "verify-faults.md"
 SEEDS = 20
 
 pytestmark = pytest.mark.skipif(
@@ -105,7 +104,3 @@ def _kinds(cell: Cell) -> list[Cell]:
     """A cell in all values and layouts."""
     replace = msgspec.structs.replace
     return [cell, replace(cell, values="special"), replace(cell, layout="strided"), replace(cell, values="zeros")]
-
-
-def test_the_table_in_the_documentation_is_of_these_faults() -> None:
-    assert table() in DOCS.read_text(encoding="utf-8")

@@ -62,6 +62,18 @@ def faulty_run(folder: Path) -> Run:
     return Run(header=header, plans=plans, compared=False, folder=str(folder / "scratch"), seconds=4)
 
 
+def test_what_runs_on_the_cpu_is_shown_no_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    (tmp_path / "lib.py").write_text("import os\ndef op(x, do): raise ValueError(os.environ['CUDA_VISIBLE_DEVICES'])\n")
+    item = cell("r")
+    here = Plan(op="Op", target=Target(root=str(tmp_path), module="lib", name="op"), cells=(item,))
+    header = Header(
+        run="x", shard=1, shards=1, total=1, before=None, after=Version(name="."), device="cpu-sim", cells=(item.id,)
+    )
+    results = run_cells(Run(header=header, plans=(here,), compared=False, folder=str(tmp_path), seconds=60))
+    assert results.cells[item.id].reason.startswith("after raised: ValueError\n")
+
+
 @pytest.mark.parametrize("jobs", [(), ("-n", "2")], ids=["here", "xdist"])
 def test_all_cells_are_reported_whatever_some_do(tmp_path: Path, jobs: Sequence[str]) -> None:
     run = faulty_run(tmp_path)

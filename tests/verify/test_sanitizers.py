@@ -12,8 +12,10 @@ import pytest
 pytest.importorskip("torch")
 
 from opschema_cli.errors import OpschemaError
+from opschema_cli.main import run as opschema
+from opschema_cli.verify.results import read_results
 from opschema_cli.verify.sanitizers import EXIT_CODE, summary, under_sanitizer
-from tests.verify.faults import FAULTS, plant
+from tests.verify.faults import FAULTS, Fault, cu, plant
 
 TILEKIT = Path(__file__).resolve().parents[2] / "fixtures" / "tilekit"
 MEMCHECK = """
@@ -50,6 +52,37 @@ def test_address_sanitizer_names_the_line_that_writes_beyond(tmp_path: Path) -> 
     what, *places = summary(done.stderr).splitlines()
     assert what == "heap-buffer-overflow, READ of size 2"
     assert any(place.startswith("at gelu.cu:") for place in places), places
+
+
+BEYOND = Fault(
+    "writes one element beyond an odd output",
+    "GeluFwdOp",
+    cu("gelu", "out[i] = narrow<T>(0.5f", "out[i + (i == n - 1) * n % 2] = narrow<T>(0.5f"),
+    {},
+)
+
+
+def test_a_write_beyond_is_named_with_its_line_at_its_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    environment()
+    root = plant(BEYOND, TILEKIT, tmp_path)
+    (edit,) = BEYOND.edits
+    source = (root / edit.path).read_text(encoding="utf-8")
+    line = source[: source.index(edit.new)].count("\n") + 1
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("OPSCHEMA_CACHE_DIR", str(tmp_path / "cache"))
+    asked = ["verify", "GeluFwdOp", "--device", "cpu", "--sanitizer", "--cells", "2", "--results", str(tmp_path / "r")]
+    assert opschema(asked) == 1
+    sound, beyond = read_results(tmp_path / "r").cells.values()
+    assert (sound.id, sound.verdict) == ("GeluFwdOp[mlp-float16-row-s0]", "within-tolerance"), sound
+    assert (beyond.id, beyond.verdict) == ("GeluFwdOp[mlp-float16-odd-s0]", "crashed"), beyond
+    ended, what, place, *_ = beyond.reason.splitlines()
+    assert ended == f"after died: the process ended itself with exit status {EXIT_CODE}, running the cell"
+    assert what == "heap-buffer-overflow, WRITE of size 2"
+    assert place.startswith(f"at gelu.cu:{line} in void gelu<")
+    told = capsys.readouterr().out
+    assert told.index("crashed  GeluFwdOp[mlp-float16-odd-s0]") < told.index(f"    {what}\n    {place}\n")
 
 
 def test_what_was_set_is_kept() -> None:

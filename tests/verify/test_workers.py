@@ -141,6 +141,35 @@ def test_sides_have_caches_of_their_own(tmp_path: Path, monkeypatch: pytest.Monk
     assert one["PYTHONPATH"].split(os.pathsep)[0] == os.path.abspath("relative")
 
 
+SEES = """
+import os
+import torch
+
+def op(x, do):
+    raise ValueError(f"{os.environ['CUDA_VISIBLE_DEVICES']!r}, {torch.cuda.device_count()} GPUs")
+"""
+
+
+@pytest.mark.parametrize("forks", [True, False])
+def test_a_run_on_the_cpu_hides_the_gpus_that_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forks: bool
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    monkeypatch.setattr("opschema_cli.verify.nursery.available", lambda: forks)
+    (tmp_path / "lib.py").write_text(SEES)
+    with Workers(tmp_path / "scratch", device="cpu") as workers:
+        ran = workers.run("after", plan(tmp_path, name="op"), cell("r"), "cpu", 60)
+    assert ran.detail.startswith("ValueError: '', 0 GPUs\n")
+
+
+def test_a_run_on_a_gpu_sees_those_that_the_harness_sees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    (tmp_path / "lib.py").write_text(SEES)
+    with Workers(tmp_path / "scratch", device="cuda") as workers:
+        ran = workers.run("after", plan(tmp_path, name="op"), cell("r"), "cpu", 60)
+    assert ran.detail.startswith("ValueError: '0', ")
+
+
 REGISTERS = """
 import torch
 

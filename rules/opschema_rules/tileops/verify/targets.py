@@ -57,7 +57,7 @@ def reference(entry: OpEntry) -> str:
     """The dotted torch function that ``ref_api`` names; empty for ``none`` and for what is not torch's.
 
     References that a tree keeps elsewhere (``ref_program`` of a workload class) need a recipe: what they take is not
-    declared.
+    declared, and many have a precision of their own (see docs/verify.md).
     """
     name = entry.text_at("ref_api") or ""
     return name if _TORCH.fullmatch(name) else ""
