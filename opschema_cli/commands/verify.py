@@ -36,6 +36,7 @@ class VerifyOptions:
     before: str | None
     after: Path | None
     renamed: tuple[str, ...]
+    expect_gone: tuple[str, ...]
     device: Device
     cells: int
     elements: int
@@ -59,6 +60,12 @@ class VerifyOptions:
 @click.argument("ops", nargs=-1, metavar="[OP]... | --merge FILE...")
 @click.option("--before", metavar="REV|DIR", help="The tree to compare with: a git revision or a folder.")
 @click.option("--after", type=_PATH, metavar="DIR", help="The tree to verify [the one you are in].")
+@click.option(
+    "--expect-gone",
+    multiple=True,
+    metavar="OP|OP[DTYPE]",
+    help="The tree before has it, and this one need not have it.",
+)
 @click.option("--renamed", multiple=True, metavar="OLD=NEW", help="The op NEW is called OLD in the tree before.")
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
 @click.option(
@@ -166,9 +173,11 @@ def _prepare(options: VerifyOptions, stack: ExitStack) -> Run:
         parse_shard(options.shard) if options.shard is not None else (1, 1),
         options.seconds,
         options.sanitizer,
+        options.expect_gone,
     )
     after = Tree(session, version_of(session.root, str(options.after or ".")))
-    return prepare(plans_of(session, asked), after, before, asked, folder)
+    plans = plans_of(session, asked)
+    return prepare(plans, after, before, asked, folder, None if options.ops else {plan.op for plan in plans})
 
 
 def _renamed(options: VerifyOptions) -> dict[str, str]:
@@ -185,6 +194,8 @@ def _renamed(options: VerifyOptions) -> dict[str, str]:
         found[new] = old
     if found and options.before is None:
         raise click.UsageError("--renamed goes with --before")
+    if options.expect_gone and options.before is None:
+        raise click.UsageError("--expect-gone goes with --before")
     return found
 
 
@@ -207,7 +218,10 @@ def _run(run: Run, options: VerifyOptions) -> Results:
 
 
 def _merge(options: VerifyOptions) -> int:
-    others = (options.before, options.after, options.renamed, options.shard, options.list_only, options.run_file)
+    others = (
+        *(options.before, options.after, options.renamed, options.expect_gone),
+        *(options.shard, options.list_only, options.run_file),
+    )
     if not options.ops or any(others):
         raise click.UsageError("--merge takes the files of results of all shards, and nothing else")
     whole, lacks = merge([read_results(Path(path)) for path in options.ops])

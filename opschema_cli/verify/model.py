@@ -123,8 +123,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is to be run of one op. ``reference`` is a dotted function of torch, empty if only a recipe can give one.
 
-    ``unplanned`` are cells that cannot be run, by id (all of an op by its name), and why; ``left_out`` counts the pairs of
-    row and dtype that were not gone through to their end, for want of room (:class:`Limits`).
+    ``unplanned`` are cells that cannot be run, by id (all of an op by its name), and why; ``gone`` are those that the tree
+    before has instead. ``dtypes`` are those of all rows that can be run; ``left_out`` counts the pairs of row and dtype that were
+    not gone through to their end, for want of room (:class:`Limits`). ``implemented`` is what the declaration says.
     """
 
     op: str
@@ -133,7 +134,15 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reference: str = ""
     tolerance: Tolerance = Tolerance()
     unplanned: dict[str, str] = {}
+    gone: dict[str, str] = {}
+    dtypes: tuple[str, ...] = ()
     left_out: int = 0
+    implemented: bool = True
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The ids of all that a run of it reports."""
+        return (*(cell.id for cell in self.cells), *self.unplanned, *self.gone)
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -12,7 +12,9 @@ import msgspec
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.settings import resolve_settings
+from opschema_cli.reporters.phrases import count, some
 from opschema_cli.session import Session
+from opschema_cli.verify.gone import lost_plans, mark_gone, rows_gone
 from opschema_cli.verify.model import Limits, Plan, Target
 from opschema_cli.verify.results import Header, Version, run_key
 from opschema_cli.verify.run import CPU_LABEL, Run
@@ -32,7 +34,8 @@ class Tree:
 @dataclass(frozen=True)
 class Asked:
     """What of a run the user chose: ops (none: all), limits, device, shard, seconds for one cell on one side, whether workers
-    run under a sanitizer. ``renamed`` has the names that ops had before, by those that they have now.
+    run under a sanitizer. ``renamed`` has the names that ops had before, by those that they have now; ``expected`` names ops, and
+    dtypes of ops (``Op[float16]``), that may be gone.
     """
 
     ops: Sequence[str] = ()
@@ -42,29 +45,44 @@ class Asked:
     shard: tuple[int, int] = (1, 1)
     seconds: float = 120.0
     sanitizer: bool = False
+    expected: Collection[str] = ()
 
 
-def prepare(plans: Sequence[Plan], after: Tree, before: Tree | None, asked: Asked, folder: Path) -> Run:
-    """The run of one shard of plans, which are of the tree after.
+def prepare(
+    plans: Sequence[Plan],
+    after: Tree,
+    before: Tree | None,
+    asked: Asked,
+    folder: Path,
+    every: Collection[str] | None = None,
+) -> Run:
+    """The run of one shard of plans, which are of the tree after; ``every`` are the names of all ops there, if what is gone is
+    wanted too.
 
     Raises:
         OpschemaError: an op is not known under the name that it is said to have had, there is no PyTorch, or no such device.
     """
-    places = _places(plans, before.session, asked) if before is not None else {}
+    earlier = _earlier(plans, before.session, asked, every) if before is not None else []
+    places = _places(plans, earlier, asked)
+    notes = tuple(_notes(plans, places))
+    plans = mark_gone(plans, places, asked.expected)
+    if every is not None:
+        plans = [*plans, *lost_plans({*every, *asked.renamed.values()}, earlier, asked.expected)]
     number, count = asked.shard
     mine = shard_of(plans, number, count)
-    cells = tuple(name for plan in mine for name in (*(cell.id for cell in plan.cells), *plan.unplanned))
+    cells = tuple(name for plan in mine for name in plan.names)
     sides = (before.version if before is not None else None, after.version)
     header = Header(
         run=run_key(plans, *sides, asked.renamed),
         shard=number,
         shards=count,
-        total=sum(len(plan.cells) + len(plan.unplanned) for plan in plans),
+        total=sum(len(plan.names) for plan in plans),
         before=sides[0],
         after=sides[1],
         device=device_label(asked.device),
         cells=cells,
         renamed=dict(asked.renamed),
+        notes=notes,
     )
     absent = {} if before is None else {plan.op: _absence(places.get(plan.op)) for plan in mine}
     return Run(
@@ -118,18 +136,38 @@ def _hint(name: str, known: Iterable[str]) -> str:
     return f"; did you mean `{close[0]}`?" if close else ""
 
 
-def _places(plans: Sequence[Plan], before: Session, asked: Asked) -> dict[str, Plan]:
+def _earlier(plans: Sequence[Plan], before: Session, asked: Asked, every: Collection[str] | None) -> list[Plan]:
+    """The plans of the tree before: of all ops, or of those that were asked for."""
+    if every is None:
+        return make_plans(before, [asked.renamed.get(plan.op, plan.op) for plan in plans], asked.limits)
+    return make_plans(before, (), asked.limits)
+
+
+def _places(plans: Sequence[Plan], earlier: Sequence[Plan], asked: Asked) -> dict[str, Plan]:
     """What the tree before has of each op, by the name that the op has after.
 
     Raises:
         OpschemaError: it lacks one that is said to be renamed.
     """
-    names = {plan.op: asked.renamed.get(plan.op, plan.op) for plan in plans}
-    found = {plan.op: plan for plan in make_plans(before, list(names.values()), asked.limits)}
+    found = {plan.op: plan for plan in earlier}
     for old in asked.renamed.values():
         if old not in found:
             raise OpschemaError(f"the tree before declares no op `{old}` that could have been renamed")
+    names = {plan.op: asked.renamed.get(plan.op, plan.op) for plan in plans}
     return {new: found[old] for new, old in names.items() if old in found}
+
+
+def _notes(plans: Sequence[Plan], earlier: Mapping[str, Plan]) -> Iterator[str]:
+    """What people should know of a run before they trust it."""
+    rows = {plan.op: rows_gone(plan, earlier[plan.op]) for plan in plans if plan.op in earlier}
+    for op, number in rows.items():
+        if number:
+            yield f"{op}: {count(number, 'row')} of the tree before, each in a dtype, are in no row of this one by their shapes"
+    short = [plan for plan in plans if plan.left_out]
+    if short:
+        pairs = count(sum(plan.left_out for plan in short), "pair")
+        ops = some([plan.op for plan in short], 4)
+        yield f"{pairs} of a row and a dtype were not gone through to their end ({ops}): --cells allows more"
 
 
 def _absence(plan: Plan | None) -> str:

@@ -51,7 +51,7 @@ class Version(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class Header(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="run"):
     """What a file of results is about: ``run`` identifies all cells of all shards, ``cells`` are those of this one. ``renamed``
-    has the names that ops had before, by those that they have now.
+    has the names that ops had before, by those that they have now; ``notes`` are what people should know before they trust it.
     """
 
     format: int = FORMAT
@@ -64,6 +64,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="r
     device: str
     cells: tuple[str, ...]
     renamed: dict[str, str] = {}
+    notes: tuple[str, ...] = ()
 
     def called(self, op: str) -> str:
         """An op as people are told of it: with the name that it had before."""
@@ -109,7 +110,7 @@ def run_key(plans: Iterable[Plan], before: Version | None, after: Version, renam
     digest = hashlib.blake2b(digest_size=12)
     digest.update(msgspec.msgpack.encode((before.key if before else None, after.key, sorted(renamed.items()))))
     for plan in plans:
-        digest.update(msgspec.msgpack.encode((plan.op, plan.cells, plan.unplanned)))
+        digest.update(msgspec.msgpack.encode((plan.op, plan.cells, plan.unplanned, plan.gone)))
     return digest.hexdigest()
 
 

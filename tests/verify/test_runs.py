@@ -151,6 +151,48 @@ def test_a_regression_is_found_and_fails_the_run(whole: tuple[int, dict[str, obj
     }
 
 
+@pytest.fixture
+def changed(kit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the kit to be changed, the current folder; the kit is what was before."""
+    root = write_kit(tmp_path / "after")
+    monkeypatch.chdir(root)
+    return root
+
+
+def gone(root: Path, *more: str) -> tuple[int, dict[str, list[str]]]:
+    """The exit code, and the verdicts by op, of a run against the sound kit."""
+    report = root / "report.json"
+    before = write_kit(root.parent / "before")
+    asked = ["--before", str(before), "--device", "cpu", "--cells", "1"]
+    code = opschema(["verify", *asked, *more, "--output-format", "json", "--output-file", str(report)])
+    found: dict[str, list[str]] = {}
+    for one in json.loads(report.read_text())["cells"]:
+        found.setdefault(one["op"], []).append(one["verdict"])
+    return code, found
+
+
+def test_what_only_the_tree_before_has_fails_the_run(changed: Path) -> None:
+    path = changed / "kit/manifest/toy.yaml"
+    text = path.read_text()
+    first, _, rest = text.partition("TimesFwdOp:")
+    path.write_text(first.replace("implemented", "spec-only") + "MinusFwdOp:" + rest.partition("MinusFwdOp:")[2])
+    assert gone(changed) == (
+        1,
+        {"PlusFwdOp": ["regression"], "MinusFwdOp": ["unchanged"], "TimesFwdOp": ["regression"]},
+    )
+    code, found = gone(changed, "--expect-gone", "PlusFwdOp", "--expect-gone", "TimesFwdOp")
+    assert (code, found["PlusFwdOp"], found["TimesFwdOp"]) == (0, ["not-checked"], ["not-checked"])
+
+
+@pytest.mark.parametrize(
+    ("module", "old", "new"), [("plus", "PlusFwdOp", "PlusOp"), ("plus", "import torch", "import kit.nothing")]
+)
+def test_an_op_that_can_no_longer_be_run_fails_the_run(changed: Path, module: str, old: str, new: str) -> None:
+    path = changed / f"kit/{module}.py"
+    path.write_text(path.read_text().replace(old, new))
+    assert gone(changed, "PlusFwdOp") == (1, {"PlusFwdOp": ["regression"]})
+
+
 def test_junit_says_the_same(whole: tuple[int, dict[str, object], Path]) -> None:
     out = whole[2]
     cases = {case.get("name"): case for case in ET.parse(out / "junit.xml").iter("testcase")}

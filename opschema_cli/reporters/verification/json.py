@@ -8,7 +8,7 @@ from opschema_cli.verify.results import VERDICTS, Results, to_json
 
 
 def render(results: Results, seconds: float) -> str:
-    """``{"version": 1, "device", "before", "after", "renamed", "cells": [...], "missing": [...], "summary": {...}}``.
+    """``{"version": 1, "device", "before", "after", "renamed", "notes", "cells": [...], "missing": [...], "summary": {...}}``.
 
     ``before`` and ``after`` have a ``name`` and a ``commit``, or the digest of their ``content`` where they are no commit;
     without a tree before it is null. ``renamed`` has old names by new ones. Infinities and NaN are strings.
@@ -23,6 +23,7 @@ def render(results: Results, seconds: float) -> str:
         "before": header.before,
         "after": header.after,
         "renamed": header.renamed,
+        "notes": header.notes,
         "cells": list(results.cells.values()),
         "missing": results.missing,
         "summary": numbers,

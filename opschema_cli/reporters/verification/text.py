@@ -40,11 +40,13 @@ _SHOWN_MESSAGES = 6
 
 
 def write(results: Results, console: Console, seconds: float) -> None:
-    """Print the table, what is wrong, what was not checked, and the summary."""
+    """Print the table, what is wrong, what was not checked, notes, and the summary."""
     console.print(_table(results))
     for verdict in ("regression", "crashed", "wrong-already"):
         _write_cells([cell for cell in results.cells.values() if cell.verdict == verdict], verdict, console)
     _write_unchecked([cell for cell in results.cells.values() if cell.verdict == "not-checked"], console)
+    for note in results.header.notes:
+        console.print(Text.assemble(("note", STYLES["not-checked"]), f"  {visible(note)}"), soft_wrap=True)
     console.print(Text(summary(results, seconds), style="bold"))
 
 
