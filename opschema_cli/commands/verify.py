@@ -6,6 +6,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -18,6 +19,7 @@ from opschema_cli.commands.output import ProgressBar, write_text
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
 from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, OpschemaError
 from opschema_cli.reporters.escape import visible
+from opschema_cli.reporters.phrases import count
 from opschema_cli.verify.model import Limits
 from opschema_cli.verify.prepare import Asked, Device, Tree, plans_of, prepare
 from opschema_cli.verify.results import Results, merge, read_results
@@ -231,9 +233,19 @@ def _merge(options: VerifyOptions) -> int:
     return EXIT_FINDINGS if lacks or whole.failed else EXIT_CLEAN
 
 
+def _grouped(errors: Sequence[str]) -> dict[str, list[str]]:
+    """Failures of the harness by what they say: the cells on which it failed so."""
+    found: dict[str, list[str]] = {}
+    for error in errors:
+        cell, _, message = error.partition(": ")
+        found.setdefault(message, []).append(cell)
+    return found
+
+
 def _report(results: Results, options: VerifyOptions, seconds: float) -> None:
-    for reason in results.errors:
-        click.echo(f"opschema: {visible(reason)}", err=True)
+    for message, cells in _grouped(results.errors).items():
+        more = f", and for {count(len(cells) - 1, 'more cell')}" if len(cells) > 1 else ""
+        click.echo(f"opschema: {visible(cells[0])}{more}: {visible(message)}", err=True)
     if options.report is not None:
         from opschema_cli.reporters.verification.html import write_pages
 

@@ -16,6 +16,7 @@ from opschema_cli.reporters.phrases import count, some
 from opschema_cli.session import Session
 from opschema_cli.verify.gone import lost_plans, mark_gone, rows_gone
 from opschema_cli.verify.model import Limits, Plan, Target
+from opschema_cli.verify.recipes import ops_with_recipes
 from opschema_cli.verify.results import Header, Version, run_key
 from opschema_cli.verify.run import CPU_LABEL, Run
 from opschema_cli.verify.shards import shard_of
@@ -60,11 +61,12 @@ def prepare(
     wanted too.
 
     Raises:
-        OpschemaError: an op is not known under the name that it is said to have had, there is no PyTorch, or no such device.
+        OpschemaError: the recipes cannot be read, an op is not known under the name that it is said to have had, there is no
+            PyTorch, or no such device.
     """
     earlier = _earlier(plans, before.session, asked, every) if before is not None else []
     places = _places(plans, earlier, asked)
-    notes = tuple(_notes(plans, places))
+    notes = tuple(_notes(plans, places, None if every is None else {*every, *asked.renamed.values()}))
     plans = mark_gone(plans, places, asked.expected)
     if every is not None:
         plans = [*plans, *lost_plans({*every, *asked.renamed.values()}, earlier, asked.expected)]
@@ -157,12 +159,24 @@ def _places(plans: Sequence[Plan], earlier: Sequence[Plan], asked: Asked) -> dic
     return {new: found[old] for new, old in names.items() if old in found}
 
 
-def _notes(plans: Sequence[Plan], earlier: Mapping[str, Plan]) -> Iterator[str]:
-    """What people should know of a run before they trust it."""
+def _notes(plans: Sequence[Plan], earlier: Mapping[str, Plan], every: Collection[str] | None) -> Iterator[str]:
+    """What people should know of a run before they trust it; ``every`` are all ops, if they are known.
+
+    Raises:
+        OpschemaError: the recipes cannot be read.
+    """
+    for path in dict.fromkeys(plan.target.recipe for plan in plans if plan.target.recipe):
+        for op, line in ops_with_recipes(Path(path)).items():
+            if every is not None and op not in every:
+                yield f"{path}:{line}: there is no op `{op}` for this recipe{_hint(op, every)}"
     rows = {plan.op: rows_gone(plan, earlier[plan.op]) for plan in plans if plan.op in earlier}
     for op, number in rows.items():
         if number:
             yield f"{op}: {count(number, 'row')} of the tree before, each in a dtype, are in no row of this one by their shapes"
+    for plan in plans:
+        absent = [dtype for dtype in plan.dtypes if all(cell.dtype != dtype for cell in plan.cells)]
+        if absent:
+            yield f"{plan.op}: nothing is run in {', '.join(absent)}: --cells allows more"
     short = [plan for plan in plans if plan.left_out]
     if short:
         pairs = count(sum(plan.left_out for plan in short), "pair")

@@ -10,6 +10,7 @@ import pytest
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.verify.plugin import result_of
+from opschema_cli.verify.recipes import UNREADABLE
 from opschema_cli.verify.results import Results, Writer
 from opschema_cli.verify.run import SUFFIX, Run, write_run
 
@@ -55,7 +56,7 @@ def run_cells(
     ``jobs`` are options of pytest-xdist (``-n``, ``--tx``); without, everything is run from this process.
 
     Raises:
-        OpschemaError: pytest failed otherwise than by a cell.
+        OpschemaError: pytest failed otherwise than by a cell, or the recipes cannot be read.
         KeyboardInterrupt: the run was stopped.
     """
     results = Results(run.header)
@@ -74,6 +75,9 @@ def run_cells(
         raise KeyboardInterrupt
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED):
         raise OpschemaError("\n".join([f"pytest ended with exit code {int(code)}", *results.errors]))
+    broken = next((error for error in results.errors if f": {UNREADABLE}: " in error), "")
+    if broken:
+        raise OpschemaError(broken[broken.index(UNREADABLE) :])
     results.cells = {name: results.cells[name] for name in run.header.cells if name in results.cells}
     return results
 

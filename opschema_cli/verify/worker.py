@@ -22,7 +22,7 @@ from opschema_cli.verify.binding import UnboundError
 from opschema_cli.verify.loading import HarnessError, RefusedError, described, import_op, same_anywhere, see_tree
 from opschema_cli.verify.model import Ran
 from opschema_cli.verify.protocol import Done, Load, Loaded, Run, read_request, write
-from opschema_cli.verify.recipes import Recipe, find_recipe
+from opschema_cli.verify.recipes import UNREADABLE, Recipe, find_recipe
 
 UNFIT = 86
 """The exit status of a process that ended itself after its last answer."""
@@ -84,6 +84,8 @@ def _load(load: Load) -> tuple[Loaded, Side | None]:
         side = _side(load, seconds)
     except (RefusedError, OpschemaError) as error:
         return Loaded(status="refused", detail=str(error), seconds=seconds), None
+    except HarnessError as error:
+        return Loaded(status="failed", detail=str(error), seconds=seconds), None
     except MemoryError:
         return Loaded(status="died", detail="out of memory, importing the op", seconds=seconds), None
     except (Exception, SystemExit) as error:
@@ -96,7 +98,8 @@ def _side(load: Load, seconds: dict[str, float]) -> Side:
     """Import torch, and the op or the reference.
 
     Raises:
-        RefusedError: see :func:`import_op`; or the recipes raise.
+        RefusedError: see :func:`import_op`; or it is the reference's side and the recipes raise.
+        HarnessError: the recipes cannot be read.
         Exception: whatever the op's import raises.
     """
     from opschema_cli.verify.reference import Reference
@@ -107,9 +110,9 @@ def _side(load: Load, seconds: dict[str, float]) -> Side:
         return Reference(load, _recipe(load))
     try:
         recipe = _recipe(load)
-    except (RefusedError, OpschemaError):
+    except (RefusedError, OpschemaError) as error:
         import_op(load.target)  # if this is what fails, it is what there is to say
-        raise
+        raise HarnessError(f"{UNREADABLE}: {error}") from error
     started = time.monotonic()
     try:
         op = import_op(load.target)
@@ -124,10 +127,10 @@ def _recipe(load: Load) -> Recipe:
     path = Path(load.target.root, load.target.recipe)
     try:
         return find_recipe(path, load.op)
-    except OpschemaError:
-        raise
+    except OpschemaError as error:
+        raise OpschemaError(str(error) if str(path) in str(error) else f"{path}: {error}") from error
     except (Exception, SystemExit) as error:
-        raise RefusedError(f"the recipes in {path} cannot be read: {described(error, str(path.parent))}") from error
+        raise RefusedError(f"{path} raises {described(error, str(path.parent))}") from error
 
 
 def _run(side: Side, request: Run, load: Load) -> Done:

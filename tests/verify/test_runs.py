@@ -193,6 +193,37 @@ def test_an_op_that_can_no_longer_be_run_fails_the_run(changed: Path, module: st
     assert gone(changed, "PlusFwdOp") == (1, {"PlusFwdOp": ["regression"]})
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("def\n", "recipes.py:1: invalid syntax"),
+        ("1 / 0\n", "recipes.py raises ZeroDivisionError: division by zero"),
+        (RECIPE + RECIPE, "Op has two recipes"),
+        (None, "recipes.py: No such file"),
+    ],
+)
+def test_recipes_that_cannot_be_read_are_an_error(
+    changed: Path, capsys: pytest.CaptureFixture[str], text: str | None, says: str
+) -> None:
+    path = changed / "tests/recipes.py"
+    path.unlink()
+    if text is not None:
+        path.write_text(text)
+    assert opschema(["verify", "PlusFwdOp", "--device", "cpu", "--cells", "1"]) == 2
+    err = capsys.readouterr().err
+    assert "opschema: the recipes cannot be read: " in err, err
+    assert says in err
+
+
+def test_a_recipe_of_an_unknown_op_is_told(changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = changed / "tests/recipes.py"
+    path.write_text(path.read_text().replace('"PlusFwdOp"', '"PlsFwdOp"'))
+    opschema(["verify", "--device", "cpu", "--cells", "1"])
+    line = path.read_text().splitlines().index('@recipe("PlsFwdOp")') + 1
+    out = capsys.readouterr().out
+    assert f"recipes.py:{line}: there is no op `PlsFwdOp` for this recipe; did you mean `PlusFwdOp`?" in out
+
+
 def test_junit_says_the_same(whole: tuple[int, dict[str, object], Path]) -> None:
     out = whole[2]
     cases = {case.get("name"): case for case in ET.parse(out / "junit.xml").iter("testcase")}

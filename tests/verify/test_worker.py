@@ -500,7 +500,7 @@ def test_recipes_are_read_before_the_op_is_imported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("library", "status", "says"),
     [
-        ("def op(): ...", "refused", "the recipes in "),
+        ("def op(): ...", "failed", "the recipes cannot be read: "),
         ("raise OSError('broken')", "raised", "importing `opschema_lib`: OSError: broken"),
     ],
 )
