@@ -16,8 +16,8 @@ none.
 - **not-checked**: neither could be run, or both raised the same; or before could not and after is not faulty; or nothing is
   known of what it computes.
 
-*Comparative* findings (``denormals``) are no fault of a side by themselves, for much hardware flushes denormals by default; they
-count when after has one and before has not.
+*Comparative* findings are no fault of a side by themselves: much hardware flushes denormals by default (``denormals``), and a table
+may be kept and handed out each time (``kept-output``). They count when after has one and before has not.
 """
 
 from __future__ import annotations

@@ -156,7 +156,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     about: str = ""
 
 
-COMPARATIVE = frozenset({"denormals"})
+COMPARATIVE = frozenset({"denormals", "kept-output"})
 """Checks whose findings are no fault of a side by themselves: they count where after has them and before has not."""
 
 

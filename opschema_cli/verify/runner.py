@@ -11,12 +11,23 @@ from contextlib import contextmanager
 from functools import partial
 from inspect import Signature
 
+import msgspec
 import torch
 from torch import Tensor
 
 from opschema_cli.verify import methods, operators
 from opschema_cli.verify.binding import UnboundError, bind, for_call, for_constructor, is_open, without_self
-from opschema_cli.verify.checks import changed, digest, metadata, poisoned, repeats, returned, shared_storage, snapshot
+from opschema_cli.verify.checks import (
+    changed,
+    digest,
+    kept,
+    metadata,
+    poisoned,
+    repeats,
+    returned,
+    shared_storage,
+    snapshot,
+)
 from opschema_cli.verify.devices import Function, call_on, second_device
 from opschema_cli.verify.guards import Bands, banded
 from opschema_cli.verify.inputs import dtype_of, place
@@ -30,6 +41,8 @@ from opschema_cli.verify.results_file import named, save
 from opschema_cli.verify.sanitizers import SANITIZED
 
 Op = Callable[..., object]
+
+_OTHER_SEED = 1000
 
 _ITS_OWN = (RuntimeError, ValueError, TypeError, AssertionError)
 """What an op raises that refuses where or how tensors lie."""
@@ -107,6 +120,7 @@ class Runner:
             file = save(first, request.folder, cell.id)
         with _timed(seconds, "check", without="call"):
             findings += repeats(first, again, self._side, device)
+            findings += self._kept(cell, device, outputs_of, outputs, first)
             findings += methods.findings(op, cell.call, tensors, outputs, self._side, self._load.target.root)
             findings += self._operators(cell, device, outputs_of, drawn)
             findings += self._on_second_device(cell, device, drawn, first)
@@ -166,6 +180,19 @@ class Runner:
             for name in sorted(earlier.keys() | digests.keys())
             if earlier.get(name) != digests.get(name)
         ]
+
+    def _kept(
+        self, cell: Cell, device: str, function: Function, outputs: Mapping[str, Tensor], first: Mapping[str, Tensor]
+    ) -> list[Finding]:
+        """What becomes of the outputs when the op is called with other inputs of the same shapes."""
+        if cell.again or (cell.values, cell.layout) != ("normal", "contiguous"):
+            return []
+        other = drawn_inputs(msgspec.structs.replace(cell, seed=cell.seed + _OTHER_SEED), self._recipe)
+        try:
+            _, later = call_on(device, function, other)
+        except _ITS_OWN:  # it may refuse these values
+            return []
+        return kept(outputs, first, later, cell.call, self._side)
 
     def _overruns(self, cell: Cell, device: str, function: Function, drawn: Mapping[str, Tensor]) -> list[Finding]:
         """What a call of its own writes around its inputs and what it allocates."""

@@ -188,6 +188,13 @@ def test_flushed_denormals_count_where_they_are_new() -> None:
     assert judgement.findings == (*flushed["after"].findings, BITS)
 
 
+def test_a_tensor_that_is_kept_counts_where_it_is_new() -> None:
+    old, new = saw("kept-output", side="before"), saw("kept-output")
+    assert judge(old, new).verdict == "unchanged"
+    assert judge(OK, new).verdict == "regression"
+    assert judge(None, new, OK, compared={"after": RIGHT}).verdict == "within-tolerance"
+
+
 ALL_LOST = Compared(figures=(Figures(side="after", output="y", elements=6, undecided=6),))
 MOST_LOST = Compared(figures=(Figures(side="after", output="y", elements=6, undecided=5),))
 LOST = "not checked against a reference: `y`: the reference decides nothing, for float32 is too far from float64"

@@ -235,6 +235,39 @@ class StaleShape:
         return x / self.n
 
 
+def test_an_output_that_a_later_call_overwrites(tmp_path: Path) -> None:
+    class Buffered:
+        def __init__(self) -> None:
+            self.buffer = torch.empty(0)
+
+        def __call__(self, x: Tensor) -> Tensor:
+            if self.buffer.shape != x.shape:
+                self.buffer = torch.empty_like(x)
+            return self.buffer.copy_(x)
+
+    bench = Bench(Buffered, tmp_path)
+    assert bench.findings(make_cell()) == [("overwritten", "y")]
+    assert bench.findings(make_cell((0, 4))) == []
+    declared = make_cell(mutated="x", aliases={"y": "x"})
+    assert bench.findings(declared) == []
+
+
+def test_an_output_that_the_op_keeps(tmp_path: Path) -> None:
+    class Table:
+        def __init__(self) -> None:
+            self.table = torch.ones(3, 4).half()
+
+        def __call__(self, x: Tensor) -> Tensor:
+            return self.table
+
+    class Rows(Table):
+        def __call__(self, x: Tensor) -> Tensor:
+            return self.table.clone()
+
+    assert Bench(Table, tmp_path).findings(make_cell()) == [("kept-output", "y")]
+    assert Bench(Rows, tmp_path).findings(make_cell()) == []
+
+
 def test_a_result_that_changes_with_history(tmp_path: Path) -> None:
     bench = Bench(StaleShape, tmp_path)
     assert bench.findings(make_cell((3, 4))) == []
