@@ -9,15 +9,17 @@ none.
 - **within-tolerance**: the bits differ and after is right. Also: before broke down and after is right; and, if no before was asked
   for, after is right.
 - **regression**: after cannot be run where before could; or after is faulty where before was not, or in another way (another check,
-  another output), or clearly more (twice the share of wrong elements, or twice the error); or outputs, shapes, dtypes or strides
-  differ; or bits differ and no reference says that after is right; or after is faulty and nothing ran before that would excuse it.
+  another output), or clearly more (twice the share of wrong elements, or twice the error); or outputs, shapes, dtypes, strides,
+  what holds them or whether they require a gradient differ; or bits differ and no reference says that after is right; or after is
+  faulty and nothing ran before that would excuse it.
 - **wrong-already**: after is faulty, and before was in the same way and no less.
 - **crashed**: after broke down, and so did before in another way, or before could not be run.
 - **not-checked**: neither could be run, or both raised the same; or before could not and after is not faulty; or nothing is
   known of what it computes.
 
 *Comparative* findings are no fault of a side by themselves: much hardware flushes denormals by default (``denormals``), and a table
-may be kept and handed out each time (``kept-output``). They count when after has one and before has not.
+may be kept and handed out each time (``kept-output``), and random numbers are drawn (``state``). They count when after has one
+and before has not.
 """
 
 from __future__ import annotations
@@ -83,7 +85,7 @@ class _Case:
         self._undecided = _undecided(compared.get("after"))
         self._referenced = "after" in compared and not self._undecided
         self._seen = {"before": _seen(before, compared.get("before")), "after": _seen(after, compared.get("after"))}
-        self._differences = (*differences, *self._strides())
+        self._differences = (*differences, *self._structure(), *self._strides())
 
     def verdict(self) -> tuple[Verdict, str]:
         before, after = self._before, self._after
@@ -174,6 +176,24 @@ class _Case:
             lost = "the reference decides nothing, for float32 is too far from float64 at every element"
             return f"{_NO_REFERENCE}: `{self._undecided}`: {lost}"
         return f"{_NO_REFERENCE}: {reference.detail}" if reference and reference.detail else _NO_REFERENCE
+
+    def _structure(self) -> list[Finding]:
+        """Outputs that come in something else than before, or require a gradient where they did not, or the reverse."""
+        before, after = self._before, self._after
+        if before is None or after is None or before.status != "ok" or after.status != "ok":
+            return []
+        found: list[Finding] = []
+        if before.structure != after.structure:
+            message = f"the call returns {after.structure}, before {before.structure}"
+            found.append(Finding(check="structure", side="after", message=message))
+        earlier = {output.name: output.grad for output in before.outputs}
+        for output in after.outputs:
+            then = earlier.get(output.name)
+            if then is not None and output.grad is not None and then != output.grad:
+                says = "requires a gradient" if output.grad else "requires no gradient"
+                message = f"`{output.name}` {says} when the inputs do, before it was the reverse"
+                found.append(Finding(check="requires-grad", side="after", about=output.name, message=message))
+        return found
 
     def _strides(self) -> list[Finding]:
         """Outputs that lie otherwise than before, where they have the same shape."""

@@ -156,18 +156,21 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     about: str = ""
 
 
-COMPARATIVE = frozenset({"denormals", "kept-output"})
+COMPARATIVE = frozenset({"denormals", "kept-output", "state"})
 """Checks whose findings are no fault of a side by themselves: they count where after has them and before has not."""
 
 
 class Returned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one output of a run was: its place in the result's file and its metadata."""
+    """What one output of a run was: its name in the result's file and its metadata. ``grad`` tells whether it requires a gradient
+    when the inputs do, None if that was not asked.
+    """
 
     name: str
     shape: tuple[int, ...]
     dtype: str
     strides: tuple[int, ...] = ()
     digest: str = ""
+    grad: bool | None = None
 
 
 class Ran(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -176,7 +179,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ``status`` is ``ok``; ``raised``, by the op (``detail`` is what, ``error`` the same in any tree); ``refused``, the cell cannot
     be run there and ``detail`` says why; ``died`` or ``stalled``, with the worker; ``failed``, the harness did. ``file`` holds the
     tensors: outputs by name, and inputs that the call may change as ``input:NAME``; the reference's are ``ref64:NAME`` and
-    ``ref32:NAME``, and ``tolerance`` is the recipe's.
+    ``ref32:NAME``, and ``tolerance`` is the recipe's. ``structure`` is what holds the outputs.
     """
 
     cell: str
@@ -185,6 +188,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     error: str = ""
     file: str = ""
     outputs: tuple[Returned, ...] = ()
+    structure: str = ""
     findings: tuple[Finding, ...] = ()
     seconds: dict[str, float] = {}
     tolerance: Tolerance | None = None

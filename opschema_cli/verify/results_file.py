@@ -36,6 +36,15 @@ def named(result: object, call: Call) -> dict[str, Tensor]:
     Raises:
         RefusedError: it is nothing that can be compared.
     """
+    return {name: tensor.detach() for name, tensor in attached(result, call).items()}
+
+
+def attached(result: object, call: Call) -> dict[str, Tensor]:
+    """The same, with the graphs that the tensors hang on.
+
+    Raises:
+        RefusedError: it is nothing that can be compared.
+    """
     if isinstance(result, Mapping):
         return {str(name): _tensor(value) for name, value in result.items() if value is not None}
     if result is None:
@@ -46,12 +55,20 @@ def named(result: object, call: Call) -> dict[str, Tensor]:
     return {name: _tensor(value) for name, value in zip(names, values, strict=True) if value is not None}
 
 
+def structure(result: object) -> str:
+    """What holds the tensors that a call returns: ``Tensor``, ``tuple of 2``, ``dict of a, b``."""
+    kind = type(result).__name__
+    if isinstance(result, Mapping):
+        return f"{kind} of {', '.join(map(str, result))}"
+    return f"{kind} of {len(result)}" if isinstance(result, tuple | list) else kind
+
+
 def _tensor(value: object) -> Tensor:
     if isinstance(value, Tensor):
         if value.is_meta or value.layout is not torch.strided:
             kind = "on no device" if value.is_meta else f"{value.layout}"
             raise RefusedError(f"the call returns a tensor that is {kind}, which cannot be compared")
-        return value.detach()
+        return value
     if isinstance(value, bool | int | float):
         return torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else None)
     raise RefusedError(f"the call returns a {type(value).__name__}, which cannot be compared")

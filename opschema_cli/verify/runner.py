@@ -32,13 +32,14 @@ from opschema_cli.verify.devices import Function, call_on, second_device
 from opschema_cli.verify.guards import Bands, banded
 from opschema_cli.verify.inputs import dtype_of, place
 from opschema_cli.verify.loading import RefusedError, described, passes
-from opschema_cli.verify.model import Cell, Finding, Ran
+from opschema_cli.verify.model import Cell, Finding, Ran, Returned
 from opschema_cli.verify.params import typed
 from opschema_cli.verify.protocol import Load, Run
 from opschema_cli.verify.recipes import Recipe, has
 from opschema_cli.verify.reference import drawn_inputs
-from opschema_cli.verify.results_file import named, save
+from opschema_cli.verify.results_file import attached, named, save, structure
 from opschema_cli.verify.sanitizers import SANITIZED
+from opschema_cli.verify.state import left_changed, state
 
 Op = Callable[..., object]
 
@@ -90,8 +91,16 @@ class Runner:
     def _called(self, request: Run, call: Op, op: Op, drawn: Mapping[str, Tensor], seconds: dict[str, float]) -> Ran:
         cell, device = request.cell, request.device
 
+        structures: list[str] = []
+        left: dict[str, Finding] = {}
+
         def named_outputs(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-            return named(call(tensors), cell.call)
+            earlier = state()
+            result = call(tensors)
+            for name, message in left_changed(earlier, state()):
+                left.setdefault(name, Finding(check="state", side=self._side, about=name, message=message))
+            structures.append(structure(result))
+            return named(result, cell.call)
 
         outputs_of: Function = named_outputs
         with _timed(seconds, "call"):
@@ -110,6 +119,7 @@ class Runner:
         with _timed(seconds, "check"):
             earlier = snapshot(place(drawn, device))
             findings += [f for f in changed(tensors, earlier, cell.call, self._side) if f not in findings]
+            findings += left.values()
             findings += shared_storage(outputs, tensors, cell.call, self._side)
             findings += metadata(outputs, cell.call, self._side)
             reports = [returned(name, tensor) for name, tensor in {**outputs, **_mutated(cell, tensors)}.items()]
@@ -120,12 +130,19 @@ class Runner:
             file = save(first, request.folder, cell.id)
         with _timed(seconds, "check", without="call"):
             findings += repeats(first, again, self._side, device)
+            reports = self._with_grads(cell, device, call, drawn, reports)
             findings += self._kept(cell, device, outputs_of, outputs, first)
             findings += methods.findings(op, cell.call, tensors, outputs, self._side, self._load.target.root)
             findings += self._operators(cell, device, outputs_of, drawn)
             findings += self._on_second_device(cell, device, drawn, first)
         return Ran(
-            cell=cell.id, status="ok", file=file, outputs=tuple(reports), findings=tuple(findings), seconds=seconds
+            cell=cell.id,
+            status="ok",
+            file=file,
+            outputs=tuple(reports),
+            structure=structures[0],
+            findings=tuple(findings),
+            seconds=seconds,
         )
 
     def _made(self, cell: Cell, device: str) -> tuple[Op, dict[str, object]]:
@@ -193,6 +210,30 @@ class Runner:
         except _ITS_OWN:  # it may refuse these values
             return []
         return kept(outputs, first, later, cell.call, self._side)
+
+    def _with_grads(
+        self, cell: Cell, device: str, call: Op, drawn: Mapping[str, Tensor], reports: list[Returned]
+    ) -> list[Returned]:
+        """The reports, with whether outputs require a gradient when the floating inputs do."""
+        if cell.shape != "row" or cell.again or cell.seed or (cell.values, cell.layout) != ("normal", "contiguous"):
+            return reports
+
+        def recording(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+            with torch.enable_grad():
+                for tensor in tensors.values():
+                    tensor.requires_grad_(tensor.is_floating_point())
+                return attached(call(tensors), cell.call)
+
+        try:
+            _, outputs = call_on(device, recording, drawn)
+        except Exception:  # many an op has no gradient, and says so as it likes
+            return reports
+        return [
+            msgspec.structs.replace(report, grad=outputs[report.name].requires_grad)
+            if report.name in outputs
+            else report
+            for report in reports
+        ]
 
     def _overruns(self, cell: Cell, device: str, function: Function, drawn: Mapping[str, Tensor]) -> list[Finding]:
         """What a call of its own writes around its inputs and what it allocates."""

@@ -195,6 +195,38 @@ def test_a_tensor_that_is_kept_counts_where_it_is_new() -> None:
     assert judge(None, new, OK, compared={"after": RIGHT}).verdict == "within-tolerance"
 
 
+def test_a_state_that_is_left_changed_counts_where_it_is_new() -> None:
+    old, new = saw("state", side="before"), saw("state")
+    assert judge(old, new).verdict == judge(old, OK).verdict == "unchanged"
+    assert judge(OK, new).verdict == "regression"
+
+
+def test_another_structure_is_a_regression() -> None:
+    one, other = (Ran(cell="c", status="ok", structure=kind) for kind in ("Tensor", "list of 1"))
+    assert judge(one, one).verdict == "unchanged"
+    judgement = judge(one, other, OK, compared={"before": RIGHT, "after": RIGHT})
+    assert judgement.verdict == "regression"
+    assert judgement.reason == "differs from before: structure: the call returns list of 1, before Tensor"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "verdict"),
+    [
+        (True, True, "unchanged"),
+        (True, False, "regression"),
+        (False, True, "regression"),
+        (None, True, "unchanged"),
+        (True, None, "unchanged"),
+    ],
+)
+def test_whether_a_gradient_is_required(before: bool | None, after: bool | None, verdict: str) -> None:
+    sides = [
+        Ran(cell="c", status="ok", outputs=(Returned(name="y", shape=(), dtype="float16", grad=grad),))
+        for grad in (before, after)
+    ]
+    assert judge(*sides).verdict == verdict
+
+
 ALL_LOST = Compared(figures=(Figures(side="after", output="y", elements=6, undecided=6),))
 MOST_LOST = Compared(figures=(Figures(side="after", output="y", elements=6, undecided=5),))
 LOST = "not checked against a reference: `y`: the reference decides nothing, for float32 is too far from float64"

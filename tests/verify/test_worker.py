@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -197,7 +198,7 @@ def test_random_numbers_are_the_same_each_time(tmp_path: Path) -> None:
     def op(x: Tensor) -> Tensor:
         return x + torch.rand_like(x)
 
-    assert Bench(op, tmp_path).findings(make_cell()) == []
+    assert Bench(op, tmp_path).findings(make_cell()) == [("state", "torch's random numbers")]
 
 
 class Weights:
@@ -266,6 +267,61 @@ def test_an_output_that_the_op_keeps(tmp_path: Path) -> None:
 
     assert Bench(Table, tmp_path).findings(make_cell()) == [("kept-output", "y")]
     assert Bench(Rows, tmp_path).findings(make_cell()) == []
+
+
+@pytest.mark.parametrize(
+    ("leave", "about"),
+    [
+        (lambda: torch.set_default_dtype(torch.float64), "the default dtype"),
+        (lambda: torch.set_grad_enabled(True), "whether gradients are recorded"),
+        (lambda: torch.set_num_threads(3), "the number of threads"),
+        (lambda: torch.use_deterministic_algorithms(False), "whether algorithms are deterministic"),
+        (lambda: torch.rand(3), "torch's random numbers"),
+        (random.random, "Python's random numbers"),
+    ],
+)
+def test_what_a_call_leaves_changed(tmp_path: Path, leave: Callable[[], object], about: str) -> None:
+    def op(x: Tensor) -> Tensor:
+        leave()
+        return x + 1
+
+    dtype, threads = torch.get_default_dtype(), torch.get_num_threads()
+    try:
+        found = Bench(op, tmp_path).findings(make_cell())
+    finally:
+        torch.set_default_dtype(dtype)
+        torch.set_num_threads(threads)
+    assert found == [("state", about)]
+
+
+@pytest.mark.parametrize(
+    ("op", "structure"),
+    [
+        (lambda x: x + 1, "Tensor"),
+        (lambda x: [x + 1], "list of 1"),
+        (lambda x: (x + 1,), "tuple of 1"),
+        (lambda x: {"y": x + 1}, "dict of y"),
+    ],
+)
+def test_what_holds_the_outputs(tmp_path: Path, op: Callable[[Tensor], object], structure: str) -> None:
+    ran = Bench(op, tmp_path).run(make_cell())
+    assert (ran.structure, ran.findings) == (structure, ())
+
+
+@pytest.mark.parametrize(
+    ("op", "grad"),
+    [
+        (lambda x: x + 1, True),
+        (lambda x: x.detach() + 1, False),
+        (lambda x: torch.frombuffer(bytearray(x.numpy().tobytes()), dtype=x.dtype).view(x.shape), None),
+    ],
+)
+def test_whether_an_output_requires_a_gradient(
+    tmp_path: Path, op: Callable[[Tensor], object], grad: bool | None
+) -> None:
+    bench = Bench(op, tmp_path)
+    assert [output.grad for output in bench.run(make_cell()).outputs] == [grad]
+    assert [output.grad for output in bench.run(make_cell(values="special")).outputs] == [None]
 
 
 def test_a_result_that_changes_with_history(tmp_path: Path) -> None:
