@@ -130,6 +130,7 @@ def _against(
             side=side,
             output=name,
             values=cell.values,
+            short=reference.get(f"ref16:{name}"),
         )
         findings += comparison.findings
         figures.append(comparison.figures)

@@ -178,8 +178,9 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     ``status`` is ``ok``; ``raised``, by the op (``detail`` is what, ``error`` the same in any tree); ``refused``, the cell cannot
     be run there and ``detail`` says why; ``died`` or ``stalled``, with the worker; ``failed``, the harness did. ``file`` holds the
-    tensors: outputs by name, and inputs that the call may change as ``input:NAME``; the reference's are ``ref64:NAME`` and
-    ``ref32:NAME``, and ``tolerance`` is the recipe's. ``structure`` is what holds the outputs.
+    tensors: outputs by name, and inputs that the call may change as ``input:NAME``; the reference's are ``ref64:NAME``,
+    ``ref32:NAME`` and, where inputs have 16 bits, ``ref16:NAME``, and ``tolerance`` is the recipe's. ``structure`` is what holds
+    the outputs.
     """
 
     cell: str
@@ -202,7 +203,8 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How far one output of one side is from the reference: over its elements the largest absolute error, the largest
     error in ULPs of its dtype, the smallest kappa that the tolerance rule would need, the share of elements beyond it,
     and a histogram of log10 of the absolute errors (counts of decades from 1e-12 to 1e3, the first those below, the last those
-    above). ``undecided`` of its ``elements`` were not judged: the float32 reference itself is lost there.
+    above). ``rounded`` is the share of those that are right only because the reference in 16 bits is no better. ``undecided`` of
+    its ``elements`` were not judged: the float32 reference itself is lost there.
     """
 
     side: str
@@ -211,6 +213,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ulps: float = 0.0
     kappa: float = 0.0
     beyond: float = 0.0
+    rounded: float = 0.0
     at: tuple[int, ...] = ()
     histogram: tuple[int, ...] = ()
     undecided: int = 0
