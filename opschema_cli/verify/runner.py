@@ -106,7 +106,8 @@ class Runner:
         with _timed(seconds, "call"):
             # A sanitizer sees more, and sees nothing amiss in a band.
             findings = [] if cell.again or SANITIZED in os.environ else self._overruns(cell, device, outputs_of, drawn)
-        if findings:  # the other calls shall not harm this process either
+        overruns = bool(findings)
+        if overruns:  # the other calls shall not harm this process either
             outputs_of, drawn = Bands().around(outputs_of), banded(drawn)
 
         def again() -> dict[str, Tensor]:
@@ -130,8 +131,9 @@ class Runner:
             file = save(first, request.folder, cell.id)
         with _timed(seconds, "check", without="call"):
             findings += repeats(first, again, self._side, device)
-            reports = self._with_grads(cell, device, call, drawn, reports)
-            findings += self._kept(cell, device, outputs_of, outputs, first)
+            if not overruns:
+                reports = self._with_grads(cell, device, call, drawn, reports)
+                findings += self._kept(cell, device, outputs_of, outputs, first)
             findings += methods.findings(op, cell.call, tensors, outputs, self._side, self._load.target.root)
             findings += self._operators(cell, device, outputs_of, drawn)
             findings += self._on_second_device(cell, device, drawn, first)
