@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 
 import torch
@@ -102,7 +103,8 @@ def _exact(actual: Tensor, exact: Tensor, *, side: str, output: str) -> Comparis
         wrong += found
     at = unravel(first, actual.shape) if wrong else ()
     count = actual.numel()
-    figures = Figures(side=side, output=output, worst=worst, beyond=wrong / max(count, 1), at=at, elements=count)
+    share, beyond = math.inf if wrong else 0.0, wrong / max(count, 1)
+    figures = Figures(side=side, output=output, worst=worst, share=share, beyond=beyond, at=at, elements=count)
     if not wrong:
         return Comparison(figures)
     message = f"`{output}`: {wrong} of {count} elements are not the reference's, the first at {list(at)}"

@@ -109,6 +109,7 @@ class _Sums:
     worst: float = 0.0
     ulps: float = 0.0
     kappa: float = -math.inf
+    share: float = 0.0
     at: int = 0
     beyond: int = 0
     rounded: int = 0
@@ -162,6 +163,7 @@ class Measure:
             worst=sums.worst,
             ulps=sums.ulps,
             kappa=max(sums.kappa, 0.0),
+            share=sums.share,
             beyond=(sums.beyond + sums.nan + sums.inf) / count,
             rounded=sums.rounded / count,
             at=unravel(at, self._actual.shape) if self._actual.numel() else (),
@@ -277,6 +279,8 @@ class Measure:
         sums.worst = max(sums.worst, float(error.max()))
         sums.ulps = max(sums.ulps, float((error / steps).max()))
         self._histogram += _histogram(error)
+        allowed = torch.maximum(torch.as_tensor(part.unit) * self._rule.kappa, torch.as_tensor(part.rounding))
+        sums.share = max(sums.share, float((error / (allowed + self._rule.ulps * steps)).max()))
         excess = error.sub_(steps, alpha=self._rule.ulps)
         excused = excess <= part.rounding
         needed = excess.div_(part.unit)

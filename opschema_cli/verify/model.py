@@ -201,10 +201,10 @@ Verdict = Literal["unchanged", "within-tolerance", "regression", "wrong-already"
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How far one output of one side is from the reference: over its elements the largest absolute error, the largest
-    error in ULPs of its dtype, the smallest kappa that the tolerance rule would need, the share of elements beyond it,
-    and a histogram of log10 of the absolute errors (counts of decades from 1e-12 to 1e3, the first those below, the last those
-    above). ``rounded`` is the share of those that are right only because the reference in 16 bits is no better. ``undecided`` of
-    its ``elements`` were not judged: the float32 reference itself is lost there.
+    error in ULPs of its dtype and in parts of what the tolerance allows there (``share``), the smallest kappa that the tolerance
+    rule would need, the share of elements beyond it, and a histogram of log10 of the absolute errors (counts of decades from 1e-12
+    to 1e3, the first those below, the last those above). ``rounded`` is the share of those that are right only because the
+    reference in 16 bits is no better. ``undecided`` of its ``elements`` were not judged: the float32 reference itself is lost there.
     """
 
     side: str
@@ -212,6 +212,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     worst: float = 0.0
     ulps: float = 0.0
     kappa: float = 0.0
+    share: float = 0.0
     beyond: float = 0.0
     rounded: float = 0.0
     at: tuple[int, ...] = ()

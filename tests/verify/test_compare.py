@@ -118,6 +118,7 @@ def test_sixteen_and_eight_bits_may_be_one_ulp_off_and_no_more(dtype: str) -> No
         assert found.figures.ulps == abs(steps)
         assert found.figures.worst == abs(steps) * step
         assert right or found.figures.at == (41,)
+        assert found.figures.share == pytest.approx(abs(steps), rel=0.01)
         assert found.figures.beyond == (0 if right else 0.01)
     assert compare((exact + 2 * step).to(info_dtype(dtype)), exact, exact, ulps=2).right
 
