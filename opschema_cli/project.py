@@ -22,6 +22,7 @@ from opschema_cli.source.yaml import Document, Node, YamlFile, YamlSyntaxError, 
 from opschema_cli.workspace import ReadError, Workspace, content_digest, is_python, is_yaml
 
 if TYPE_CHECKING:
+    from opschema_cli.source.python_tree import PythonTree
     from opschema_cli.source.python_workers import Parsers
 
 T = TypeVar("T")
@@ -49,8 +50,9 @@ class Project:
     """Parsed files of one workspace.
 
     ``parsers`` gives the processes that parse Python; without, it is parsed here, where hostile text can kill or stall
-    the program. ``progress`` is told how many files of how many are parsed. ``stamp`` identifies the code of the packs,
-    under which their readings are cached; empty, they are not.
+    the program. :attr:`with_trees` has them send the trees as well, for :meth:`tree`. ``progress`` is told how many files
+    of how many are parsed. ``stamp`` identifies the code of the packs, under which their readings are cached; empty, they
+    are not.
     """
 
     def __init__(
@@ -68,12 +70,14 @@ class Project:
         self.stamp = stamp
         self.problems: dict[tuple[str, str], Diagnostic] = {}
         self.inputs: set[str] = set()
+        self.with_trees = False
         self._yaml: dict[str, YamlFile | None] = {}
         self._python: dict[str, PythonFile | None] = {}
         self._read: dict[tuple[str, str], object] = {}
         self._awaited: dict[str, list[Source]] = {}
         self._fresh: dict[str, bytes] = {}
         self._expected: dict[str, bytes] = {}
+        self._trees: dict[str, bytes] = {}
         self._cold = self._done = 0
 
     def with_overlay(self, overlay: Mapping[str, str | None]) -> Project:
@@ -86,6 +90,7 @@ class Project:
         other._yaml = {path: file for path, file in self._yaml.items() if path not in overlay}
         other._python = {path: file for path, file in self._python.items() if path not in overlay}
         other._expected = self._expected
+        other._trees = self._trees
         return other
 
     def expect(self, text: str) -> None:
@@ -137,6 +142,20 @@ class Project:
         while source is not None and source.digest in self._awaited:
             self._collect(wait=True)
         return self._python[path]
+
+    def tree(self, path: str) -> PythonTree:
+        """A Python file's tree, to rewrite it: the one that came with its facts, if any.
+
+        Raises:
+            ReadError: the file cannot be read.
+            TreeError: it does not parse.
+        """
+        # Not at the top: it imports libcst, which a run that rewrites nothing does without.
+        from opschema_cli.source.python_tree import PythonTree
+
+        source = self.workspace.source(path)
+        packed = self._trees.get(source.digest)
+        return PythonTree.unpacked(source.text, packed) if packed else PythonTree.parse(source.text)
 
     def yaml_root(self, path: str) -> Node | None:
         """The root of a YAML file; None of another file, and of one that is empty or does not parse."""
@@ -192,7 +211,8 @@ class Project:
         if self.parsers is not None:
             wanted = {source.digest: source.text for source in cold}
             expected = wanted.keys() & self._expected.keys()
-            self.parsers().submit({digest: text for digest, text in wanted.items() if digest not in expected})
+            texts = {digest: text for digest, text in wanted.items() if digest not in expected}
+            self.parsers().submit(texts, with_trees=self.with_trees)
             for digest in expected:
                 self._arrived(digest, self._expected.pop(digest))
             return
@@ -214,10 +234,13 @@ class Project:
 
     def _collect(self, *, wait: bool) -> None:
         found = self.parsers().collect(wait=wait) if self.parsers is not None else []
+        for parsed in found:
+            if parsed.tree:
+                self._trees[parsed.key] = parsed.tree
+            self._arrived(parsed.key, parsed.facts)
         if wait and not found:  # the workers were stopped
-            found = [(digest, b"") for digest in self._awaited]
-        for digest, facts in found:
-            self._arrived(digest, facts)
+            for digest in list(self._awaited):
+                self._arrived(digest, b"")
 
     def _arrived(self, digest: str, data: bytes) -> None:
         sources = self._awaited.pop(digest, [])

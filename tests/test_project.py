@@ -168,8 +168,8 @@ def parse(texts: Sequence[str], jobs: int) -> list[bool]:
     parsers.submit({str(number): text for number, text in enumerate(texts)})
     found: dict[str, bytes] = {}
     while part := parsers.collect(wait=True):
-        assert not found.keys() & dict(part).keys()
-        found.update(part)
+        assert not found.keys() & {item.key for item in part}
+        found.update((item.key, item.facts) for item in part)
     parsers.close()
     assert len(found) == len(texts)
     return [bool(found[str(number)]) for number in range(len(texts))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.diagnostic import Place
@@ -11,6 +12,9 @@ from opschema_cli.lint.pack import Loaded
 from opschema_cli.project import PYTHON_SYNTAX, YAML_SYNTAX, Project
 from opschema_cli.source.text import Edit, EditConflictError, Span, apply_edits
 from opschema_cli.workspace import ReadError, is_python, is_yaml
+
+if TYPE_CHECKING:
+    from opschema_cli.source.python_tree import PythonTree
 
 
 class DraftError(OpschemaError):
@@ -71,6 +75,18 @@ class Draft:
         """
         try:
             return self.project.workspace.source(path).text
+        except ReadError as error:
+            raise DraftError(str(error)) from None
+
+    def tree(self, path: str) -> PythonTree:
+        """A Python file's tree as of the last :meth:`settle`.
+
+        Raises:
+            DraftError: there is no such file, or it cannot be read.
+            TreeError: it does not parse.
+        """
+        try:
+            return self.project.tree(path)
         except ReadError as error:
             raise DraftError(str(error)) from None
 

@@ -130,6 +130,7 @@ def migrate_all(draft: Draft, tasks: Sequence[Task], ground: Ground) -> list[Res
         MigrationFailure: one raises, leaves a file that does not parse, or finds in its draft what it should have migrated.
         OpschemaError: one refuses its options.
     """
+    draft.project.with_trees = any(task.migration.rewrites_trees for task in tasks)
     runs = [_run(draft, task, ground) for task in tasks]
     for run in runs:
         _check_gone(draft, run)

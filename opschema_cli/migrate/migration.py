@@ -63,13 +63,17 @@ class Note:
 
 @dataclass(frozen=True)
 class Migration:
-    """A registered migration. ``options`` is the type of its options, filled from ``-o NAME=VALUE``."""
+    """A registered migration. ``options`` is the type of its options, filled from ``-o NAME=VALUE``.
+
+    ``rewrites_trees`` tells that it asks for the trees of many Python files (:meth:`~opschema_cli.migrate.draft.Draft.tree`).
+    """
 
     name: str
     doc: str
     find: Callable[[Draft, Any], Iterable[Site]] = field(compare=False)
     apply: Callable[[Draft, Sequence[Site], Any], Iterable[Note]] = field(compare=False)
     options: type[Any] = NoMigrationOptions
+    rewrites_trees: bool = False
 
     @property
     def summary(self) -> str:
@@ -78,7 +82,11 @@ class Migration:
 
 
 def migration(
-    name: str, *, find: Callable[[Draft, Any], Iterable[Site]], options: type[Any] = NoMigrationOptions
+    name: str,
+    *,
+    find: Callable[[Draft, Any], Iterable[Site]],
+    options: type[Any] = NoMigrationOptions,
+    rewrites_trees: bool = False,
 ) -> Callable[[F], F]:
     """File a function as a migration; its docstring is its page.
 
@@ -86,6 +94,7 @@ def migration(
         name: lower case with dashes.
         find: the sites that it would change, none where nothing is left to do.
         options: a frozen msgspec struct; fields without a default must be given on the command line.
+        rewrites_trees: whether it asks for the trees of many Python files, which are then kept when these are parsed.
 
     Raises:
         MigrationError: the name is malformed, or the function has no page.
@@ -98,7 +107,7 @@ def migration(
         if not doc:
             raise MigrationError(f"migration {name}: it has no docstring, so no page")
         # The pack reads this back when it collects its modules.
-        apply.__migration__ = Migration(name, doc, find, apply, options)  # type: ignore[attr-defined]
+        apply.__migration__ = Migration(name, doc, find, apply, options, rewrites_trees)  # type: ignore[attr-defined]
         return apply
 
     return file

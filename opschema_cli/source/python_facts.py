@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from types import TracebackType
-from typing import Any, TypeGuard
+from typing import Any, TypeAlias, TypeGuard
 
 import libcst as cst
 from libcst._nodes.internal import CodegenState
@@ -38,11 +38,17 @@ from opschema_cli.source.python import (
 from opschema_cli.source.python_guards import find_guards
 from opschema_cli.source.text import Source, Span
 
+Spans: TypeAlias = dict[int, tuple[int, int]]
+"""Where the nodes of a tree begin and end, by their ``id``."""
+
 MAX_EXPR_DEPTH = 12
 """Deeper parts of an expression are ``other``."""
 
 MAX_BRACKETS = 200
 """Deepest bracket nesting that is parsed; CPython's own tokenizer refuses more."""
+
+MAX_TREE_DEPTH = 150
+"""Deepest tree that is handed on to be packed, several times that of ordinary code; it is parsed again instead."""
 
 MAX_CHARACTERS = 2_000_000
 """Longest text that is parsed: the tree takes about 300 times its space."""
@@ -56,23 +62,33 @@ def collect(text: str) -> ModuleFacts:
 
     Some texts kill libcst's parser or keep it busy for hours; :mod:`opschema_cli.source.python_workers` survives that.
     """
+    return collect_with_tree(text)[0]
+
+
+def collect_with_tree(text: str) -> tuple[ModuleFacts, tuple[cst.Module, Spans] | None]:
+    """The facts of a module's text, and what they were collected from.
+
+    That is None where the text has no facts but its error, and where the tree nests deeper than :data:`MAX_TREE_DEPTH`.
+    """
     if len(text) > MAX_CHARACTERS:
-        return _failed(f"it has {len(text):,} characters; opschema parses up to {MAX_CHARACTERS:,}", 0)
+        return _failed(f"it has {len(text):,} characters; opschema parses up to {MAX_CHARACTERS:,}", 0), None
     deep_at = too_deep(text)
     if deep_at is not None:
-        return _failed(f"it nests deeper than {MAX_BRACKETS} brackets", deep_at)
+        return _failed(f"it nests deeper than {MAX_BRACKETS} brackets", deep_at), None
     try:
         module = cst.parse_module(text)
     except (cst.ParserSyntaxError, SyntaxError, ValueError) as error:
-        return _syntax_error(text, error)
+        return _syntax_error(text, error), None
     except (RecursionError, MemoryError):
-        return _failed("it nests too deeply", 0)
+        return _failed("it nests too deeply", 0), None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of invalid escapes, when literals are evaluated
-            return _Collector(positions(module)).module(module)
+            placed = _placed(module)
+            facts = _Collector(placed.spans).module(module)
+            return facts, (module, placed.spans) if placed.depth <= MAX_TREE_DEPTH else None
     except RecursionError:
-        return _failed("it nests too deeply", 0)
+        return _failed("it nests too deeply", 0), None
 
 
 def _failed(reason: str, offset: int) -> ModuleFacts:
@@ -140,13 +156,14 @@ def _brackets(text: str) -> Iterator[tuple[str, int]]:
 
 
 class _PositionState(CodegenState):
-    """Code generation that notes each node's span, white space around it left out."""
+    """Code generation that notes each node's span, white space around it left out, and how deep the nodes nest."""
 
     def __init__(self, module: cst.Module) -> None:
         super().__init__(default_indent=module.default_indent, default_newline=module.default_newline)
         self.offset = 0
-        self.spans: dict[int, tuple[int, int]] = {}
+        self.spans: Spans = {}
         self.open: list[int] = []
+        self.depth = 0
 
     def add_token(self, value: str) -> None:
         self.offset += len(value)
@@ -161,6 +178,8 @@ class _PositionState(CodegenState):
         self.open.append(self.offset)
 
     def after_codegen(self, node: cst.CSTNode) -> None:
+        if len(self.open) > self.depth:
+            self.depth = len(self.open)
         start = self.open.pop()
         if id(node) not in self.spans:
             self.spans[id(node)] = (start, self.offset)
@@ -196,14 +215,20 @@ class _Recorder:
         spans[id(self.node)] = (start, end)
 
 
-def positions(module: cst.Module) -> dict[int, tuple[int, int]]:
-    """The span of every node of a tree, by the node's ``id``."""
+def positions(module: cst.Module) -> Spans:
+    """The span of every node of a tree."""
+    return _placed(module).spans
+
+
+def _placed(module: cst.Module) -> _PositionState:
     state = _PositionState(module)
     module._codegen(state)
-    return state.spans
+    return state
 
 
-_SKIP = frozenset({"lpar", "rpar", "comma", "semicolon", "leading_lines", "header", "footer", "trailing_whitespace"})
+_SKIP = frozenset({
+    "lpar", "rpar", "comma", "semicolon", "leading_lines", "lines_after_decorators", "header", "footer",
+})  # fmt: skip
 
 
 @cache
@@ -217,19 +242,21 @@ def _is_node_type(kind: type[object]) -> bool:
     return issubclass(kind, cst.CSTNode)
 
 
-def _is_node(value: object) -> TypeGuard[cst.CSTNode]:
+def is_node(value: object) -> TypeGuard[cst.CSTNode]:
     """Asked once for each type: libcst's base class is abstract, so ``isinstance`` of it is slow."""
     return _is_node_type(type(value))  # type: ignore[arg-type]  # mypy: a type is not Hashable
 
 
-def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+def children(node: cst.CSTNode) -> list[cst.CSTNode]:
     """The nodes right below a node; white space and punctuation left out."""
+    found: list[cst.CSTNode] = []
     for name in _child_fields(type(node)):
         value: object = getattr(node, name)
-        if isinstance(value, list | tuple):
-            yield from value
-        elif _is_node(value):
-            yield value
+        if isinstance(value, (list, tuple)):
+            found += value
+        elif is_node(value):
+            found.append(value)
+    return found
 
 
 @dataclasses.dataclass
@@ -255,7 +282,7 @@ class _Parts:
 class _Collector:
     """Turns one tree into facts; ``guard`` counts the conditions, loops and handlers around a statement."""
 
-    def __init__(self, spans: dict[int, tuple[int, int]]) -> None:
+    def __init__(self, spans: Spans) -> None:
         self.spans = spans
         self.guard = 0
 
@@ -291,7 +318,7 @@ class _Collector:
             handler(self, node, scope)
         elif isinstance(node, _GUARDS):
             self.guard += 1
-            self.visit_all(list(children(node)), scope)
+            self.visit_all(children(node), scope)
             self.guard -= 1
         else:
             for child in children(node):
@@ -415,12 +442,12 @@ class _Collector:
     def if_(self, node: cst.If, scope: _Parts) -> None:
         scope.conditions.append(Condition("if", self.expr(node.test), self.span(node.body)))
         self.guard += 1
-        self.visit_all(list(children(node)), scope)
+        self.visit_all(children(node), scope)
         self.guard -= 1
 
     def assert_(self, node: cst.Assert, scope: _Parts) -> None:
         scope.conditions.append(Condition("assert", self.expr(node.test), self.span(node)))
-        self.visit_all(list(children(node)), scope)
+        self.visit_all(children(node), scope)
 
     def for_(self, node: cst.For, scope: _Parts) -> None:
         self.visit(node.iter, scope)

@@ -14,7 +14,8 @@ from typing import TypeAlias, TypeGuard, TypeVar
 
 import libcst as cst
 
-from opschema_cli.source.python_facts import MAX_CHARACTERS, children, positions, too_deep
+from opschema_cli.source.packed_tree import unpack
+from opschema_cli.source.python_facts import MAX_CHARACTERS, Spans, children, positions, too_deep
 from opschema_cli.source.text import Span
 
 Definition: TypeAlias = "cst.FunctionDef | cst.ClassDef"
@@ -46,10 +47,10 @@ class PythonTree:
     A node's span leaves out its own parentheses and decorators, as libcst's positions do; :meth:`outer` has them.
     """
 
-    def __init__(self, text: str, module: cst.Module) -> None:
+    def __init__(self, text: str, module: cst.Module, spans: Spans) -> None:
         self.text = text
         self.module = module
-        self._spans = positions(module)
+        self._spans = spans
         self._variables: dict[str, list[cst.Name]] = {}
 
     @classmethod
@@ -62,9 +63,15 @@ class PythonTree:
         if len(text) > MAX_CHARACTERS or too_deep(text) is not None:
             raise TreeError("it is too long, or nests too deeply")
         try:
-            return cls(text, cst.parse_module(text))
+            module = cst.parse_module(text)
+            return cls(text, module, positions(module))
         except (cst.ParserSyntaxError, SyntaxError, ValueError, RecursionError) as error:
             raise TreeError("it does not parse") from error
+
+    @classmethod
+    def unpacked(cls, text: str, data: bytes) -> PythonTree:
+        """The tree of a module's text that was packed by a process that parsed it."""
+        return cls(text, *unpack(data))
 
     # Places
 
@@ -350,15 +357,14 @@ class _Order:
             nodes.append(node)
             above.append(origins.pop())
             kinds.setdefault(type(node), []).append(node)
-            below = list(children(node))
-            for child in below:
+            for child in reversed(children(node)):
                 parents[id(child)] = node
-            below.reverse()
-            waiting += below
-            origins += [place] * len(below)
+                waiting.append(child)
+                origins.append(place)
         ends = list(range(1, len(nodes) + 1))
         for place in range(len(nodes) - 1, 0, -1):
-            ends[above[place]] = max(ends[above[place]], ends[place])
+            if ends[place] > ends[above[place]]:
+                ends[above[place]] = ends[place]
         return cls(nodes, parents, {id(node): place for place, node in enumerate(nodes)}, ends, kinds)
 
 

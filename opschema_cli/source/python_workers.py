@@ -16,11 +16,12 @@ from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from multiprocessing.connection import wait as ready
 from multiprocessing.context import BaseContext
-from typing import cast
+from typing import NamedTuple, cast
 
 import msgspec
 
 from opschema_cli.errors import OpschemaError
+from opschema_cli.source.python import ModuleFacts
 
 SECONDS, SECONDS_PER_CHARACTER = 1.5, 30e-6
 """The processor time for one text: several times what ordinary code takes."""
@@ -36,10 +37,39 @@ def encoded_facts(text: str) -> bytes:
     """The facts of a text as the cache keeps them; empty where they nest too deeply to be encoded."""
     from opschema_cli.source.python_facts import collect
 
+    return _encoded(collect(text))
+
+
+def _encoded(facts: ModuleFacts) -> bytes:
     try:
-        return msgspec.msgpack.encode(collect(text))
+        return msgspec.msgpack.encode(facts)
     except RecursionError:
         return b""
+
+
+def _with_tree(text: str) -> tuple[bytes, bytes]:
+    """The encoded facts of a text, and its packed tree; empty where there is none."""
+    from opschema_cli.source.packed_tree import pack
+    from opschema_cli.source.python_facts import collect_with_tree
+
+    facts, tree = collect_with_tree(text)
+    return _encoded(facts), pack(*tree) if tree is not None else b""
+
+
+class Parsed(NamedTuple):
+    """The encoded facts of the text ``key``, empty where the parser died of it; its packed tree, if asked for."""
+
+    key: str
+    facts: bytes
+    tree: bytes = b""
+
+
+class _Task(NamedTuple):
+    """A text, its key, and whether its tree is asked for."""
+
+    key: str
+    text: str
+    with_tree: bool
 
 
 class Parsers:
@@ -53,7 +83,7 @@ class Parsers:
         self.jobs = jobs
         self._context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
         self._workers: list[_Worker] = []
-        self._queue: list[tuple[str, str]] = []
+        self._queue: list[_Task] = []
         self._asked: set[str] = set()
         self._retried: set[str] = set()
 
@@ -62,21 +92,19 @@ class Parsers:
         while len(self._workers) < min(count, self.jobs):
             self._workers.append(_Worker(self._context, self._workers))
 
-    def submit(self, texts: Mapping[str, str]) -> None:
+    def submit(self, texts: Mapping[str, str], *, with_trees: bool = False) -> None:
         """Have texts parsed, each under a key of its own; a key that is already being parsed is not parsed twice."""
-        fresh = [(key, text) for key, text in texts.items() if key not in self._asked]
-        self._asked.update(key for key, _ in fresh)
+        fresh = [_Task(key, text, with_trees) for key, text in texts.items() if key not in self._asked]
+        self._asked.update(task.key for task in fresh)
         # The largest first, so that no worker is left alone with it at the end.
-        self._queue = sorted([*self._queue, *fresh], key=lambda item: len(item[1]))
-        much = sum(len(text) for _, text in self._queue) > POOL_THRESHOLD
+        self._queue = sorted([*self._queue, *fresh], key=lambda task: len(task.text))
+        much = sum(len(task.text) for task in self._queue) > POOL_THRESHOLD
         self.start(self.jobs if much else min(1, len(self._queue)))
         self._hand_out()
 
-    def collect(self, *, wait: bool) -> list[tuple[str, bytes]]:
-        """The encoded facts of the texts that are done, empty where the parser died of one; with ``wait`` at least one,
-        unless none is left.
-        """
-        found: list[tuple[str, bytes]] = []
+    def collect(self, *, wait: bool) -> list[Parsed]:
+        """The texts that are done; with ``wait`` at least one, unless none is left."""
+        found: list[Parsed] = []
         while self._asked:
             busy = {worker.pipe: worker for worker in self._workers if worker.task is not None or worker.starting}
             for pipe in ready(busy, None if wait else 0):
@@ -90,21 +118,21 @@ class Parsers:
             del self._workers[1:]
         return found
 
-    def _take(self, worker: _Worker) -> list[tuple[str, bytes]]:
+    def _take(self, worker: _Worker) -> list[Parsed]:
         if worker.starting:
             worker.has_started()
             return []
-        (key, text), facts = worker.result()
-        if facts is None:
+        task, found = worker.result()
+        if found is None:
             self._workers.remove(worker)
-            if worker.ran_out_of_time and key not in self._retried:
-                self._retried.add(key)
-                self._queue.insert(0, (key, text))
+            if worker.ran_out_of_time and task.key not in self._retried:
+                self._retried.add(task.key)
+                self._queue.insert(0, task)
                 self.start(len(self._workers) + 1)
                 return []
             self.start(len(self._workers) + bool(self._queue))
-        self._asked.discard(key)
-        return [(key, facts or b"")]
+        self._asked.discard(task.key)
+        return [found or Parsed(task.key, b"")]
 
     def _hand_out(self) -> None:
         for worker in self._workers:
@@ -124,7 +152,7 @@ class _Worker:
     """A process and the text, with its key, that it parses; it is only sent one when it waits for one."""
 
     def __init__(self, context: BaseContext, others: Sequence[_Worker]) -> None:
-        self.task: tuple[str, str] | None = None
+        self.task: _Task | None = None
         self.starting = True
         self.pipe, theirs = context.Pipe()
         # A forked process also holds our ends of all pipes, and would not notice that we are gone.
@@ -146,17 +174,18 @@ class _Worker:
             raise OpschemaError("the process that parses Python does not start") from None
         self.starting = False
 
-    def give(self, task: tuple[str, str]) -> None:
+    def give(self, task: _Task) -> None:
         self.task = task
         with suppress(BrokenPipeError, ConnectionResetError):  # then `result` finds the pipe closed
-            self.pipe.send_bytes(task[1].encode("utf-8", "surrogatepass"))
+            self.pipe.send_bytes(b"%d" % task.with_tree + task.text.encode("utf-8", "surrogatepass"))
 
-    def result(self) -> tuple[tuple[str, str], bytes | None]:
-        """Its text and the facts; None if it died."""
+    def result(self) -> tuple[_Task, Parsed | None]:
+        """What it was given, and what became of it; None if it died."""
         assert self.task is not None
         task, self.task = self.task, None
         try:
-            return task, self.pipe.recv_bytes()
+            facts = self.pipe.recv_bytes()
+            return task, Parsed(task.key, facts, self.pipe.recv_bytes() if task.with_tree else b"")
         except (EOFError, ConnectionResetError):
             self.process.join()
             self.pipe.close()
@@ -200,9 +229,11 @@ def _serve(pipe: Connection, inherited: Sequence[Connection]) -> None:
     with suppress(EOFError, ConnectionError):
         pipe.send_bytes(b"ready")
         while True:
-            text = pipe.recv_bytes().decode("utf-8", "surrogatepass")
+            task = pipe.recv_bytes().decode("utf-8", "surrogatepass")
+            with_tree, text = task[0] == "1", task[1:]
             _limit(SECONDS + len(text) * SECONDS_PER_CHARACTER)
-            pipe.send_bytes(encoded_facts(text))
+            for answer in _with_tree(text) if with_tree else (encoded_facts(text),):
+                pipe.send_bytes(answer)
 
 
 def _limit(seconds: float) -> None:

@@ -37,9 +37,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_HARNESS] = {}
 
 
-def pytest_unconfigure(config: pytest.Config) -> None:
-    """End the processes that ran cells."""
-    for harness in config.stash.get(_HARNESS, {}).values():
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """End the processes that ran cells. Pytest unconfigures no plugin where another fails here, as xdist does when its
+    own end is gone.
+    """
+    for harness in session.config.stash.get(_HARNESS, {}).values():
         harness.close()
 
 

@@ -2,7 +2,7 @@
 
 A round over one file: parse it, let codemods mark what goes and what changes, take the edits::
 
-    tree = PythonTree.parse(draft.text(path))              # opschema_cli.source.python_tree
+    tree = draft.tree(path)                                # opschema_cli.source.python_tree
     rewrite = Rewrite(tree)
     drop_attribute(rewrite, tree.class_def("AlibiFwdOp"), "_device_carrier")
     draft.edit(path, rewrite.edits())                      # one parse a file and round

@@ -80,8 +80,6 @@ def _quoted(rewrite: Rewrite, name: str) -> Iterator[Problem]:
     """Uses in annotations that are strings, and in type comments."""
     tree = rewrite.tree
     word = re.compile(rf"\b{re.escape(name)}\b")
-    if not word.search(tree.text):
-        return
     for node in tree.literals:
         if (
             name in node.raw_value

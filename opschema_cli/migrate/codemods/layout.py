@@ -186,8 +186,10 @@ def _comment(tree: PythonTree, start: int, end: int) -> _Item:
 def _bottom(tree: PythonTree, outer: Span, *, simple: bool) -> int:
     """The end of a statement's last line; of a compound one with the comments that are indented below it."""
     at = end = tree.line_end(outer.end)
+    if simple:
+        return end
     column = len(tree.indent(outer.start).expandtabs())
-    while not simple and at < len(tree.text):
+    while at < len(tree.text):
         after = tree.line_end(at)
         line = tree.text[at:after].strip()
         if line and (not line.startswith("#") or len(tree.indent(at).expandtabs()) <= column):

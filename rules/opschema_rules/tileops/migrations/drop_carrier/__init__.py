@@ -23,7 +23,7 @@ def find(draft: Draft, options: NoMigrationOptions) -> Iterator[Site]:
         yield from sites(manifest)
 
 
-@migration("drop-carrier", find=find)
+@migration("drop-carrier", find=find, rewrites_trees=True)
 def drop_carrier(draft: Draft, chosen: Sequence[Site], options: NoMigrationOptions) -> Iterator[Note]:
     """Drop carriers: an op without tensor inputs declares `inputs: {}`, and its dtype as a parameter.
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from opschema_cli.source.bodies import MAX_HOPS, Bodies, Body, argument_for
 from opschema_cli.source.program import ClassRef, FunctionRef
 from opschema_cli.source.python import Expr, Param
+from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Data
 from opschema_rules.tileops.carrier_attributes import CarrierAttribute
 from opschema_rules.tileops.carrier_inputs import CarrierInput
@@ -79,6 +80,8 @@ def _made(bodies: Bodies, attribute: CarrierAttribute) -> Iterator[tuple[Body, E
     for place in attribute.writes:
         file = bodies.program.load(place.path)
         for body in bodies.of(file) if file is not None else ():
+            if not _holds(body, place.span):
+                continue
             if body.function is not None and body.function.span == place.span:
                 yield from ((body, value) for value in body.scope.returns)
             for assign in body.scope.assigns:
@@ -87,6 +90,12 @@ def _made(bodies: Bodies, attribute: CarrierAttribute) -> Iterator[tuple[Body, E
             yield from ((body, call) for call in body.scope.calls if call.span == place.span)
             writes = (own_write(bodies, body, call) for call in body.scope.calls)
             yield from ((body, item.value) for item in writes if item and item.span == place.span and item.value)
+
+
+def _holds(body: Body, span: Span) -> bool:
+    """Whether a span may lie in a body: not in a function that ends before it or begins behind it."""
+    outer = body.function.outer if body.function is not None else span
+    return outer.start <= span.start and span.end <= outer.end
 
 
 def _origin(bodies: Bodies, body: Body, expr: Expr, ref: ClassRef, hops: int) -> str:

@@ -58,7 +58,7 @@ class Workshop:
     def _rewrite(self, path: str) -> Rewrite:
         rewrite = self._open.pop(path, None)
         if rewrite is None:
-            rewrite = Rewrite(PythonTree.parse(self.draft.text(path)), self._marks.get(path, []))
+            rewrite = Rewrite(self.draft.tree(path), self._marks.get(path, []))
         self._open[path] = rewrite  # the last is the one used last
         self._marks[path] = rewrite.marks
         if self._undo is not None:
