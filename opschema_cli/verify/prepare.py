@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -12,11 +11,10 @@ import msgspec
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.settings import resolve_settings
-from opschema_cli.reporters.phrases import count, some
 from opschema_cli.session import Session
-from opschema_cli.verify.gone import lost_plans, mark_gone, rows_gone
+from opschema_cli.verify.gone import lost_plans, mark_gone
 from opschema_cli.verify.model import Limits, Plan, Target
-from opschema_cli.verify.recipes import ops_with_recipes
+from opschema_cli.verify.notes import hint, notes_on
 from opschema_cli.verify.results import Header, Version, run_key
 from opschema_cli.verify.run import CPU_LABEL, Run
 from opschema_cli.verify.shards import shard_of
@@ -66,7 +64,7 @@ def prepare(
     """
     earlier = _earlier(plans, before.session, asked, every) if before is not None else []
     places = _places(plans, earlier, asked)
-    notes = tuple(_notes(plans, places, None if every is None else {*every, *asked.renamed.values()}))
+    notes = tuple(notes_on(plans, places, None if every is None else {*every, *asked.renamed.values()}))
     plans = mark_gone(plans, places, asked.expected)
     if every is not None:
         plans = [*plans, *lost_plans({*every, *asked.renamed.values()}, earlier, asked.expected)]
@@ -125,17 +123,12 @@ def plans_of(session: Session, asked: Asked) -> list[Plan]:
     if not names:
         raise OpschemaError("found no op to verify here; `opschema init` tells what opschema looks for")
     if unknown:
-        raise OpschemaError(f"there is no op `{unknown[0]}` to verify{_hint(unknown[0], names)}")
+        raise OpschemaError(f"there is no op `{unknown[0]}` to verify{hint(unknown[0], names)}")
     strange = [new for new in asked.renamed if new not in names]
     if strange:
         old = asked.renamed[strange[0]]
-        raise OpschemaError(f"`{old}={strange[0]}` renames none of the ops that are verified{_hint(strange[0], names)}")
+        raise OpschemaError(f"`{old}={strange[0]}` renames none of the ops that are verified{hint(strange[0], names)}")
     return plans
-
-
-def _hint(name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, known, 1)
-    return f"; did you mean `{close[0]}`?" if close else ""
 
 
 def _earlier(plans: Sequence[Plan], before: Session, asked: Asked, every: Collection[str] | None) -> list[Plan]:
@@ -157,31 +150,6 @@ def _places(plans: Sequence[Plan], earlier: Sequence[Plan], asked: Asked) -> dic
             raise OpschemaError(f"the tree before declares no op `{old}` that could have been renamed")
     names = {plan.op: asked.renamed.get(plan.op, plan.op) for plan in plans}
     return {new: found[old] for new, old in names.items() if old in found}
-
-
-def _notes(plans: Sequence[Plan], earlier: Mapping[str, Plan], every: Collection[str] | None) -> Iterator[str]:
-    """What people should know of a run before they trust it; ``every`` are all ops, if they are known.
-
-    Raises:
-        OpschemaError: the recipes cannot be read.
-    """
-    for path in dict.fromkeys(plan.target.recipe for plan in plans if plan.target.recipe):
-        for op, line in ops_with_recipes(Path(path)).items():
-            if every is not None and op not in every:
-                yield f"{path}:{line}: there is no op `{op}` for this recipe{_hint(op, every)}"
-    rows = {plan.op: rows_gone(plan, earlier[plan.op]) for plan in plans if plan.op in earlier}
-    for op, number in rows.items():
-        if number:
-            yield f"{op}: {count(number, 'row')} of the tree before, each in a dtype, are in no row of this one by their shapes"
-    for plan in plans:
-        absent = [dtype for dtype in plan.dtypes if all(cell.dtype != dtype for cell in plan.cells)]
-        if absent:
-            yield f"{plan.op}: nothing is run in {', '.join(absent)}: --cells allows more"
-    short = [plan for plan in plans if plan.left_out]
-    if short:
-        pairs = count(sum(plan.left_out for plan in short), "pair")
-        ops = some([plan.op for plan in short], 4)
-        yield f"{pairs} of a row and a dtype were not gone through to their end ({ops}): --cells allows more"
 
 
 def _absence(plan: Plan | None) -> str:
