@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import os
+import re
 import signal
 import sys
 import tempfile
@@ -26,6 +29,7 @@ from opschema_cli.verify.results import Results, merge, read_results
 from opschema_cli.verify.run import SUFFIX, Run, write_run
 from opschema_cli.verify.shards import parse_shard
 
+_TX = re.compile(r"(?:\d+\*)?(?:popen|ssh=[^/]|socket=[^/]|vagrant_ssh=[^/])")
 _PATH = click.Path(path_type=Path)
 _DEFAULTS = Limits()
 
@@ -108,6 +112,7 @@ def verify(**options: object) -> int:
     """
     chosen = VerifyOptions(**options)  # type: ignore[arg-type]
     _check_installed(chosen)
+    _check_places(chosen)
     if chosen.merge:
         return _merge(chosen)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a job that is cancelled leaves nothing behind, either
@@ -122,6 +127,10 @@ def verify(**options: object) -> int:
             return EXIT_CLEAN
         results = _run(run, chosen)
     _report(results, chosen, time.perf_counter() - started)
+    return _exit_code(results)
+
+
+def _exit_code(results: Results) -> int:
     return EXIT_FINDINGS if results.failed else EXIT_CLEAN
 
 
@@ -141,6 +150,36 @@ def _check_installed(options: VerifyOptions) -> None:
     for module, needed in wanted.items():
         if needed and find_spec(module) is None:
             raise OpschemaError(f"this needs `{module}`, which is not installed: pip install 'opschema[verify]'")
+
+
+def _check_places(options: VerifyOptions) -> None:
+    """Refuse, before anything is run, what could not be written or is no place to run.
+
+    Raises:
+        OpschemaError: it names the file or folder.
+        click.UsageError: a number of seconds is none, or a place of pytest-xdist.
+    """
+    if not math.isfinite(options.seconds):
+        raise click.UsageError(f"--timeout takes a number of seconds, not {options.seconds}")
+    for spec in options.tx:
+        if not _TX.match(spec):
+            raise click.UsageError(
+                f"--tx takes popen, ssh=HOST or socket=HOST:PORT, and //KEY=VALUE after it, not `{spec}`"
+            )
+    files = (options.results, options.junit, options.output_file, options.run_file)
+    for path in (path for path in files if path is not None):
+        place = path if path.exists() else path.absolute().parent
+        if path.is_dir() or not place.exists() or not os.access(place, os.W_OK):
+            raise OpschemaError(f"{path} cannot be written: {'it is a folder' if path.is_dir() else _no_place(place)}")
+    if options.report is not None:
+        try:
+            options.report.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OpschemaError(f"{options.report} cannot be written: {error.strerror or error}") from None
+
+
+def _no_place(place: Path) -> str:
+    return f"{place} may not be written" if place.exists() else f"there is no folder {place}"
 
 
 def _write_run(run: Run, options: VerifyOptions, path: Path) -> None:
@@ -230,7 +269,7 @@ def _merge(options: VerifyOptions) -> int:
     _report(whole, options, sum(cell.seconds.get("whole", 0.0) for cell in whole.cells.values()))
     for reason in lacks:
         click.echo(f"opschema: {visible(reason)}", err=True)
-    return EXIT_FINDINGS if lacks or whole.failed else EXIT_CLEAN
+    return _exit_code(whole)
 
 
 def _grouped(errors: Sequence[str]) -> dict[str, list[str]]:
@@ -243,13 +282,21 @@ def _grouped(errors: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _report(results: Results, options: VerifyOptions, seconds: float) -> None:
+    """Print the report and write the files; a reader who went away changes nothing of what came of the run."""
     for message, cells in _grouped(results.errors).items():
         more = f", and for {count(len(cells) - 1, 'more cell')}" if len(cells) > 1 else ""
         click.echo(f"opschema: {visible(cells[0])}{more}: {visible(message)}", err=True)
+    try:
+        _print(results, options, seconds)
+    except (BrokenPipeError, SystemExit):  # which of them depends on the library that writes
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if options.report is not None:
         from opschema_cli.reporters.verification.html import write_pages
 
         click.echo(f"opschema: wrote {visible(str(write_pages(results, options.report, seconds)))}", err=True)
+
+
+def _print(results: Results, options: VerifyOptions, seconds: float) -> None:
     if options.output_format == "json":
         from opschema_cli.reporters.verification import json
 
@@ -260,9 +307,10 @@ def _report(results: Results, options: VerifyOptions, seconds: float) -> None:
 
     if options.output_file is None:
         text.write(results, open_console(sys.stdout), seconds)
+        sys.stdout.flush()
         return
     try:
-        with options.output_file.open("w", encoding="utf-8") as stream:
+        with options.output_file.open("w", encoding="utf-8", errors="backslashreplace") as stream:
             text.write(results, open_console(stream), seconds)
     except OSError as error:
         raise OpschemaError(f"{options.output_file} cannot be written: {error.strerror or error}") from None

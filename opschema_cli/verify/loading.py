@@ -65,7 +65,12 @@ def described(error: BaseException, root: str) -> str:
         for frame in traceback.extract_tb(error.__traceback__)
         if os.path.realpath(frame.filename).startswith(tree)
     ]
-    return "\n".join([says[:4000], *places[-1:]])
+    return printable("\n".join([says[:4000], *places[-1:]]))
+
+
+def printable(text: str) -> str:
+    """Text without lone surrogates, which nothing can write."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def same_anywhere(error: BaseException, root: str) -> str:
@@ -73,7 +78,7 @@ def same_anywhere(error: BaseException, root: str) -> str:
     text = f"{type(error).__name__}: {error}"
     for place in (os.path.realpath(root), os.path.abspath(root)):
         text = text.replace(place, "")
-    return _ADDRESS.sub("0x", text)[:4000]
+    return printable(_ADDRESS.sub("0x", text)[:4000])
 
 
 def passes(error: BaseException, root: str) -> bool:

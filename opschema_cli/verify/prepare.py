@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -168,12 +169,19 @@ def device_label(device: Device) -> str:
     """What results of a device are labelled with: the GPU's name, or ``cpu-sim``.
 
     Raises:
-        OpschemaError: PyTorch is not installed, or sees no GPU though one is asked for.
+        OpschemaError: PyTorch is not installed, cannot be loaded, or sees no GPU though one is asked for.
     """
+    warnings.filterwarnings("ignore", "Failed to initialize NumPy")  # nothing here needs it
     try:
         import torch
-    except ImportError:
+
+        torch.zeros(())
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise OpschemaError(f"PyTorch cannot be loaded: {error}") from error
         raise OpschemaError("`opschema verify` needs PyTorch: pip install 'opschema[verify]'") from None
+    except Exception as error:  # a broken installation fails in any way
+        raise OpschemaError(f"PyTorch cannot be loaded: {type(error).__name__}: {error}") from error
     if device == "cpu" or (device == "auto" and not torch.cuda.is_available()):
         return CPU_LABEL
     if not torch.cuda.is_available():

@@ -10,6 +10,7 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
@@ -77,11 +78,14 @@ class _Line(CellResult, frozen=True, kw_only=True, tag_field="kind", tag="cell")
 
 @dataclass
 class Results:
-    """What came of a run: its header and a result for each of its cells; ``errors`` are failures of the harness itself."""
+    """What came of a run: its header and a result for each of its cells; ``errors`` are failures of the harness itself, ``lacks``
+    is what keeps merged results from being the whole run.
+    """
 
     header: Header
     cells: dict[str, CellResult] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
+    lacks: list[str] = field(default_factory=list)
 
     @property
     def missing(self) -> list[str]:
@@ -90,8 +94,8 @@ class Results:
 
     @property
     def failed(self) -> bool:
-        """Whether a cell failed, or has no result."""
-        return bool(self.missing) or any(cell.verdict in FAILED for cell in self.cells.values())
+        """Whether a cell failed, or has no result, or a shard is missing."""
+        return bool(self.missing or self.lacks) or any(cell.verdict in FAILED for cell in self.cells.values())
 
     def counts(self) -> Counter[Verdict]:
         """How many cells have each verdict."""
@@ -143,16 +147,24 @@ class Writer:
         self._put(header)
 
     def add(self, result: CellResult) -> None:
-        """Write one result."""
+        """Write one result.
+
+        Raises:
+            OpschemaError: it cannot be written.
+        """
         self._put(_Line(**msgspec.structs.asdict(result)))
 
     def _put(self, line: msgspec.Struct) -> None:
-        self._stream.write(to_json(line).decode() + "\n")
-        self._stream.flush()
+        try:
+            self._stream.write(to_json(line).decode() + "\n")
+            self._stream.flush()
+        except OSError as error:
+            raise OpschemaError(f"{self._stream.name} cannot be written: {error.strerror or error}") from None
 
     def close(self) -> None:
         """Close the file."""
-        self._stream.close()
+        with suppress(OSError):  # what is lost was told when it was written
+            self._stream.close()
 
 
 def read_results(path: Path) -> Results:
@@ -228,4 +240,5 @@ def merge(parts: Sequence[Results]) -> tuple[Results, list[str]]:
     lacks += [f"{cell} has no result" for cell in whole.missing]
     if not lacks and len(cells) != first.total:
         lacks = [f"the run has {first.total} cells, the shards {len(cells)}"]
+    whole.lacks = lacks
     return whole, lacks

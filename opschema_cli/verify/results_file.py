@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from opschema_cli.verify.loading import HarnessError, RefusedError
+from opschema_cli.verify.loading import HarnessError, RefusedError, printable
 from opschema_cli.verify.model import Call
 
 
@@ -46,7 +46,7 @@ def attached(result: object, call: Call) -> dict[str, Tensor]:
         RefusedError: it is nothing that can be compared.
     """
     if isinstance(result, Mapping):
-        return {str(name): _tensor(value) for name, value in result.items() if value is not None}
+        return {printable(str(name)): _tensor(value) for name, value in result.items() if value is not None}
     if result is None:
         return {}
     values = list(result) if isinstance(result, tuple | list) else [result]
@@ -59,7 +59,7 @@ def structure(result: object) -> str:
     """What holds the tensors that a call returns: ``Tensor``, ``tuple of 2``, ``dict of a, b``."""
     kind = type(result).__name__
     if isinstance(result, Mapping):
-        return f"{kind} of {', '.join(map(str, result))}"
+        return f"{kind} of {', '.join(printable(str(name)) for name in result)}"
     return f"{kind} of {len(result)}" if isinstance(result, tuple | list) else kind
 
 

@@ -19,7 +19,15 @@ from typing import IO, Protocol
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.verify.binding import UnboundError
-from opschema_cli.verify.loading import HarnessError, RefusedError, described, import_op, same_anywhere, see_tree
+from opschema_cli.verify.loading import (
+    HarnessError,
+    RefusedError,
+    described,
+    import_op,
+    printable,
+    same_anywhere,
+    see_tree,
+)
 from opschema_cli.verify.model import Ran
 from opschema_cli.verify.protocol import Done, Load, Loaded, Run, read_request, write
 from opschema_cli.verify.recipes import UNREADABLE, Recipe, find_recipe
@@ -141,7 +149,7 @@ def _run(side: Side, request: Run, load: Load) -> Done:
     try:
         ran = side.run(request)
     except (RefusedError, UnboundError, OpschemaError) as error:
-        return Done(ran=Ran(cell=cell, status="refused", detail=str(error)))
+        return Done(ran=Ran(cell=cell, status="refused", detail=printable(str(error))))
     except HarnessError as error:
         return Done(ran=Ran(cell=cell, status="failed", detail=str(error)))
     except (Exception, SystemExit) as error:

@@ -267,7 +267,10 @@ def test_shards_together_are_the_whole_run(
     sound = [path for path in files if not read_results(path).failed]
     assert len(sound) == 2
     assert opschema(["verify", "--merge", *map(str, sound)]) == 1
-    assert " of 3 is missing" in capsys.readouterr().err
+    told = capsys.readouterr()
+    assert " of 3 is missing" in told.err
+    assert "Incomplete: " in told.out
+    assert "Passed" not in told.out
 
     # Of a shard that was killed a cell is missing.
     lines = sound[0].read_text().splitlines(keepends=True)
@@ -395,6 +398,11 @@ def _plugins() -> list[str]:
         (["--before", "gone"], "'gone' is no folder, and no revision that git can export"),
         (["--run-file", "x.json"], "call it `x.opschema-run`"),
         (["--run-file", f"x{SUFFIX}", "--before", "HEAD"], "git worktree add FOLDER HEAD"),
+        (["--timeout", "nan"], "--timeout takes a number of seconds, not nan"),
+        (["--tx", "foo"], "--tx takes popen, ssh=HOST or socket=HOST:PORT"),
+        (["--results", "gone/a.jsonl"], "gone/a.jsonl cannot be written: there is no folder"),
+        (["--junit", "kit"], "kit cannot be written: it is a folder"),
+        (["--report", "opschema.toml/pages"], "opschema.toml/pages cannot be written"),
         (["--merge"], "--merge takes the files of results of all shards"),
         (["--merge", "gone.jsonl"], "gone.jsonl cannot be read"),
         (["--merge", "opschema.toml"], "opschema.toml:1: this is no result of `opschema verify`"),
@@ -437,6 +445,41 @@ def test_a_repository_without_ops(
     monkeypatch.chdir(tmp_path)
     assert opschema(["verify"]) == 2
     assert "found no op to verify here" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [("raise OSError('libcudart.so.12: no such file')", "OSError: libcudart.so.12"), ("", "AttributeError: ")],
+)
+def test_a_torch_that_cannot_be_loaded(kit: Path, tmp_path: Path, code: str, says: str) -> None:
+    (tmp_path / "torch.py").write_text(code)
+    env = environment(tmp_path / "cache")
+    env["PYTHONPATH"] = f"{tmp_path}{os.pathsep}{env.get('PYTHONPATH', '')}"
+    command = [sys.executable, "-m", "opschema_cli", "verify", "PlusFwdOp"]
+    done = subprocess.run(command, cwd=kit, env=env, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"opschema: PyTorch cannot be loaded: {says}")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_is_told(kit: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(kit)
+    assert opschema(["verify", "PlusFwdOp", "--device", "cpu", "--cells", "1", "--results", "/dev/full"]) == 2
+    assert "opschema: /dev/full cannot be written: No space left on device" in capsys.readouterr().err
+
+
+def test_a_reader_who_goes_away_changes_no_exit_code(changed: Path, tmp_path: Path) -> None:
+    path = changed / "kit/plus.py"
+    path.write_text(path.read_text().replace("x + self.amount", "x + 2 * self.amount"))
+    command = [sys.executable, "-m", "opschema_cli", "verify", "PlusFwdOp", "--device", "cpu", "--cells", "1"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    env = environment(tmp_path / "cache")
+    done = subprocess.run(
+        command, cwd=changed, env=env, stdout=writer, stderr=subprocess.PIPE, timeout=120, check=False
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, b"")
 
 
 # Numbers that JSON lacks

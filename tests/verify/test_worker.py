@@ -616,6 +616,19 @@ def test_what_an_op_raises_is_the_same_in_both_trees(tmp_path: Path) -> None:
     assert (ran.status, ran.error) == ("raised", "ValueError: <object object at 0x> of /kernel.cu refuses (3, 4)")
 
 
+def test_what_nothing_can_write_is_told_all_the_same(tmp_path: Path) -> None:
+    class Odd:
+        def __call__(self, x: Tensor) -> Tensor:
+            raise ValueError("\ud800")
+
+    ran = raised(Odd, tmp_path, make_cell())
+    assert ran.error == "ValueError: \\ud800"
+    msgspec.msgpack.encode(ran)
+    named = raised(lambda x: {"\ud800": x + 1}, tmp_path, make_cell())
+    assert named.outputs[0].name == "\\ud800"
+    msgspec.msgpack.encode(named)
+
+
 def test_a_failure_of_the_harness_is_not_the_op_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Sound:
         def __call__(self, x: Tensor) -> Tensor:

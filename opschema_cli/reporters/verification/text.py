@@ -147,7 +147,15 @@ def summary(results: Results, seconds: float) -> str:
         parts.append(f"{len(results.missing)} without a result")
     whole = f"{count(len(header.cells), 'cell')} of {count(len(results.by_op()), 'op')} on {visible(header.device)}"
     failed = sum(counts[verdict] for verdict in FAILED) + len(results.missing)
-    verdict = "Failed" if failed else "Nothing was checked" if not _checked(counts) else "Passed"
+    verdict = (
+        "Failed"
+        if failed
+        else "Incomplete"
+        if results.lacks
+        else "Nothing was checked"
+        if not _checked(counts)
+        else "Passed"
+    )
     return f"{verdict}: {whole}: {', '.join(parts) or 'none'} ({seconds:.1f} s)"
 
 
