@@ -5,9 +5,10 @@ reference, ``ulp(r)`` the step of y's dtype at r, and E the largest error that t
 over the tensor. So rounding of the output and error of the arithmetic are kept apart, and ill-conditioned calls are
 measured by what float32 makes of them. NaN and infinities must be where the reference, rounded to the dtype, has them.
 
-What sums up roundings to 16 bits is not wrong for that where the reference itself, as torch computes it in the output's 16-bit
-dtype, does so: of an output of 16 bits the second term is at least twice what that exceeds the first term by, but no more than
-8 ulp of max|r|. A reference that rounds once excuses nothing.
+What rounds to 16 bits in between is not wrong for that where the reference itself, as torch computes it in the output's 16-bit
+dtype, does so: where that is off by more than ``ulp(r) / 2 + kappa * max(E, ...)``, which one rounding is not, an element may also
+be off by ``2 * ulps * ulp(r)`` and twice the largest excess of that reference over half an ulp, but for the latter by no more than
+16 ulp of max|r|. A reference that rounds once excuses nothing.
 
 Where float32 itself gives up, nobody is judged: elements whose float32 reference is infinite or NaN and whose float64 one is
 not (or the reverse) are *undecided*, and so are those where the two are far apart (by more than 2**-8) and only one is beyond
@@ -201,7 +202,7 @@ class Measure:
 
     def _also(self) -> str:
         excused = self._ordinary.rounding or self._huge.rounding
-        return f", and beyond {_SHORT_FACTOR:g} times what the reference in 16 bits needs" if excused else ""
+        return ", and beyond what the roundings of the reference in 16 bits excuse" if excused else ""
 
     def _parts(self) -> Iterator[tuple[int, tuple[Tensor, Tensor, Tensor | None, Tensor | None]]]:
         for start, (r, f, low) in self._references():
@@ -234,19 +235,20 @@ class Measure:
         most = _SHORT_ULPS * self._format.eps
         ordinary = max(errors[0], 2.0**-23 * largest, 2.0**-149) * precision
         relative = max(errors[1], 2.0**-23) * precision
-        return (
-            _Scale(ordinary, _SHORT_FACTOR * min(roundings[0], most * largest)),
-            _Scale(relative, _SHORT_FACTOR * min(roundings[1], most)),
-        )
+        return self._scale(ordinary, roundings[0], most * largest), self._scale(relative, roundings[1], most)
+
+    def _scale(self, unit: float, rounding: float, most: float) -> _Scale:
+        between = rounding > self._rule.kappa * unit
+        return _Scale(unit, _SHORT_FACTOR * min(rounding, most) if between else 0.0)
 
     def _excess(self, magnitude: Tensor, r: Tensor, low: Tensor) -> Tensor:
-        """What the reference in 16 bits is off by, beyond the rounding of an output; 0 where it is lost."""
+        """What the reference in 16 bits is off by, beyond one rounding; 0 where it is lost."""
         off = (low - r).abs_()
         lost = off.isfinite().logical_not_()
         if self._special:
             lost |= off > _LOST_SHORT * magnitude.clamp(min=self._typical)
         steps = self._format.ulp(r.nan_to_num(0.0, 0.0, 0.0))
-        return off.sub_(steps, alpha=self._rule.ulps).clamp_(min=0.0).masked_fill_(lost, 0.0)
+        return off.sub_(steps, alpha=0.5).clamp_(min=0.0).masked_fill_(lost, 0.0)
 
     def _references(self) -> Iterator[tuple[int, tuple[Tensor, Tensor | None, Tensor | None]]]:
         for start, (r,) in chunks(self._exact):
@@ -279,10 +281,13 @@ class Measure:
         sums.worst = max(sums.worst, float(error.max()))
         sums.ulps = max(sums.ulps, float((error / steps).max()))
         self._histogram += _histogram(error)
-        allowed = torch.maximum(torch.as_tensor(part.unit) * self._rule.kappa, torch.as_tensor(part.rounding))
+        rounding = torch.as_tensor(part.rounding)
+        allowed = torch.maximum(
+            torch.as_tensor(part.unit) * self._rule.kappa, (rounding + self._rule.ulps * steps) * (rounding > 0)
+        )
         sums.share = max(sums.share, float((error / (allowed + self._rule.ulps * steps)).max()))
         excess = error.sub_(steps, alpha=self._rule.ulps)
-        excused = excess <= part.rounding
+        excused = (excess - self._rule.ulps * steps <= rounding) & (rounding > 0)
         needed = excess.div_(part.unit)
         strict = needed > self._rule.kappa
         beyond = strict & ~excused

@@ -196,6 +196,22 @@ def test_a_composition_of_torch_s_own_operators_is_right(name: str, dtype: str) 
     assert (strict > 0) is (dtype != "float32"), "it is the reference in 16 bits that makes it right"
 
 
+OTHERWISE: dict[str, Function] = {
+    "normalize": lambda x: x * x.norm(dim=-1, keepdim=True).reciprocal(),
+    "gate": lambda x: x * (x * x.sigmoid()),
+    "center": lambda x: -(x.mean(-1, keepdim=True) - x),
+}
+"""Other ways to compute some of them, with as many roundings or one more."""
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("name", OTHERWISE)
+def test_the_same_computed_otherwise_is_right(name: str, dtype: str) -> None:
+    for seed in range(20):
+        found = judged(OTHERWISE[name], COMPOSITIONS[name], drawn(dtype, seed, "normal"))
+        assert found.findings == (), (seed, found.findings)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("name", COMPOSITIONS)
 def test_faults_of_a_composition_are_found_all_the_same(name: str, dtype: str) -> None:
