@@ -271,6 +271,9 @@ def test_shards_together_are_the_whole_run(
     assert " of 3 is missing" in told.err
     assert "Incomplete: " in told.out
     assert "Passed" not in told.out
+    assert opschema([*merge, *map(str, sound)]) == 1
+    assert json.loads(report.read_text())["lacks"]
+    capsys.readouterr()
 
     # Of a shard that was killed a cell is missing.
     lines = sound[0].read_text().splitlines(keepends=True)
