@@ -11,7 +11,7 @@ none.
 - **regression**: after cannot be run where before could; or after is faulty where before was not, or in another way (another check,
   another output), or clearly more (twice the share of wrong elements, or twice the error); or outputs, shapes, dtypes, strides,
   what holds them or whether they require a gradient differ; or bits differ and no reference says that after is right; or after is
-  faulty and nothing ran before that would excuse it.
+  faulty and nothing ran before that would excuse it; or an output is rounded in between that before was rounded once.
 - **wrong-already**: after is faulty, and before was in the same way and no less.
 - **crashed**: after broke down, and so did before in another way, or before could not be run.
 - **not-checked**: neither could be run, or both raised the same; or before could not and after is not faulty; or nothing is
@@ -146,6 +146,12 @@ class _Case:
             return "unchanged", "" if self._referenced else self._unreferenced()
         if not self._referenced:
             return "regression", f"differs from before, and is {self._unreferenced()}"
+        coarser = self._coarser()
+        if coarser:
+            return (
+                "regression",
+                f"differs from before: `{coarser}` is rounded in between, where before it was rounded once",
+            )
         return "within-tolerance", f"before was wrong: {_named(earlier)}" if earlier else "bits differ, both are right"
 
     def _new(self) -> list[Finding]:
@@ -169,6 +175,13 @@ class _Case:
             if now.worst > _WORSE * then.worst:
                 return f"`{now.output}` is off by {now.worst:.3g}, before by {then.worst:.3g}"
         return ""
+
+    def _coarser(self) -> str:
+        """An output that only the roundings of the reference excuse, and that before had in full; empty if there is none."""
+        if "before" not in self._compared:
+            return ""
+        exact = {figures.output for figures in self._compared["before"].figures if not figures.between}
+        return next((now.output for now in self._compared["after"].figures if now.rounded and now.output in exact), "")
 
     def _unreferenced(self) -> str:
         reference = self._reference

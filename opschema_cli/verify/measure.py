@@ -114,6 +114,7 @@ class _Sums:
     at: int = 0
     beyond: int = 0
     rounded: int = 0
+    between: int = 0
     nan: int = 0
     inf: int = 0
     masked: int = -1
@@ -167,6 +168,7 @@ class Measure:
             share=sums.share,
             beyond=(sums.beyond + sums.nan + sums.inf) / count,
             rounded=sums.rounded / count,
+            between=sums.between / count,
             at=unravel(at, self._actual.shape) if self._actual.numel() else (),
             histogram=tuple(self._histogram.tolist()),
             undecided=sums.undecided,
@@ -286,6 +288,8 @@ class Measure:
             torch.as_tensor(part.unit) * self._rule.kappa, (rounding + self._rule.ulps * steps) * (rounding > 0)
         )
         sums.share = max(sums.share, float((error / (allowed + self._rule.ulps * steps)).max()))
+        once = torch.sub(error, steps, alpha=0.5)
+        sums.between += int((once.div_(part.unit) > self._rule.kappa).count_nonzero())
         excess = error.sub_(steps, alpha=self._rule.ulps)
         excused = (excess - self._rule.ulps * steps <= rounding) & (rounding > 0)
         needed = excess.div_(part.unit)

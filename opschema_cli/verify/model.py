@@ -204,7 +204,8 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     error in ULPs of its dtype and in parts of what the tolerance allows there (``share``), the smallest kappa that the tolerance
     rule would need, the share of elements beyond it, and a histogram of log10 of the absolute errors (counts of decades from 1e-12
     to 1e3, the first those below, the last those above). ``rounded`` is the share of those that are right only because the
-    reference in 16 bits is no better. ``undecided`` of its ``elements`` were not judged: the float32 reference is lost there.
+    reference in 16 bits is no better, ``between`` of those off by more than one rounding explains. ``undecided`` of its
+    ``elements`` were not judged: the float32 reference is lost there.
     """
 
     side: str
@@ -215,6 +216,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     share: float = 0.0
     beyond: float = 0.0
     rounded: float = 0.0
+    between: float = 0.0
     at: tuple[int, ...] = ()
     histogram: tuple[int, ...] = ()
     undecided: int = 0

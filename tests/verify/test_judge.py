@@ -119,6 +119,18 @@ def test_other_bits_that_are_right() -> None:
     assert judgement == ("within-tolerance", "bits differ, both are right", (BITS,))
 
 
+@pytest.mark.parametrize(
+    ("between", "rounded", "verdict"),
+    [(0.0, 0.1, "regression"), (0.1, 0.1, "within-tolerance"), (0.0, 0.0, "within-tolerance")],
+)
+def test_what_was_rounded_once_is_not_rounded_in_between(between: float, rounded: float, verdict: str) -> None:
+    before = Compared(figures=(Figures(side="before", output="y", between=between),))
+    after = Compared(figures=(Figures(side="after", output="y", between=0.1, rounded=rounded),))
+    compared = {"before": before, "after": after}
+    assert judge(OK, OK, OK, differences=[BITS], compared=compared).verdict == verdict
+    assert judge(OK, OK, OK, compared=compared).verdict == "unchanged"
+
+
 def test_other_bits_and_no_reference() -> None:
     judgement = judge(OK, OK, NO_REFERENCE, differences=[BITS])
     assert judgement.verdict == "regression"

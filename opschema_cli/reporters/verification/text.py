@@ -108,7 +108,7 @@ def _grouped(cells: Sequence[CellResult], key: Callable[[CellResult], _Key]) -> 
 
 def _write_tolerated(cells: Sequence[CellResult], console: Console) -> None:
     """Ops whose bits differ from before, and how far they are from the reference."""
-    for (op, reason), found in _grouped(cells, lambda cell: (cell.op, cell.reason.partition("\n")[0])).items():
+    for (op, reason), found in _grouped(cells, lambda cell: (cell.op, cell.reason.partition(":")[0])).items():
         figures = [figure for cell in found for figure in cell.figures if figure.side == "after"]
         worst = max(figures, key=lambda figure: figure.share, default=Figures(side="after", output=""))
         far = f"at most {worst.ulps:.3g} ulp, {100 * worst.share:.3g} % of the tolerance"
