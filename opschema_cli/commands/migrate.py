@@ -69,6 +69,7 @@ class MigrateOptions:
     skip: tuple[str, ...]
     option: tuple[str, ...]
     verify: bool
+    allow_unverified: bool
     allow_dirty: bool
     output_format: str
     no_cache: bool
@@ -110,6 +111,7 @@ class MigrateOptions:
 @click.option(
     "--verify", is_flag=True, help="With --apply: run the ops first, and write only if they still compute the same."
 )
+@click.option("--allow-unverified", is_flag=True, help="With --verify: also if nothing of an op could be checked.")
 @click.option("--allow-dirty", is_flag=True, help="With --apply: also when git has uncommitted changes.")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--no-cache", is_flag=True, help="Read and parse everything anew.")
@@ -160,7 +162,7 @@ def _migrate_in(
         draft, results = _run(work)
     if mode == "apply" and draft.changes:
         _check_tree(session, draft, allow_dirty=options.allow_dirty)
-        if options.verify and not _verified(session, draft, results):
+        if options.verify and not _verified(session, draft, results, options):
             click.echo("opschema: nothing was written: see above", err=True)
             return EXIT_FINDINGS
         write_all(session.workspace, {change.path: change.after for change in draft.changes}, draft.origins)
@@ -178,6 +180,8 @@ def _check_usage(mode: str, options: MigrateOptions) -> None:
         raise click.UsageError("--explain takes no options of a migration")
     if options.output_format != "text" and mode in ("recover", "explain"):
         raise click.UsageError(f"--{mode} has no --output-format {options.output_format}")
+    if options.allow_unverified and not options.verify:
+        raise click.UsageError("--allow-unverified goes with --verify")
     for name, given in (("--allow-dirty", options.allow_dirty), ("--verify", options.verify)):
         if given and mode != "apply":
             raise click.UsageError(f"{name} goes with --apply")
@@ -294,12 +298,12 @@ def _run(work: _Work) -> tuple[Draft, list[Result]]:
     return draft, results
 
 
-def _verified(session: Session, draft: Draft, results: Sequence[Result]) -> bool:
+def _verified(session: Session, draft: Draft, results: Sequence[Result], options: MigrateOptions) -> bool:
     """Whether the ops that the draft touches still compute the same."""
     # Not at the top: it needs PyTorch, and nothing else here does.
     from opschema_cli.commands.verified import verify_draft
 
-    return verify_draft(session, draft, results)
+    return verify_draft(session, draft, results, allow_unverified=options.allow_unverified)
 
 
 def _check_tree(session: Session, draft: Draft, *, allow_dirty: bool) -> None:

@@ -17,7 +17,8 @@ from opschema_cli.commands.output import ProgressBar
 from opschema_cli.commands.plugins import open_workspace
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.engine import Result
-from opschema_cli.reporters.phrases import count
+from opschema_cli.reporters.escape import visible
+from opschema_cli.reporters.phrases import count, some
 from opschema_cli.session import Session
 from opschema_cli.verify.model import Limits, Plan
 from opschema_cli.verify.prepare import Asked, Tree, make_plans, prepare
@@ -46,8 +47,9 @@ class Subject:
         return found
 
 
-def verify_draft(session: Session, draft: Draft, results: Sequence[Result]) -> bool:
-    """Run the ops that a draft touches, before and after, and print what came of it; whether nothing failed.
+def verify_draft(session: Session, draft: Draft, results: Sequence[Result], *, allow_unverified: bool = False) -> bool:
+    """Run the ops that a draft touches, before and after, and print what came of it; whether nothing failed, and something of
+    each op was run, unless ``allow_unverified``.
 
     Raises:
         OpschemaError: PyTorch is missing, or the trees cannot be run.
@@ -59,8 +61,9 @@ def verify_draft(session: Session, draft: Draft, results: Sequence[Result]) -> b
         draft_of(draft.project.workspace) as tree,
         closing(open_workspace(tree, no_plugins=not session.run_plugins, cache=False)) as after,
     ):
-        plans = _plans(after, draft, subject.ops)
-        if not plans:
+        every = make_plans(after, (), Limits())
+        plans = _plans(after, every, draft, subject.ops)
+        if not plans and not subject.ops:
             click.echo("opschema: no op is affected that could be verified", err=True)
             return True
         names = {plan.op for plan in plans}
@@ -71,14 +74,24 @@ def verify_draft(session: Session, draft: Draft, results: Sequence[Result]) -> b
         started = time.perf_counter()
         with tempfile.TemporaryDirectory(prefix="opschema-", ignore_cleanup_errors=True) as folder:
             sides = Tree(after, Version(name="the draft")), Tree(session, Version(name="."))
-            found = _run(prepare(plans, *sides, asked, Path(folder)))
+            found = _run(prepare(plans, *sides, asked, Path(folder), {plan.op for plan in every}))
     _print(found, time.perf_counter() - started)
-    return not found.failed
+    wanted = subject.ops.union(plan.op for plan in plans if plan.implemented)
+    return not found.failed and (_verified(found, wanted) or allow_unverified)
 
 
-def _plans(after: Session, draft: Draft, ops: Iterable[str]) -> list[Plan]:
+def _verified(results: Results, ops: Iterable[str]) -> bool:
+    """Whether something of each op was run, on both sides or against a reference; prints of which nothing was."""
+    ran = {cell.op for cell in results.cells.values() if cell.verdict != "not-checked"}
+    missed = sorted(set(ops) - ran)
+    if missed:
+        what = some([visible(op) for op in missed], 4)
+        click.echo(f"opschema: nothing was checked of {what}; --allow-unverified writes all the same", err=True)
+    return not missed
+
+
+def _plans(after: Session, every: Sequence[Plan], draft: Draft, ops: Iterable[str]) -> list[Plan]:
     """The plans of the ops that a draft is about, then of those that run a file which changes."""
-    every = make_plans(after, (), Limits())
     wanted = set(ops)
     # An op that is not implemented has cells only if it is named.
     unnamed = sorted(plan.op for plan in every if plan.op in wanted and not plan.cells)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import os
+import re
 import signal
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -18,12 +22,14 @@ from opschema_cli.commands.output import ProgressBar, write_text
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
 from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, OpschemaError
 from opschema_cli.reporters.escape import visible
+from opschema_cli.reporters.phrases import count
 from opschema_cli.verify.model import Limits
 from opschema_cli.verify.prepare import Asked, Device, Tree, plans_of, prepare
 from opschema_cli.verify.results import Results, merge, read_results
 from opschema_cli.verify.run import SUFFIX, Run, write_run
 from opschema_cli.verify.shards import parse_shard
 
+_TX = re.compile(r"(?:\d+\*)?(?:popen|ssh=[^/]|socket=[^/]|vagrant_ssh=[^/])")
 _PATH = click.Path(path_type=Path)
 _DEFAULTS = Limits()
 
@@ -36,6 +42,7 @@ class VerifyOptions:
     before: str | None
     after: Path | None
     renamed: tuple[str, ...]
+    expect_gone: tuple[str, ...]
     device: Device
     cells: int
     elements: int
@@ -59,6 +66,12 @@ class VerifyOptions:
 @click.argument("ops", nargs=-1, metavar="[OP]... | --merge FILE...")
 @click.option("--before", metavar="REV|DIR", help="The tree to compare with: a git revision or a folder.")
 @click.option("--after", type=_PATH, metavar="DIR", help="The tree to verify [the one you are in].")
+@click.option(
+    "--expect-gone",
+    multiple=True,
+    metavar="OP|OP[DTYPE]",
+    help="The tree before has it, and this one need not have it.",
+)
 @click.option("--renamed", multiple=True, metavar="OLD=NEW", help="The op NEW is called OLD in the tree before.")
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
 @click.option(
@@ -99,6 +112,7 @@ def verify(**options: object) -> int:
     """
     chosen = VerifyOptions(**options)  # type: ignore[arg-type]
     _check_installed(chosen)
+    _check_places(chosen)
     if chosen.merge:
         return _merge(chosen)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a job that is cancelled leaves nothing behind, either
@@ -113,6 +127,10 @@ def verify(**options: object) -> int:
             return EXIT_CLEAN
         results = _run(run, chosen)
     _report(results, chosen, time.perf_counter() - started)
+    return _exit_code(results)
+
+
+def _exit_code(results: Results) -> int:
     return EXIT_FINDINGS if results.failed else EXIT_CLEAN
 
 
@@ -132,6 +150,36 @@ def _check_installed(options: VerifyOptions) -> None:
     for module, needed in wanted.items():
         if needed and find_spec(module) is None:
             raise OpschemaError(f"this needs `{module}`, which is not installed: pip install 'opschema[verify]'")
+
+
+def _check_places(options: VerifyOptions) -> None:
+    """Refuse, before anything is run, what could not be written or is no place to run.
+
+    Raises:
+        OpschemaError: it names the file or folder.
+        click.UsageError: a number of seconds is none, or a place of pytest-xdist.
+    """
+    if not math.isfinite(options.seconds):
+        raise click.UsageError(f"--timeout takes a number of seconds, not {options.seconds}")
+    for spec in options.tx:
+        if not _TX.match(spec):
+            raise click.UsageError(
+                f"--tx takes popen, ssh=HOST or socket=HOST:PORT, and //KEY=VALUE after it, not `{spec}`"
+            )
+    files = (options.results, options.junit, options.output_file, options.run_file)
+    for path in (path for path in files if path is not None):
+        place = path if path.exists() else path.absolute().parent
+        if path.is_dir() or not place.exists() or not os.access(place, os.W_OK):
+            raise OpschemaError(f"{path} cannot be written: {'it is a folder' if path.is_dir() else _no_place(place)}")
+    if options.report is not None:
+        try:
+            options.report.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OpschemaError(f"{options.report} cannot be written: {error.strerror or error}") from None
+
+
+def _no_place(place: Path) -> str:
+    return f"{place} may not be written" if place.exists() else f"there is no folder {place}"
 
 
 def _write_run(run: Run, options: VerifyOptions, path: Path) -> None:
@@ -166,9 +214,11 @@ def _prepare(options: VerifyOptions, stack: ExitStack) -> Run:
         parse_shard(options.shard) if options.shard is not None else (1, 1),
         options.seconds,
         options.sanitizer,
+        options.expect_gone,
     )
     after = Tree(session, version_of(session.root, str(options.after or ".")))
-    return prepare(plans_of(session, asked), after, before, asked, folder)
+    plans = plans_of(session, asked)
+    return prepare(plans, after, before, asked, folder, None if options.ops else {plan.op for plan in plans})
 
 
 def _renamed(options: VerifyOptions) -> dict[str, str]:
@@ -185,6 +235,8 @@ def _renamed(options: VerifyOptions) -> dict[str, str]:
         found[new] = old
     if found and options.before is None:
         raise click.UsageError("--renamed goes with --before")
+    if options.expect_gone and options.before is None:
+        raise click.UsageError("--expect-gone goes with --before")
     return found
 
 
@@ -207,23 +259,44 @@ def _run(run: Run, options: VerifyOptions) -> Results:
 
 
 def _merge(options: VerifyOptions) -> int:
-    others = (options.before, options.after, options.renamed, options.shard, options.list_only, options.run_file)
+    others = (
+        *(options.before, options.after, options.renamed, options.expect_gone),
+        *(options.shard, options.list_only, options.run_file),
+    )
     if not options.ops or any(others):
         raise click.UsageError("--merge takes the files of results of all shards, and nothing else")
     whole, lacks = merge([read_results(Path(path)) for path in options.ops])
     _report(whole, options, sum(cell.seconds.get("whole", 0.0) for cell in whole.cells.values()))
     for reason in lacks:
         click.echo(f"opschema: {visible(reason)}", err=True)
-    return EXIT_FINDINGS if lacks or whole.failed else EXIT_CLEAN
+    return _exit_code(whole)
+
+
+def _grouped(errors: Sequence[str]) -> dict[str, list[str]]:
+    """Failures of the harness by what they say: the cells on which it failed so."""
+    found: dict[str, list[str]] = {}
+    for error in errors:
+        cell, _, message = error.partition(": ")
+        found.setdefault(message, []).append(cell)
+    return found
 
 
 def _report(results: Results, options: VerifyOptions, seconds: float) -> None:
-    for reason in results.errors:
-        click.echo(f"opschema: {visible(reason)}", err=True)
+    """Print the report and write the files; a reader who went away changes nothing of what came of the run."""
+    for message, cells in _grouped(results.errors).items():
+        more = f", and for {count(len(cells) - 1, 'more cell')}" if len(cells) > 1 else ""
+        click.echo(f"opschema: {visible(cells[0])}{more}: {visible(message)}", err=True)
+    try:
+        _print(results, options, seconds)
+    except (BrokenPipeError, SystemExit):  # which of them depends on the library that writes
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if options.report is not None:
         from opschema_cli.reporters.verification.html import write_pages
 
         click.echo(f"opschema: wrote {visible(str(write_pages(results, options.report, seconds)))}", err=True)
+
+
+def _print(results: Results, options: VerifyOptions, seconds: float) -> None:
     if options.output_format == "json":
         from opschema_cli.reporters.verification import json
 
@@ -234,9 +307,10 @@ def _report(results: Results, options: VerifyOptions, seconds: float) -> None:
 
     if options.output_file is None:
         text.write(results, open_console(sys.stdout), seconds)
+        sys.stdout.flush()
         return
     try:
-        with options.output_file.open("w", encoding="utf-8") as stream:
+        with options.output_file.open("w", encoding="utf-8", errors="backslashreplace") as stream:
             text.write(results, open_console(stream), seconds)
     except OSError as error:
         raise OpschemaError(f"{options.output_file} cannot be written: {error.strerror or error}") from None

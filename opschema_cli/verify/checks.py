@@ -128,6 +128,29 @@ def _range(tensor: Tensor) -> tuple[int, int]:
     return start, start + (steps + 1) * tensor.element_size()
 
 
+def kept(
+    outputs: Mapping[str, Tensor],
+    copies: Mapping[str, Tensor],
+    later: Mapping[str, Tensor],
+    call: Call,
+    side: str,
+) -> list[Finding]:
+    """Outputs that do not stay what they are when the op is called again: ``overwritten``, the later call changed them;
+    ``kept-output``, they lie in the memory of what it returned, so whoever writes into one changes the other.
+    """
+    found: list[Finding] = []
+    for name, tensor in outputs.items():
+        if name in call.aliases:
+            continue
+        if not _same(copies[name], tensor):
+            message = f"`{name}`: a later call with other inputs changed what this one had returned"
+            found.append(Finding(check="overwritten", side=side, about=name, message=message))
+        elif any(_overlap(tensor, other) for other in later.values()):
+            message = f"`{name}` lies in the memory of what a later call returned: a tensor that the op keeps"
+            found.append(Finding(check="kept-output", side=side, about=name, message=message))
+    return found
+
+
 def metadata(outputs: Mapping[str, Tensor], call: Call, side: str) -> list[Finding]:
     """Outputs that are not as declared: ``outputs`` for missing and surplus ones, ``shape``, ``dtype``."""
     return [

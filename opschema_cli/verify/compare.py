@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 
 import torch
@@ -73,8 +74,10 @@ def against(
     side: str,
     output: str,
     values: Values = "normal",
+    short: Tensor | None = None,
 ) -> Comparison:
-    """Compares an output with its reference: ``exact`` in float64, ``single`` the same in float32 (without it E is 0).
+    """Compares an output with its reference: ``exact`` in float64, ``single`` the same in float32 (without it E is 0), ``short``
+    in the dtype of a 16-bit output.
 
     Outputs that hold no floating numbers must equal the reference exactly.
     """
@@ -85,8 +88,8 @@ def against(
         )
     if not actual.is_floating_point():
         return _exact(actual, exact, side=side, output=output)
-    with_single = single if single is not None and single.shape == exact.shape else None
-    return Measure(actual, exact.to(torch.float64), with_single, tolerance, values).comparison(side, output)
+    alike = [other if other is not None and other.shape == exact.shape else None for other in (single, short)]
+    return Measure(actual, exact.to(torch.float64), alike[0], tolerance, values, alike[1]).comparison(side, output)
 
 
 def _exact(actual: Tensor, exact: Tensor, *, side: str, output: str) -> Comparison:
@@ -100,7 +103,8 @@ def _exact(actual: Tensor, exact: Tensor, *, side: str, output: str) -> Comparis
         wrong += found
     at = unravel(first, actual.shape) if wrong else ()
     count = actual.numel()
-    figures = Figures(side=side, output=output, worst=worst, beyond=wrong / max(count, 1), at=at, elements=count)
+    share, beyond = math.inf if wrong else 0.0, wrong / max(count, 1)
+    figures = Figures(side=side, output=output, worst=worst, share=share, beyond=beyond, at=at, elements=count)
     if not wrong:
         return Comparison(figures)
     message = f"`{output}`: {wrong} of {count} elements are not the reference's, the first at {list(at)}"

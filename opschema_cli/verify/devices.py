@@ -27,7 +27,7 @@ def call_on(
     NaN. Nothing waits for the device in between.
     """
     torch.manual_seed(0)
-    _full_precision()
+    full_precision()
     if torch.device(device).type != "cuda":
         tensors = place(drawn, device)
         return tensors, function(tensors)
@@ -51,7 +51,8 @@ def _behind_sleep(function: Function, filled: dict[str, Tensor]) -> tuple[dict[s
     return tensors, outputs
 
 
-def _full_precision() -> None:
+def full_precision() -> None:
+    """Have no product computed in TF32."""
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
 

@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from opschema_cli.verify.compare import against, differences
-from opschema_cli.verify.judge import Compared, judge
+from opschema_cli.verify.judge import REFUSED_BY_BOTH, Compared, judge
+from opschema_cli.verify.loading import HarnessError
 from opschema_cli.verify.model import Cell, CellResult, Figures, Finding, Plan, Ran, Side
 from opschema_cli.verify.run import Run
 from opschema_cli.verify.workers import Workers
@@ -39,9 +40,16 @@ class Harness:
         self._workers.close()
 
     def check(self, plan: Plan, cell: Cell) -> CellResult:
-        """Run a cell on all sides and judge it."""
+        """Run a cell on all sides and judge it.
+
+        Raises:
+            HarnessError: the harness failed on a side.
+        """
         started = time.monotonic()
         ran = self._ran(plan, cell)
+        failed = next((item for item in ran.items() if item[1].status == "failed"), None)
+        if failed is not None:
+            raise HarnessError(f"the harness failed, on the side {failed[0]}: {failed[1].detail}")
         before, after, reference = ran.get("before"), ran["after"], ran["reference"]
         try:
             tensors = {side: _load(item) for side, item in ran.items()}
@@ -58,12 +66,13 @@ class Harness:
                 if item.file:
                     Path(item.file).unlink(missing_ok=True)
         judged = judge(before, after, reference, differences=differing, compared=compared)
+        own = cell.shape == "row" and judged.verdict == "not-checked" and judged.reason.startswith(REFUSED_BY_BOTH)
         return CellResult(
             id=cell.id,
             op=cell.op,
             verdict=judged.verdict,
             device=self._run.header.device,
-            reason=judged.reason,
+            reason=f"a row of the declaration is {judged.reason}" if own else judged.reason,
             findings=judged.findings,
             figures=tuple(figure for found in compared.values() for figure in found.figures),
             seconds=_seconds(ran, time.monotonic() - started),
@@ -121,6 +130,7 @@ def _against(
             side=side,
             output=name,
             values=cell.values,
+            short=reference.get(f"ref16:{name}"),
         )
         findings += comparison.findings
         figures.append(comparison.figures)

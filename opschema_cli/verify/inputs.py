@@ -6,9 +6,10 @@ Normal numbers are sums of integers, and not torch's own, whose last bits depend
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 
+import msgspec
 import torch
 from torch import Generator, Tensor
 
@@ -26,9 +27,21 @@ _E8M0_EXPONENTS = (-4, 5)
 def make_inputs(cell: Cell) -> dict[str, Tensor]:
     """The tensors of the cell's call by name. Each is drawn from its own generator, so none depends on the others.
 
+    An integer input beside inputs of other dtypes may be an index: without bounds it is drawn from 0 to 15, below every size of the
+    others' axes. Other integers lie from -8 to 7.
+
     Raises ValueError for a dtype that this torch lacks or that cannot be drawn, and for bounds that hold no value.
     """
-    return {spec.name: make_input(spec, cell) for spec in cell.call.inputs}
+    return {spec.name: make_input(_bounded(spec, cell.call.inputs), cell) for spec in cell.call.inputs}
+
+
+def _bounded(spec: Input, all_inputs: Sequence[Input]) -> Input:
+    """An input with bounds, if it may be an index into another one."""
+    others = [other for other in all_inputs if other.dtype != spec.dtype]
+    if not others or spec.low is not None or spec.high is not None or dtype_of(spec.dtype) not in _INTEGERS:
+        return spec
+    sizes = [size for other in others for size in other.shape if size]
+    return msgspec.structs.replace(spec, low=0, high=min([_DEFAULT_SPAN, *sizes]))
 
 
 def make_input(spec: Input, cell: Cell) -> Tensor:

@@ -8,15 +8,18 @@ none.
   reference the reason says so: bits that are the same may be the same mistake.
 - **within-tolerance**: the bits differ and after is right. Also: before broke down and after is right; and, if no before was asked
   for, after is right.
-- **regression**: after is faulty where before was not, or in another way (another check, another output), or clearly more (twice
-  the share of wrong elements, or twice the error); or outputs, shapes, dtypes or strides differ; or bits differ
-  and no reference says that after is right; or after is faulty and nothing ran before that would excuse it.
+- **regression**: after cannot be run where before could; or after is faulty where before was not, or in another way (another check,
+  another output), or clearly more (twice the share of wrong elements, or twice the error); or outputs, shapes, dtypes, strides,
+  what holds them or whether they require a gradient differ; or bits differ and no reference says that after is right; or after is
+  faulty and nothing ran before that would excuse it; or an output is rounded in between that before was rounded once.
 - **wrong-already**: after is faulty, and before was in the same way and no less.
-- **crashed**: after broke down, and so did before, or before could not be run.
-- **not-checked**: after could not be run; or before could not and after is not faulty; or nothing is known of what it computes.
+- **crashed**: after broke down, and so did before in another way, or before could not be run.
+- **not-checked**: neither could be run, or both raised the same; or before could not and after is not faulty; or nothing is
+  known of what it computes.
 
-*Comparative* findings (``denormals``) are no fault of a side by themselves, for much hardware flushes denormals by default; they
-count when after has one and before has not.
+*Comparative* findings are no fault of a side by themselves: much hardware flushes denormals by default (``denormals``), and a table
+may be kept and handed out each time (``kept-output``), and random numbers are drawn (``state``). They count when after has one
+and before has not.
 """
 
 from __future__ import annotations
@@ -25,6 +28,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from opschema_cli.verify.model import COMPARATIVE, Figures, Finding, Ran, Returned, Verdict
+
+REFUSED_BY_BOTH = "refused by both sides"
+"""How the reason of a cell begins on which both sides raised the same."""
 
 _WORSE = 2.0
 _NO_REFERENCE = "not checked against a reference"
@@ -79,14 +85,17 @@ class _Case:
         self._undecided = _undecided(compared.get("after"))
         self._referenced = "after" in compared and not self._undecided
         self._seen = {"before": _seen(before, compared.get("before")), "after": _seen(after, compared.get("after"))}
-        self._differences = (*differences, *self._strides())
+        self._differences = (*differences, *self._structure(), *self._strides())
 
     def verdict(self) -> tuple[Verdict, str]:
         before, after = self._before, self._after
         if after is None:
             return "not-checked", "after was not run"
         if after.status == "refused":
-            return "not-checked", f"after cannot be run: {after.detail}"
+            ran = before is not None and before.status == "ok"
+            return (
+                "regression" if ran else "not-checked"
+            ), f"after cannot be run: {after.detail}{'; before ran' * ran}"
         if after.status != "ok":
             return self._broken(after)
         if before is None or before.status != "ok":
@@ -106,6 +115,8 @@ class _Case:
             return "crashed", what
         if self._before.status == "ok":
             return "regression", f"{what}; before ran"
+        if after.error and after.error == self._before.error:
+            return "not-checked", f"{REFUSED_BY_BOTH}: {after.detail}"
         return "crashed", f"{what}; before {self._before.status} too"
 
     def _alone(self, before: Ran | None) -> tuple[Verdict, str]:
@@ -135,6 +146,12 @@ class _Case:
             return "unchanged", "" if self._referenced else self._unreferenced()
         if not self._referenced:
             return "regression", f"differs from before, and is {self._unreferenced()}"
+        coarser = self._coarser()
+        if coarser:
+            return (
+                "regression",
+                f"differs from before: `{coarser}` is rounded in between, where before it was rounded once",
+            )
         return "within-tolerance", f"before was wrong: {_named(earlier)}" if earlier else "bits differ, both are right"
 
     def _new(self) -> list[Finding]:
@@ -159,12 +176,37 @@ class _Case:
                 return f"`{now.output}` is off by {now.worst:.3g}, before by {then.worst:.3g}"
         return ""
 
+    def _coarser(self) -> str:
+        """An output that only the roundings of the reference excuse, and that before had in full; empty if there is none."""
+        if "before" not in self._compared:
+            return ""
+        exact = {figures.output for figures in self._compared["before"].figures if not figures.between}
+        return next((now.output for now in self._compared["after"].figures if now.rounded and now.output in exact), "")
+
     def _unreferenced(self) -> str:
         reference = self._reference
         if self._undecided:
             lost = "the reference decides nothing, for float32 is too far from float64 at every element"
             return f"{_NO_REFERENCE}: `{self._undecided}`: {lost}"
         return f"{_NO_REFERENCE}: {reference.detail}" if reference and reference.detail else _NO_REFERENCE
+
+    def _structure(self) -> list[Finding]:
+        """Outputs that come in something else than before, or require a gradient where they did not, or the reverse."""
+        before, after = self._before, self._after
+        if before is None or after is None or before.status != "ok" or after.status != "ok":
+            return []
+        found: list[Finding] = []
+        if before.structure != after.structure:
+            message = f"the call returns {after.structure}, before {before.structure}"
+            found.append(Finding(check="structure", side="after", message=message))
+        earlier = {output.name: output.grad for output in before.outputs}
+        for output in after.outputs:
+            then = earlier.get(output.name)
+            if then is not None and output.grad is not None and then != output.grad:
+                says = "requires a gradient" if output.grad else "requires no gradient"
+                message = f"`{output.name}` {says} when the inputs do, before it was the reverse"
+                found.append(Finding(check="requires-grad", side="after", about=output.name, message=message))
+        return found
 
     def _strides(self) -> list[Finding]:
         """Outputs that lie otherwise than before, where they have the same shape."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -11,9 +12,15 @@ from pathlib import Path
 
 from opschema_cli.verify.model import Target
 
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
+
 
 class RefusedError(Exception):
     """A cell cannot be run here; the message says why."""
+
+
+class HarnessError(Exception):
+    """The harness itself failed, not the op; the message says how."""
 
 
 def import_op(target: Target) -> Callable[..., object]:
@@ -58,7 +65,26 @@ def described(error: BaseException, root: str) -> str:
         for frame in traceback.extract_tb(error.__traceback__)
         if os.path.realpath(frame.filename).startswith(tree)
     ]
-    return "\n".join([says[:4000], *places[-1:]])
+    return printable("\n".join([says[:4000], *places[-1:]]))
+
+
+def printable(text: str) -> str:
+    """Text without lone surrogates, which nothing can write."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def same_anywhere(error: BaseException, root: str) -> str:
+    """An exception's type and what it says, the same in both trees: without the tree's place, and without addresses."""
+    text = f"{type(error).__name__}: {error}"
+    for place in (os.path.realpath(root), os.path.abspath(root)):
+        text = text.replace(place, "")
+    return printable(_ADDRESS.sub("0x", text)[:4000])
+
+
+def passes(error: BaseException, root: str) -> bool:
+    """Whether an exception passed through a file of the tree."""
+    tree = os.path.realpath(root) + os.sep
+    return any(os.path.realpath(frame.filename).startswith(tree) for frame in traceback.extract_tb(error.__traceback__))
 
 
 def _missing(error: ModuleNotFoundError, target: Target) -> Exception:

@@ -5,11 +5,17 @@ reference, ``ulp(r)`` the step of y's dtype at r, and E the largest error that t
 over the tensor. So rounding of the output and error of the arithmetic are kept apart, and ill-conditioned calls are
 measured by what float32 makes of them. NaN and infinities must be where the reference, rounded to the dtype, has them.
 
+What rounds to 16 bits in between is not wrong for that where the reference itself, as torch computes it in the output's 16-bit
+dtype, does so: where that is off by more than ``ulp(r) / 2 + kappa * max(E, ...)``, which one rounding is not, an element may also
+be off by ``2 * ulps * ulp(r)`` and twice the largest excess of that reference over half an ulp, but for the latter by no more than
+16 ulp of max|r|. A reference that rounds once excuses nothing.
+
 Where float32 itself gives up, nobody is judged: elements whose float32 reference is infinite or NaN and whose float64 one is
 not (or the reverse) are *undecided*, and so are those where the two are far apart (by more than 2**-8) and only one is beyond
 the dtype's largest number. Among special values, where one row of huge numbers would excuse every error elsewhere,
 the scale is taken from the ordinary elements, huge ones are judged relative to themselves, and all elements where the
-references are far apart are undecided, unless both overflow to the same infinity.
+references are far apart are undecided, unless both overflow to the same infinity; so are those where the reference in 16 bits is
+lost (by more than 2**-4, or in an infinity or NaN).
 """
 
 from __future__ import annotations
@@ -17,6 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -32,6 +39,9 @@ _EXPONENT = 0x7FF0_0000_0000_0000
 _SAMPLE = 1 << 16
 _HUGE = 64.0
 _LOST = 2.0**-8
+_LOST_SHORT = 2.0**-4
+_SHORT_FACTOR, _SHORT_ULPS = 2.0, 8.0
+_SHORT = (torch.float16, torch.bfloat16)
 _FIXED = {
     torch.float16: (("torch.testing.assert_close", 1e-3, 1e-5), ("TileOPs", 1e-3, 1e-3)),
     torch.bfloat16: (("torch.testing.assert_close", 1.6e-2, 1e-5), ("TileOPs", 1.6e-2, 1.6e-2)),
@@ -100,8 +110,11 @@ class _Sums:
     worst: float = 0.0
     ulps: float = 0.0
     kappa: float = -math.inf
+    share: float = 0.0
     at: int = 0
     beyond: int = 0
+    rounded: int = 0
+    between: int = 0
     nan: int = 0
     inf: int = 0
     masked: int = -1
@@ -110,11 +123,27 @@ class _Sums:
     flushed: int = 0
 
 
+class _Scale(NamedTuple):
+    """The unit of kappa, and what the reference in 16 bits excuses: both absolute, or both in parts of an element."""
+
+    unit: float
+    rounding: float
+
+
 class Measure:
     """One output against its reference: a pass for the scale, then a pass for the errors, chunk by chunk."""
 
-    def __init__(self, actual: Tensor, exact: Tensor, single: Tensor | None, rule: Tolerance, values: Values) -> None:
+    def __init__(
+        self,
+        actual: Tensor,
+        exact: Tensor,
+        single: Tensor | None,
+        rule: Tolerance,
+        values: Values,
+        short: Tensor | None = None,
+    ) -> None:
         self._actual, self._exact, self._single, self._rule = actual, exact, single, rule
+        self._short = short if actual.dtype in _SHORT and short is not None and short.dtype is actual.dtype else None
         self._format = _Format(actual.dtype)
         self._special = values == "special"
         self._sums = _Sums()
@@ -122,9 +151,9 @@ class Measure:
         self._fixed_excess = [-math.inf] * len(self._fixed)
         self._histogram = torch.zeros(len(DECADES) + 1, dtype=torch.int64)
         self._typical = self._median() if self._special else math.inf
-        self._scale, self._relative = self._scales()
-        for start, (y, r, f) in self._parts():
-            self._add(start, y, r, f)
+        self._ordinary, self._huge = self._scales()
+        for start, (y, r, f, low) in self._parts():
+            self._add(start, y, r, f, low)
 
     def comparison(self, side: str, output: str) -> Comparison:
         """The figures and what they say."""
@@ -136,7 +165,10 @@ class Measure:
             worst=sums.worst,
             ulps=sums.ulps,
             kappa=max(sums.kappa, 0.0),
+            share=sums.share,
             beyond=(sums.beyond + sums.nan + sums.inf) / count,
+            rounded=sums.rounded / count,
+            between=sums.between / count,
             at=unravel(at, self._actual.shape) if self._actual.numel() else (),
             histogram=tuple(self._histogram.tolist()),
             undecided=sums.undecided,
@@ -158,8 +190,8 @@ class Measure:
             at = list(unravel(sums.at, self._actual.shape))
             yield (
                 "tolerance",
-                f"{sums.beyond} of {count} elements are beyond {rule.ulps:g} ulp + {rule.kappa:g} E; the worst, at {at}, "
-                f"would need {figures.kappa:.4g} E; largest error {figures.worst:.3g}",
+                f"{sums.beyond} of {count} elements are beyond {rule.ulps:g} ulp + {rule.kappa:g} E{self._also()}; the worst, at "
+                f"{at}, would need {figures.kappa:.4g} E; largest error {figures.worst:.3g}",
             )
         if self._special and sums.tiny > 1 and 2 * sums.flushed >= sums.tiny:
             yield "denormals", f"{sums.flushed} of {sums.tiny} tiny elements are 0 where the reference is not"
@@ -170,13 +202,13 @@ class Measure:
             passes = excess <= atol and not masks
             yield Opinion(passes, f"{who}: {'within' if passes else 'beyond'} rtol={rtol:g}, atol={atol:g}")
 
-    def _parts(self) -> Iterator[tuple[int, tuple[Tensor, Tensor, Tensor | None]]]:
-        if self._single is None:
-            for start, (y, r) in chunks(self._actual, self._exact):
-                yield start, (y.to(torch.float64), r, None)
-        else:
-            for start, (y, r, f) in chunks(self._actual, self._exact, self._single):
-                yield start, (y.to(torch.float64), r, f.to(torch.float64))
+    def _also(self) -> str:
+        excused = self._ordinary.rounding or self._huge.rounding
+        return ", and beyond what the roundings of the reference in 16 bits excuse" if excused else ""
+
+    def _parts(self) -> Iterator[tuple[int, tuple[Tensor, Tensor, Tensor | None, Tensor | None]]]:
+        for start, (r, f, low) in self._references():
+            yield start, (self._actual.reshape(-1)[start : start + _CHUNK].to(torch.float64), r, f, low)
 
     def _median(self) -> float:
         """The median magnitude of the reference, zeros left out, from evenly spread elements."""
@@ -185,56 +217,86 @@ class Measure:
         sample = sample[(sample > 0) & (sample <= self._format.largest)]
         return float(sample.median()) if sample.numel() else 0.0
 
-    def _scales(self) -> tuple[float, float]:
-        """The unit of kappa of ordinary elements, and that of huge ones, which is relative to themselves."""
-        error, largest, relative = 0.0, 0.0, 0.0
-        for _, (r, f) in self._references():
+    def _scales(self) -> tuple[_Scale, _Scale]:
+        """What ordinary elements may be off by, and huge ones, in parts of themselves."""
+        largest = 0.0
+        errors, roundings = [0.0, 0.0], [0.0, 0.0]
+        for _, (r, f, low) in self._references():
             a = r.abs()
             off = torch.zeros_like(a) if f is None else (f - r).abs_()
             skip = (a > self._format.largest).logical_or_(off.isfinite().logical_not_())
+            huge = a > _HUGE * self._typical
             if self._special:
                 skip |= off > _LOST * a.clamp(min=self._typical)
-                huge = a > _HUGE * self._typical
-                relative = max(relative, float((off / a).masked_fill_(skip | ~huge, 0.0).max()))
-                skip |= huge
-            error = max(error, float(off.masked_fill_(skip, 0.0).max()))
-            largest = max(largest, float(a.masked_fill_(skip, 0.0).max()))
+            excess = torch.zeros_like(a) if low is None else self._excess(a, r, low)
+            for kind, ones, unit in ((0, ~huge & ~skip, 1.0), (1, huge & ~skip, a)):
+                errors[kind] = max(errors[kind], float((off / unit).masked_fill_(~ones, 0.0).max()))
+                roundings[kind] = max(roundings[kind], float((excess / unit).masked_fill_(~ones, 0.0).max()))
+            largest = max(largest, float(a.masked_fill_(skip | huge, 0.0).max()))
         precision = 2.0**-28 if self._format.double else 1.0
-        scale = max(error, 2.0**-23 * largest, 2.0**-149)
-        return scale * precision, max(relative, 2.0**-23) * precision
+        most = _SHORT_ULPS * self._format.eps
+        ordinary = max(errors[0], 2.0**-23 * largest, 2.0**-149) * precision
+        relative = max(errors[1], 2.0**-23) * precision
+        return self._scale(ordinary, roundings[0], most * largest), self._scale(relative, roundings[1], most)
 
-    def _references(self) -> Iterator[tuple[int, tuple[Tensor, Tensor | None]]]:
-        if self._single is None:
-            for start, (r,) in chunks(self._exact):
-                yield start, (r, None)
-        else:
-            for start, (r, f) in chunks(self._exact, self._single):
-                yield start, (r, f.to(torch.float64))
+    def _scale(self, unit: float, rounding: float, most: float) -> _Scale:
+        between = rounding > self._rule.kappa * unit
+        return _Scale(unit, _SHORT_FACTOR * min(rounding, most) if between else 0.0)
 
-    def _add(self, start: int, y: Tensor, r: Tensor, f: Tensor | None) -> None:
+    def _excess(self, magnitude: Tensor, r: Tensor, low: Tensor) -> Tensor:
+        """What the reference in 16 bits is off by, beyond one rounding; 0 where it is lost."""
+        off = (low - r).abs_()
+        lost = off.isfinite().logical_not_()
+        if self._special:
+            lost |= off > _LOST_SHORT * magnitude.clamp(min=self._typical)
+        steps = self._format.ulp(r.nan_to_num(0.0, 0.0, 0.0))
+        return off.sub_(steps, alpha=0.5).clamp_(min=0.0).masked_fill_(lost, 0.0)
+
+    def _references(self) -> Iterator[tuple[int, tuple[Tensor, Tensor | None, Tensor | None]]]:
+        for start, (r,) in chunks(self._exact):
+            others = (None if x is None else x.reshape(-1)[start : start + _CHUNK] for x in (self._single, self._short))
+            f, low = (None if x is None else x.to(torch.float64) for x in others)
+            yield start, (r, f, low)
+
+    def _add(self, start: int, y: Tensor, r: Tensor, f: Tensor | None, low: Tensor | None) -> None:
         error, magnitude = (y - r).abs_(), r.abs()
-        unit: float | Tensor = self._scale
+        unit: float | Tensor = self._ordinary.unit
+        rounding: float | Tensor = self._ordinary.rounding
         if self._special:
             huge = magnitude > _HUGE * self._typical
-            unit = torch.where(huge, magnitude * self._relative, self._scale)
+            unit = torch.where(huge, magnitude * self._huge.unit, unit)
+            rounding = torch.where(huge, magnitude * self._huge.rounding, rounding)
         held = (
             math.isfinite(float(error.max())) and self._format.holds(magnitude) and (f is None or self._format.holds(f))
         )
+        part = _Part(y, r, f, low, error, magnitude, unit, rounding)
         if self._special or self._format.saturates or not held:
-            self._settle(start, _Part(y, r, f, error, magnitude, unit))
-        self._gather(start, error, magnitude, self._format.ulp(r.nan_to_num(0.0, 0.0, 0.0)), unit)
+            self._settle(start, part)
+        self._gather(start, part, self._format.ulp(r.nan_to_num(0.0, 0.0, 0.0)))
 
-    def _gather(self, start: int, error: Tensor, magnitude: Tensor, steps: Tensor, unit: float | Tensor) -> None:
+    def _gather(self, start: int, part: _Part, steps: Tensor) -> None:
         """Takes the figures of a chunk without infinities; elements that are not measured have error 0."""
-        sums = self._sums
+        sums, error, magnitude = self._sums, part.error, part.magnitude
         for index, (_, rtol, _) in enumerate(self._fixed):
-            excess = float(torch.sub(error, magnitude, alpha=rtol).max())
-            self._fixed_excess[index] = max(self._fixed_excess[index], excess)
+            over = float(torch.sub(error, magnitude, alpha=rtol).max())
+            self._fixed_excess[index] = max(self._fixed_excess[index], over)
         sums.worst = max(sums.worst, float(error.max()))
         sums.ulps = max(sums.ulps, float((error / steps).max()))
         self._histogram += _histogram(error)
-        needed = error.sub_(steps, alpha=self._rule.ulps).div_(unit)
-        sums.beyond += int((needed > self._rule.kappa).count_nonzero())
+        rounding = torch.as_tensor(part.rounding)
+        allowed = torch.maximum(
+            torch.as_tensor(part.unit) * self._rule.kappa, (rounding + self._rule.ulps * steps) * (rounding > 0)
+        )
+        sums.share = max(sums.share, float((error / (allowed + self._rule.ulps * steps)).max()))
+        once = torch.sub(error, steps, alpha=0.5)
+        sums.between += int((once.div_(part.unit) > self._rule.kappa).count_nonzero())
+        excess = error.sub_(steps, alpha=self._rule.ulps)
+        excused = (excess - self._rule.ulps * steps <= rounding) & (rounding > 0)
+        needed = excess.div_(part.unit)
+        strict = needed > self._rule.kappa
+        beyond = strict & ~excused
+        sums.beyond += int(beyond.count_nonzero())
+        sums.rounded += int((strict & excused).count_nonzero())
         worst, at = needed.max(0)
         if float(worst) > sums.kappa:
             sums.kappa, sums.at = float(worst), start + int(at)
@@ -257,6 +319,8 @@ class Measure:
         part.magnitude.nan_to_num_(0.0, 0.0)
         if isinstance(part.unit, Tensor):
             part.unit.masked_fill_(~part.unit.isfinite(), 1.0)
+        if isinstance(part.rounding, Tensor):
+            part.rounding.nan_to_num_(0.0, 0.0)
 
     def _tiny(self, part: _Part) -> None:
         """Counts what hardware that flushes denormals makes 0: numbers near the least normal one that float32 can hold."""
@@ -277,19 +341,25 @@ class _Part:
     actual: Tensor
     exact: Tensor
     single: Tensor | None
+    short: Tensor | None
     error: Tensor
     magnitude: Tensor
     unit: float | Tensor
+    rounding: float | Tensor
 
     def lost(self, largest: float, typical: float) -> Tensor:
         """Where float32 cannot hold what float64 can: only one of the references is finite; or they are far apart, and
         only one of them overflows in the dtype or ``typical`` is finite.
         """
-        if self.single is None:
-            return torch.zeros_like(self.exact, dtype=torch.bool)
         special = math.isfinite(typical)
+        lost = torch.zeros_like(self.exact, dtype=torch.bool)
+        if special and self.short is not None:
+            lost = self.exact.isfinite() & (self.magnitude <= largest)
+            lost &= ~((self.short - self.exact).abs() <= _LOST_SHORT * self.magnitude.clamp(min=typical))
+        if self.single is None:
+            return lost
         held, single_held = self.magnitude <= largest, self.single.abs() <= largest
-        lost = held & ~self.single.isfinite()
+        lost |= held & ~self.single.isfinite()
         lost |= self.exact.isinf() & self.single.isfinite() | (self.exact.isnan() != self.single.isnan())
         far = (self.single - self.exact).abs() > _LOST * self.magnitude.clamp(min=typical if special else 0.0)
         overflow_alike = ~held & ~single_held & (self.single.sign() == self.exact.sign())
@@ -300,6 +370,7 @@ class _Part:
         over = self.magnitude >= format_.overflow
         nan = self.actual.isnan() != self.exact.isnan()
         reaches = self.magnitude >= format_.overflow - kappa * self.unit
+        reaches |= self.magnitude >= format_.overflow - self.rounding
         infinite = self.actual.isinf()
         inf = infinite & ~((self.actual.sign() == self.exact.sign()) & reaches)
         inf |= ~infinite & self.exact.isinf()

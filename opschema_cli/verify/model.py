@@ -123,8 +123,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is to be run of one op. ``reference`` is a dotted function of torch, empty if only a recipe can give one.
 
-    ``unplanned`` are cells that cannot be run, by id (all of an op by its name), and why; ``left_out`` counts the pairs of
-    row and dtype that were not gone through to their end, for want of room (:class:`Limits`).
+    ``unplanned`` are cells that cannot be run, by id (all of an op by its name), and why; ``gone`` are those that the tree
+    before has instead. ``dtypes`` are those of all rows that can be run; ``left_out`` counts the pairs of row and dtype that were
+    not gone through to their end, for want of room (:class:`Limits`). ``implemented`` is what the declaration says.
     """
 
     op: str
@@ -133,7 +134,15 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reference: str = ""
     tolerance: Tolerance = Tolerance()
     unplanned: dict[str, str] = {}
+    gone: dict[str, str] = {}
+    dtypes: tuple[str, ...] = ()
     left_out: int = 0
+    implemented: bool = True
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The ids of all that a run of it reports."""
+        return (*(cell.id for cell in self.cells), *self.unplanned, *self.gone)
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -147,33 +156,40 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     about: str = ""
 
 
-COMPARATIVE = frozenset({"denormals"})
+COMPARATIVE = frozenset({"denormals", "kept-output", "state"})
 """Checks whose findings are no fault of a side by themselves: they count where after has them and before has not."""
 
 
 class Returned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one output of a run was: its place in the result's file and its metadata."""
+    """What one output of a run was: its name in the result's file and its metadata. ``grad`` tells whether it requires a gradient
+    when the inputs do, None if that was not asked.
+    """
 
     name: str
     shape: tuple[int, ...]
     dtype: str
     strides: tuple[int, ...] = ()
     digest: str = ""
+    grad: bool | None = None
 
 
 class Ran(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a worker says of one cell on one side.
 
-    ``status`` is ``ok``; ``raised``, by the op (``detail`` is what); ``refused``, the cell cannot be run there and
-    ``detail`` says why; ``died`` or ``stalled``, with the worker. ``file`` holds the tensors: outputs by name, and inputs that
-    the call may change as ``input:NAME``; the reference's are ``ref64:NAME`` and ``ref32:NAME``, and ``tolerance`` is the recipe's.
+    ``status`` is ``ok``; ``raised``, by the op (``detail`` is what, ``error`` the same in any tree); ``refused``, the cell cannot
+    be run there and ``detail`` says why; ``died`` or ``stalled``, with the worker; ``failed``, the harness did. ``file`` holds the
+    tensors: outputs by name, and inputs that the call may change as ``input:NAME``; the reference's are ``ref64:NAME``,
+    ``ref32:NAME`` and, where inputs have 16 bits, ``ref16:NAME``, and ``tolerance`` is the recipe's. ``structure`` is what holds
+    the outputs.
     """
 
     cell: str
-    status: Literal["ok", "raised", "refused", "died", "stalled"]
+    status: Literal["ok", "raised", "refused", "died", "stalled", "failed"]
     detail: str = ""
+    error: str = ""
     file: str = ""
     outputs: tuple[Returned, ...] = ()
+    structure: str = ""
     findings: tuple[Finding, ...] = ()
     seconds: dict[str, float] = {}
     tolerance: Tolerance | None = None
@@ -185,9 +201,11 @@ Verdict = Literal["unchanged", "within-tolerance", "regression", "wrong-already"
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How far one output of one side is from the reference: over its elements the largest absolute error, the largest
-    error in ULPs of its dtype, the smallest kappa that the tolerance rule would need, the share of elements beyond it,
-    and a histogram of log10 of the absolute errors (counts of decades from 1e-12 to 1e3, the first those below, the last those
-    above). ``undecided`` of its ``elements`` were not judged: the float32 reference itself is lost there.
+    error in ULPs of its dtype and in parts of what the tolerance allows there (``share``), the smallest kappa that the tolerance
+    rule would need, the share of elements beyond it, and a histogram of log10 of the absolute errors (counts of decades from 1e-12
+    to 1e3, the first those below, the last those above). ``rounded`` is the share of those that are right only because the
+    reference in 16 bits is no better, ``between`` of those off by more than one rounding explains. ``undecided`` of its
+    ``elements`` were not judged: the float32 reference is lost there.
     """
 
     side: str
@@ -195,7 +213,10 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     worst: float = 0.0
     ulps: float = 0.0
     kappa: float = 0.0
+    share: float = 0.0
     beyond: float = 0.0
+    rounded: float = 0.0
+    between: float = 0.0
     at: tuple[int, ...] = ()
     histogram: tuple[int, ...] = ()
     undecided: int = 0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import traceback
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,7 +20,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from opschema_cli.verify.devices import out_of_memory
-from opschema_cli.verify.loading import described
+from opschema_cli.verify.loading import described, passes
 from opschema_cli.verify.model import Finding
 
 Key = tuple[str, str]
@@ -151,9 +149,3 @@ def _opcheck(call: OperatorCall, root: str) -> Iterator[tuple[str, str]]:
         if out_of_memory(result):
             raise result
         yield f"opcheck-{test.removeprefix('test_').replace('_', '-')}", described(result, root).partition("\n")[0]
-
-
-def passes(error: BaseException, root: str) -> bool:
-    """Whether an exception passed through a file of the tree."""
-    tree = os.path.realpath(root) + os.sep
-    return any(os.path.realpath(frame.filename).startswith(tree) for frame in traceback.extract_tb(error.__traceback__))

@@ -18,6 +18,7 @@ import msgspec
 import pytest
 
 from opschema_cli.errors import OpschemaError
+from opschema_cli.verify.loading import HarnessError
 from opschema_cli.verify.model import Cell, CellResult, Plan
 from opschema_cli.verify.results import FAILED, result_from_json, to_json
 from opschema_cli.verify.run import SUFFIX, Run, read_run, unplanned
@@ -124,6 +125,12 @@ class CellItem(pytest.Item):
             pytest.xfail("; ".join(_lines(result)))
         if result.verdict == "not-checked":
             pytest.skip(result.reason)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """What failed; of an error that explains itself, what it says."""
+        if isinstance(excinfo.value, HarnessError):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, None, str]:
         """What stands for the item in pytest's own report."""

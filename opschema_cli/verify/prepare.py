@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -13,7 +13,9 @@ import msgspec
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.settings import resolve_settings
 from opschema_cli.session import Session
+from opschema_cli.verify.gone import lost_plans, mark_gone
 from opschema_cli.verify.model import Limits, Plan, Target
+from opschema_cli.verify.notes import hint, notes_on
 from opschema_cli.verify.results import Header, Version, run_key
 from opschema_cli.verify.run import CPU_LABEL, Run
 from opschema_cli.verify.shards import shard_of
@@ -32,7 +34,8 @@ class Tree:
 @dataclass(frozen=True)
 class Asked:
     """What of a run the user chose: ops (none: all), limits, device, shard, seconds for one cell on one side, whether workers
-    run under a sanitizer. ``renamed`` has the names that ops had before, by those that they have now.
+    run under a sanitizer. ``renamed`` has the names that ops had before, by those that they have now; ``expected`` names ops, and
+    dtypes of ops (``Op[float16]``), that may be gone.
     """
 
     ops: Sequence[str] = ()
@@ -42,29 +45,45 @@ class Asked:
     shard: tuple[int, int] = (1, 1)
     seconds: float = 120.0
     sanitizer: bool = False
+    expected: Collection[str] = ()
 
 
-def prepare(plans: Sequence[Plan], after: Tree, before: Tree | None, asked: Asked, folder: Path) -> Run:
-    """The run of one shard of plans, which are of the tree after.
+def prepare(
+    plans: Sequence[Plan],
+    after: Tree,
+    before: Tree | None,
+    asked: Asked,
+    folder: Path,
+    every: Collection[str] | None = None,
+) -> Run:
+    """The run of one shard of plans, which are of the tree after; ``every`` are the names of all ops there, if what is gone is
+    wanted too.
 
     Raises:
-        OpschemaError: an op is not known under the name that it is said to have had, there is no PyTorch, or no such device.
+        OpschemaError: the recipes cannot be read, an op is not known under the name that it is said to have had, there is no
+            PyTorch, or no such device.
     """
-    places = _places(plans, before.session, asked) if before is not None else {}
+    earlier = _earlier(plans, before.session, asked, every) if before is not None else []
+    places = _places(plans, earlier, asked)
+    notes = tuple(notes_on(plans, places, None if every is None else {*every, *asked.renamed.values()}))
+    plans = mark_gone(plans, places, asked.expected)
+    if every is not None:
+        plans = [*plans, *lost_plans({*every, *asked.renamed.values()}, earlier, asked.expected)]
     number, count = asked.shard
     mine = shard_of(plans, number, count)
-    cells = tuple(name for plan in mine for name in (*(cell.id for cell in plan.cells), *plan.unplanned))
+    cells = tuple(name for plan in mine for name in plan.names)
     sides = (before.version if before is not None else None, after.version)
     header = Header(
         run=run_key(plans, *sides, asked.renamed),
         shard=number,
         shards=count,
-        total=sum(len(plan.cells) + len(plan.unplanned) for plan in plans),
+        total=sum(len(plan.names) for plan in plans),
         before=sides[0],
         after=sides[1],
         device=device_label(asked.device),
         cells=cells,
         renamed=dict(asked.renamed),
+        notes=notes,
     )
     absent = {} if before is None else {plan.op: _absence(places.get(plan.op)) for plan in mine}
     return Run(
@@ -105,30 +124,32 @@ def plans_of(session: Session, asked: Asked) -> list[Plan]:
     if not names:
         raise OpschemaError("found no op to verify here; `opschema init` tells what opschema looks for")
     if unknown:
-        raise OpschemaError(f"there is no op `{unknown[0]}` to verify{_hint(unknown[0], names)}")
+        raise OpschemaError(f"there is no op `{unknown[0]}` to verify{hint(unknown[0], names)}")
     strange = [new for new in asked.renamed if new not in names]
     if strange:
         old = asked.renamed[strange[0]]
-        raise OpschemaError(f"`{old}={strange[0]}` renames none of the ops that are verified{_hint(strange[0], names)}")
+        raise OpschemaError(f"`{old}={strange[0]}` renames none of the ops that are verified{hint(strange[0], names)}")
     return plans
 
 
-def _hint(name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, known, 1)
-    return f"; did you mean `{close[0]}`?" if close else ""
+def _earlier(plans: Sequence[Plan], before: Session, asked: Asked, every: Collection[str] | None) -> list[Plan]:
+    """The plans of the tree before: of all ops, or of those that were asked for."""
+    if every is None:
+        return make_plans(before, [asked.renamed.get(plan.op, plan.op) for plan in plans], asked.limits)
+    return make_plans(before, (), asked.limits)
 
 
-def _places(plans: Sequence[Plan], before: Session, asked: Asked) -> dict[str, Plan]:
+def _places(plans: Sequence[Plan], earlier: Sequence[Plan], asked: Asked) -> dict[str, Plan]:
     """What the tree before has of each op, by the name that the op has after.
 
     Raises:
         OpschemaError: it lacks one that is said to be renamed.
     """
-    names = {plan.op: asked.renamed.get(plan.op, plan.op) for plan in plans}
-    found = {plan.op: plan for plan in make_plans(before, list(names.values()), asked.limits)}
+    found = {plan.op: plan for plan in earlier}
     for old in asked.renamed.values():
         if old not in found:
             raise OpschemaError(f"the tree before declares no op `{old}` that could have been renamed")
+    names = {plan.op: asked.renamed.get(plan.op, plan.op) for plan in plans}
     return {new: found[old] for new, old in names.items() if old in found}
 
 
@@ -148,12 +169,19 @@ def device_label(device: Device) -> str:
     """What results of a device are labelled with: the GPU's name, or ``cpu-sim``.
 
     Raises:
-        OpschemaError: PyTorch is not installed, or sees no GPU though one is asked for.
+        OpschemaError: PyTorch is not installed, cannot be loaded, or sees no GPU though one is asked for.
     """
+    warnings.filterwarnings("ignore", "Failed to initialize NumPy")  # nothing here needs it
     try:
         import torch
-    except ImportError:
+
+        torch.zeros(())
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise OpschemaError(f"PyTorch cannot be loaded: {error}") from error
         raise OpschemaError("`opschema verify` needs PyTorch: pip install 'opschema[verify]'") from None
+    except Exception as error:  # a broken installation fails in any way
+        raise OpschemaError(f"PyTorch cannot be loaded: {type(error).__name__}: {error}") from error
     if device == "cpu" or (device == "auto" and not torch.cuda.is_available()):
         return CPU_LABEL
     if not torch.cuda.is_available():

@@ -37,7 +37,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 class Loaded(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """What came of :class:`Load`; unless ``ok``, every cell ends with this status and detail."""
 
-    status: Literal["ok", "raised", "refused", "died", "stalled"] = "ok"
+    status: Literal["ok", "raised", "refused", "died", "stalled", "failed"] = "ok"
     detail: str = ""
     seconds: dict[str, float] = {}
 

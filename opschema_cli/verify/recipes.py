@@ -37,6 +37,7 @@ its top. It may import what lies on the op's own import path, but the reference 
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import sys
 from collections.abc import Callable
@@ -49,7 +50,11 @@ from opschema_cli.verify.model import Cell, Tolerance
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["Recipe", "Tolerance", "find_recipe", "has", "recipe"]
+__all__ = ["Recipe", "Tolerance", "find_recipe", "has", "ops_with_recipes", "recipe"]
+
+
+UNREADABLE = "the recipes cannot be read"
+"""How an error begins that is one of their file."""
 
 
 class Recipe:
@@ -127,6 +132,26 @@ def find_recipe(path: Path, op: str) -> Recipe:
     if found.tolerance is not None and not found.tolerance.reason:
         raise OpschemaError(f"{path}: the tolerance of {op} is changed without a reason")
     return found
+
+
+def ops_with_recipes(path: Path) -> dict[str, int]:
+    """The ops that ``@recipe(...)`` names in a file, as far as it can be told without running it, each with its line.
+
+    Raises:
+        OpschemaError: the file is not there, or is no Python.
+    """
+    try:
+        tree = ast.parse(path.read_bytes(), str(path))
+    except OSError as error:
+        raise OpschemaError(f"{UNREADABLE}: {path}: {error.strerror or error}") from None
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
+        says = error.msg if isinstance(error, SyntaxError) else str(error) or type(error).__name__
+        raise OpschemaError(f"{UNREADABLE}: {path}{line}: {says}") from None
+    marks = (mark for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for mark in node.decorator_list)
+    calls = (mark for mark in marks if isinstance(mark, ast.Call) and ast.unparse(mark.func).endswith("recipe"))
+    names = (name for call in calls for name in call.args if isinstance(name, ast.Constant))
+    return {name.value: name.lineno for name in names if isinstance(name.value, str)}
 
 
 def has(found: Recipe, method: str) -> bool:

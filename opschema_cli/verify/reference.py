@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from opschema_cli.verify.binding import UnboundError, bind_function, takes
-from opschema_cli.verify.devices import out_of_memory
+from opschema_cli.verify.devices import full_precision, out_of_memory
 from opschema_cli.verify.inputs import make_inputs, place
 from opschema_cli.verify.loading import RefusedError, described
 from opschema_cli.verify.model import Call, Cell, Ran
@@ -22,9 +22,13 @@ from opschema_cli.verify.protocol import Load, Run
 from opschema_cli.verify.recipes import Recipe, has
 from opschema_cli.verify.results_file import named, save
 
+_SHORT = (torch.float16, torch.bfloat16)
+
 
 class Reference:
-    """The reference of one op. Results are ``ref64:NAME`` and ``ref32:NAME``; NAME is an output or ``input:`` and a mutated one."""
+    """The reference of one op. Results are ``ref64:NAME``, ``ref32:NAME`` and, of 16-bit inputs and outputs, ``ref16:NAME``;
+    NAME is an output or ``input:`` and a mutated one.
+    """
 
     def __init__(self, load: Load, recipe: Recipe) -> None:
         self._load = load
@@ -44,30 +48,39 @@ class Reference:
         started = time.monotonic()
         drawn = place(drawn_inputs(cell, self._recipe), request.device)
         tensors = self._compute(cell, drawn, torch.float64)
-        tensors |= self._usual(cell, drawn)
+        tensors |= self._usual(cell, drawn, torch.float32)
+        if any(tensor.dtype in _SHORT for tensor in drawn.values()):
+            tensors |= self._usual(cell, drawn, None)
         seconds = {"call": time.monotonic() - started}
         file = save(tensors, request.folder, cell.id)
         return Ran(cell=cell.id, status="ok", file=file, seconds=seconds, tolerance=self._recipe.tolerance)
 
-    def _usual(self, cell: Cell, drawn: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The same in float32; nothing if the reference cannot do that."""
+    def blames_op(self, error: BaseException) -> bool:
+        """Whatever a reference raises is no failure of the harness: it says that there is none."""
+        return True
+
+    def _usual(self, cell: Cell, drawn: Mapping[str, Tensor], wide: torch.dtype | None) -> dict[str, Tensor]:
+        """The same in float32, or without ``wide`` in the inputs' own dtypes; nothing if the reference cannot do that."""
         try:
-            return self._compute(cell, drawn, torch.float32)
+            return self._compute(cell, drawn, wide)
         except (RuntimeError, TypeError, ValueError, NotImplementedError) as error:
             if out_of_memory(error):
                 raise
-            print(f"no float32 reference: {described(error, self._load.target.root)}")
+            print(f"no reference in {wide or 'the own dtypes'}: {described(error, self._load.target.root)}")
             return {}
 
-    def _compute(self, cell: Cell, drawn: Mapping[str, Tensor], wide: torch.dtype) -> dict[str, Tensor]:
-        inputs = {name: promoted(tensor, wide) for name, tensor in drawn.items()}
+    def _compute(self, cell: Cell, drawn: Mapping[str, Tensor], wide: torch.dtype | None) -> dict[str, Tensor]:
+        full_precision()
+        inputs = {name: promoted(tensor, wide) if wide else tensor.clone() for name, tensor in drawn.items()}
         versions = {name: tensor._version for name, tensor in inputs.items()}
         params = typed(cell.call.params)
-        with torch.no_grad(), _default_dtype(wide):
+        with torch.no_grad(), _default_dtype(wide or torch.float32):
             found = named(self._call(inputs, params, cell.call), cell.call)
         mutated = {spec.name for spec in cell.call.inputs if spec.mutated}
         changed = {name for name in mutated & inputs.keys() if inputs[name]._version != versions[name]}
         found |= {f"input:{name}": inputs[name] for name in changed}
+        if wide is None:
+            return {f"ref16:{name}": tensor for name, tensor in found.items() if tensor.dtype in _SHORT}
         key = "ref64" if wide is torch.float64 else "ref32"
         return {f"{key}:{name}": promoted(tensor, wide) for name, tensor in found.items()}
 

@@ -10,6 +10,7 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
@@ -51,7 +52,7 @@ class Version(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class Header(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="run"):
     """What a file of results is about: ``run`` identifies all cells of all shards, ``cells`` are those of this one. ``renamed``
-    has the names that ops had before, by those that they have now.
+    has the names that ops had before, by those that they have now; ``notes`` are what people should know before they trust it.
     """
 
     format: int = FORMAT
@@ -64,6 +65,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="r
     device: str
     cells: tuple[str, ...]
     renamed: dict[str, str] = {}
+    notes: tuple[str, ...] = ()
 
     def called(self, op: str) -> str:
         """An op as people are told of it: with the name that it had before."""
@@ -76,11 +78,14 @@ class _Line(CellResult, frozen=True, kw_only=True, tag_field="kind", tag="cell")
 
 @dataclass
 class Results:
-    """What came of a run: its header and a result for each of its cells; ``errors`` are failures of the harness itself."""
+    """What came of a run: its header and a result for each of its cells; ``errors`` are failures of the harness itself, ``lacks``
+    is what keeps merged results from being the whole run.
+    """
 
     header: Header
     cells: dict[str, CellResult] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
+    lacks: list[str] = field(default_factory=list)
 
     @property
     def missing(self) -> list[str]:
@@ -89,8 +94,8 @@ class Results:
 
     @property
     def failed(self) -> bool:
-        """Whether a cell failed, or has no result."""
-        return bool(self.missing) or any(cell.verdict in FAILED for cell in self.cells.values())
+        """Whether a cell failed, or has no result, or a shard is missing."""
+        return bool(self.missing or self.lacks) or any(cell.verdict in FAILED for cell in self.cells.values())
 
     def counts(self) -> Counter[Verdict]:
         """How many cells have each verdict."""
@@ -109,7 +114,7 @@ def run_key(plans: Iterable[Plan], before: Version | None, after: Version, renam
     digest = hashlib.blake2b(digest_size=12)
     digest.update(msgspec.msgpack.encode((before.key if before else None, after.key, sorted(renamed.items()))))
     for plan in plans:
-        digest.update(msgspec.msgpack.encode((plan.op, plan.cells, plan.unplanned)))
+        digest.update(msgspec.msgpack.encode((plan.op, plan.cells, plan.unplanned, plan.gone)))
     return digest.hexdigest()
 
 
@@ -142,16 +147,24 @@ class Writer:
         self._put(header)
 
     def add(self, result: CellResult) -> None:
-        """Write one result."""
+        """Write one result.
+
+        Raises:
+            OpschemaError: it cannot be written.
+        """
         self._put(_Line(**msgspec.structs.asdict(result)))
 
     def _put(self, line: msgspec.Struct) -> None:
-        self._stream.write(to_json(line).decode() + "\n")
-        self._stream.flush()
+        try:
+            self._stream.write(to_json(line).decode() + "\n")
+            self._stream.flush()
+        except OSError as error:
+            raise OpschemaError(f"{self._stream.name} cannot be written: {error.strerror or error}") from None
 
     def close(self) -> None:
         """Close the file."""
-        self._stream.close()
+        with suppress(OSError):  # what is lost was told when it was written
+            self._stream.close()
 
 
 def read_results(path: Path) -> Results:
@@ -227,4 +240,5 @@ def merge(parts: Sequence[Results]) -> tuple[Results, list[str]]:
     lacks += [f"{cell} has no result" for cell in whole.missing]
     if not lacks and len(cells) != first.total:
         lacks = [f"the run has {first.total} cells, the shards {len(cells)}"]
+    whole.lacks = lacks
     return whole, lacks

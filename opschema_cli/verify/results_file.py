@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from opschema_cli.verify.loading import RefusedError
+from opschema_cli.verify.loading import HarnessError, RefusedError, printable
 from opschema_cli.verify.model import Call
 
 
@@ -17,7 +17,7 @@ def save(tensors: Mapping[str, Tensor], folder: str, cell: str) -> str:
     """Write the tensors of a cell; the file's path. Read it with ``torch.load(file, weights_only=True)``.
 
     Raises:
-        RefusedError: they cannot be written.
+        HarnessError: they cannot be written.
     """
     path = Path(folder, blake2b(cell.encode(), digest_size=12).hexdigest() + ".pt")
     plain = {
@@ -26,7 +26,7 @@ def save(tensors: Mapping[str, Tensor], folder: str, cell: str) -> str:
     try:
         torch.save(plain, path)
     except (OSError, RuntimeError) as error:
-        raise RefusedError(f"the results cannot be written to {path}: {error}") from error
+        raise HarnessError(f"the results cannot be written to {path}: {error}") from error
     return str(path)
 
 
@@ -36,8 +36,17 @@ def named(result: object, call: Call) -> dict[str, Tensor]:
     Raises:
         RefusedError: it is nothing that can be compared.
     """
+    return {name: tensor.detach() for name, tensor in attached(result, call).items()}
+
+
+def attached(result: object, call: Call) -> dict[str, Tensor]:
+    """The same, with the graphs that the tensors hang on.
+
+    Raises:
+        RefusedError: it is nothing that can be compared.
+    """
     if isinstance(result, Mapping):
-        return {str(name): _tensor(value) for name, value in result.items() if value is not None}
+        return {printable(str(name)): _tensor(value) for name, value in result.items() if value is not None}
     if result is None:
         return {}
     values = list(result) if isinstance(result, tuple | list) else [result]
@@ -46,9 +55,20 @@ def named(result: object, call: Call) -> dict[str, Tensor]:
     return {name: _tensor(value) for name, value in zip(names, values, strict=True) if value is not None}
 
 
+def structure(result: object) -> str:
+    """What holds the tensors that a call returns: ``Tensor``, ``tuple of 2``, ``dict of a, b``."""
+    kind = type(result).__name__
+    if isinstance(result, Mapping):
+        return f"{kind} of {', '.join(printable(str(name)) for name in result)}"
+    return f"{kind} of {len(result)}" if isinstance(result, tuple | list) else kind
+
+
 def _tensor(value: object) -> Tensor:
     if isinstance(value, Tensor):
-        return value.detach()
+        if value.is_meta or value.layout is not torch.strided:
+            kind = "on no device" if value.is_meta else f"{value.layout}"
+            raise RefusedError(f"the call returns a tensor that is {kind}, which cannot be compared")
+        return value
     if isinstance(value, bool | int | float):
         return torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else None)
     raise RefusedError(f"the call returns a {type(value).__name__}, which cannot be compared")

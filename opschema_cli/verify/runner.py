@@ -5,30 +5,45 @@ from __future__ import annotations
 import inspect
 import os
 import time
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from inspect import Signature
 
+import msgspec
 import torch
 from torch import Tensor
 
 from opschema_cli.verify import methods, operators
 from opschema_cli.verify.binding import UnboundError, bind, for_call, for_constructor, is_open, without_self
-from opschema_cli.verify.checks import changed, digest, metadata, poisoned, repeats, returned, shared_storage, snapshot
+from opschema_cli.verify.checks import (
+    changed,
+    digest,
+    kept,
+    metadata,
+    poisoned,
+    repeats,
+    returned,
+    shared_storage,
+    snapshot,
+)
 from opschema_cli.verify.devices import Function, call_on, second_device
 from opschema_cli.verify.guards import Bands, banded
 from opschema_cli.verify.inputs import dtype_of, place
-from opschema_cli.verify.loading import RefusedError, described
-from opschema_cli.verify.model import Cell, Finding, Ran
+from opschema_cli.verify.loading import RefusedError, described, passes
+from opschema_cli.verify.model import Cell, Finding, Ran, Returned
 from opschema_cli.verify.params import typed
 from opschema_cli.verify.protocol import Load, Run
 from opschema_cli.verify.recipes import Recipe, has
 from opschema_cli.verify.reference import drawn_inputs
-from opschema_cli.verify.results_file import named, save
+from opschema_cli.verify.results_file import attached, named, save, structure
 from opschema_cli.verify.sanitizers import SANITIZED
+from opschema_cli.verify.state import left_changed, state
 
 Op = Callable[..., object]
+
+_OTHER_SEED = 1000
 
 _ITS_OWN = (RuntimeError, ValueError, TypeError, AssertionError)
 """What an op raises that refuses where or how tensors lie."""
@@ -66,17 +81,33 @@ class Runner:
             call = partial(self._call, op, cell, made_with)
             return self._called(request, call, op, drawn, seconds)
 
+    def blames_op(self, error: BaseException) -> bool:
+        """Whether an exception is the op's: it was made or called, or code of its tree or of the recipes was run."""
+        recipes = os.path.join(self._load.target.root, self._load.target.recipe)
+        frames = [(frame.filename, frame.name) for frame in traceback.extract_tb(error.__traceback__)]
+        mine = any(name in ("_made", "_call") if file == __file__ else file == recipes for file, name in frames)
+        return mine or passes(error, self._load.target.root)
+
     def _called(self, request: Run, call: Op, op: Op, drawn: Mapping[str, Tensor], seconds: dict[str, float]) -> Ran:
         cell, device = request.cell, request.device
 
+        structures: list[str] = []
+        left: dict[str, Finding] = {}
+
         def named_outputs(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-            return named(call(tensors), cell.call)
+            earlier = state()
+            result = call(tensors)
+            for name, message in left_changed(earlier, state()):
+                left.setdefault(name, Finding(check="state", side=self._side, about=name, message=message))
+            structures.append(structure(result))
+            return named(result, cell.call)
 
         outputs_of: Function = named_outputs
         with _timed(seconds, "call"):
             # A sanitizer sees more, and sees nothing amiss in a band.
             findings = [] if cell.again or SANITIZED in os.environ else self._overruns(cell, device, outputs_of, drawn)
-        if findings:  # the other calls shall not harm this process either
+        overruns = bool(findings)
+        if overruns:  # the other calls shall not harm this process either
             outputs_of, drawn = Bands().around(outputs_of), banded(drawn)
 
         def again() -> dict[str, Tensor]:
@@ -89,6 +120,7 @@ class Runner:
         with _timed(seconds, "check"):
             earlier = snapshot(place(drawn, device))
             findings += [f for f in changed(tensors, earlier, cell.call, self._side) if f not in findings]
+            findings += left.values()
             findings += shared_storage(outputs, tensors, cell.call, self._side)
             findings += metadata(outputs, cell.call, self._side)
             reports = [returned(name, tensor) for name, tensor in {**outputs, **_mutated(cell, tensors)}.items()]
@@ -99,11 +131,20 @@ class Runner:
             file = save(first, request.folder, cell.id)
         with _timed(seconds, "check", without="call"):
             findings += repeats(first, again, self._side, device)
+            if not overruns:
+                reports = self._with_grads(cell, device, call, drawn, reports)
+                findings += self._kept(cell, device, outputs_of, outputs, first)
             findings += methods.findings(op, cell.call, tensors, outputs, self._side, self._load.target.root)
             findings += self._operators(cell, device, outputs_of, drawn)
             findings += self._on_second_device(cell, device, drawn, first)
         return Ran(
-            cell=cell.id, status="ok", file=file, outputs=tuple(reports), findings=tuple(findings), seconds=seconds
+            cell=cell.id,
+            status="ok",
+            file=file,
+            outputs=tuple(reports),
+            structure=structures[0],
+            findings=tuple(findings),
+            seconds=seconds,
         )
 
     def _made(self, cell: Cell, device: str) -> tuple[Op, dict[str, object]]:
@@ -157,6 +198,43 @@ class Runner:
             )
             for name in sorted(earlier.keys() | digests.keys())
             if earlier.get(name) != digests.get(name)
+        ]
+
+    def _kept(
+        self, cell: Cell, device: str, function: Function, outputs: Mapping[str, Tensor], first: Mapping[str, Tensor]
+    ) -> list[Finding]:
+        """What becomes of the outputs when the op is called with other inputs of the same shapes."""
+        if cell.again or (cell.values, cell.layout) != ("normal", "contiguous"):
+            return []
+        other = drawn_inputs(msgspec.structs.replace(cell, seed=cell.seed + _OTHER_SEED), self._recipe)
+        try:
+            _, later = call_on(device, function, other)
+        except _ITS_OWN:  # it may refuse these values
+            return []
+        return kept(outputs, first, later, cell.call, self._side)
+
+    def _with_grads(
+        self, cell: Cell, device: str, call: Op, drawn: Mapping[str, Tensor], reports: list[Returned]
+    ) -> list[Returned]:
+        """The reports, with whether outputs require a gradient when the floating inputs do."""
+        if cell.shape != "row" or cell.again or cell.seed or (cell.values, cell.layout) != ("normal", "contiguous"):
+            return reports
+
+        def recording(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+            with torch.enable_grad():
+                for tensor in tensors.values():
+                    tensor.requires_grad_(tensor.is_floating_point())
+                return attached(call(tensors), cell.call)
+
+        try:
+            _, outputs = call_on(device, recording, drawn)
+        except Exception:  # many an op has no gradient, and says so as it likes
+            return reports
+        return [
+            msgspec.structs.replace(report, grad=outputs[report.name].requires_grad)
+            if report.name in outputs
+            else report
+            for report in reports
         ]
 
     def _overruns(self, cell: Cell, device: str, function: Function, drawn: Mapping[str, Tensor]) -> list[Finding]:

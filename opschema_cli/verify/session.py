@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from opschema_cli.errors import OpschemaError
+from opschema_cli.verify.model import CellResult
 from opschema_cli.verify.plugin import result_of
+from opschema_cli.verify.recipes import UNREADABLE
 from opschema_cli.verify.results import Results, Writer
 from opschema_cli.verify.run import SUFFIX, Run, write_run
 
@@ -24,6 +26,7 @@ class _Gatherer:
 
     def __init__(self, results: Results, writer: Writer | None, progress: Progress | None) -> None:
         self.results, self.writer, self.progress = results, writer, progress
+        self.unwritten = ""
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         result = result_of(report)
@@ -32,10 +35,18 @@ class _Gatherer:
                 self.results.errors.append(f"{report.nodeid.rpartition('::')[2]}: {report.longreprtext}")
             return
         self.results.cells[result.id] = result
-        if self.writer is not None:
-            self.writer.add(result)
+        self._write(result)
         if self.progress is not None:
             self.progress(len(self.results.cells), len(self.results.header.cells), result.op)
+
+    def _write(self, result: CellResult) -> None:
+        """Write a result, as long as that is possible: a full disk ends no run."""
+        if self.writer is None or self.unwritten:
+            return
+        try:
+            self.writer.add(result)
+        except OpschemaError as error:
+            self.unwritten = str(error)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
@@ -55,7 +66,7 @@ def run_cells(
     ``jobs`` are options of pytest-xdist (``-n``, ``--tx``); without, everything is run from this process.
 
     Raises:
-        OpschemaError: pytest failed otherwise than by a cell.
+        OpschemaError: pytest failed otherwise than by a cell, the recipes cannot be read, or the results not be written.
         KeyboardInterrupt: the run was stopped.
     """
     results = Results(run.header)
@@ -74,6 +85,11 @@ def run_cells(
         raise KeyboardInterrupt
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED):
         raise OpschemaError("\n".join([f"pytest ended with exit code {int(code)}", *results.errors]))
+    if gatherer.unwritten:
+        raise OpschemaError(gatherer.unwritten)
+    broken = next((error for error in results.errors if f": {UNREADABLE}: " in error), "")
+    if broken:
+        raise OpschemaError(broken[broken.index(UNREADABLE) :])
     results.cells = {name: results.cells[name] for name in run.header.cells if name in results.cells}
     return results
 

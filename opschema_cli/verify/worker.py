@@ -13,15 +13,24 @@ import signal
 import sys
 import threading
 import time
+import traceback
 from pathlib import Path
 from typing import IO, Protocol
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.verify.binding import UnboundError
-from opschema_cli.verify.loading import RefusedError, described, import_op, see_tree
+from opschema_cli.verify.loading import (
+    HarnessError,
+    RefusedError,
+    described,
+    import_op,
+    printable,
+    same_anywhere,
+    see_tree,
+)
 from opschema_cli.verify.model import Ran
 from opschema_cli.verify.protocol import Done, Load, Loaded, Run, read_request, write
-from opschema_cli.verify.recipes import Recipe, find_recipe
+from opschema_cli.verify.recipes import UNREADABLE, Recipe, find_recipe
 
 UNFIT = 86
 """The exit status of a process that ended itself after its last answer."""
@@ -35,6 +44,10 @@ class Side(Protocol):
 
     def run(self, request: Run) -> Ran:
         """Run it. Raises what the op raises, and :class:`RefusedError`."""
+        ...
+
+    def blames_op(self, error: BaseException) -> bool:
+        """Whether what was raised is the op's or a recipe's, and not the harness's own."""
         ...
 
 
@@ -79,6 +92,8 @@ def _load(load: Load) -> tuple[Loaded, Side | None]:
         side = _side(load, seconds)
     except (RefusedError, OpschemaError) as error:
         return Loaded(status="refused", detail=str(error), seconds=seconds), None
+    except HarnessError as error:
+        return Loaded(status="failed", detail=str(error), seconds=seconds), None
     except MemoryError:
         return Loaded(status="died", detail="out of memory, importing the op", seconds=seconds), None
     except (Exception, SystemExit) as error:
@@ -91,7 +106,8 @@ def _side(load: Load, seconds: dict[str, float]) -> Side:
     """Import torch, and the op or the reference.
 
     Raises:
-        RefusedError: see :func:`import_op`; or the recipes raise.
+        RefusedError: see :func:`import_op`; or it is the reference's side and the recipes raise.
+        HarnessError: the recipes cannot be read.
         Exception: whatever the op's import raises.
     """
     from opschema_cli.verify.reference import Reference
@@ -102,9 +118,9 @@ def _side(load: Load, seconds: dict[str, float]) -> Side:
         return Reference(load, _recipe(load))
     try:
         recipe = _recipe(load)
-    except (RefusedError, OpschemaError):
+    except (RefusedError, OpschemaError) as error:
         import_op(load.target)  # if this is what fails, it is what there is to say
-        raise
+        raise HarnessError(f"{UNREADABLE}: {error}") from error
     started = time.monotonic()
     try:
         op = import_op(load.target)
@@ -119,10 +135,10 @@ def _recipe(load: Load) -> Recipe:
     path = Path(load.target.root, load.target.recipe)
     try:
         return find_recipe(path, load.op)
-    except OpschemaError:
-        raise
+    except OpschemaError as error:
+        raise OpschemaError(str(error) if str(path) in str(error) else f"{path}: {error}") from error
     except (Exception, SystemExit) as error:
-        raise RefusedError(f"the recipes in {path} cannot be read: {described(error, str(path.parent))}") from error
+        raise RefusedError(f"{path} raises {described(error, str(path.parent))}") from error
 
 
 def _run(side: Side, request: Run, load: Load) -> Done:
@@ -133,15 +149,27 @@ def _run(side: Side, request: Run, load: Load) -> Done:
     try:
         ran = side.run(request)
     except (RefusedError, UnboundError, OpschemaError) as error:
-        return Done(ran=Ran(cell=cell, status="refused", detail=str(error)))
+        return Done(ran=Ran(cell=cell, status="refused", detail=printable(str(error))))
+    except HarnessError as error:
+        return Done(ran=Ran(cell=cell, status="failed", detail=str(error)))
     except (Exception, SystemExit) as error:
         detail = described(error, load.target.root)
         if out_of_memory(error):
             return Done(ran=Ran(cell=cell, status="died", detail=f"out of memory: {detail}"), last=True)
         if context_lost(request.device):
             return Done(ran=Ran(cell=cell, status="died", detail=f"{detail}\nthe CUDA context is lost"), last=True)
-        return Done(ran=Ran(cell=cell, status="raised", detail=detail))
+        if not side.blames_op(error):
+            return Done(ran=Ran(cell=cell, status="failed", detail=f"{detail}\n{_innermost(error)}"))
+        error_text = same_anywhere(error, load.target.root)
+        return Done(ran=Ran(cell=cell, status="raised", detail=detail, error=error_text))
     return Done(ran=ran, last=context_lost(request.device))
+
+
+def _innermost(error: BaseException) -> str:
+    """The last place of the harness's own that an exception passed through."""
+    ours = str(Path(__file__).parent)
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(ours)]
+    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno} in {frames[-1].name}" if frames else ""
 
 
 def _alarm(seconds: float) -> None:

@@ -104,6 +104,22 @@ def test_a_renamed_op_is_compared_with_itself(tilekit: Path, tmp_path: Path) -> 
     assert "class MeanPool1dFwdOp" in (tilekit / "tilekit/ops/pool.py").read_text()
 
 
+def test_nothing_is_written_of_an_op_of_which_nothing_could_be_run(tilekit: Path, tmp_path: Path) -> None:
+    path = tilekit / "tilekit/manifest/reduction.yaml"
+    path.write_text(path.read_text().replace("[4, 16, 1024]", "[4, 16, 0.5]").replace("[2, 3, 101]", "[2, 3, 0.5]"))
+    git(tilekit, "commit", "-qam", "rows that cannot be run")
+    asked = ["rename-op", "-o", "old=AvgPool1dFwdOp", "-o", "new=MeanPool1dFwdOp", "--apply"]
+    done = Opschema(tilekit, tmp_path / "cache")("migrate", *asked, "--verify", timeout=300)
+    assert done.code == 1, done.err
+    assert "nothing was checked of MeanPool1dFwdOp; --allow-unverified writes all the same" in done.err
+    assert "AvgPool1dFwdOp" in path.read_text()
+    done = Opschema(tilekit, tmp_path / "cache")("migrate", *asked, "--verify", "--allow-unverified", timeout=300)
+    assert done.code == 0, done.err
+    assert "AvgPool1dFwdOp" not in path.read_text()
+    done = Opschema(tilekit, tmp_path / "cache")("migrate", *asked, "--allow-unverified")
+    assert (done.code, "--allow-unverified goes with --verify" in done.err) == (2, True)
+
+
 def test_each_tree_is_planned_once(
     tilekit: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -128,7 +144,7 @@ def test_each_tree_is_planned_once(
     ops = ["RotaryTableFwdOp", "TotalFwdOp", "WindowMaskFwdOp"]
     others = ["ReluFwdOp", "SiluFwdOp", "GeluFwdOp"]
     assert [plan.op for plan in runs[0].plans] == [*ops, *others]
-    assert planned == [("after", ()), ("before", ["RotaryTableFwdOp", "SumFwdOp", "WindowMaskFwdOp", *others])]
+    assert planned == [("after", ()), ("before", ())]
     assert runs[0].before["TotalFwdOp"].name == "SumFwdOp"
     assert "opschema: verifying 6 ops, 3 of them because a file changes that they run\n" in capsys.readouterr().err
 

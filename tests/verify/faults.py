@@ -294,6 +294,19 @@ FAULTS = (
         cu("gelu", _GELU, _GELU.replace("* v));", "* v) + 1e-6f * (i * 7919 % 2001 - 1000));")),
         {"mlp-float16-row-s0": "tolerance", "odd-float32-row-s0": "tolerance"},
     ),
+    Fault(
+        "returns a buffer that its next call overwrites",
+        "ReluFwdOp",
+        (Edit(UNARY, f"out = torch.empty_like(flat)\n        {_UNARY_END}",
+              f"out = vars(self).setdefault('out', torch.empty_like(flat))\n        {_UNARY_END}"),),
+        {"square-float16-odd-s0": "overwritten"},
+    ),
+    Fault(
+        "leaves torch's default dtype changed",
+        "ReluFwdOp",
+        (Edit(UNARY, _UNARY_END, f"torch.set_default_dtype(torch.float64)\n        {_UNARY_END}"),),
+        {"square-float16-odd-s0": "state"},
+    ),
 )  # fmt: skip
 
 

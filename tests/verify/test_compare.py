@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Callable
 
 import pytest
 
@@ -12,8 +13,11 @@ torch = pytest.importorskip("torch")
 from torch import Tensor  # noqa: E402
 
 from opschema_cli.verify.compare import against, differences, differing  # noqa: E402
+from opschema_cli.verify.inputs import make_inputs  # noqa: E402
 from opschema_cli.verify.measure import Comparison, ulp  # noqa: E402
-from opschema_cli.verify.model import Tolerance, Values  # noqa: E402
+from opschema_cli.verify.model import Call, Cell, Input, Tolerance, Values  # noqa: E402
+
+Function = Callable[[Tensor], Tensor]
 
 INF, NAN = math.inf, math.nan
 FLOATS = ("float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2")
@@ -114,6 +118,7 @@ def test_sixteen_and_eight_bits_may_be_one_ulp_off_and_no_more(dtype: str) -> No
         assert found.figures.ulps == abs(steps)
         assert found.figures.worst == abs(steps) * step
         assert right or found.figures.at == (41,)
+        assert found.figures.share == pytest.approx(abs(steps), rel=0.01)
         assert found.figures.beyond == (0 if right else 0.01)
     assert compare((exact + 2 * step).to(info_dtype(dtype)), exact, exact, ulps=2).right
 
@@ -148,6 +153,96 @@ def test_one_zeroed_element_among_many_is_seen() -> None:
     assert checks(found) == ["tolerance"]
     assert found.figures.at == (200, 3)
     assert found.figures.beyond == 1 / 257000
+
+
+# --- compositions that round in between
+
+
+def drawn(dtype: str, seed: int, values: Values) -> Tensor:
+    spec = Input(name="x", shape=(16, 67), dtype=dtype)
+    return make_inputs(Cell(op="Op", row="r", dtype=dtype, seed=seed, values=values, call=Call(inputs=(spec,))))["x"]
+
+
+def judged(
+    op: Function, reference: Function, x: Tensor, values: Values = "normal", *, short: bool = True
+) -> Comparison:
+    singles = reference(x.double()), reference(x.float())
+    low = reference(x) if short else None
+    return against(op(x), *singles, Tolerance(), side="after", output="y", values=values, short=low)
+
+
+COMPOSITIONS: dict[str, Function] = {
+    "normalize": lambda x: x / x.norm(dim=-1, keepdim=True),
+    "gate": lambda x: torch.nn.functional.silu(x) * x,
+    "log_softmax": lambda x: x.log_softmax(-1),
+    "center": lambda x: x - x.mean(-1, keepdim=True),
+    "standardize": lambda x: (x - x.mean(-1, keepdim=True)) / x.std(-1, keepdim=True),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("name", COMPOSITIONS)
+def test_a_composition_of_torch_s_own_operators_is_right(name: str, dtype: str) -> None:
+    op = COMPOSITIONS[name]
+    strict = 0
+    for seed in range(20):
+        x = drawn(dtype, seed, "normal")
+        found = judged(op, op, x)
+        assert found.findings == (), found
+        strict += bool(judged(op, op, x, short=False).findings)
+        assert (found.figures.rounded > 0) is bool(judged(op, op, x, short=False).findings)
+        special = judged(op, op, drawn(dtype, seed, "special"), "special")
+        assert special.right, special
+    assert (strict > 0) is (dtype != "float32"), "it is the reference in 16 bits that makes it right"
+
+
+OTHERWISE: dict[str, Function] = {
+    "normalize": lambda x: x * x.norm(dim=-1, keepdim=True).reciprocal(),
+    "gate": lambda x: x * (x * x.sigmoid()),
+    "center": lambda x: -(x.mean(-1, keepdim=True) - x),
+}
+"""Other ways to compute some of them, with as many roundings or one more."""
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("name", OTHERWISE)
+def test_the_same_computed_otherwise_is_right(name: str, dtype: str) -> None:
+    for seed in range(20):
+        found = judged(OTHERWISE[name], COMPOSITIONS[name], drawn(dtype, seed, "normal"))
+        assert found.findings == (), (seed, found.findings)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", COMPOSITIONS)
+def test_faults_of_a_composition_are_found_all_the_same(name: str, dtype: str) -> None:
+    op = COMPOSITIONS[name]
+    x = drawn(dtype, 0, "normal")
+    more = 1 + 8 * torch.finfo(x.dtype).eps
+    faults: list[Function] = [
+        lambda x: op(x) * more,
+        lambda x: op(x[:, :-1]).new_zeros(x.shape).copy_(torch.nn.functional.pad(op(x[:, :-1]), (0, 1))),
+        lambda x: op(x).index_fill(0, torch.tensor(3), 0),
+    ]
+    for fault in faults:
+        assert checks(judged(fault, op, x)) == ["tolerance"]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_a_reference_that_rounds_once_excuses_nothing(dtype: str) -> None:
+    def rounds_between(x: Tensor) -> Tensor:
+        return x.exp() / x.exp().cumsum(-1)[:, -1:]
+
+    x = drawn(dtype, 0, "normal")
+    assert judged(lambda x: x.softmax(-1), lambda x: x.softmax(-1), x).findings == ()
+    assert checks(judged(rounds_between, lambda x: x.softmax(-1), x)) == ["tolerance"]
+
+
+def test_a_reference_that_is_lost_in_16_bits_excuses_little() -> None:
+    exact = torch.linspace(1, 2, 64, dtype=torch.float64)
+    low = torch.zeros(64).half()
+    actual = (exact * 1.05).half()
+    found = against(actual, exact, exact.float(), Tolerance(), side="after", output="y", short=low)
+    assert checks(found) == ["tolerance"]
 
 
 # --- NaN and infinities

@@ -64,6 +64,28 @@ def test_seeds_differ_and_a_repetition_does_not() -> None:
     assert not torch.equal(make_inputs(first)["x"], make_inputs(cell(spec, seed=1))["x"])
 
 
+def drawn(*specs: Input) -> dict[str, Tensor]:
+    return make_inputs(cell(*specs))
+
+
+def spec(name: str, shape: tuple[int, ...], dtype: str, **more: float) -> Input:
+    return Input(name=name, shape=shape, dtype=dtype, **more)
+
+
+@pytest.mark.parametrize("shape", [(5, 7), (100, 3), (1, 9), (0, 9), (), (64, 64)])
+def test_an_integer_beside_floats_may_be_an_index(shape: tuple[int, ...]) -> None:
+    index = drawn(spec("x", shape, "float16"), spec("index", (500,), "int64"))["index"]
+    most = min([16, *(size for size in shape if size)])
+    assert (int(index.min()), int(index.max())) == (0, most - 1)
+
+
+def test_integers_of_one_dtype_and_with_bounds_are_no_indices() -> None:
+    alone = drawn(spec("x", (500,), "int32"), spec("y", (500,), "int32"))
+    assert all(int(tensor.min()) == -8 for tensor in alone.values())
+    bounded = drawn(spec("x", (2,), "float16"), spec("y", (500,), "int32", low=30, high=40))["y"]
+    assert (int(bounded.min()), int(bounded.max())) == (30, 39)
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_normal_numbers_are_moderate(dtype: str) -> None:
     x = one((100, 300), dtype).double()

@@ -33,17 +33,28 @@ def lying(*strides: int, shape: tuple[int, ...] = (2, 3)) -> Ran:
     return Ran(cell="c", status="ok", outputs=(Returned(name="y", shape=shape, dtype="float16", strides=strides),))
 
 
+def refusing(what: str) -> Ran:
+    detail = f"ValueError: {what}"
+    return Ran(cell="c", status="raised", detail=f"{detail}\na.py:3", error=detail)
+
+
 @pytest.mark.parametrize(
     ("before", "after", "verdict", "reason"),
     [
         (OK, None, "not-checked", "after was not run"),
-        (OK, REFUSED, "not-checked", "after cannot be run: no argument `n`"),
+        (OK, REFUSED, "regression", "after cannot be run: no argument `n`; before ran"),
+        (REFUSED, REFUSED, "not-checked", "after cannot be run: no argument `n`"),
+        (RAISED, REFUSED, "not-checked", "after cannot be run: no argument `n`"),
         (None, REFUSED, "not-checked", "after cannot be run: no argument `n`"),
         (OK, RAISED, "regression", "after raised: ValueError: no; before ran"),
         (OK, DIED, "regression", "after died: signal 11; before ran"),
         (OK, STALLED, "regression", "after stalled: 60 s; before ran"),
         (RAISED, RAISED, "crashed", "after raised: ValueError: no; before raised too"),
         (DIED, RAISED, "crashed", "after raised: ValueError: no; before died too"),
+        (refusing("no"), refusing("no"), "not-checked", "refused by both sides: ValueError: no\na.py:3"),
+        (refusing("no"), refusing("never"), "crashed", "after raised: ValueError: never\na.py:3; before raised too"),
+        (OK, refusing("no"), "regression", "after raised: ValueError: no\na.py:3; before ran"),
+        (None, refusing("no"), "crashed", "after raised: ValueError: no\na.py:3"),
         (None, DIED, "crashed", "after died: signal 11"),
         (REFUSED, DIED, "crashed", "after died: signal 11"),
     ],
@@ -90,6 +101,13 @@ def test_unchanged_without_a_reference_says_so() -> None:
     assert judge(OK, OK) == ("unchanged", "not checked against a reference", ())
 
 
+@pytest.mark.parametrize("check", ["tolerance", "nan-mask", "inf-mask", "exact", "shape", "denormals"])
+def test_the_same_bits_are_no_regression(check: str) -> None:
+    both = {side: wrong(side, check) for side in ("before", "after")}
+    expected = "unchanged" if check == "denormals" else "wrong-already"
+    assert judge(OK, OK, OK, compared=both).verdict == expected
+
+
 def test_the_same_bits_may_be_the_same_poison() -> None:
     both = {"before": wrong("before", "nan-mask"), "after": wrong("after", "nan-mask")}
     assert judge(OK, OK, OK, compared=both).verdict == "wrong-already"
@@ -99,6 +117,18 @@ def test_the_same_bits_may_be_the_same_poison() -> None:
 def test_other_bits_that_are_right() -> None:
     judgement = judge(OK, OK, OK, differences=[BITS], compared={"before": RIGHT, "after": RIGHT})
     assert judgement == ("within-tolerance", "bits differ, both are right", (BITS,))
+
+
+@pytest.mark.parametrize(
+    ("between", "rounded", "verdict"),
+    [(0.0, 0.1, "regression"), (0.1, 0.1, "within-tolerance"), (0.0, 0.0, "within-tolerance")],
+)
+def test_what_was_rounded_once_is_not_rounded_in_between(between: float, rounded: float, verdict: str) -> None:
+    before = Compared(figures=(Figures(side="before", output="y", between=between),))
+    after = Compared(figures=(Figures(side="after", output="y", between=0.1, rounded=rounded),))
+    compared = {"before": before, "after": after}
+    assert judge(OK, OK, OK, differences=[BITS], compared=compared).verdict == verdict
+    assert judge(OK, OK, OK, compared=compared).verdict == "unchanged"
 
 
 def test_other_bits_and_no_reference() -> None:
@@ -168,6 +198,45 @@ def test_flushed_denormals_count_where_they_are_new() -> None:
     judgement = judge(OK, OK, OK, differences=[BITS], compared={"before": RIGHT, "after": flushed["after"]})
     assert judgement.verdict == "regression"
     assert judgement.findings == (*flushed["after"].findings, BITS)
+
+
+def test_a_tensor_that_is_kept_counts_where_it_is_new() -> None:
+    old, new = saw("kept-output", side="before"), saw("kept-output")
+    assert judge(old, new).verdict == "unchanged"
+    assert judge(OK, new).verdict == "regression"
+    assert judge(None, new, OK, compared={"after": RIGHT}).verdict == "within-tolerance"
+
+
+def test_a_state_that_is_left_changed_counts_where_it_is_new() -> None:
+    old, new = saw("state", side="before"), saw("state")
+    assert judge(old, new).verdict == judge(old, OK).verdict == "unchanged"
+    assert judge(OK, new).verdict == "regression"
+
+
+def test_another_structure_is_a_regression() -> None:
+    one, other = (Ran(cell="c", status="ok", structure=kind) for kind in ("Tensor", "list of 1"))
+    assert judge(one, one).verdict == "unchanged"
+    judgement = judge(one, other, OK, compared={"before": RIGHT, "after": RIGHT})
+    assert judgement.verdict == "regression"
+    assert judgement.reason == "differs from before: structure: the call returns list of 1, before Tensor"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "verdict"),
+    [
+        (True, True, "unchanged"),
+        (True, False, "regression"),
+        (False, True, "regression"),
+        (None, True, "unchanged"),
+        (True, None, "unchanged"),
+    ],
+)
+def test_whether_a_gradient_is_required(before: bool | None, after: bool | None, verdict: str) -> None:
+    sides = [
+        Ran(cell="c", status="ok", outputs=(Returned(name="y", shape=(), dtype="float16", grad=grad),))
+        for grad in (before, after)
+    ]
+    assert judge(*sides).verdict == verdict
 
 
 ALL_LOST = Compared(figures=(Figures(side="after", output="y", elements=6, undecided=6),))

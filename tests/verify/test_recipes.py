@@ -11,7 +11,7 @@ import pytest
 from opschema_cli.errors import OpschemaError
 from opschema_cli.verify import recipes
 from opschema_cli.verify.model import Tolerance
-from opschema_cli.verify.recipes import Recipe, find_recipe, has
+from opschema_cli.verify.recipes import Recipe, find_recipe, has, ops_with_recipes
 
 HEAD = "from opschema_cli.verify.recipes import Recipe, Tolerance, recipe\n"
 
@@ -65,3 +65,18 @@ def test_no_such_file(tmp_path: Path) -> None:
 def test_a_file_that_raises(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         find_recipe(write(tmp_path, "1 / 0\n"), "A")
+
+
+def test_which_ops_have_recipes_is_told_without_running_them(tmp_path: Path) -> None:
+    text = "1 / 0\n@recipe('A', 'B')\nclass R(Recipe): ...\n@recipe(*names)\nclass S(Recipe): ...\n"
+    assert ops_with_recipes(write(tmp_path, text)) == {"A": 3, "B": 3}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"), [("def", ":2: invalid syntax"), ("\0", "null bytes"), ("(" * 9999, "recipes.py")]
+)
+def test_a_file_that_is_no_python(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(OpschemaError, match=f"the recipes cannot be read: .*{says}"):
+        ops_with_recipes(write(tmp_path, text))
+    with pytest.raises(OpschemaError, match=r"gone\.py: No such file"):
+        ops_with_recipes(tmp_path / "gone.py")

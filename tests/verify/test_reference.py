@@ -42,8 +42,10 @@ def test_both_precisions_start_from_the_quantised_inputs(tmp_path: Path) -> None
     assert {name: tensor.dtype for name, tensor in found.items()} == {
         "ref64:y": torch.float64,
         "ref32:y": torch.float32,
+        "ref16:y": torch.float16,
     }
     given = make_inputs(cell)["x"]
+    assert torch.equal(found["ref16:y"], torch.softmax(given, -1))
     assert torch.equal(found["ref64:y"], torch.softmax(given.double(), -1))
     assert torch.equal(found["ref32:y"], torch.softmax(given.float(), -1))
 
@@ -137,22 +139,27 @@ def test_a_recipe_gives_outputs_mutated_inputs_and_the_tolerance(tmp_path: Path)
     ran, found = compute(tmp_path, cell, "torch.exp", Center())
     assert ran.tolerance == Center.tolerance
     names = {"y", "index", "input:running"}
-    assert found.keys() == {f"{kind}:{name}" for kind in ("ref64", "ref32") for name in names}
+    assert found.keys() == {*(f"{kind}:{name}" for kind in ("ref64", "ref32") for name in names), "ref16:y"}
     assert found["ref64:input:running"].dtype == torch.float64
     assert found["ref64:index"].dtype == torch.int64
 
 
+def test_what_has_no_16_bits_has_no_reference_in_them(tmp_path: Path) -> None:
+    found = compute(tmp_path, make_cell(x(dtype="float32")), "torch.exp")[1]
+    assert found.keys() == {"ref64:y", "ref32:y"}
+
+
 class OnlyDouble(Recipe):
     def reference(self, tensors: dict[str, Tensor], params: dict[str, object]) -> object:
-        if tensors["x"].dtype == torch.float32:
-            raise NotImplementedError("float32")
+        if tensors["x"].dtype != torch.float64:
+            raise NotImplementedError("float64 only")
         return tensors["x"] * 2
 
     def skip(self, cell: Cell) -> str:
         return "no such hardware" if cell.row != "r" else ""
 
 
-def test_float32_may_be_missing(tmp_path: Path) -> None:
+def test_float32_and_float16_may_be_missing(tmp_path: Path) -> None:
     assert compute(tmp_path, make_cell(x()), recipe=OnlyDouble())[1].keys() == {"ref64:y"}
 
 

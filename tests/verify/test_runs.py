@@ -151,6 +151,79 @@ def test_a_regression_is_found_and_fails_the_run(whole: tuple[int, dict[str, obj
     }
 
 
+@pytest.fixture
+def changed(kit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the kit to be changed, the current folder; the kit is what was before."""
+    root = write_kit(tmp_path / "after")
+    monkeypatch.chdir(root)
+    return root
+
+
+def gone(root: Path, *more: str) -> tuple[int, dict[str, list[str]]]:
+    """The exit code, and the verdicts by op, of a run against the sound kit."""
+    report = root / "report.json"
+    before = write_kit(root.parent / "before")
+    asked = ["--before", str(before), "--device", "cpu", "--cells", "1"]
+    code = opschema(["verify", *asked, *more, "--output-format", "json", "--output-file", str(report)])
+    found: dict[str, list[str]] = {}
+    for one in json.loads(report.read_text())["cells"]:
+        found.setdefault(one["op"], []).append(one["verdict"])
+    return code, found
+
+
+def test_what_only_the_tree_before_has_fails_the_run(changed: Path) -> None:
+    path = changed / "kit/manifest/toy.yaml"
+    text = path.read_text()
+    first, _, rest = text.partition("TimesFwdOp:")
+    path.write_text(first.replace("implemented", "spec-only") + "MinusFwdOp:" + rest.partition("MinusFwdOp:")[2])
+    assert gone(changed) == (
+        1,
+        {"PlusFwdOp": ["regression"], "MinusFwdOp": ["unchanged"], "TimesFwdOp": ["regression"]},
+    )
+    code, found = gone(changed, "--expect-gone", "PlusFwdOp", "--expect-gone", "TimesFwdOp")
+    assert (code, found["PlusFwdOp"], found["TimesFwdOp"]) == (0, ["not-checked"], ["not-checked"])
+
+
+@pytest.mark.parametrize(
+    ("module", "old", "new"), [("plus", "PlusFwdOp", "PlusOp"), ("plus", "import torch", "import kit.nothing")]
+)
+def test_an_op_that_can_no_longer_be_run_fails_the_run(changed: Path, module: str, old: str, new: str) -> None:
+    path = changed / f"kit/{module}.py"
+    path.write_text(path.read_text().replace(old, new))
+    assert gone(changed, "PlusFwdOp") == (1, {"PlusFwdOp": ["regression"]})
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("def\n", "recipes.py:1: invalid syntax"),
+        ("1 / 0\n", "recipes.py raises ZeroDivisionError: division by zero"),
+        (RECIPE + RECIPE, "Op has two recipes"),
+        (None, "recipes.py: No such file"),
+    ],
+)
+def test_recipes_that_cannot_be_read_are_an_error(
+    changed: Path, capsys: pytest.CaptureFixture[str], text: str | None, says: str
+) -> None:
+    path = changed / "tests/recipes.py"
+    path.unlink()
+    if text is not None:
+        path.write_text(text)
+    assert opschema(["verify", "PlusFwdOp", "--device", "cpu", "--cells", "1"]) == 2
+    err = capsys.readouterr().err
+    assert "opschema: the recipes cannot be read: " in err, err
+    assert says in err
+
+
+def test_a_recipe_of_an_unknown_op_is_told(changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = changed / "tests/recipes.py"
+    path.write_text(path.read_text().replace('"PlusFwdOp"', '"PlsFwdOp"'))
+    opschema(["verify", "--device", "cpu", "--cells", "1"])
+    line = path.read_text().splitlines().index('@recipe("PlsFwdOp")') + 1
+    out = capsys.readouterr().out
+    assert f"recipes.py:{line}: there is no op `PlsFwdOp` for this recipe; did you mean `PlusFwdOp`?" in out
+
+
 def test_junit_says_the_same(whole: tuple[int, dict[str, object], Path]) -> None:
     out = whole[2]
     cases = {case.get("name"): case for case in ET.parse(out / "junit.xml").iter("testcase")}
@@ -194,7 +267,13 @@ def test_shards_together_are_the_whole_run(
     sound = [path for path in files if not read_results(path).failed]
     assert len(sound) == 2
     assert opschema(["verify", "--merge", *map(str, sound)]) == 1
-    assert " of 3 is missing" in capsys.readouterr().err
+    told = capsys.readouterr()
+    assert " of 3 is missing" in told.err
+    assert "Incomplete: " in told.out
+    assert "Passed" not in told.out
+    assert opschema([*merge, *map(str, sound)]) == 1
+    assert json.loads(report.read_text())["lacks"]
+    capsys.readouterr()
 
     # Of a shard that was killed a cell is missing.
     lines = sound[0].read_text().splitlines(keepends=True)
@@ -322,6 +401,11 @@ def _plugins() -> list[str]:
         (["--before", "gone"], "'gone' is no folder, and no revision that git can export"),
         (["--run-file", "x.json"], "call it `x.opschema-run`"),
         (["--run-file", f"x{SUFFIX}", "--before", "HEAD"], "git worktree add FOLDER HEAD"),
+        (["--timeout", "nan"], "--timeout takes a number of seconds, not nan"),
+        (["--tx", "foo"], "--tx takes popen, ssh=HOST or socket=HOST:PORT"),
+        (["--results", "gone/a.jsonl"], "gone/a.jsonl cannot be written: there is no folder"),
+        (["--junit", "kit"], "kit cannot be written: it is a folder"),
+        (["--report", "opschema.toml/pages"], "opschema.toml/pages cannot be written"),
         (["--merge"], "--merge takes the files of results of all shards"),
         (["--merge", "gone.jsonl"], "gone.jsonl cannot be read"),
         (["--merge", "opschema.toml"], "opschema.toml:1: this is no result of `opschema verify`"),
@@ -364,6 +448,41 @@ def test_a_repository_without_ops(
     monkeypatch.chdir(tmp_path)
     assert opschema(["verify"]) == 2
     assert "found no op to verify here" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [("raise OSError('libcudart.so.12: no such file')", "OSError: libcudart.so.12"), ("", "AttributeError: ")],
+)
+def test_a_torch_that_cannot_be_loaded(kit: Path, tmp_path: Path, code: str, says: str) -> None:
+    (tmp_path / "torch.py").write_text(code)
+    env = environment(tmp_path / "cache")
+    env["PYTHONPATH"] = f"{tmp_path}{os.pathsep}{env.get('PYTHONPATH', '')}"
+    command = [sys.executable, "-m", "opschema_cli", "verify", "PlusFwdOp"]
+    done = subprocess.run(command, cwd=kit, env=env, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"opschema: PyTorch cannot be loaded: {says}")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_is_told(kit: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(kit)
+    assert opschema(["verify", "PlusFwdOp", "--device", "cpu", "--cells", "1", "--results", "/dev/full"]) == 2
+    assert "opschema: /dev/full cannot be written: No space left on device" in capsys.readouterr().err
+
+
+def test_a_reader_who_goes_away_changes_no_exit_code(changed: Path, tmp_path: Path) -> None:
+    path = changed / "kit/plus.py"
+    path.write_text(path.read_text().replace("x + self.amount", "x + 2 * self.amount"))
+    command = [sys.executable, "-m", "opschema_cli", "verify", "PlusFwdOp", "--device", "cpu", "--cells", "1"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    env = environment(tmp_path / "cache")
+    done = subprocess.run(
+        command, cwd=changed, env=env, stdout=writer, stderr=subprocess.PIPE, timeout=120, check=False
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, b"")
 
 
 # Numbers that JSON lacks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,7 +19,7 @@ from opschema_cli.verify.model import Call, Cell, Finding, Input, Output, Ran, T
 from opschema_cli.verify.protocol import Load, Loaded, Run
 from opschema_cli.verify.recipes import Recipe
 from opschema_cli.verify.runner import Runner
-from opschema_cli.verify.worker import _load
+from opschema_cli.verify.worker import _load, _run
 
 
 class Bench:
@@ -28,7 +29,7 @@ class Bench:
         self, kind: Callable[..., object], folder: Path, recipe: Recipe | None = None, *operators: str
     ) -> None:
         here = Path(__file__)
-        target = Target(root=str(here.parent), module=here.stem, name="x", operators=operators)
+        self.target = target = Target(root=str(here.parent), module=here.stem, name="x", operators=operators)
         self.runner = Runner(kind, Load(side="after", op="Op", target=target), recipe or Recipe())
         self.folder = folder
 
@@ -197,7 +198,7 @@ def test_random_numbers_are_the_same_each_time(tmp_path: Path) -> None:
     def op(x: Tensor) -> Tensor:
         return x + torch.rand_like(x)
 
-    assert Bench(op, tmp_path).findings(make_cell()) == []
+    assert Bench(op, tmp_path).findings(make_cell()) == [("state", "torch's random numbers")]
 
 
 class Weights:
@@ -233,6 +234,94 @@ class StaleShape:
     def __call__(self, x: Tensor) -> Tensor:
         self.n = max(self.n, x.shape[-1])
         return x / self.n
+
+
+def test_an_output_that_a_later_call_overwrites(tmp_path: Path) -> None:
+    class Buffered:
+        def __init__(self) -> None:
+            self.buffer = torch.empty(0)
+
+        def __call__(self, x: Tensor) -> Tensor:
+            if self.buffer.shape != x.shape:
+                self.buffer = torch.empty_like(x)
+            return self.buffer.copy_(x)
+
+    bench = Bench(Buffered, tmp_path)
+    assert bench.findings(make_cell()) == [("overwritten", "y")]
+    assert bench.findings(make_cell((0, 4))) == []
+    declared = make_cell(mutated="x", aliases={"y": "x"})
+    assert bench.findings(declared) == []
+
+
+def test_an_output_that_the_op_keeps(tmp_path: Path) -> None:
+    class Table:
+        def __init__(self) -> None:
+            self.table = torch.ones(3, 4).half()
+
+        def __call__(self, x: Tensor) -> Tensor:
+            return self.table
+
+    class Rows(Table):
+        def __call__(self, x: Tensor) -> Tensor:
+            return self.table.clone()
+
+    assert Bench(Table, tmp_path).findings(make_cell()) == [("kept-output", "y")]
+    assert Bench(Rows, tmp_path).findings(make_cell()) == []
+
+
+@pytest.mark.parametrize(
+    ("leave", "about"),
+    [
+        (lambda: torch.set_default_dtype(torch.float64), "the default dtype"),
+        (lambda: torch.set_grad_enabled(True), "whether gradients are recorded"),
+        (lambda: torch.set_num_threads(3), "the number of threads"),
+        (lambda: torch.use_deterministic_algorithms(False), "whether algorithms are deterministic"),
+        (lambda: torch.rand(3), "torch's random numbers"),
+        (random.random, "Python's random numbers"),
+    ],
+)
+def test_what_a_call_leaves_changed(tmp_path: Path, leave: Callable[[], object], about: str) -> None:
+    def op(x: Tensor) -> Tensor:
+        leave()
+        return x + 1
+
+    dtype, threads = torch.get_default_dtype(), torch.get_num_threads()
+    try:
+        found = Bench(op, tmp_path).findings(make_cell())
+    finally:
+        torch.set_default_dtype(dtype)
+        torch.set_num_threads(threads)
+    assert found == [("state", about)]
+
+
+@pytest.mark.parametrize(
+    ("op", "structure"),
+    [
+        (lambda x: x + 1, "Tensor"),
+        (lambda x: [x + 1], "list of 1"),
+        (lambda x: (x + 1,), "tuple of 1"),
+        (lambda x: {"y": x + 1}, "dict of y"),
+    ],
+)
+def test_what_holds_the_outputs(tmp_path: Path, op: Callable[[Tensor], object], structure: str) -> None:
+    ran = Bench(op, tmp_path).run(make_cell())
+    assert (ran.structure, ran.findings) == (structure, ())
+
+
+@pytest.mark.parametrize(
+    ("op", "grad"),
+    [
+        (lambda x: x + 1, True),
+        (lambda x: x.detach() + 1, False),
+        (lambda x: torch.frombuffer(bytearray(x.numpy().tobytes()), dtype=x.dtype).view(x.shape), None),
+    ],
+)
+def test_whether_an_output_requires_a_gradient(
+    tmp_path: Path, op: Callable[[Tensor], object], grad: bool | None
+) -> None:
+    bench = Bench(op, tmp_path)
+    assert [output.grad for output in bench.run(make_cell()).outputs] == [grad]
+    assert [output.grad for output in bench.run(make_cell(values="special")).outputs] == [None]
 
 
 def test_a_result_that_changes_with_history(tmp_path: Path) -> None:
@@ -500,7 +589,7 @@ def test_recipes_are_read_before_the_op_is_imported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("library", "status", "says"),
     [
-        ("def op(): ...", "refused", "the recipes in "),
+        ("def op(): ...", "failed", "the recipes cannot be read: "),
         ("raise OSError('broken')", "raised", "importing `opschema_lib`: OSError: broken"),
     ],
 )
@@ -510,6 +599,46 @@ def test_recipes_that_cannot_be_read_hide_no_broken_import(
     found = loaded(tmp_path, library, "1 / 0")
     assert found.status == status
     assert found.detail.startswith(says)
+
+
+def raised(kind: Callable[..., object], folder: Path, cell: Cell) -> Ran:
+    bench = Bench(kind, folder)
+    request = Run(cell=cell, device="cpu", folder=str(folder), seconds=60)
+    return _run(bench.runner, request, Load(side="after", op="Op", target=bench.target)).ran
+
+
+def test_what_an_op_raises_is_the_same_in_both_trees(tmp_path: Path) -> None:
+    class Picky:
+        def __call__(self, x: Tensor) -> Tensor:
+            raise ValueError(f"{object()!r} of {Path(__file__).parent}/kernel.cu refuses {tuple(x.shape)}")
+
+    ran = raised(Picky, tmp_path, make_cell())
+    assert (ran.status, ran.error) == ("raised", "ValueError: <object object at 0x> of /kernel.cu refuses (3, 4)")
+
+
+def test_what_nothing_can_write_is_told_all_the_same(tmp_path: Path) -> None:
+    class Odd:
+        def __call__(self, x: Tensor) -> Tensor:
+            raise ValueError("\ud800")
+
+    ran = raised(Odd, tmp_path, make_cell())
+    assert ran.error == "ValueError: \\ud800"
+    msgspec.msgpack.encode(ran)
+    named = raised(lambda x: {"\ud800": x + 1}, tmp_path, make_cell())
+    assert named.outputs[0].name == "\\ud800"
+    msgspec.msgpack.encode(named)
+
+
+def test_a_failure_of_the_harness_is_not_the_op_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Sound:
+        def __call__(self, x: Tensor) -> Tensor:
+            return x + 1
+
+    assert raised(Sound, tmp_path / "nowhere", make_cell()).status == "failed", "the disk is full"
+    monkeypatch.setattr("opschema_cli.verify.runner.metadata", len)
+    ran = raised(Sound, tmp_path, make_cell())
+    assert (ran.status, "len() takes exactly one argument" in ran.detail) == ("failed", True)
+    assert raised(lambda x: x / "no", tmp_path, make_cell()).status == "raised"
 
 
 def test_an_exception_is_described_with_its_last_place_in_the_tree() -> None:

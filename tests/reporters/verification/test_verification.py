@@ -6,14 +6,17 @@ import io
 import json as standard_json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from opschema_cli.reporters.text import open_console
 from opschema_cli.reporters.verification import html, json, text
-from opschema_cli.verify.model import CellResult, Figures, Finding
+from opschema_cli.verify.model import CellResult, Figures, Finding, Verdict
 from opschema_cli.verify.results import Header, Results, Version
 
-FIGURES = Figures(side="after", output="y", worst=1e-4, ulps=0.5, kappa=1.5, at=(1, 2), histogram=(50, 0, 4, 30))
+FIGURES = Figures(
+    side="after", output="y", worst=1e-4, ulps=0.5, kappa=1.5, share=0.25, at=(1, 2), histogram=(50, 0, 4, 30)
+)
 CELLS = [
     CellResult(
         id="NormFwdOp[a-float16-row-s0]", op="NormFwdOp", verdict="unchanged", device="cpu-sim", figures=(FIGURES,)
@@ -69,6 +72,41 @@ def test_the_report_tells_device_verdicts_reasons_and_both_sides(width: int, mon
     assert "not checked  2 cells of AlibiFwdOp: it has no recipe" in told
     assert "Failed: 4 cells of 3 ops on cpu-sim: 1 unchanged, 1 regression, 2 not checked" in told.replace("\n", " ")
     assert all(len(line) <= width for line in told.splitlines() if "[" not in line and "not checked" not in line)
+
+
+def cell(op: str, name: str, verdict: Verdict, reason: str) -> CellResult:
+    figures = (FIGURES,) if verdict == "within-tolerance" else ()
+    return CellResult(id=f"{op}[{name}]", op=op, verdict=verdict, device="cpu-sim", reason=reason, figures=figures)
+
+
+def test_every_op_is_shown_and_what_is_said_twice_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = [cell("AFwdOp", f"r{number}", "regression", "it raises") for number in range(20)]
+    wrong += [cell("BFwdOp", f"r{number}", "regression", f"off by {number}") for number in range(5)]
+    wrong += [cell("CFwdOp", "r", "regression", "it raises")]
+    lines = shown(results(*wrong), 120, monkeypatch).splitlines()
+    assert [line for line in lines if line.startswith(("regression", "..."))] == [
+        "regression  AFwdOp[r0] and 19 more cells  cpu-sim",
+        *(f"regression  BFwdOp[r{number}]  cpu-sim" for number in range(3)),
+        "... and 2 more cells of BFwdOp: regression",
+        "regression  CFwdOp[r]  cpu-sim",
+    ]
+    assert sum(line.strip() == "it raises" for line in lines) == 2
+
+
+def test_ops_with_other_bits_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = [cell("AFwdOp", f"r{number}", "within-tolerance", "bits differ, both are right") for number in range(3)]
+    told = shown(results(*cells), 120, monkeypatch)
+    says = "within tolerance  3 cells of AFwdOp: bits differ, both are right; at most 0.5 ulp, 25 % of the tolerance"
+    assert says in told
+
+
+def test_notes_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    found = results(CELLS[0])
+    found.header = msgspec.structs.replace(found.header, notes=("AFwdOp: 2 <rows> are gone",))
+    assert "note  AFwdOp: 2 <rows> are gone" in shown(found, 120, monkeypatch)
+    assert standard_json.loads(json.render(found, 2.0))["notes"] == ["AFwdOp: 2 <rows> are gone"]
+    page = html.write_pages(found, tmp_path / "report", 2.0).read_text(encoding="utf-8")
+    assert "AFwdOp: 2 &lt;rows&gt; are gone" in page
 
 
 @pytest.mark.parametrize(

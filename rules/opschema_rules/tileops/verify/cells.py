@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, repeat, zip_longest
 from typing import NamedTuple
 
 from opschema_cli.verify.model import Call, Cell, Layout, Values
@@ -53,19 +54,21 @@ class Case:
             call=self.call if shape == self.shape else self.calls[shape],
         )
 
-    def kinds(self) -> Iterator[Kind]:
-        """All of its cells, the row's own first, those that repeat others last.
-
-        A call without inputs looks the same whatever its inputs' seed, values and layout are.
-        """
-        yield Kind(self.shape)
-        yield from (Kind(shape) for shape in list(self.calls)[1:])
-        if self.call.inputs:
-            yield Kind(self.shape, seed=1)
+    def values(self) -> Iterator[Kind]:
+        """The row with other layouts and values. A call without inputs looks the same whatever they are."""
         if any(len(item.shape) > 0 for item in self.call.inputs):
             yield Kind(self.shape, layout="strided")
         if any("float" in item.dtype for item in self.call.inputs):
             yield Kind(self.shape, values="special")
+
+    def shapes(self) -> Iterator[Kind]:
+        """The shapes that are derived from the row."""
+        yield from (Kind(shape) for shape in list(self.calls)[1:])
+
+    def repeats(self) -> Iterator[Kind]:
+        """The row with another seed, and all shapes again."""
+        if self.call.inputs:
+            yield Kind(self.shape, seed=1)
         if len(self.calls) > 1:
             yield from (Kind(shape, again=True) for shape in reversed(self.calls))
 
@@ -73,16 +76,15 @@ class Case:
 def choose(cases: Sequence[Case], limit: int) -> tuple[list[Cell], int]:
     """At most ``limit`` cells, and how many cases were not gone through to their end.
 
-    The first case is whole; every other one is run as the row stands; then the first of each further dtype is whole, and
-    what room is left goes round. Repetitions come last, in reverse order, after all else.
+    Every case is run as the row stands; then the first of each dtype in all shapes, layouts and values; then every other one in all
+    layouts and values. Only then come seeds and repetitions, of the first of each dtype, and what room is left goes round.
+    Repetitions are run last, in reverse order.
     """
-    left = {index: case.kinds() for index, case in enumerate(cases)}
     chosen: list[list[Kind]] = [[] for _ in cases]
-    room = limit
-    for index in _turns(cases, left):
-        kind = next(left[index], None)
+    room, complete = limit, 0
+    for index, kind in _turns(cases):
         if kind is None:
-            del left[index]
+            complete += 1
         elif room == 0:
             break
         else:
@@ -92,23 +94,24 @@ def choose(cases: Sequence[Case], limit: int) -> tuple[list[Cell], int]:
     once = [case.cell(kind) for case, kind in pairs if not kind.again]
     place = {cell.data_key: index for index, cell in enumerate(once)}
     again = [case.cell(kind) for case, kind in pairs if kind.again]
-    return [*once, *sorted(again, key=lambda cell: -place[cell.data_key])], len(left)
+    return [*once, *sorted(again, key=lambda cell: -place[cell.data_key])], len(cases) - complete
 
 
-def _turns(cases: Sequence[Case], left: Mapping[int, object]) -> Iterator[int]:
-    """Whose turn it is to give a cell, as long as any is left."""
-    if cases:
-        yield from _all_of(0, left)
-    yield from range(1, len(cases))
-    seen: set[str] = set()
-    for index, case in enumerate(cases):
-        if case.dtype not in seen:
-            seen.add(case.dtype)
-            yield from _all_of(index, left)
-    while left:
-        yield from list(left)
+def _turns(cases: Sequence[Case]) -> Iterator[tuple[int, Kind | None]]:
+    """The next kind and its case, as long as there are any; None behind the last one of a case."""
+    first = {case.dtype: index for index, case in reversed(list(enumerate(cases)))}
+    firsts = sorted(first.values())
+    others = [index for index in range(len(cases)) if index not in firsts]
+    yield from ((index, Kind(cases[index].shape)) for index in (*firsts, *others))
+    for index in firsts:
+        yield from ((index, kind) for kind in chain(cases[index].shapes(), cases[index].values()))
+    yield from _round({index: cases[index].values() for index in others})
+    for index in firsts:
+        yield from ((index, kind) for kind in chain(cases[index].repeats(), [None]))
+    yield from _round({index: chain(cases[index].shapes(), cases[index].repeats(), [None]) for index in others})
 
 
-def _all_of(index: int, left: Mapping[int, object]) -> Iterator[int]:
-    while index in left:
-        yield index
+def _round(left: Mapping[int, Iterator[Kind | None]]) -> Iterator[tuple[int, Kind | None]]:
+    """One of each in turn."""
+    for kinds in zip_longest(*(zip(repeat(index), kinds) for index, kinds in left.items())):
+        yield from (pair for pair in kinds if pair is not None)

@@ -41,7 +41,8 @@ def _plan(entries: Sequence[OpEntry], limits: Limits, *, asked: bool) -> Plan:
     reason = _hopeless(entries, asked=asked)
     if reason or isinstance(found, str) or isinstance(where, str):
         place = where if isinstance(where, Target) else no_target(entry)
-        return Plan(op=entry.name, target=place, cells=(), unplanned={entry.name: reason or str(where)})
+        unplanned = {entry.name: reason or str(where)}
+        return Plan(op=entry.name, target=place, cells=(), unplanned=unplanned, implemented=entry.implemented)
     planner = _Planner(OpImplementation(entry, found), limits)
     cells, left_out = choose(planner.cases, limits.cells)
     return Plan(
@@ -50,7 +51,9 @@ def _plan(entries: Sequence[OpEntry], limits: Limits, *, asked: bool) -> Plan:
         cells=tuple(cells),
         reference=reference(entry),
         unplanned=planner.unplanned,
+        dtypes=tuple(dict.fromkeys(case.dtype for case in planner.cases)),
         left_out=left_out,
+        implemented=entry.implemented,
     )
 
 

@@ -1,0 +1,47 @@
+"""What the declarations of both trees say differently of an op: both sides are called as the tree after says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from opschema_cli.verify.model import Plan
+
+_Key = TypeVar("_Key")
+
+
+def redeclared(plan: Plan, earlier: Plan) -> Iterator[str]:
+    """Differences in what both declare of an op: defaults of params, dtypes, the reference."""
+    for name, now, then in _changes(_defaults(plan), _defaults(earlier)):
+        yield f"the default of `{name}` is {now}, before {then}"
+    for (name, dtype), now, then in _changes(_dtypes(plan), _dtypes(earlier)):
+        yield f"`{name}` is {now} in rows of {dtype}, before {then}"
+    if plan.cells and earlier.cells and plan.reference != earlier.reference:
+        yield f"the reference is {plan.reference or 'none of torch'}, before {earlier.reference or 'none of torch'}"
+
+
+def other_recipes(plan: Plan, earlier: Plan) -> bool:
+    """Whether both trees have recipes, and they differ."""
+    files = [Path(one.target.recipe) for one in (plan, earlier) if one.target.recipe]
+    texts = [file.read_bytes() for file in files if file.is_file()]
+    return len(texts) == 2 and texts[0] != texts[1]
+
+
+def _changes(now: Mapping[_Key, str], then: Mapping[_Key, str]) -> Iterator[tuple[_Key, str, str]]:
+    yield from ((key, now[key], then[key]) for key in now if key in then and now[key] != then[key])
+
+
+def _defaults(plan: Plan) -> dict[str, str]:
+    return {name: repr(value) for cell in plan.cells for name, value in cell.call.defaults.items()}
+
+
+def _dtypes(plan: Plan) -> dict[tuple[str, str], str]:
+    """The dtypes of each tensor in the rows of each dtype."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for cell in plan.cells:
+        named = [(item.name, item.dtype) for item in cell.call.inputs]
+        for name, dtype in (*named, *((item.name, item.dtype) for item in cell.call.outputs)):
+            if dtype is not None:
+                found.setdefault((name, cell.dtype), set()).add(dtype)
+    return {key: " or ".join(sorted(dtypes)) for key, dtypes in found.items()}

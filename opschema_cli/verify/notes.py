@@ -1,0 +1,59 @@
+"""What people should know of a run before they trust it: what differs between the declarations, what is not run."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from opschema_cli.reporters.phrases import count, some
+from opschema_cli.verify.declarations import other_recipes, redeclared
+from opschema_cli.verify.gone import rows_gone
+from opschema_cli.verify.model import Plan
+from opschema_cli.verify.recipes import ops_with_recipes
+
+
+def notes_on(plans: Sequence[Plan], earlier: Mapping[str, Plan], every: Collection[str] | None) -> Iterator[str]:
+    """The notes on a run of plans. ``earlier`` has those of the tree before, ``every`` are all ops, if they are known.
+
+    Raises:
+        OpschemaError: the recipes cannot be read.
+    """
+    paths = dict.fromkeys(plan.target.recipe for plan in plans if plan.target.recipe)
+    named = {(path, op): line for path in paths for op, line in ops_with_recipes(Path(path)).items()}
+    if every is not None:
+        for (path, op), line in named.items():
+            if op not in every:
+                yield f"{path}:{line}: there is no op `{op}` for this recipe{hint(op, every)}"
+    pairs = [(plan, earlier[plan.op]) for plan in plans if plan.op in earlier]
+    for plan, then in pairs:
+        yield from _on_op(plan, then)
+    if any(other_recipes(plan, then) for plan, then in pairs[:1]):
+        yield "the recipes differ: both sides are called and judged by those of the tree after"
+    yield from _on_limits(plans)
+
+
+def _on_op(plan: Plan, earlier: Plan) -> Iterator[str]:
+    for difference in redeclared(plan, earlier):
+        yield f"{plan.op}: the declaration differs: {difference}"
+    rows = rows_gone(plan, earlier)
+    if rows:
+        yield f"{plan.op}: {count(rows, 'row')} of the tree before, each in a dtype, are in no row of this one by their shapes"
+
+
+def _on_limits(plans: Sequence[Plan]) -> Iterator[str]:
+    for plan in plans:
+        absent = [dtype for dtype in plan.dtypes if all(cell.dtype != dtype for cell in plan.cells)]
+        if absent:
+            yield f"{plan.op}: nothing is run in {', '.join(absent)}: --cells allows more"
+    short = [plan for plan in plans if plan.left_out]
+    if short:
+        pairs = count(sum(plan.left_out for plan in short), "pair")
+        ops = some([plan.op for plan in short], 4)
+        yield f"{pairs} of a row and a dtype were not gone through to their end ({ops}): --cells allows more"
+
+
+def hint(name: str, known: Iterable[str]) -> str:
+    """A question whether another name was meant, empty if none is like it."""
+    close = difflib.get_close_matches(name, known, 1)
+    return f"; did you mean `{close[0]}`?" if close else ""
