@@ -184,10 +184,12 @@ def two_fakes(operator: Operator) -> Iterator[Diagnostic]:
 
 
     if torch.cuda.is_available():
+
         @double.register_fake
         def _(x):
             return torch.empty_like(x)
     else:
+
         @double.register_fake
         def _(x):
             return x.new_empty(x.shape)
