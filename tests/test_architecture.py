@@ -24,12 +24,13 @@ ROOMS = {
     "main": {"commands", "errors", "reporters"},
     "commands": {
         *("session", "project", "reporters", "lint", "migrate", "config", "workspace", "write", "transaction", "git"),
-        *("source", "verify", "errors"),
+        *("source", "verify", "errors", "phrases"),
     },
-    "verify": {"session", "lint", "workspace", "git", "errors"},
+    "verify": {"session", "lint", "workspace", "git", "errors", "phrases"},
     "testing": {"lint", "migrate", "project", "workspace", "config", "source"},
     "session": {"lint", "project", "cache", "config", "transaction", "workspace", "source", "errors"},
-    "reporters": {"lint", "verify", "source", "errors"},
+    "reporters": {"lint", "verify", "source", "errors", "phrases"},
+    "phrases": set(),
     "migrate": {"lint", "project", "config", "workspace", "source", "errors"},
     "lint": {"project", "cache", "config", "workspace", "schema", "source", "errors"},
     "project": {"cache", "lint", "workspace", "source"},
@@ -45,7 +46,7 @@ ROOMS = {
 }
 REPORTERS_MAY = {
     *("opschema_cli.lint.diagnostic", "opschema_cli.source.text", "opschema_cli.__version__"),
-    *("opschema_cli.verify.model", "opschema_cli.verify.results", "opschema_cli.errors"),
+    *("opschema_cli.verify.model", "opschema_cli.verify.results", "opschema_cli.errors", "opschema_cli.phrases"),
 }
 
 
@@ -173,6 +174,8 @@ def test_exceptions_are_caught_whole_only_where_foreign_code_runs() -> None:
         "opschema_cli/lint/execute.py": 3,  # a pack that loads, a rule that looks for suspects, and one that runs
         "opschema_cli/migrate/engine.py": 2,  # a pack's migrations that are imported, a migration that runs
         "opschema_cli/lint/registry.py": 2,  # an installed pack and a plugin that are imported
+        "opschema_cli/verify/prepare.py": 1,  # torch that is installed and cannot be imported
+        "opschema_cli/verify/runner.py": 1,  # an op that is asked for a gradient, in a worker
         "opschema_cli/verify/methods.py": 1,  # a method of an op, in a worker
         "opschema_cli/verify/operators.py": 2,  # a fake kernel, and torch's own tests of an operator, in a worker
     }

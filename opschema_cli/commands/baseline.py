@@ -15,9 +15,9 @@ from opschema_cli.lint.baseline import DEFAULT_NAME, render_baseline
 from opschema_cli.lint.builtin import CRASHED, UNREADABLE
 from opschema_cli.lint.runner import Job, Outcome, run
 from opschema_cli.lint.settings import resolve_settings
+from opschema_cli.phrases import count
 from opschema_cli.project import Project
 from opschema_cli.reporters.escape import visible
-from opschema_cli.reporters.phrases import count
 from opschema_cli.session import Session
 
 

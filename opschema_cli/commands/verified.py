@@ -17,8 +17,8 @@ from opschema_cli.commands.output import ProgressBar
 from opschema_cli.commands.plugins import open_workspace
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.engine import Result
+from opschema_cli.phrases import count, some
 from opschema_cli.reporters.escape import visible
-from opschema_cli.reporters.phrases import count, some
 from opschema_cli.session import Session
 from opschema_cli.verify.model import Limits, Plan
 from opschema_cli.verify.prepare import Asked, Tree, make_plans, prepare

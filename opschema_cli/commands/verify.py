@@ -21,8 +21,8 @@ import msgspec
 from opschema_cli.commands.output import ProgressBar, write_text
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
 from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, OpschemaError
+from opschema_cli.phrases import count
 from opschema_cli.reporters.escape import visible
-from opschema_cli.reporters.phrases import count
 from opschema_cli.verify.model import Limits
 from opschema_cli.verify.prepare import Asked, Device, Tree, plans_of, prepare
 from opschema_cli.verify.results import Results, merge, read_results

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from opschema_cli.lint.diagnostic import Diagnostic
+from opschema_cli.phrases import some
 from opschema_cli.reporters import Report
 from opschema_cli.reporters.escape import visible
-from opschema_cli.reporters.phrases import details, headline, some
+from opschema_cli.reporters.phrases import details, headline
 from opschema_cli.reporters.places import locate
 
 _OPS_SHOWN = 3

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from opschema_cli.lint.diagnostic import Diagnostic, Severity
+from opschema_cli.phrases import some
 from opschema_cli.reporters import Report
 from opschema_cli.reporters.escape import visible
-from opschema_cli.reporters.phrases import some
 from opschema_cli.reporters.places import locate
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}

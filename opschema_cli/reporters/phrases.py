@@ -1,21 +1,11 @@
-"""The sentences that formats share: counts, lists of names, the summary."""
+"""The sentences that formats share: what was found, and the rest of the summary."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from opschema_cli.phrases import count
 from opschema_cli.reporters import Report
-
-
-def count(number: int, noun: str) -> str:
-    """``1 error``, ``2 errors``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def some(names: Sequence[str], limit: int) -> str:
-    """``A, B, C and 27 more``: at most ``limit`` names."""
-    shown = ", ".join(names[:limit])
-    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
 
 
 def headline(report: Report) -> str:

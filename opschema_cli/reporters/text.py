@@ -18,11 +18,12 @@ from rich.console import COLOR_SYSTEMS, Console
 from rich.style import Style
 
 from opschema_cli.lint.diagnostic import Diagnostic, Fix
+from opschema_cli.phrases import count, some
 from opschema_cli.reporters import Report
 from opschema_cli.reporters.diff import Hunk, draw_hunk, hunks
 from opschema_cli.reporters.escape import visible
 from opschema_cli.reporters.frame import GUTTER, SEVERITIES, Frame, draw, frames
-from opschema_cli.reporters.phrases import count, details, headline, some
+from opschema_cli.reporters.phrases import details, headline
 from opschema_cli.reporters.screen import Screen, cells, wrap
 
 _STRONG = Style(bold=True)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import msgspec
 
-from opschema_cli.reporters.phrases import count
+from opschema_cli.phrases import count
 from opschema_cli.verify.model import Cell, Plan
 
 

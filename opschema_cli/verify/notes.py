@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from opschema_cli.reporters.phrases import count, some
+from opschema_cli.phrases import count, some
 from opschema_cli.verify.declarations import other_recipes, redeclared
 from opschema_cli.verify.gone import rows_gone
 from opschema_cli.verify.model import Plan

@@ -459,7 +459,7 @@ def test_init_writes_the_configuration_and_the_hook_once(opschema: Opschema, til
     assert (done.code, done.out.splitlines()[-2:]) == (0, ["wrote  pyproject.toml", "wrote  .pre-commit-config.yaml"])
     assert (tilekit / "pyproject.toml").read_text() == pyproject.rstrip(
         "\n"
-    ) + '\n\n[tool.opschema]\npacks = ["tileops"]\n'
+    ) + '\n\n[tool.opschema]\npacks = ["tileops", "torchlib"]\n'
     hooks = (tilekit / ".pre-commit-config.yaml").read_bytes()
     assert hooks.startswith(b"# ours\r\nrepos:\r\n- repo: local\r\n  hooks: []  # none\r\n- repo: https://")
     assert hooks.endswith(b"  - id: opschema\r\n# end\r\n")
@@ -588,7 +588,7 @@ def test_tilekit_is_linted_the_same_way_cold_and_warm(opschema: Opschema, tileki
     for report in reports:
         report["summary"].pop("seconds", None)
     assert reports[0] == reports[1] == reports[2]
-    assert reports[0]["summary"]["ops"] == 13
+    assert reports[0]["summary"]["ops"] == 22
     assert not {"OPS101", "OPS102", "OPS900", "YML001"} & {item["code"] for item in reports[0]["diagnostics"]}
 
 
@@ -600,6 +600,6 @@ def test_show_knows_an_op_of_tilekit(opschema: Opschema, tilekit: Path) -> None:
 
 def test_a_path_from_elsewhere_finds_the_fixtures_own_root(opschema: Opschema, tilekit: Path) -> None:
     report = json.loads(opschema("lint", "tilekit", "--output-format", "json", cwd=tilekit.parent).out)
-    assert report["summary"]["ops"] == 13
+    assert report["summary"]["ops"] == 22
     with contextlib.suppress(IndexError):
         assert not report["diagnostics"][0]["path"].startswith("/")

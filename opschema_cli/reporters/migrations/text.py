@@ -15,11 +15,11 @@ from rich.console import Console
 from rich.segment import Segment, Segments
 from rich.style import Style
 
+from opschema_cli.phrases import count
 from opschema_cli.reporters.diff import shared
 from opschema_cli.reporters.escape import visible
 from opschema_cli.reporters.frame import GUTTER
 from opschema_cli.reporters.migrations import FileReport, Listed, NoteReport, RunReport
-from opschema_cli.reporters.phrases import count
 from opschema_cli.reporters.screen import Screen, wrap
 from opschema_cli.reporters.unified import unified_diff
 

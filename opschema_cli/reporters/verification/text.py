@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from opschema_cli.phrases import count, some
 from opschema_cli.reporters.escape import visible
-from opschema_cli.reporters.phrases import count, some
 from opschema_cli.verify.model import CellResult, Figures, Finding, Verdict
 from opschema_cli.verify.results import FAILED, VERDICTS, Results
 

@@ -21,7 +21,6 @@ CHECKOUTS = {"dataclasses": CORPUS / "oplibs/magi-e68e0b0", "plain": CORPUS / "o
 
 pytestmark = [
     pytest.mark.corpus,
-    pytest.mark.xdist_group("magi-oracle"),
     pytest.mark.skipif(
         not all(path.is_dir() for path in CHECKOUTS.values()), reason="OPSCHEMA_CORPUS has no oplibs/magi-e68e0b0(p)"
     ),

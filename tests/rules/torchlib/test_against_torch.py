@@ -189,17 +189,14 @@ def _agree(disagreements: list[str]) -> None:
         pytest.fail(f"{len(disagreements)} disagreements with torch:\n\n" + "\n\n".join(disagreements), pytrace=False)
 
 
-@pytest.mark.xdist_group("torchlib-oracle")
 def test_what_torch_handles_rightly_has_no_error() -> None:
     _agree(list(_false_alarms()))
 
 
-@pytest.mark.xdist_group("torchlib-oracle")
 def test_what_torch_refuses_or_gets_wrong_is_found() -> None:
     _agree(list(_missed()))
 
 
-@pytest.mark.xdist_group("torchlib-oracle")
 def test_every_finding_is_in_a_case() -> None:
     assert not [item.message for name, items in findings().items() if name not in cases() for item in items]
 
@@ -209,19 +206,16 @@ def test_every_rule_that_is_relied_on_is_there() -> None:
     assert FINDS.keys() <= codes
 
 
-@pytest.mark.xdist_group("torchlib-oracle")
 def test_every_rule_relied_on_finds_something() -> None:
     found = {item.code for items in findings().values() for item in items}
     assert FINDS.keys() <= found
 
 
-@pytest.mark.xdist_group("torchlib-oracle")
 def test_the_oracle_knows_what_torch_says() -> None:
     unknown = [(name, fault) for name, faults in verdicts().items() for fault in faults if fault.kind == "other"]
     assert not unknown
 
 
-@pytest.mark.xdist_group("torchlib-oracle")
 def test_torch_does_as_is_written_down() -> None:
     wrong = [(case.title, fault.message) for case in probes() for fault in verdicts()[case.name]]
     assert not wrong
