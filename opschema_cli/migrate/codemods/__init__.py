@@ -35,6 +35,7 @@ Nodes are libcst's. They are found by name, or by a span that the facts of the f
 | | ``fold_local(function, name, value, pure=())``: uses and assignments |
 | | ``fold_expression(expression, value)``: with the ``if`` it decides and what becomes unreachable |
 | ``definitions`` | ``delete_definition(definition)``; ``delete_calls(calls)``: the statements that are such calls |
+| | ``function_node(tree, body)``: the node of a function that the facts tell of |
 | ``imports`` | ``drop_imports(names)``: those that nothing uses any more; ``unused_imports(names)``: which it would take |
 | | ``drop_exports(names)``: from ``__all__`` |
 | ``names`` | ``drop_local(function, name, pure=())``: a local that is only written |

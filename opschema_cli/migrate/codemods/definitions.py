@@ -1,4 +1,4 @@
-"""Deletes a function or class, and the statements that only call it."""
+"""Finds the node of a function that the facts tell of; deletes a function or class, and the statements that only call it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Iterable
 import libcst as cst
 
 from opschema_cli.migrate.codemods.rewrite import Problem, Refused, Rewrite
-from opschema_cli.source.python_tree import Definition
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.python_tree import Definition, PythonTree
 
 
 def delete_definition(rewrite: Rewrite, definition: Definition) -> None:
@@ -53,3 +54,16 @@ def delete_calls(rewrite: Rewrite, calls: Iterable[cst.Call]) -> None:
     if problems:
         raise Refused(problems)
     rewrite.remove(*statements)
+
+
+def function_node(tree: PythonTree, body: Body) -> cst.FunctionDef:
+    """The node of a function whose body is known from the facts.
+
+    Raises:
+        LookupError: there is none.
+    """
+    assert body.function is not None
+    node = tree.parent(tree.find(body.function.span, cst.Name))
+    if not isinstance(node, cst.FunctionDef):
+        raise LookupError(f"`{body.function.name}` is no function")
+    return node

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from opschema_cli.migrate.codemods.definitions import function_node
 from opschema_cli.migrate.codemods.scopes import dotted, local_uses
 from opschema_cli.migrate.migration import Note
 from opschema_cli.source.bodies import Body, param_for
@@ -14,7 +15,7 @@ from opschema_cli.source.python import Expr, PythonFile
 from opschema_cli.source.python_tree import PythonTree
 from opschema_cli.source.resolution import ClassRef, ValueRef
 from opschema_cli.source.text import Place
-from opschema_rules.magi.migrations.trees import body_at, function_node, is_inner, meaning, meta_body
+from opschema_rules.magi.migrations.trees import body_at, is_inner, meaning, meta_body
 from opschema_rules.magi.migrations.workbench import Workbench
 from opschema_rules.magi.model import MagiOp, MagiTree
 from opschema_rules.magi.signature import Leaf

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from opschema_cli.lint.diagnostic import Place
+from opschema_cli.migrate.codemods.definitions import function_node
 from opschema_cli.migrate.codemods.docstrings import rename_docstring_parameter
 from opschema_cli.migrate.codemods.elements import element_span
 from opschema_cli.migrate.codemods.rewrite import Problem, Refused, Rewrite
@@ -20,7 +21,7 @@ from opschema_cli.source.text import Span
 from opschema_rules.magi.given import Lambda
 from opschema_rules.magi.migrations.grouping import Grouping
 from opschema_rules.magi.migrations.spelling import of_dataclasses
-from opschema_rules.magi.migrations.trees import function_node, is_inner, meta_body
+from opschema_rules.magi.migrations.trees import is_inner, meta_body
 from opschema_rules.magi.migrations.workbench import LeftAlone, Workbench
 
 INDENT = "    "

@@ -112,19 +112,6 @@ def is_inner(tree: PythonTree, node: cst.CSTNode, name: str, outermost: cst.CSTN
     return False
 
 
-def function_node(tree: PythonTree, body: Body) -> cst.FunctionDef:
-    """The node of a function whose body is known from the facts.
-
-    Raises:
-        LookupError: there is none.
-    """
-    assert body.function is not None
-    node = tree.parent(tree.find(body.function.span, cst.Name))
-    if not isinstance(node, cst.FunctionDef):
-        raise LookupError(f"`{body.function.name}` is no function")
-    return node
-
-
 def meta_body(op: MagiOp) -> Body | None:
     """The function that is the op's ``infer_output_meta_fn``; None where it is none, or not known."""
     meta = op.meta

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from opschema_cli.migrate.codemods.arguments import add_keyword, to_list
+from opschema_cli.migrate.codemods.definitions import function_node
 from opschema_cli.migrate.codemods.imports import drop_imports, unused_imports
 from opschema_cli.migrate.codemods.rewrite import Problem, Refused, Rewrite
 from opschema_cli.migrate.codemods.signatures import parameter
@@ -19,7 +20,7 @@ from opschema_cli.source.resolution import ClassRef, External
 from opschema_cli.source.text import Place, Span
 from opschema_rules.magi.dataclasses import Dataclass, Field
 from opschema_rules.magi.migrations.spelling import of_dataclasses
-from opschema_rules.magi.migrations.trees import function_node, meaning, meant_ops, meta_body, naming, tree_of
+from opschema_rules.magi.migrations.trees import meaning, meant_ops, meta_body, naming, tree_of
 from opschema_rules.magi.migrations.tuple_types import element_of, rewritten, tuple_of
 from opschema_rules.magi.migrations.tuple_uses import tuple_uses
 from opschema_rules.magi.migrations.workbench import LeftAlone, Workbench, left

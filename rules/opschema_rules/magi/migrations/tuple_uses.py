@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from opschema_cli.migrate.codemods.definitions import function_node
 from opschema_cli.migrate.codemods.rewrite import Rewrite
 from opschema_cli.migrate.codemods.scopes import dotted, local_uses
 from opschema_cli.migrate.migration import Note
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python_tree import PythonTree
 from opschema_cli.source.text import Place
-from opschema_rules.magi.migrations.trees import function_node
 from opschema_rules.magi.model import MagiTree
 
 _ASKING = frozenset({"isinstance", "hash", "type", "set", "frozenset"})

@@ -8,7 +8,7 @@ from contextlib import ExitStack, suppress
 import libcst as cst
 
 from opschema_cli.migrate.codemods.attributes import drop_attribute
-from opschema_cli.migrate.codemods.definitions import delete_calls, delete_definition
+from opschema_cli.migrate.codemods.definitions import delete_calls, delete_definition, function_node
 from opschema_cli.migrate.codemods.names import drop_local
 from opschema_cli.migrate.codemods.rewrite import Problem, Refused, Rewrite
 from opschema_cli.migrate.codemods.scopes import dotted, effects
@@ -18,7 +18,7 @@ from opschema_cli.source.python import Assign
 from opschema_rules.tileops.carrier_attributes import CarrierAttribute
 from opschema_rules.tileops.mentions import MentionIndex
 from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
-from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop, function_node
+from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
 from opschema_rules.tileops.own_writes import is_persistent
 
 

@@ -8,7 +8,7 @@ import libcst as cst
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.codemods.calls import drop_argument
-from opschema_cli.migrate.codemods.definitions import delete_definition
+from opschema_cli.migrate.codemods.definitions import delete_definition, function_node
 from opschema_cli.migrate.codemods.folding import fold_expression, fold_local, fold_parameter
 from opschema_cli.migrate.codemods.names import drop_local
 from opschema_cli.migrate.codemods.rewrite import Refused, Rewrite
@@ -20,7 +20,7 @@ from opschema_cli.source.python_tree import PythonTree
 from opschema_rules.tileops.carve_outs import CarveOut
 from opschema_rules.tileops.conditions import inside
 from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
-from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop, expression_at, function_node
+from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop, expression_at
 
 
 def drop_carve_out(shop: Workshop, found: CarveOut) -> list[str]:

@@ -9,6 +9,7 @@ import libcst as cst
 
 from opschema_cli.migrate.codemods.attributes import drop_attribute
 from opschema_cli.migrate.codemods.calls import drop_argument
+from opschema_cli.migrate.codemods.definitions import function_node
 from opschema_cli.migrate.codemods.rewrite import Refused, Rewrite
 from opschema_cli.migrate.codemods.scopes import dotted, local_uses
 from opschema_cli.migrate.codemods.signatures import drop_parameter
@@ -24,7 +25,7 @@ from opschema_rules.tileops.migrations.drop_carrier.attributes import drop_attri
 from opschema_rules.tileops.migrations.drop_carrier.forwards import Eager, run_eagerly
 from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
 from opschema_rules.tileops.migrations.drop_carrier.registrations import Registrar, put_as
-from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop, function_node
+from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
 
 
 def drop_from_classes(

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 import libcst as cst
 
+from opschema_cli.migrate.codemods.definitions import function_node
 from opschema_cli.migrate.migration import Note
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.program import Program
@@ -14,7 +15,7 @@ from opschema_cli.source.python import Expr, PythonFile
 from opschema_rules.tileops.carve_outs import CarveOut
 from opschema_rules.tileops.conditions import emptiness
 from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
-from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop, function_node
+from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
 
 
 def drop_exempting(shop: Workshop, program: Program, file: PythonFile, found: CarveOut) -> Iterator[Note]:

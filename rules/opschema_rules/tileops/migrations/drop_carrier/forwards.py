@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from opschema_cli.migrate.codemods.definitions import function_node
 from opschema_cli.migrate.codemods.folding import fold_expression, fold_local
 from opschema_cli.migrate.codemods.methods import inline_method
 from opschema_cli.migrate.codemods.names import drop_local
@@ -19,7 +20,7 @@ from opschema_rules.tileops.carrier_attributes import Handing
 from opschema_rules.tileops.custom_ops import CustomOp
 from opschema_rules.tileops.mentions import MentionIndex
 from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
-from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop, function_node
+from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
 
 PURE = ("getattr", "type")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from opschema_cli.migrate.codemods.definitions import delete_calls, delete_definition
+from opschema_cli.migrate.codemods.definitions import delete_calls, delete_definition, function_node
 from opschema_cli.migrate.codemods.rewrite import Rewrite
 from opschema_cli.source.bodies import Bodies, Body, argument_for
 from opschema_cli.source.program import ClassRef
@@ -15,7 +15,7 @@ from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Span
 from opschema_rules.tileops.custom_ops import CustomOp
 from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
-from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop, function_node
+from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,6 @@ import libcst as cst
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.codemods.rewrite import Mark, Refused, Rewrite
 from opschema_cli.migrate.draft import Draft
-from opschema_cli.source.bodies import Body
 from opschema_cli.source.python_tree import PythonTree, TreeError
 from opschema_cli.source.text import Edit, Span, apply_edits
 from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
@@ -137,16 +136,3 @@ def expression_at(tree: PythonTree, span: Span) -> cst.BaseExpression:
         with suppress(LookupError):
             return tree.find(span, kind)
     raise LookupError(f"no expression is written at {span.start}-{span.end}")
-
-
-def function_node(tree: PythonTree, body: Body) -> cst.FunctionDef:
-    """The node of a function whose body is known from the facts.
-
-    Raises:
-        LookupError: there is none.
-    """
-    assert body.function is not None
-    node = tree.parent(tree.find(body.function.span, cst.Name))
-    if not isinstance(node, cst.FunctionDef):
-        raise LookupError(f"`{body.function.name}` is no function")
-    return node
