@@ -35,9 +35,6 @@ class Hints:
     whole: bool = True
 
 
-Fallback = Callable[[], Namespace]
-
-
 class Annotations:
     """Resolves the annotations of one tree."""
 

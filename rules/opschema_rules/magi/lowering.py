@@ -20,7 +20,7 @@ from opschema_rules.magi.classes import Classes, EnumKind
 from opschema_rules.magi.dataclasses import Dataclass, Dataclasses, Field
 from opschema_rules.magi.defaults import ABSENT, Default, Defaults
 from opschema_rules.magi.namespaces import Namespace, closure
-from opschema_rules.magi.signature import Branch, Leaf, Lowering, Node, Problem
+from opschema_rules.magi.signature import Branch, Leaf, Lowering, Node, Problem, ProblemKind
 from opschema_rules.magi.types import STR, TypeForm, unresolved
 
 MAX_NODES = 2000
@@ -198,34 +198,14 @@ class _Run:
         seen: dict[str, Leaf] = {}
         before: Leaf | None = None
         for leaf in leaves:
-            is_field = isinstance(leaf.source, Field)
             if leaf.default.kind == "absent" and before is not None:
-                yield Problem(
-                    "default-order",
-                    leaf.place,
-                    "ValueError",
-                    self.name,
-                    leaf.lowered,
-                    is_field,
-                    leaf.type,
-                    None,
-                    leaf,
-                    before,
-                )
+                yield self._clash("default-order", leaf, before)
             elif leaf.default.kept:
                 before = before or leaf
             if leaf.lowered in seen:
-                other = seen[leaf.lowered]
-                yield Problem(
-                    "duplicate-name",
-                    leaf.place,
-                    "ValueError",
-                    self.name,
-                    leaf.lowered,
-                    is_field,
-                    leaf.type,
-                    None,
-                    leaf,
-                    other,
-                )
+                yield self._clash("duplicate-name", leaf, seen[leaf.lowered])
             seen[leaf.lowered] = leaf
+
+    def _clash(self, kind: ProblemKind, leaf: Leaf, other: Leaf) -> Problem:
+        is_field = isinstance(leaf.source, Field)
+        return Problem(kind, leaf.place, "ValueError", self.name, leaf.lowered, is_field, leaf.type, None, leaf, other)

@@ -20,7 +20,7 @@ from opschema_rules.magi.calls import Calls, OpCall
 from opschema_rules.magi.expected import expects_failure
 from opschema_rules.magi.given import Callback, Meta, Mutates, callback_of, flag_of, meta_of, mutates_of
 from opschema_rules.magi.lowering import Lowerer
-from opschema_rules.magi.registrations import PARAMETERS, Registration, Registrations, Written
+from opschema_rules.magi.registrations import Registration, Registrations, Written
 from opschema_rules.magi.signature import Lowering
 from opschema_rules.magi.types import TypeForm
 from opschema_rules.magi.version import Contract
@@ -76,11 +76,6 @@ class MagiOp:
     def params(self) -> tuple[Param, ...]:
         """The function's parameters."""
         return self.body.params
-
-    @property
-    def other_arguments(self) -> dict[str, Written | Unresolved]:
-        """What the decorator is given by names that are none of its parameters."""
-        return {name: value for name, value in self.registration.arguments.given.items() if name not in PARAMETERS}
 
     @property
     def place(self) -> Place:

@@ -101,11 +101,6 @@ class _Comparison:
     def _waits(self, param: Param) -> bool:
         return param.kind == "normal" and param.name in self.named
 
-    @property
-    def same_names(self) -> bool:
-        """Whether both sides have the same names, in whatever order."""
-        return sorted(item.name for item in self.arguments) == sorted(item.name for item in self.takers)
-
     def _named_between(self) -> Iterator[Mismatch]:
         found = [item for item in self.takers if self._waits(item)]
         if found:
