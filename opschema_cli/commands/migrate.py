@@ -199,13 +199,14 @@ class _Work:
 
     @classmethod
     def of(cls, session: Session, project: Project, options: MigrateOptions) -> _Work:
-        settings = resolve_settings(session.config, session.registry)
-        packs = session.detected(project, settings.pack_options)
+        registry = session.registry_for(project)
+        settings = resolve_settings(session.config, registry)
+        packs = registry.packs
         if not packs:
             click.echo("opschema: found nothing to migrate here; `opschema init` tells what it looks for", err=True)
         choice = Choice(options.only, options.skip, session.workspace.relative(Path.cwd()))
         loaders = {pack.name: _loader(pack, settings.pack_options[pack.name]) for pack in packs}
-        return cls(project, packs, loaders, Ground(session.registry, settings, choice), options)
+        return cls(project, packs, loaders, Ground(registry, settings, choice), options)
 
     def known(self) -> dict[str, tuple[Pack, Migration]]:
         """All migrations of the packs, by name.
