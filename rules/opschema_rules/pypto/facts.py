@@ -1,0 +1,104 @@
+"""What one orchestration source submits, as it is kept: plain data, so that a warm run parses no C++.
+
+Spans count characters of the file. What cannot be followed is told with its reason, and never guessed.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from opschema_cli.source.text import Span
+
+Kind = Literal["in", "out", "inout", "no_dep", "scalar"]
+"""How a slot is added: ``add_input``, ``add_output``, ``add_inout``, ``add_no_dep``, ``add_scalar``."""
+
+
+class Slot(msgspec.Struct, frozen=True, array_like=True):
+    """One argument of a task's payload, in the order of the payload.
+
+    ``argument`` is the index of the orchestration's own tensor (``orch_args.tensor(3)``) that it is or views, -1 for any
+    other tensor. ``created`` tells that an output is allocated by the runtime (``add_output(create_info)``). ``count`` is
+    how many scalars an ``add_scalars`` adds, -1 when that is not known; 1 for all else.
+    """
+
+    kind: Kind
+    span: Span
+    argument: int = -1
+    created: bool = False
+    count: int = 1
+
+
+class Payload(msgspec.Struct, frozen=True, array_like=True):
+    """What one submit may pass: its slots, or why they are not known, and where the trail ends."""
+
+    slots: tuple[Slot, ...] = ()
+    unresolved: str = ""
+    lost_at: Span | None = None
+
+    @property
+    def tensors(self) -> tuple[Slot, ...]:
+        """The slots that are tensors; scalars have no place in a signature."""
+        return tuple(slot for slot in self.slots if slot.kind != "scalar")
+
+
+class KernelId(msgspec.Struct, frozen=True, array_like=True):
+    """A kernel that a submit names: its ``func_id``, None when that is not known, and how it is written. ``core`` is the kind
+    of core that runs it (``aic``, ``aiv``), empty when the call does not say.
+    """
+
+    value: int | None
+    text: str
+    span: Span
+    core: str = ""
+
+
+class Submit(msgspec.Struct, frozen=True, array_like=True):
+    """One submit call: the kernels of its task, and what it may pass.
+
+    ``payloads`` are alternatives: one for each way through the branches before it. ``order`` counts the calls of an entry as
+    they would run; ``conditional`` when it stands in a branch, ``looped`` when in a loop.
+    """
+
+    api: str
+    kernels: tuple[KernelId, ...]
+    payloads: tuple[Payload, ...]
+    span: Span
+    order: int = 0
+    conditional: bool = False
+    looped: bool = False
+
+
+class Use(msgspec.Struct, frozen=True, array_like=True):
+    """One use of an orchestration's own tensor outside of a payload: it is read or written by the orchestration itself, or
+    passed to what cannot be followed (``escapes``).
+    """
+
+    argument: int
+    how: Literal["read", "written", "escapes"]
+    span: Span
+    order: int = 0
+
+
+class Entry(msgspec.Struct, frozen=True, array_like=True):
+    """An orchestration function, with what the functions that it calls submit.
+
+    ``arguments`` are the indexes of its own tensors that it takes (``orch_args.tensor(i)``) with where each is taken first;
+    ``expected`` is ``expected_arg_count`` of the configuration beside it, -1 without. ``unresolved`` says why it may submit
+    more than is known; empty when it does not.
+    """
+
+    name: str
+    span: Span
+    submits: tuple[Submit, ...]
+    uses: tuple[Use, ...] = ()
+    arguments: tuple[tuple[int, Span], ...] = ()
+    expected: int = -1
+    unresolved: str = ""
+
+
+class Orchestration(msgspec.Struct, frozen=True, array_like=True):
+    """All entries of a file: its functions that are exported (``extern "C"``) and take the orchestration's arguments."""
+
+    entries: tuple[Entry, ...] = ()

@@ -1,0 +1,56 @@
+"""What tells that a tree holds programs for pypto's runtime, without importing the rest of the pack."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from opschema_cli.lint.pack import CATALOGUE, PackHead
+from opschema_cli.project import Project
+from opschema_cli.workspace import ReadError
+
+_DESCRIBES = re.compile(rb"\b(?:CALLABLE|KERNELS)\b")
+_SPECIFIES = re.compile(rb"\bTensorSpec\s*\(")
+
+
+class PyptoOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
+    """``signatures`` is how a kernel's signature meets the payload (``sum``, ``arg-index``, ``widest``), ``max-tensors`` and
+    ``max-scalars`` the limits of one kernel's arguments; what is not given is found in the tree.
+    """
+
+    signatures: Literal["", "sum", "arg-index", "widest"] = ""
+    max_tensors: int = 0
+    max_scalars: int = 0
+
+
+def detect(project: Project, options: PyptoOptions) -> bool:
+    """Whether a file describes kernels, or specs of an entry."""
+    return next(describing(project), None) is not None or next(specifying(project), None) is not None
+
+
+def describing(project: Project) -> Iterator[str]:
+    """The Python files that may describe a program: they speak of ``func_id``."""
+    return (path for path, data in _python(project) if b"func_id" in data and _DESCRIBES.search(data))
+
+
+def specifying(project: Project) -> Iterator[str]:
+    """The Python files that may pair specs of tensors with an entry in pypto's language."""
+    return (
+        path for path, data in _python(project) if b"TensorSpec" in data and b"pl." in data and _SPECIFIES.search(data)
+    )
+
+
+def _python(project: Project) -> Iterator[tuple[str, bytes]]:
+    for path in project.workspace.files:
+        if path.endswith(".py"):
+            try:
+                yield path, project.workspace.data(path)
+            except ReadError:
+                continue
+
+
+HEAD = PackHead("pypto", detect, PyptoOptions, "opschema_rules.pypto.pack", Path(__file__).with_name(CATALOGUE))
