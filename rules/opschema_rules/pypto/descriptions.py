@@ -2,12 +2,213 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import posixpath
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
 
 from opschema_cli.project import Project
-from opschema_rules.pypto.model import Contract, Program
+from opschema_cli.source.bodies import Bodies, Body
+from opschema_cli.source.program import Program as Modules
+from opschema_cli.source.python import Expr
+from opschema_cli.source.strings import strings
+from opschema_rules.pypto.model import Contract, Declared, Direction, Kernel, OrchestrationPart, Program, Signature
+
+_HOPS = 4
+_ENUM = "ArgDirection"
+_DIRECTIONS = {item.value: item for item in Direction}
 
 
 def read_programs(project: Project, paths: Iterable[str], contract: Contract) -> list[Program]:
     """The programs that some Python files describe."""
-    return []
+    known = list(paths)
+    reader = _Reader(project, Bodies(Modules(project.workspace.files, project.python, known), known), contract)
+    found: dict[tuple[str, int], Program] = {}
+    for file in reader.bodies.files:
+        for body in reader.bodies.of(file):
+            for program in reader.programs(body):
+                found.setdefault((program.file.path, program.span.start), program)
+    return list(found.values())
+
+
+@dataclass(frozen=True)
+class _Reader:
+    project: Project
+    bodies: Bodies
+    contract: Contract
+
+    def programs(self, body: Body) -> Iterator[Program]:
+        """The programs that one body describes."""
+        if body.function is not None:
+            return
+        if body.cls is None:
+            yield from self._of_module(body)
+        for assign in body.scope.assigns:
+            if assign.target == "CALLABLE" and assign.value is not None:
+                name = body.cls.name if body.cls is not None else "CALLABLE"
+                where, value = self._followed(body, assign.value)
+                for expr in value.walk():
+                    fields = _fields(expr)
+                    if "incores" in fields and (body.cls is None or value is assign.value):
+                        yield self._program(where, "class", name, expr, fields, ("orchestration", "incores"))
+
+    def _of_module(self, body: Body) -> Iterator[Program]:
+        found = {item.target: item for item in body.scope.assigns if item.target in ("KERNELS", "ORCHESTRATION")}
+        kernels = found.get("KERNELS")
+        if kernels is None or kernels.value is None or not all(item.sure for item in found.values()):
+            return
+        fields = {
+            item.target: (Expr("name", item.start, item.end), item.value) for item in found.values() if item.value
+        }
+        program = self._program(body, "module", "KERNELS", kernels.value, fields, ("ORCHESTRATION", "KERNELS"))
+        runtime = next((item.value for item in body.scope.assigns if item.target == "RUNTIME_CONFIG"), None)
+        named = _fields(runtime).get("runtime") if runtime is not None else None
+        if named is not None and isinstance(named[1].value, str):
+            program.runtime = named[1].value
+        yield program
+
+    def _followed(self, body: Body, value: Expr) -> tuple[Body, Expr]:
+        """The dict that a name stands for."""
+        if value.kind != "name" or "." in value.text:
+            return body, value
+        module = self.bodies.module(body.file)
+        values = module.values(value.text)
+        return (module, values[0]) if values is not None and len(values) == 1 else (body, value)
+
+    def _program(
+        self,
+        body: Body,
+        form: Literal["module", "class"],
+        name: str,
+        expr: Expr,
+        fields: Mapping[str, tuple[Expr, Expr]],
+        keys: tuple[str, str],
+    ) -> Program:
+        base = body.file.path.rpartition("/")[0]
+        program = Program(self.project, body.file, form, name, expr.span, base, self.contract)
+        program.runtime = _runtime_of(body)
+        listed = fields[keys[1]][1]
+        program.whole = listed.kind == "list" and all(item.kind == "dict" for item in listed.items)
+        for item in listed.items if listed.kind == "list" else ():
+            kernel = _fields(item)
+            if "func_id" not in kernel:
+                program.whole = False
+                continue
+            number = kernel["func_id"][1].value
+            func_id = number if isinstance(number, int) and not isinstance(number, bool) else None
+            program.whole = program.whole and func_id is not None
+            source, signature = self._source(body, kernel), self._signature(body, kernel)
+            program.kernels.append(Kernel(program, item, kernel, source, signature, func_id))
+        if keys[0] in fields:
+            program.orchestration = self._orchestration(body, program, fields[keys[0]][1])
+        return program
+
+    def _orchestration(self, body: Body, program: Program, expr: Expr) -> OrchestrationPart | None:
+        fields = _fields(expr)
+        if "source" not in fields:
+            return None
+        function = fields["function_name"][1].value if "function_name" in fields else ""
+        source, signature = self._source(body, fields), self._signature(body, fields)
+        name = function if isinstance(function, str) else ""
+        return OrchestrationPart(program, expr, fields, source, signature, name)
+
+    # -- sources -------------------------------------------------------------------------------------------------------
+
+    def _source(self, body: Body, fields: Mapping[str, tuple[Expr, Expr]]) -> str | None:
+        """The workspace path of a source; None when it is not known, or there is no such file."""
+        if "source" not in fields:
+            return None
+        path = self._path(body, fields["source"][1], _HOPS)
+        if path is None or path.startswith("/"):
+            return None
+        full = posixpath.normpath(posixpath.join(body.file.path.rpartition("/")[0], path))
+        return full if not full.startswith("..") and self.project.workspace.is_file(full) else None
+
+    def _path(self, body: Body, expr: Expr, hops: int) -> str | None:
+        """A path relative to the file's own folder, as strings, ``str(...)`` and ``pathlib`` write it."""
+        if hops < 0:
+            return None
+        if expr.kind == "call" and expr.callee in ("str", "Path", "pathlib.Path", "os.fspath") and len(expr.items) == 2:
+            return "__file__" if expr.items[1].text == "__file__" else self._path(body, expr.items[1], hops)
+        if expr.kind == "call" and expr.callee.endswith("os.path.join") and not any(expr.keywords):
+            return _joined(self._path(body, item, hops) for item in expr.items[1:])
+        if expr.kind == "binary" and expr.text == "/":
+            return _joined(self._path(body, item, hops) for item in expr.items)
+        if expr.kind == "name" and expr.text == "__file__":
+            return "__file__"
+        above = self._above(body, expr, hops)
+        if above is not None:
+            return above
+        if expr.kind == "name" and "." not in expr.text:
+            values = (body.binder(expr.text) or self.bodies.module(body.file)).values(expr.text)
+            if values is not None and len(values) == 1 and values[0].kind != "const":
+                return self._path(self.bodies.module(body.file), values[0], hops - 1)
+        found = strings(self.bodies, body, expr, _HOPS)
+        return min(found) if found is not None and len(found) == 1 else None
+
+    def _above(self, body: Body, expr: Expr, hops: int) -> str | None:
+        """``Path(__file__).resolve().parent``, and what is written of it in other ways."""
+        if expr.kind == "call" and len(expr.items) == 1 and expr.items[0].kind == "attribute":
+            attribute = expr.items[0]
+            return self._path(body, attribute.items[0], hops) if attribute.text in ("resolve", "absolute") else None
+        if expr.kind == "attribute" and expr.text == "parent":
+            inner = self._path(body, expr.items[0], hops)
+            return None if inner is None else "." if inner == "__file__" else posixpath.join(inner, "..")
+        if expr.kind == "name" and expr.text.endswith(".parent"):
+            inner = self._path(body, Expr("name", expr.start, expr.end, expr.text.removesuffix(".parent")), hops)
+            return None if inner is None else "." if inner == "__file__" else posixpath.join(inner, "..")
+        return None
+
+    # -- signatures ----------------------------------------------------------------------------------------------------
+
+    def _signature(self, body: Body, fields: Mapping[str, tuple[Expr, Expr]]) -> Signature | None:
+        if "signature" not in fields:
+            return None
+        expr = fields["signature"][1]
+        if expr.kind not in ("list", "tuple"):
+            return Signature(expr, None, "it is computed")
+        slots = [self._declared(body, item) for item in expr.items]
+        known = tuple(slot for slot in slots if slot is not None)
+        if len(known) != len(slots):
+            return Signature(expr, None, "an entry of it is not known")
+        enum = known[0].expr.text.rpartition(".")[0] if known else ""
+        return Signature(expr, known, "", enum)
+
+    def _declared(self, body: Body, expr: Expr) -> Declared | None:
+        """One direction: ``D.IN``, where ``D`` is the runtime's enum under whatever name."""
+        owner, _, name = expr.text.rpartition(".")
+        if expr.kind != "name" or not owner or name not in _DIRECTIONS:
+            return None
+        full = self.bodies.external(body, owner)
+        known = full.rpartition(".")[2] == _ENUM or owner.rpartition(".")[2] == _ENUM or self._is_enum(body, owner)
+        return Declared(_DIRECTIONS[name], expr) if known else None
+
+    def _is_enum(self, body: Body, owner: str) -> bool:
+        """Whether a name is imported as the enum, from the tree itself or under a condition."""
+        first = owner.partition(".")[0]
+        module = self.bodies.module(body.file)
+        imported = [item for item in (*body.scope.imports, *module.scope.imports) if item.name == first]
+        return bool(imported) and all(item.attr == _ENUM for item in imported)
+
+
+def _fields(expr: Expr) -> dict[str, tuple[Expr, Expr]]:
+    """The fields of a dict with constant keys; none of anything else, nor of one that unpacks another."""
+    if expr.kind != "dict":
+        return {}
+    pairs = list(zip(expr.items[::2], expr.items[1::2], strict=True))
+    return {key.value: (key, value) for key, value in pairs if isinstance(key.value, str)}
+
+
+def _joined(parts: Iterable[str | None]) -> str | None:
+    found = list(parts)
+    known = [part for part in found if part is not None]
+    return posixpath.join(*known) if known and len(known) == len(found) else None
+
+
+def _runtime_of(body: Body) -> str:
+    """The runtime that a scene is for, as its decorator says: ``@scene_test(level=2, runtime="host_build_graph")``."""
+    for decorator in body.cls.decorators if body.cls is not None else ():
+        named = decorator.keyword("runtime")
+        if named is not None and isinstance(named.value, str):
+            return named.value
+    return ""

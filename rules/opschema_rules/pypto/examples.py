@@ -20,17 +20,23 @@ _ROOT_DIR = Path(__file__).parent
 
 """
 
-SOUND = '''\
+SOUND = """\
 ORCHESTRATION = {
     "source": str(_ROOT_DIR / "orchestration" / "main.cpp"),
     "function_name": "aicpu_orchestration_entry",
     "signature": [D.IN, D.IN, D.OUT],
 }
 KERNELS = [
-    {"func_id": 0, "name": "add", "source": str(_ROOT_DIR / "kernels" / "aiv" / "add.cpp"), "core_type": "aiv", "signature": [D.IN, D.IN, D.OUT]},
+    {
+        "func_id": 0,
+        "name": "add",
+        "source": str(_ROOT_DIR / "kernels" / "aiv" / "add.cpp"),
+        "core_type": "aiv",
+        "signature": [D.IN, D.IN, D.OUT],
+    },
 ]
 RUNTIME_CONFIG = {"runtime": "tensormap_and_ringbuffer", "aicpu_thread_num": 4}
-'''  # fmt: skip
+"""
 
 BODY = """\
 const ChipTensor &a = orch_args.tensor(0).ref();
