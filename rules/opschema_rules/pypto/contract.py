@@ -1,12 +1,66 @@
-"""Finds out which contract the runtime of a tree has."""
+"""Finds out which contract the runtime of a tree has, from the runtime's own sources where the tree has them."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
 from opschema_cli.project import Project
+from opschema_cli.workspace import ReadError
 from opschema_rules.pypto.head import PyptoOptions
-from opschema_rules.pypto.model import Contract
+from opschema_rules.pypto.model import Contract, SignatureRule
+
+_LIMIT = re.compile(r"\b(CORE|CHIP)_MAX_(TENSOR|SCALAR)_ARGS\s*=\s*(\d+)")
+_LIMITS = re.compile(r"(?:^|/)arg_direction\.h\Z")
+_DUMP = re.compile(r"(?:^|/)\w*dump_aicpu\.h\Z")
 
 
 def find_contract(project: Project, options: PyptoOptions) -> Contract:
-    """What the tree's own runtime, or the configuration, demands."""
-    return Contract()
+    """What the configuration, or else the tree's own runtime, demands; the newest contract where nothing tells."""
+    found = _of_tree(project)
+    if options.signatures:
+        found = replace(found, rule=_rule(options.signatures), source="the configuration", certain=True)
+    tensors, scalars = options.max_tensors or found.core_tensors, options.max_scalars or found.core_scalars
+    return replace(found, core_tensors=tensors, core_scalars=scalars)
+
+
+def _rule(word: str) -> SignatureRule:
+    return "sum" if word == "sum" else "arg_index" if word == "arg-index" else "widest"
+
+
+def _of_tree(project: Project) -> Contract:
+    found = Contract()
+    for path, text in _texts(project, _LIMITS):
+        limits = {(where, what): int(number) for where, what, number in _LIMIT.findall(text)}
+        found = replace(
+            found,
+            core_tensors=limits.get(("CORE", "TENSOR"), found.core_tensors),
+            core_scalars=limits.get(("CORE", "SCALAR"), found.core_scalars),
+            chip_tensors=limits.get(("CHIP", "TENSOR"), found.chip_tensors),
+            chip_scalars=limits.get(("CHIP", "SCALAR"), found.chip_scalars),
+            source=path,
+        )
+    rules = {rule: path for path, text in _texts(project, _DUMP) if (rule := _of_dump(text))}
+    if len(rules) != 1:
+        return found
+    (rule, path), *_ = rules.items()
+    return replace(found, rule=rule, source=path, certain=True)
+
+
+def _of_dump(text: str) -> SignatureRule | None:
+    """How the dump of arguments in the runtime reads signatures."""
+    if ".arg_index(" in text:
+        return "arg_index"
+    if "widest" in text:
+        return "widest"
+    return "sum" if "sig_count()" in text else None
+
+
+def _texts(project: Project, name: re.Pattern[str]) -> Iterator[tuple[str, str]]:
+    for path in project.workspace.files:
+        if name.search(path):
+            try:
+                yield path, project.workspace.data(path).decode("utf-8", "replace")
+            except ReadError:
+                continue

@@ -1,0 +1,76 @@
+"""Where a description and its orchestration meet: each submitted task with the kernels that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from opschema_cli.lint.diagnostic import Place, Related
+from opschema_cli.source.text import Span
+from opschema_rules.pypto.facts import Entry, Payload, Slot, Submit
+from opschema_rules.pypto.model import Direction, Kernel, OrchestrationPart, Program
+
+WORDS = {"in": "IN", "out": "OUT", "inout": "INOUT", "no_dep": "NO_DEP", "scalar": "SCALAR"}
+"""How messages call the kinds of slots."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One submit: the kernels that it runs, and every payload that it may have.
+
+    ``kernels`` are those that are known; ``whole`` tells that all of the task are. ``payloads`` is empty when one of them is
+    not known.
+    """
+
+    program: Program
+    orchestration: OrchestrationPart
+    submit: Submit
+    kernels: tuple[Kernel, ...]
+    whole: bool
+    payloads: tuple[Payload, ...]
+
+    def at(self, span: Span) -> Place:
+        """A stretch of the orchestration's source as a place."""
+        return Place(self.orchestration.source or "", span)
+
+    def related(self, span: Span, message: str) -> Related:
+        """The same as the other side of a finding."""
+        return Related(self.at(span), message)
+
+    @property
+    def widest(self) -> int:
+        """The most tensors that it may have."""
+        return max((len(payload.tensors) for payload in self.payloads), default=0)
+
+    @property
+    def narrowest(self) -> int:
+        """The fewest tensors that it may have."""
+        return min((len(payload.tensors) for payload in self.payloads), default=0)
+
+    def slot(self, index: int) -> Slot | None:
+        """What every payload that is long enough has at one place; None when they differ."""
+        found = {item.kind: item for payload in self.payloads for item in payload.tensors[index : index + 1]}
+        return next(iter(found.values())) if len(found) == 1 else None
+
+
+def tasks(program: Program) -> Iterator[Task]:
+    """The tasks that a program's orchestration submits, where it can be read."""
+    part = program.orchestration
+    entry = part.entry if part is not None else None
+    for submit in entry.submits if entry is not None else ():
+        kernels = [program.kernel(item.value) for item in submit.kernels]
+        known = tuple(kernel for kernel in kernels if kernel is not None)
+        lost = any(payload.unresolved for payload in submit.payloads)
+        whole = bool(kernels) and len(known) == len(kernels)
+        if part is not None:
+            yield Task(program, part, submit, known, whole, () if lost else submit.payloads)
+
+
+def fits(direction: Direction, slot: Slot) -> bool:
+    """Whether a direction is what a slot is added as; a slot without dependencies may be any."""
+    return slot.kind == "no_dep" or direction.value == WORDS[slot.kind]
+
+
+def entry_of(program: Program) -> Entry | None:
+    """The orchestration's entry, if it can be read."""
+    return program.orchestration.entry if program.orchestration is not None else None
