@@ -1,4 +1,4 @@
-"""Takes elements out of a list between commas: parameters, arguments, imported names, items of ``__all__``."""
+"""Takes elements out of a list between commas: parameters, arguments, imported names, items of ``__all__``, fields of a dict."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ import libcst as cst
 from opschema_cli.source.python_tree import PythonTree
 from opschema_cli.source.text import Edit, Span
 
-WithComma: TypeAlias = "cst.Arg | cst.Param | cst.ParamStar | cst.ParamSlash | cst.ImportAlias | cst.BaseElement"
+WithComma: TypeAlias = (
+    "cst.Arg | cst.Param | cst.ParamStar | cst.ParamSlash | cst.ImportAlias | cst.BaseElement | cst.BaseDictElement"
+)
 
 
 @dataclass(frozen=True)

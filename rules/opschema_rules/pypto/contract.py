@@ -20,7 +20,7 @@ def find_contract(project: Project, options: PyptoOptions) -> Contract:
     """What the configuration, or else the tree's own runtime, demands; the newest contract where nothing tells."""
     found = _of_tree(project)
     if options.signatures:
-        found = replace(found, rule=_rule(options.signatures), source="the configuration", certain=True)
+        found = replace(found, rule=_rule(options.signatures), source="the configuration", certain=True, dumps=True)
     tensors, scalars = options.max_tensors or found.core_tensors, options.max_scalars or found.core_scalars
     return replace(found, core_tensors=tensors, core_scalars=scalars)
 
@@ -33,19 +33,22 @@ def _of_tree(project: Project) -> Contract:
     found = Contract()
     for path, text in _texts(project, _LIMITS):
         limits = {(where, what): int(number) for where, what, number in _LIMIT.findall(text)}
+        if not limits:
+            continue
         found = replace(
             found,
-            core_tensors=limits.get(("CORE", "TENSOR"), found.core_tensors),
-            core_scalars=limits.get(("CORE", "SCALAR"), found.core_scalars),
-            chip_tensors=limits.get(("CHIP", "TENSOR"), found.chip_tensors),
-            chip_scalars=limits.get(("CHIP", "SCALAR"), found.chip_scalars),
+            core_tensors=limits.get(("CORE", "TENSOR"), 0),
+            core_scalars=limits.get(("CORE", "SCALAR"), 0),
+            chip_tensors=limits.get(("CHIP", "TENSOR"), 0),
+            chip_scalars=limits.get(("CHIP", "SCALAR"), 0),
             source=path,
+            dumps=False,
         )
     rules = {rule: path for path, text in _texts(project, _DUMP) if (rule := _of_dump(text))}
     if len(rules) != 1:
-        return found
+        return replace(found, dumps=found.dumps or bool(rules))
     (rule, path), *_ = rules.items()
-    return replace(found, rule=rule, source=path, certain=True)
+    return replace(found, rule=rule, source=path, certain=True, dumps=True)
 
 
 def _of_dump(text: str) -> SignatureRule | None:

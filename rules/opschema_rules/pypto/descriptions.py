@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -16,6 +17,10 @@ from opschema_rules.pypto.model import Contract, Declared, Direction, Kernel, Or
 
 _HOPS = 4
 _ENUM = "ArgDirection"
+_ADDED = re.compile(r"""\b(?:KERNELS|incores["']\])\s*(?:\.\s*(?:append|extend|insert|update)\b|\+=)""")
+_SET = re.compile(
+    r"""\[\s*["'](?:signature|arg_index)["']\s*\]\s*(?:\+=|=(?!=))|\bsetdefault\(\s*["'](?:signature|arg_index)["']"""
+)
 _DIRECTIONS = {item.value: item for item in Direction}
 
 
@@ -50,7 +55,9 @@ class _Reader:
                 for expr in value.walk():
                     fields = _fields(expr)
                     if "incores" in fields and (body.cls is None or value is assign.value):
-                        yield self._program(where, "class", name, expr, fields, ("orchestration", "incores"))
+                        program = self._program(where, "class", name, expr, fields, ("orchestration", "incores"))
+                        program.listed = expr is not value
+                        yield program
 
     def _of_module(self, body: Body) -> Iterator[Program]:
         found = {item.target: item for item in body.scope.assigns if item.target in ("KERNELS", "ORCHESTRATION")}
@@ -88,7 +95,8 @@ class _Reader:
         program = Program(self.project, body.file, form, name, expr.span, base, self.contract)
         program.runtime = _runtime_of(body)
         listed = fields[keys[1]][1]
-        program.whole = listed.kind == "list" and all(item.kind == "dict" for item in listed.items)
+        is_list = listed.kind == "list" and all(item.kind == "dict" for item in listed.items)
+        program.whole = is_list and _ADDED.search(body.file.source.text) is None
         for item in listed.items if listed.kind == "list" else ():
             kernel = _fields(item)
             if "func_id" not in kernel:
@@ -162,6 +170,8 @@ class _Reader:
     # -- signatures ----------------------------------------------------------------------------------------------------
 
     def _signature(self, body: Body, fields: Mapping[str, tuple[Expr, Expr]]) -> Signature | None:
+        if _SET.search(body.file.source.text):
+            return Signature(next(iter(fields.values()))[1], None, "statements of the file set it")
         if "signature" not in fields:
             return None
         expr = fields["signature"][1]
@@ -193,7 +203,7 @@ class _Reader:
 
 def _fields(expr: Expr) -> dict[str, tuple[Expr, Expr]]:
     """The fields of a dict with constant keys; none of anything else, nor of one that unpacks another."""
-    if expr.kind != "dict":
+    if expr.kind != "dict" or not all(isinstance(key.value, str) for key in expr.items[::2]):
         return {}
     pairs = list(zip(expr.items[::2], expr.items[1::2], strict=True))
     return {key.value: (key, value) for key, value in pairs if isinstance(key.value, str)}

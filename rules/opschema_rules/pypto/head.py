@@ -15,6 +15,7 @@ from opschema_cli.workspace import ReadError
 
 _DESCRIBES = re.compile(rb"\b(?:CALLABLE|KERNELS)\b")
 _SPECIFIES = re.compile(rb"\bTensorSpec\s*\(")
+_HARNESS = re.compile(rb"\bpypto\b|^[ \t]*(?:from|import)[ \t]+golden\b", re.MULTILINE)
 
 
 class PyptoOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
@@ -38,9 +39,11 @@ def describing(project: Project) -> Iterator[str]:
 
 
 def specifying(project: Project) -> Iterator[str]:
-    """The Python files that may pair specs of tensors with an entry in pypto's language."""
+    """The Python files that may pair specs of tensors with an entry in pypto's language, or make them."""
     return (
-        path for path, data in _python(project) if b"TensorSpec" in data and b"pl." in data and _SPECIFIES.search(data)
+        path
+        for path, data in _python(project)
+        if b"TensorSpec" in data and _SPECIFIES.search(data) and _HARNESS.search(data)
     )
 
 

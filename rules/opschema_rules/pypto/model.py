@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from opschema_cli.lint.diagnostic import Place, Related
 from opschema_cli.project import Project
 from opschema_cli.source.python import Expr, Param, PythonFile
 from opschema_cli.source.text import Span
 from opschema_rules.pypto.facts import Entry
+
+DslDirection: TypeAlias = Literal["in", "out", "inout", "scalar"]
+"""A direction in pypto's language: ``pl.Tensor``, ``pl.Out``, ``pl.InOut``, ``pl.Scalar``."""
 
 
 class Direction(str, Enum):
@@ -99,10 +102,13 @@ class Kernel(Part):
 
 @dataclass(eq=False)
 class OrchestrationPart(Part):
-    """The orchestration: the name of its function, and what that is found to submit; None when it cannot be read."""
+    """The orchestration: the name of its function, and what that is found to submit; None when it cannot be read. ``shared``
+    tells that other programs of the workspace have the same source.
+    """
 
     function: str = ""
     entry: Entry | None = None
+    shared: bool = False
 
 
 @dataclass(eq=False)
@@ -110,7 +116,8 @@ class Program:
     """One description: a module (``KERNELS``, ``ORCHESTRATION``) or a class (``CALLABLE``) in ``file``.
 
     ``base`` is the folder that relative sources are relative to; ``runtime`` the runtime that it is for, empty when that is
-    not told. ``whole`` tells that every kernel of it is known, so that an id that is not here is nowhere.
+    not told. ``whole`` tells that every kernel of it is known, so that an id that is not here is nowhere;
+    ``listed`` that it is one of several callables, of which a case may run none.
     """
 
     project: Project = field(repr=False)
@@ -124,6 +131,7 @@ class Program:
     kernels: list[Kernel] = field(default_factory=list)
     orchestration: OrchestrationPart | None = None
     whole: bool = True
+    listed: bool = False
 
     def kernel(self, func_id: int | None) -> Kernel | None:
         """The one kernel of that id; None when there is none or are several."""
@@ -141,7 +149,8 @@ class Contract:
     ``sum``: the signatures of a task's kernels together have one entry for each tensor of the payload (until simpler
     ``b972b288e``). ``arg_index``: each entry names its slot in a parallel list (until ``b1e4bd239``). ``widest``: entry *i* is
     slot *i*, and the longest signature counts. ``source`` says how this was found out; ``certain`` is false when nothing in the
-    tree tells and the newest is assumed.
+    tree tells and the newest is assumed. ``dumps`` is false where the tree's runtime reads no kernel's signature at all; a limit is
+    0 where it is not known.
     """
 
     rule: SignatureRule = "widest"
@@ -151,29 +160,72 @@ class Contract:
     chip_scalars: int = 128
     source: str = "the newest runtime is assumed"
     certain: bool = False
+    dumps: bool = True
 
 
 @dataclass(frozen=True, eq=False)
 class SpecItem:
-    """A ``TensorSpec(...)`` of pypto-lib: the name it is for, whether it is an output and has an initial value (None when that
-    is not known).
+    """A ``TensorSpec(...)`` of pypto-lib: the name it is for, whether it is an output, has an initial value and stays on the
+    device (None when that is not known).
     """
 
+    file: PythonFile
     name: str
     call: Expr
     is_output: bool | None
     has_init: bool | None
+    resident: bool | None
+
+    @property
+    def place(self) -> Place:
+        """What says that it is an output, else the call."""
+        return self._said("is_output")
+
+    @property
+    def value_place(self) -> Place:
+        """The initial value, else the call."""
+        return self._said("init_value")
+
+    def _said(self, keyword: str) -> Place:
+        said = self.call.keyword(keyword)
+        return Place(self.file.path, said.span if said is not None else self.call.span)
 
 
 @dataclass(eq=False)
-class SpecPair:
-    """A function that builds specs, and the ``@pl.jit`` entry (or program) that they are for: its parameters with the
-    directions that their annotations say (None when not known).
+class EntryParam:
+    """A parameter of an entry: the direction that its annotation says, None when it is not known, and the specs that are
+    passed for it. ``whole`` tells that no further spec may be, ``hosts`` are the parameters of ``@pl.jit.host`` entries that
+    are handed on to it, whose specs are its own then. ``read`` tells that the entry's own body surely reads it.
     """
 
+    param: Param
+    direction: DslDirection | None
+    specs: tuple[SpecItem, ...]
+    whole: bool
+    read: bool = False
+    hosts: tuple[Place, ...] = ()
+
+    @property
+    def outputs(self) -> list[SpecItem]:
+        """The specs that are outputs."""
+        return [item for item in self.specs if item.is_output]
+
+
+@dataclass(eq=False)
+class SpecEntry:
+    """A ``@pl.jit`` function (``host`` for ``@pl.jit.host``), or the orchestration of a ``@pl.program``, with the specs that a
+    harness passes to it. ``spelled`` is how its file writes ``pl.Out`` and ``pl.InOut``, where it has a way to.
+    """
+
+    project: Project = field(repr=False)
     file: PythonFile
-    builder: str
-    specs: list[SpecItem]
-    entry_file: PythonFile
-    entry: str
-    params: list[tuple[Param, Literal["in", "out", "inout", "scalar"] | None]]
+    name: str
+    span: Span
+    outer: Span
+    host: bool
+    params: list[EntryParam]
+    spelled: Mapping[str, str]
+
+    def at(self, target: Expr | Span) -> Place:
+        """A stretch of the entry's file as a place."""
+        return Place(self.file.path, target.span if isinstance(target, Expr) else target)

@@ -3,39 +3,62 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from opschema_cli.project import CppReading
 from opschema_cli.source.cpp import CppNode, CppTree
 from opschema_cli.source.preprocessor import is_dead
-from opschema_rules.pypto.cpp_walk import Walk
+from opschema_rules.pypto.cpp_values import number_of
+from opschema_rules.pypto.cpp_walk import Parts, Walk
 from opschema_rules.pypto.facts import Entry, Orchestration
 
-_NUMBER = re.compile(r"\(*\s*(-?(?:0[xX][\da-fA-F]+|\d+))[uUlL]*\s*\)*")
+_CONFIGURATION = "aicpu_orchestration_config"
+_SUBMIT = re.compile(r"\b(?:pto2_)?rt_submit_\w+\s*\(")
 _EXPECTED = re.compile(r"expected_arg_count\s*=\s*(\d+)")
 
 
 def read_orchestration(tree: CppTree) -> Orchestration:
     """The entries of one C++ file, with what they submit."""
-    functions = dict(_functions(tree))
-    constants = dict(_constants(tree))
-    entries = [
-        _entry(name, node, functions, constants, _expected(tree, functions))
-        for name, node in functions.items()
-        if _takes_arguments(node) and name != "aicpu_orchestration_config"
-    ]
+    functions = _functions(tree)
+    parts = Parts(functions, dict(_constants(tree)), {item.name: item for item in tree.directives.macros})
+    called = {name: node for name, node in functions.items() if node is not None and _is_called(name, node)}
+    walks = {name: Walk(parts) for name in called}
+    for name, node in called.items():
+        walks[name].run(node)
+    missed = _missed(tree, {at for walk in walks.values() for at in walk.reached}) if walks else []
+    expected = _expected(functions.get(_CONFIGURATION))
+    entries = []
+    for name, node in called.items():
+        others = [other.span for other in called.values() if other is not node]
+        own = [at for at in missed if not any(span.start <= at < span.end for span in others)]
+        lost = f"what submits in line {tree.text.count(chr(10), 0, own[0]) + 1} is not followed" if own else ""
+        entries.append(_entry(name, node, walks[name], expected, lost))
     return Orchestration(tuple(entries))
 
 
-def _functions(tree: CppTree) -> Iterator[tuple[str, CppNode]]:
-    """The functions of a file by name, but those that are never compiled; of overloads none."""
-    found: dict[str, list[CppNode]] = {}
+def _missed(tree: CppTree, reached: Collection[int]) -> list[int]:
+    """Where the file submits and no entry comes to: an entry may submit more than is found."""
+    if all(match.start() in reached for match in _SUBMIT.finditer(tree.text)):
+        return []
+    calls = (node for node in tree.root.walk() if node.kind == "call_expression" and node.span.start not in reached)
+    live = [node for node in calls if _SUBMIT.match(node.text) and not is_dead(tree.conditions(node))]
+    return [node.span.start for node in live]
+
+
+def _entry(name: str, node: CppNode, walk: Walk, expected: int, lost: str) -> Entry:
+    taken = tuple(sorted(walk.taken.items()))
+    return Entry(name, node.span, tuple(walk.submits), tuple(walk.uses), taken, expected, walk.unresolved or lost)
+
+
+def _functions(tree: CppTree) -> dict[str, CppNode | None]:
+    """The functions of a file by name, but those that are never compiled; None for those of which there are several."""
+    found: dict[str, CppNode | None] = {}
     for node in tree.root.walk(lambda item: item.kind == "compound_statement"):
         if node.kind == "function_definition" and not is_dead(tree.conditions(node)):
             name = _name_of(node)
             if name:
-                found.setdefault(name, []).append(node)
-    yield from ((name, nodes[0]) for name, nodes in found.items() if len(nodes) == 1)
+                found[name] = None if name in found else node
+    return found
 
 
 def _name_of(function: CppNode) -> str:
@@ -45,31 +68,16 @@ def _name_of(function: CppNode) -> str:
     return declarator.text if declarator is not None else ""
 
 
-def _takes_arguments(function: CppNode) -> bool:
+def _is_called(name: str, function: CppNode) -> bool:
     """Whether a function is one that the runtime calls: it is exported, and takes the arguments of a task."""
     declarator = function.field("declarator")
     exported = any(item.kind == "linkage_specification" for item in function.ancestors)
-    return exported and declarator is not None and re.search(r"\b\w*Args\b", declarator.text) is not None
+    takes = declarator is not None and re.search(r"\b\w*Args\b", declarator.text) is not None
+    return exported and takes and name != _CONFIGURATION
 
 
-def _entry(name: str, node: CppNode, functions: dict[str, CppNode], constants: dict[str, int], expected: int) -> Entry:
-    walk = Walk(functions, constants)
-    walk.run(node)
-    lost = walk.unresolved or ("a tensor is taken by a number that is not known" if walk.arguments_lost else "")
-    return Entry(
-        name,
-        node.span,
-        tuple(walk.submits),
-        tuple(walk.uses),
-        tuple(sorted(walk.taken.items())),
-        expected,
-        lost,
-    )
-
-
-def _expected(tree: CppTree, functions: dict[str, CppNode]) -> int:
+def _expected(configuration: CppNode | None) -> int:
     """What the configuration beside the entry says of the number of arguments; -1 when it says nothing."""
-    configuration = functions.get("aicpu_orchestration_config")
     match = _EXPECTED.search(configuration.text) if configuration is not None else None
     return int(match[1]) if match else -1
 
@@ -77,30 +85,40 @@ def _expected(tree: CppTree, functions: dict[str, CppNode]) -> int:
 def _constants(tree: CppTree) -> Iterator[tuple[str, int]]:
     """The whole numbers that names of the file stand for: macros, enumerators, constants outside of functions."""
     for macro in tree.directives.defined.values():
-        match = _NUMBER.fullmatch(macro.body) if macro.parameters is None else None
-        if match is not None:
-            yield macro.name, int(match[1], 0)
+        value = _whole(macro.body) if macro.parameters is None else None
+        if value is not None:
+            yield macro.name, value
     for node in tree.root.walk(lambda item: item.kind == "compound_statement"):
         if node.kind == "enumerator_list":
             yield from _enumerators(node)
         elif node.kind == "declaration" and re.search(r"\bconst(?:expr)?\b", node.text):
-            for declarator in node.fields("declarator"):
-                value, name = declarator.field("value"), declarator.field("declarator")
-                match = _NUMBER.fullmatch(value.text) if value is not None else None
-                if match is not None and name is not None:
-                    yield name.text, int(match[1], 0)
+            yield from _declared(node)
+
+
+def _declared(node: CppNode) -> Iterator[tuple[str, int]]:
+    for declarator in node.fields("declarator"):
+        given, name = declarator.field("value"), declarator.field("declarator")
+        value = _whole(given.text) if given is not None else None
+        if value is not None and name is not None:
+            yield name.text, value
 
 
 def _enumerators(node: CppNode) -> Iterator[tuple[str, int]]:
     following: int | None = 0
     for item in node.children:
-        name, value = item.field("name"), item.field("value")
-        if value is not None:
-            match = _NUMBER.fullmatch(value.text)
-            following = int(match[1], 0) if match is not None else None
+        name, given = item.field("name"), item.field("value")
+        if given is not None:
+            following = _whole(given.text)
         if name is not None and following is not None:
             yield name.text, following
             following += 1
+
+
+def _whole(text: str) -> int | None:
+    """The number that a text is, in parentheses and with a sign too."""
+    inner = text.strip(" ()")
+    found = number_of(inner.removeprefix("-").strip())
+    return -found if found is not None and inner.startswith("-") else found
 
 
 ORCHESTRATION = CppReading("pypto orchestration", read_orchestration, Orchestration)

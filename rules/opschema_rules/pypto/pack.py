@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
+from opschema_cli.lint.pack import Description, Loaded, Pack, collect_migrations, collect_rules
 from opschema_cli.lint.pack import Entry as Declared
-from opschema_cli.lint.pack import Loaded, Pack, collect_migrations, collect_rules
 from opschema_cli.project import Project
 from opschema_rules.pypto import migrations, rules
 from opschema_rules.pypto.contract import find_contract
+from opschema_rules.pypto.describe import describe_programs
 from opschema_rules.pypto.descriptions import read_programs
 from opschema_rules.pypto.examples import example_files
 from opschema_rules.pypto.head import PyptoOptions, describing, detect, specifying
-from opschema_rules.pypto.model import Program
+from opschema_rules.pypto.model import Program, SpecEntry
 from opschema_rules.pypto.orchestration import ORCHESTRATION
-from opschema_rules.pypto.specs import read_pairs
+from opschema_rules.pypto.show import show
+from opschema_rules.pypto.specs import read_entries
 
 
 def load(project: Project, options: PyptoOptions) -> Loaded:
     """All programs of the workspace, and the specs of pypto-lib's entries."""
+    paths = list(specifying(project))
+    project.load_python([*describing(project), *paths])
     programs = load_programs(project, options)
-    pairs = read_pairs(project, list(specifying(project)))
-    loaded = Loaded([*programs, *pairs], sum(len(program.kernels) for program in programs))
-    loaded.files = sorted({program.file.path for program in programs} | {pair.file.path for pair in pairs})
+    entries = read_entries(project, paths)
+    loaded = Loaded([*programs, *entries], sum(len(program.kernels) for program in programs) + len(entries))
+    loaded.files = sorted({program.file.path for program in programs} | {entry.file.path for entry in entries})
     loaded.entries += [entry for program in programs for entry in _declared(program)]
+    loaded.entries += [Declared(entry.file.path, entry.span, entry.outer) for entry in entries]
     return loaded
 
 
@@ -36,12 +42,22 @@ def load_programs(project: Project, options: PyptoOptions) -> list[Program]:
     return programs
 
 
+def describe(project: Project, options: PyptoOptions) -> list[Description]:
+    """What was found out about the workspace's runtime, programs and entries."""
+    subjects = load(project, options).subjects
+    programs = [item for item in subjects if isinstance(item, Program)]
+    entries = [item for item in subjects if isinstance(item, SpecEntry)]
+    return [describe_programs(find_contract(project, options), programs, entries)]
+
+
 def _join(project: Project, programs: Iterable[Program]) -> None:
     """Find the entry of each program's orchestration."""
     parts = [program.orchestration for program in programs if program.orchestration is not None]
     sources = sorted({part.source for part in parts if part.source is not None})
     found = project.cpp_readings(ORCHESTRATION, sources)
+    users = Counter(part.source for part in parts)
     for part in parts:
+        part.shared = users[part.source] > 1
         entries = found[part.source].entries if part.source in found else ()
         part.entry = next((entry for entry in entries if entry.name == part.function), None)
 
@@ -59,5 +75,7 @@ PACK = Pack(
     rules=collect_rules(rules),
     options=PyptoOptions,
     example=example_files,
+    show=show,
+    describe=describe,
     migrations=collect_migrations(migrations),
 )

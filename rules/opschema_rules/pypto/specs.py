@@ -1,13 +1,180 @@
-"""Reads the specs of tensors of pypto-lib, each builder with the entry that it is for."""
+"""Reads the entries that a golden harness runs in pypto-lib and pypto, each with the specs that are passed to it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 
 from opschema_cli.project import Project
-from opschema_rules.pypto.model import SpecPair
+from opschema_cli.source.bodies import Bodies, Body, param_for
+from opschema_cli.source.program import ClassRef, FunctionRef, Program
+from opschema_cli.source.python import Expr
+from opschema_cli.source.text import Span
+from opschema_rules.pypto.language import called, direction_of, entries, is_entry, language_name
+from opschema_rules.pypto.model import EntryParam, SpecEntry, SpecItem
+from opschema_rules.pypto.reaching import reaching
+from opschema_rules.pypto.spec_lists import SpecLists, Specs
+
+_LOADS = ("load", "slice", "read", "tensor.slice", "tensor.read", "tile.load")
+_RUNS = frozenset({"run", "run_jit", "compile_and_run"})
 
 
-def read_pairs(project: Project, paths: Iterable[str]) -> list[SpecPair]:
-    """The builders of specs in some Python files, with their entries."""
-    return []
+def read_entries(project: Project, paths: Iterable[str]) -> list[SpecEntry]:
+    """The entries that some Python files pass specs to."""
+    known = list(paths)
+    project.load_python(known)
+    bodies = Bodies(Program(project.workspace.files, project.python, known), known)
+    return Pairs(project, bodies, SpecLists(bodies)).entries()
+
+
+@dataclass
+class Pairs:
+    """Entries and specs, as they are passed together."""
+
+    project: Project
+    bodies: Bodies
+    lists: SpecLists
+    found: dict[tuple[str, int], tuple[Body, list[Specs]]] = field(default_factory=dict)
+
+    def entries(self) -> list[SpecEntry]:
+        """Every entry, with all that is passed to it."""
+        for file in self.bodies.files:
+            for body in self.bodies.of(file):
+                self._of_calls(body)
+                self._of_class(body)
+        made = {key: self._entry(body, lists) for key, (body, lists) in self.found.items()}
+        for key, (body, _) in self.found.items():
+            for param in made[key].params if made[key].host else ():
+                self._hand_on(made, body, param)
+        return list(made.values())
+
+    def _hand_on(self, made: dict[tuple[str, int], SpecEntry], body: Body, param: EntryParam) -> None:
+        """Give what is passed to a host's parameter to the parameter of the function that the host hands it to."""
+        target, index = handed_to(self.bodies, body, param.param.name) if param.specs else (None, 0)
+        if target is None:
+            return
+        assert target.function is not None
+        key = (target.file.path, target.function.start)
+        entry = made.get(key) or made.setdefault(key, self._entry(target, []))
+        own = entry.params[index]
+        specs = tuple({(item.file.path, item.call.start): item for item in (*own.specs, *param.specs)}.values())
+        hosts = (*own.hosts, body.at(param.param.span))
+        entry.params[index] = replace(own, specs=specs, whole=own.whole and param.whole, hosts=hosts)
+
+    def _of_calls(self, body: Body) -> None:
+        """What ``run_jit(fn=..., specs=...)`` and its like pass together."""
+        for call in body.scope.calls:
+            entry, specs = _passed(call)
+            if entry is None or specs is None:
+                continue
+            lists = self.lists.of(body, specs)
+            candidates = list(self._candidates(body, entry))
+            for function, at in candidates:
+                for found in lists:
+                    if (
+                        found.at == at
+                        or (at is None and len(candidates) == 1)
+                        or (found.at is None and len(lists) == 1)
+                    ):
+                        self._file(function, found)
+
+    def _candidates(self, body: Body, expr: Expr) -> Iterator[tuple[Body, Span | None]]:
+        """The entries that an argument may be, each with the statement that may not run in which it is chosen."""
+        found = list(entries(self.bodies, body, expr))
+        yield from ((item, None) for item in found)
+        if not found and expr.kind == "name" and "." not in expr.text:
+            binder, writes = reaching(self.bodies, body, expr.text, expr.start)
+            for write in writes:
+                if write.value is not None and write.index is None:
+                    yield from ((item, write.at) for item in entries(self.bodies, binder, write.value))
+
+    def _of_class(self, body: Body) -> None:
+        """What a test case of pypto returns together: ``define_tensors()`` and ``get_program()``."""
+        names = {item.name for item in body.cls.body.functions} if body.cls is not None else set()
+        if body.cls is None or not names & {"define_tensors", "get_program"}:
+            return
+        ref = ClassRef(body.file, body.cls)
+        methods = [self.bodies.program.member(ref, name) for name in ("define_tensors", "get_program")]
+        held = [self.bodies.function(item) for item in methods if isinstance(item, FunctionRef)]
+        known = [item for item in held if item is not None]
+        if len(known) != 2 or any(len(item.scope.returns) != 1 for item in known):
+            return
+        for function in entries(self.bodies, known[1], known[1].scope.returns[0]):
+            for found in self.lists.of(known[0], known[0].scope.returns[0]):
+                self._file(function, found)
+
+    def _file(self, function: Body, found: Specs) -> None:
+        assert function.function is not None
+        self.found.setdefault((function.file.path, function.function.start), (function, []))[1].append(found)
+
+    def _entry(self, body: Body, lists: list[Specs]) -> SpecEntry:
+        function, outer = body.function, body.parent or body
+        assert function is not None
+        whole = all(found.whole for found in lists)
+        read = {call.items[1].text for call in body.scope.calls if len(call.items) > 1 and self._loads(body, call)}
+        params = [
+            EntryParam(
+                item,
+                direction_of(self.bodies, outer, item.annotation),
+                _named(lists, item.name),
+                whole,
+                item.name in read,
+            )
+            for item in function.params
+        ]
+        names = {language_name(self.bodies, outer, name) for name in function.decorator_names}
+        spelled = {name: self._spelled(outer, name) for name in ("Out", "InOut")}
+        known = {name: text for name, text in spelled.items() if text}
+        host = "jit.host" in names
+        return SpecEntry(self.project, body.file, function.name, function.span, function.outer, host, params, known)
+
+    def _loads(self, body: Body, call: Expr) -> bool:
+        return call.callee.endswith(_LOADS) and language_name(self.bodies, body, call.callee) in _LOADS
+
+    def _spelled(self, body: Body, name: str) -> str:
+        """How a body may write a name of pypto's language; empty when it imports no way to."""
+        for item in (*body.scope.imports, *self.bodies.module(body.file).scope.imports):
+            for text in (f"{item.name}.{name}", item.name):
+                if language_name(self.bodies, body, text) == name:
+                    return text
+        return ""
+
+
+def handed_to(bodies: Bodies, body: Body, name: str) -> tuple[Body | None, int]:
+    """The compiled function that a host hands its own parameter to, or a part of it (``x[rank]``), and the index of the one that
+    takes it; None when it does anything else with it.
+    """
+    found: set[tuple[Body, int]] = set()
+    handed: set[int] = set()
+    for call in body.scope.calls:
+        for place, item in enumerate(call.items):
+            value = item.items[0] if item.kind == "subscript" else item
+            if place and value.kind == "name" and value.text == name:
+                target = called(bodies, body, call)
+                param = param_for(call, place, target.params) if target is not None else None
+                if target is None or param is None or not is_entry(bodies, target):
+                    return None, 0
+                handed.add(value.start)
+                found.add((target, target.params.index(param)))
+    returned = {item.start for value in body.scope.returns for item in value.walk()}
+    others = [item for item in body.scope.uses if item.name == name and item.start not in handed | returned]
+    if len(found) != 1 or others or any(item.target == name for item in body.scope.assigns):
+        return None, 0
+    return found.pop()
+
+
+def _passed(call: Expr) -> tuple[Expr | None, Expr | None]:
+    """The entry and the specs that one call passes."""
+    runs = call.callee.rpartition(".")[2] in _RUNS
+    if not runs and "specs" not in call.keywords:
+        return None, None
+    entry, specs = call.keyword("fn") or call.keyword("program"), call.keyword("specs")
+    positional = call.positional() if runs else []
+    entry = entry or (positional[0] if positional else None)
+    return entry, specs or (positional[1] if len(positional) > 1 else None)
+
+
+def _named(lists: Iterable[Specs], name: str) -> tuple[SpecItem, ...]:
+    """The specs of one name, each once."""
+    found = (item for specs in lists for item in specs.items if item.name == name)
+    return tuple({(item.file.path, item.call.start): item for item in found}.values())

@@ -1,0 +1,239 @@
+"""Calls in an orchestration: what each adds to a payload, submits, or does to a tensor."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from opschema_cli.source.cpp import CppNode
+from opschema_rules.pypto.cpp_state import EMPTY, LOST, Scope, State
+from opschema_rules.pypto.cpp_values import (
+    OTHER,
+    UNKNOWN,
+    Created,
+    Mixed,
+    Number,
+    Object,
+    Outside,
+    Pointer,
+    Several,
+    Tensors,
+    Value,
+    united,
+)
+from opschema_rules.pypto.facts import KernelId, Kind, Payload, Slot, Submit
+
+if TYPE_CHECKING:
+    from opschema_rules.pypto.cpp_expressions import Expressions
+    from opschema_rules.pypto.cpp_walk import Walk
+
+ADDS: dict[str, Kind] = {
+    "add_input": "in",
+    "add_output": "out",
+    "add_inout": "inout",
+    "add_no_dep": "no_dep",
+    "add_scalar": "scalar",
+}
+"""The methods of a payload that add one slot for each argument (simpler, ``pto_types.h``)."""
+
+MEMORY = re.compile(r"(?:data|data_as|addr|buffer|ptr|data_ptr|get_ptr)\Z")
+"""The members of a tensor that are its memory."""
+
+_SUBMIT = re.compile(r"(?:pto2_)?rt_submit_(?P<core>aic|aiv|)_?(?P<what>task|dummy_task)\Z")
+_NO_EFFECT = re.compile(
+    r"(?:[A-Z]\w*_)?(?:LOG|ASSERT|CHECK|EXPECT|PRINT|PROF|TRACE|CYCLE_COUNT)\w*|always_assert|assert|printf"
+    r"|std::(?:min|max|abs|ceil|floor|to_string|size|make_pair)|(?:float_|double_)?to_(?!\w*[Tt]ensor)\w+"
+    r"|get_element_size|\w*_cast|(?:pto2_)?rt_(?!submit)\w+|PTO2\w*|unlikely|likely|get_sys_cnt\w*"
+)
+_SAME = ("move", "ref", "cref", "forward", "std::move", "std::ref", "std::cref", "std::forward", "std::as_const")
+_IDLE = ("dump", "set_dependencies")
+_VIEWS = re.compile(
+    r"(?:view|reshape|transpose|ref|slice|permute|flatten|sub_?\w*|expand|squeeze|unsqueeze|get_ref|as_\w+)\Z"
+)
+_MAKES_TENSOR = re.compile(r"(?:make|from|create|init|alloc|to)_?\w*[Tt]ensor\w*\Z|\w*[Tt]ensor\Z")
+
+
+class Calls:
+    """Follows the calls of a walk."""
+
+    def __init__(self, walk: Walk, expressions: Expressions) -> None:
+        self.walk = walk
+        self.expressions = expressions
+
+    def call(self, node: CppNode, scope: Scope, state: State) -> Value:
+        """What a call returns, and does."""
+        function, given = node.field("function"), node.field("arguments")
+        arguments = given.children if given is not None else []
+        if function is None:
+            return UNKNOWN
+        if function.kind == "field_expression":
+            return self._method(node, function, arguments, scope, state)
+        name = _plain(function.text)
+        if function.kind not in ("identifier", "qualified_identifier", "template_function"):
+            self.expressions.value(function, scope, state)
+            name = ""
+        values = [self.expressions.value(item, scope, state) for item in arguments]
+        submit = _SUBMIT.match(name)
+        if submit is not None:
+            return self._submit(node, submit["core"], submit["what"], arguments, values, scope, state)
+        if scope.find(name) is not None:
+            return self._foreign("", node, arguments, values, scope, state)
+        if name in self.walk.parts.functions:
+            return self.walk.enter(name, node, values, scope, state)
+        return self._foreign(name, node, arguments, values, scope, state)
+
+    def _foreign(
+        self,
+        name: str,
+        node: CppNode,
+        arguments: Sequence[CppNode],
+        values: Sequence[Value],
+        scope: Scope,
+        state: State,
+    ) -> Value:
+        """A call of what is not in the file."""
+        if name in _SAME and len(values) == 1:
+            return values[0]
+        if name in ("get_tensor_data", "set_tensor_data", "memset", "std::memset"):
+            self._touch(name, values, node, state)
+            return UNKNOWN
+        if name.startswith("alloc_tensors"):
+            return OTHER
+        if _MAKES_TENSOR.match(name):
+            found = united(item for item in values if isinstance(item, Tensors | Pointer))
+            return Tensors(found.arguments) if isinstance(found, Tensors | Pointer) else OTHER
+        if name in self.walk.parts.macros:
+            self.expressions.expand(name, node, scope, state)
+        if _NO_EFFECT.fullmatch(name) is None or name in self.walk.parts.macros:
+            self.expressions.give(values, f"`{name or 'what is called'}()` is not in this file", node, state)
+            self.expressions.changed(arguments, scope, state)
+            if "rt_submit" in name:
+                self.walk.reached.add(node.span.start)
+                self.walk.lose(f"`{name}()` is not followed")
+        return values[0] if len(values) == 1 and "cast" in name else UNKNOWN
+
+    def _touch(self, name: str, values: Sequence[Value], node: CppNode, state: State) -> None:
+        """Memory or elements of a tensor are read or set."""
+        first, *others = values or [UNKNOWN]
+        if isinstance(first, Tensors | Pointer):
+            self.expressions.use(first.arguments, "read" if name.startswith("get") else "written", node)
+            first = UNKNOWN
+        self.expressions.give([first, *others], f"`{name}()` takes it", node, state)
+
+    def _method(
+        self, node: CppNode, function: CppNode, arguments: Sequence[CppNode], scope: Scope, state: State
+    ) -> Value:
+        owner = self.expressions.value(function.field("argument"), scope, state)
+        values = [self.expressions.value(item, scope, state) for item in arguments]
+        field = function.field("field")
+        name = _plain(field.text) if field is not None else ""
+        if isinstance(owner, Outside):
+            return self._own(node, name, values)
+        if isinstance(owner, Object) and (name in ADDS or name in ("add_scalars", "copy_scalars_from", "reset")):
+            return self._fill(owner, node, name, arguments, values, state)
+        if name not in _IDLE:
+            self.expressions.keep(values, f"`{name}()` takes it", node, state)
+        if isinstance(owner, Tensors | Pointer):
+            if MEMORY.match(name):
+                return Pointer(owner.arguments)
+            return Tensors(owner.arguments) if _VIEWS.match(name) else UNKNOWN
+        self._unknown_method(owner, name, node, state)
+        return OTHER if _VIEWS.match(name) else UNKNOWN
+
+    def _unknown_method(self, owner: Value, name: str, node: CppNode, state: State) -> None:
+        """A method of an object that may be a payload, or may submit some."""
+        changes = name.startswith(("add_", "copy_")) and not name.startswith(("add_dep", "add_next", "add_sub"))
+        if isinstance(owner, Several) or (
+            isinstance(owner, Object) and (changes or name in ("clear", "swap", "resize"))
+        ):
+            self.expressions.give([owner], f"what `{name}()` leaves is not known", node, state)
+        elif "submit" in name:
+            self.walk.lose(f"`{name}()` is not followed")
+
+    def _own(self, node: CppNode, name: str, values: Sequence[Value]) -> Value:
+        """A method of the orchestration's arguments: ``tensor(i)``."""
+        index = values[0] if values else UNKNOWN
+        if name not in ("tensor", "tensor_ref", "get_tensor"):
+            if "tensor" in name and not name.endswith("count"):
+                self.walk.lose("a tensor is taken in a way that is not followed")
+            return UNKNOWN
+        if not isinstance(index, Number):
+            self.walk.lose("a tensor is taken by a number that is not known")
+            return OTHER
+        self.walk.taken.setdefault(index.value, node.span)
+        return Tensors(frozenset({index.value}))
+
+    # -- payloads ------------------------------------------------------------------------------------------------------
+
+    def _fill(
+        self,
+        owner: Object,
+        node: CppNode,
+        name: str,
+        arguments: Sequence[CppNode],
+        values: Sequence[Value],
+        state: State,
+    ) -> Value:
+        """A method that fills or empties a payload."""
+        self.walk.spend(1 + sum(len(payload.slots) for payload in state.payloads(owner.number)) // 16)
+        if name in ADDS:
+            slots = [self._slot(ADDS[name], item, value) for item, value in zip(arguments, values, strict=True)]
+            state.add(owner.number, slots)
+            if any(item.text.endswith("...") for item in arguments):
+                state.lose(owner.number, "a pack of arguments is added", node.span)
+        elif name == "reset":
+            state.held[owner.number] = EMPTY
+        else:
+            count = values[-1].value if name == "add_scalars" and values and isinstance(values[-1], Number) else -1
+            state.add(owner.number, [Slot("scalar", node.span, count=count)])
+        return owner
+
+    def _slot(self, kind: Kind, node: CppNode, value: Value) -> Slot:
+        if isinstance(value, Tensors) and len(value.arguments) > 1:
+            self.expressions.use(value.arguments, "escapes", node)
+        argument = value.argument if isinstance(value, Tensors) and kind != "scalar" else -1
+        return Slot(kind, node.span, argument, isinstance(value, Created) and kind == "out")
+
+    # -- submits -------------------------------------------------------------------------------------------------------
+
+    def _submit(
+        self,
+        node: CppNode,
+        core: str,
+        what: str,
+        arguments: Sequence[CppNode],
+        values: Sequence[Value],
+        scope: Scope,
+        state: State,
+    ) -> Value:
+        self.walk.reached.add(node.span.start)
+        at = next((index for index, item in enumerate(values) if isinstance(item, Object)), None)
+        if what == "dummy_task":
+            return OTHER
+        held = values[at] if at is not None else None
+        payloads = state.payloads(held.number) if isinstance(held, Object) else LOST
+        payloads = frozenset(_located(payload, node) for payload in payloads)
+        self.walk.spend(sum(8 + len(payload.slots) for payload in payloads))
+        first = arguments[(at if at is not None else len(arguments) - 1) - 1] if len(arguments) > 1 else None
+        kernels: tuple[KernelId, ...] = ()
+        mixed = next((item for item in values if isinstance(item, Mixed)), None)
+        if mixed is not None:
+            kernels = mixed.kernels
+        elif first is not None:
+            found = self.walk.declarations.kernel(first, core, scope, state)
+            kernels = (found,) if found is not None else ()
+        self.walk.submit(Submit(what, kernels, tuple(sorted(payloads, key=repr)), node.span))
+        return OTHER
+
+
+def _located(payload: Payload, node: CppNode) -> Payload:
+    """A payload that says where the trail ends."""
+    is_lost = payload.unresolved and payload.lost_at is None
+    return Payload((), payload.unresolved, node.span) if is_lost else payload
+
+
+def _plain(name: str) -> str:
+    """A name without its namespace and template arguments."""
+    name = name.partition("<")[0].strip()
+    return name if name.startswith("std::") else name.rpartition("::")[2].strip()

@@ -1,0 +1,219 @@
+"""Declarations of an orchestration: what a new variable stands for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from opschema_cli.source.cpp import CppNode
+from opschema_rules.pypto.cpp_state import EMPTY, Scope, State
+from opschema_rules.pypto.cpp_values import (
+    OTHER,
+    UNKNOWN,
+    Created,
+    Mixed,
+    Number,
+    Object,
+    Pointer,
+    Tensors,
+    Unknown,
+    Value,
+    united,
+)
+from opschema_rules.pypto.facts import KernelId
+
+if TYPE_CHECKING:
+    from opschema_rules.pypto.cpp_walk import Walk
+
+FIELDS = {"aic_kernel_id": "aic", "aiv0_kernel_id": "aiv", "aiv1_kernel_id": "aiv"}
+"""The fields of ``MixedKernels`` in their order, each with the core that runs its kernel."""
+
+_TENSOR = re.compile(r"\b(?:Chip)?Tensor\b|\bContinuousTensor\b")
+_CREATED = re.compile(r"\bTensorCreateInfo\b")
+_MIXED = re.compile(r"\bMixedKernels\b")
+_PLAIN = re.compile(
+    r"\b(?:u?int\w*|size_t|bool|float|double|char|long|short|unsigned|DataType|PTO2TaskId|TaskId|\w*Config)\b"
+)
+_COPIES = re.compile(r"\b(?:auto|\w*Args?)\b")
+_LISTS = ("argument_list", "initializer_list", "parameter_list")
+
+
+class Declarations:
+    """Declares the variables of a walk."""
+
+    def __init__(self, walk: Walk) -> None:
+        self.walk = walk
+
+    def declare(self, node: CppNode, scope: Scope, state: State) -> None:
+        """Declare the variables of one declaration."""
+        of = type_of(node)
+        is_static = any(item.kind == "storage_class_specifier" and item.text == "static" for item in node.children)
+        for declarator in node.fields("declarator"):
+            name = declared_name(declarator)
+            if not name:
+                self._unnamed(declarator, scope, state)
+                continue
+            given = _given(declarator)
+            if not self._is_reference(name, declarator, given, scope, state):
+                number = self.walk.declare(scope, name)
+                state.values[number] = self._initial(number, declarator, given, of, scope, state)
+                if is_static and number in state.held:
+                    state.lose(number, "it is static", node.span)
+
+    def _unnamed(self, declarator: CppNode, scope: Scope, state: State) -> None:
+        """``auto [a, b] = ...``."""
+        value = self.walk.expressions.value(declarator.field("value"), scope, state)
+        self.walk.expressions.keep([value], "it is taken apart", declarator, state)
+        for item in declarator.walk():
+            if item.kind == "identifier" and item.parent is not None and "binding" in item.parent.kind:
+                self.walk.bind(scope, state, item.text, UNKNOWN)
+
+    def _is_reference(self, name: str, declarator: CppNode, given: CppNode | None, scope: Scope, state: State) -> bool:
+        """Make the name of a reference to a variable another name of that; whether it is one."""
+        inner = declarator.field("declarator")
+        number = scope.find(given.text) if given is not None and given.kind == "identifier" else None
+        if number is None or inner is None or inner.kind != "reference_declarator":
+            return False
+        scope.names[name] = number
+        return True
+
+    def _initial(
+        self, number: int, declarator: CppNode, given: CppNode | None, of: str, scope: Scope, state: State
+    ) -> Value:
+        """The value of a variable that is declared."""
+        if _MIXED.search(of):
+            return self._mixed(given, scope, state)
+        is_list = given is not None and given.kind in _LISTS
+        nodes = [] if given is None else given.children if is_list else [given]
+        nodes = [item.field("type") or item if item.kind == "parameter_declaration" else item for item in nodes]
+        parts = [self.walk.expressions.value(item, scope, state) for item in nodes]
+        if _CREATED.search(of):
+            return Created()
+        kinds = {item.kind for item in declarator.walk(lambda item: "declarator" not in item.kind)}
+        if "array_declarator" in kinds:
+            return self._array(parts, of, declarator, state)
+        if len(parts) == 1 and isinstance(parts[0], Object) and (not is_list or _COPIES.search(of)):
+            return self._of_object(number, parts[0], kinds, state)
+        if len(parts) == 1 and not is_list and not isinstance(parts[0], Unknown):
+            return parts[0]
+        if is_tensor(of):
+            found = united(parts)
+            return found if isinstance(found, Tensors | Pointer) else OTHER
+        if _PLAIN.search(of) or "pointer_declarator" in kinds:
+            return parts[0] if len(parts) == 1 and isinstance(parts[0], Number) else UNKNOWN
+        return (
+            self._made(number, given, parts, declarator, state)
+            if is_list or given is None
+            else self._other(number, given, of, state)
+        )
+
+    def _array(self, parts: Sequence[Value], of: str, declarator: CppNode, state: State) -> Value:
+        """An array of tensors is one of its tensors; of others nothing is known."""
+        if is_tensor(of):
+            found = united([OTHER, *parts])
+            return found if parts else OTHER
+        self.walk.expressions.keep(parts, "it is one of several", declarator, state)
+        return UNKNOWN
+
+    def _of_object(self, number: int, value: Object, kinds: set[str], state: State) -> Value:
+        """A copy of an object, or a name for it."""
+        if value.pointer or kinds & {"reference_declarator", "pointer_declarator"}:
+            return value
+        state.held[number] = state.payloads(value.number)
+        return Object(number)
+
+    def _made(
+        self, number: int, given: CppNode | None, parts: Sequence[Value], declarator: CppNode, state: State
+    ) -> Value:
+        """An object that is made of some values, or of none."""
+        state.held[number] = EMPTY
+        if parts:
+            self.walk.expressions.keep(parts, "it makes another object", declarator, state)
+            state.lose(number, "what it is made of is not known", declarator.span)
+        return Object(number)
+
+    def _other(self, number: int, given: CppNode, of: str, state: State) -> Value:
+        """``Args p = Args();``."""
+        if not is_fresh(given, of):
+            return UNKNOWN
+        state.held[number] = EMPTY
+        return Object(number)
+
+    # -- the kernels of a task -----------------------------------------------------------------------------------------
+
+    def _mixed(self, given: CppNode | None, scope: Scope, state: State) -> Value:
+        if given is None:
+            return Mixed()
+        if given.kind == "compound_literal_expression":
+            given = given.field("value") or given
+        if given.kind not in _LISTS:
+            value = self.walk.expressions.value(given, scope, state)
+            return value if isinstance(value, Mixed) else UNKNOWN
+        found = Mixed()
+        for name, item in zip(FIELDS, given.children, strict=False):
+            named = item.kind == "initializer_pair"
+            target = item.field("value") if named else item
+            name = next((field for field in FIELDS if field in item.text.partition("=")[0]), "") if named else name
+            if target is None or not name:
+                return UNKNOWN
+            found = found.having(name, self.kernel(target, FIELDS[name], scope, state))
+        return found
+
+    def kernel(self, node: CppNode, core: str, scope: Scope, state: State) -> KernelId | None:
+        """The kernel that an expression names; None when it says that there is none."""
+        value = self.walk.expressions.value(node, scope, state)
+        negative = isinstance(value, Number) and value.value < 0
+        if node.text.rpartition("::")[2] in ("INVALID_KERNEL_ID", "PTO2_INVALID_KERNEL_ID") or negative:
+            return None
+        return KernelId(value.value if isinstance(value, Number) else None, node.text, node.span, core)
+
+
+def _given(declarator: CppNode) -> CppNode | None:
+    """What a variable is declared with; ``Args q(p)`` reads like a function."""
+    if declarator.kind == "function_declarator":
+        return declarator.field("parameters")
+    return declarator.field("value") if declarator.kind == "init_declarator" else None
+
+
+def is_tensor(of: str) -> bool:
+    """Whether a type is that of tensors."""
+    return _TENSOR.search(of) is not None
+
+
+def is_fresh(node: CppNode | None, of: str = "") -> bool:
+    """Whether an expression makes an empty object: ``CoreTaskArgs()``, ``{}``."""
+    match = re.fullmatch(r"([\w:<> ]*)(?:\(\s*\)|\{\s*\})", node.text) if node is not None else None
+    return match is not None and (match[1] in ("", of) or re.search(r"(?:^|:)[A-Z]\w*Args?\Z", match[1]) is not None)
+
+
+def parameters_of(function: CppNode) -> list[CppNode]:
+    """The parameters of a function."""
+    declarator = function.field("declarator")
+    while declarator is not None and declarator.kind != "function_declarator":
+        declarator = declarator.field("declarator") or (declarator.children[-1] if declarator.children else None)
+    found = declarator.field("parameters") if declarator is not None else None
+    return [item for item in found.children if "parameter_declaration" in item.kind] if found is not None else []
+
+
+def declared_name(node: CppNode) -> str:
+    """The name that a declarator declares; empty without one."""
+    current: CppNode | None = node
+    while current is not None and current.kind not in ("identifier", "field_identifier"):
+        inner = current.field("declarator")
+        if inner is None and current.kind in (
+            "reference_declarator",
+            "variadic_declarator",
+            "parenthesized_declarator",
+        ):
+            inner = current.children[0] if current.children else None
+        current = inner
+    return current.text if current is not None else ""
+
+
+def type_of(node: CppNode) -> str:
+    """The type that a declaration or function is written with; of a class that is defined there no more than its name."""
+    found = node.field("type")
+    if found is not None and found.field("body") is not None:
+        found = found.field("name")
+    return found.text if found is not None else ""

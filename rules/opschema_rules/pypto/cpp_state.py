@@ -1,0 +1,164 @@
+"""The variables of an orchestration while it is followed, and how ways through it are joined."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from opschema_cli.source.text import Span
+from opschema_rules.pypto.cpp_values import UNKNOWN, Pointer, Tensors, Value, merged, objects_of
+from opschema_rules.pypto.facts import Payload, Slot
+
+MAX_WAYS = 64
+"""Most alternatives of one payload that are followed."""
+
+MAX_SLOTS = 1_000
+"""Most arguments of one payload that are followed; the runtime takes far fewer."""
+
+EMPTY: frozenset[Payload] = frozenset({Payload()})
+LOST: frozenset[Payload] = frozenset({Payload((), "what it is given is not followed")})
+
+
+@dataclass
+class State:
+    """The values of variables, by their numbers, and the alternatives of what objects hold; one for each way through."""
+
+    values: dict[int, Value] = field(default_factory=dict)
+    held: dict[int, frozenset[Payload]] = field(default_factory=dict)
+
+    def copy(self) -> State:
+        """A state that goes another way from here."""
+        return State(dict(self.values), dict(self.held))
+
+    def become(self, other: State) -> None:
+        """Go on as another state."""
+        self.values, self.held = other.values, other.held
+
+    def within(self, outer: State) -> State:
+        """The same without the variables that another state does not have."""
+        return State(
+            {number: value for number, value in self.values.items() if number in outer.values},
+            {number: payloads for number, payloads in self.held.items() if number in outer.held},
+        )
+
+    def forget(self, numbers: Iterable[int]) -> None:
+        """Drop variables whose block ends."""
+        for number in numbers:
+            self.values.pop(number, None)
+            self.held.pop(number, None)
+
+    def payloads(self, number: int) -> frozenset[Payload]:
+        """What an object may hold."""
+        return self.held.get(number, LOST)
+
+    def add(self, number: int, slots: Iterable[Slot]) -> None:
+        """Add slots to what an object holds, on every way."""
+        more = tuple(slots)
+        self.held[number] = frozenset(_added(payload, more) for payload in self.payloads(number))
+
+    def lose(self, number: int, reason: str, at: Span) -> None:
+        """Say that it is not known any more what an object holds."""
+        self.held[number] = frozenset({Payload((), reason, at)})
+
+    def leak(self, number: int, reason: str, at: Span) -> None:
+        """Say that an object may be filled from elsewhere from now on."""
+        self.lose(number, reason, at)
+        self.values[number] = UNKNOWN
+
+    def widen(self, before: State, arguments: Iterable[int], at: Span) -> None:
+        """Say of all that a loop changes on and on that it may be anything."""
+        anything = Tensors(frozenset({*arguments, -1}))
+        for number, value in self.values.items():
+            if value != before.values.get(number) and not objects_of(value):
+                self.values[number] = anything if isinstance(value, Tensors | Pointer) else UNKNOWN
+        for number in grown(before, self):
+            self.lose(number, "a loop adds to it", at)
+
+
+def _added(payload: Payload, slots: tuple[Slot, ...]) -> Payload:
+    if payload.unresolved:
+        return payload
+    found = list(payload.slots)
+    for slot in slots:
+        if slot.kind == "scalar" and found and found[-1].kind == "scalar" and found[-1].count < 0:
+            continue
+        found.append(slot)
+    if len(found) > MAX_SLOTS:
+        return Payload((), f"more than {MAX_SLOTS} arguments are added", found[-1].span)
+    return Payload(tuple(found))
+
+
+def joined(states: Iterable[State | None], within: State | None = None) -> State | None:
+    """The state behind several ways, of which some may not come here; None when none does. Of variables that some of them do
+    not have the others tell; those that ``within`` does not have are dropped.
+    """
+    live = [state for state in states if state is not None]
+    if not live:
+        return None
+    first, *others = live
+    found = first.copy() if within is None else first.within(within)
+    for state in others:
+        _join(found, state if within is None else state.within(within))
+    return found
+
+
+def _join(found: State, other: State) -> None:
+    values, held = found.values, found.held
+    for number, value in other.values.items():
+        own = values.get(number)
+        if own is not value:
+            values[number] = value if own is None else merged((own, value))
+    for number, payloads in other.held.items():
+        known = held.get(number)
+        if known is not payloads:
+            held[number] = payloads if known is None else _limited(known | payloads)
+
+
+def _limited(payloads: frozenset[Payload]) -> frozenset[Payload]:
+    if len(payloads) <= MAX_WAYS:
+        return payloads
+    return frozenset({Payload((), f"there are more than {MAX_WAYS} ways to fill it")})
+
+
+def grown(before: State, after: State) -> list[int]:
+    """The objects that hold more behind the body of a loop than before it."""
+    return [number for number in before.held if not after.payloads(number) <= before.payloads(number)]
+
+
+def with_open_scalars(before: State, after: State) -> None:
+    """Where a loop adds nothing but scalars, say that it adds any number of them."""
+    for number in grown(before, after):
+        after.held[number] = frozenset(_opened(payload, before.payloads(number)) for payload in after.payloads(number))
+
+
+def _opened(payload: Payload, before: Iterable[Payload]) -> Payload:
+    base = next((item for item in before if _only_scalars_more(item, payload)), None)
+    if base is None or len(payload.slots) <= len(base.slots):
+        return payload
+    return _added(base, (Slot("scalar", payload.slots[len(base.slots)].span, count=-1),))
+
+
+def _only_scalars_more(base: Payload, payload: Payload) -> bool:
+    more = payload.slots[len(base.slots) :]
+    same = not base.unresolved and payload.slots[: len(base.slots)] == base.slots
+    return same and all(slot.kind == "scalar" for slot in more)
+
+
+@dataclass
+class Scope:
+    """The names of a block, each with the number of its variable, and the block around it. ``own`` are the variables that are
+    declared in it, and end with it; the others are references.
+    """
+
+    around: Scope | None = None
+    names: dict[str, int] = field(default_factory=dict)
+    own: set[int] = field(default_factory=set)
+
+    def find(self, name: str) -> int | None:
+        """The number of the variable of that name."""
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.names:
+                return scope.names[name]
+            scope = scope.around
+        return None

@@ -1,0 +1,105 @@
+"""Assignments in an orchestration: to variables, to fields, to memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opschema_cli.source.cpp import CppNode
+from opschema_rules.pypto.cpp_declarations import FIELDS, is_fresh
+from opschema_rules.pypto.cpp_state import EMPTY, Scope, State
+from opschema_rules.pypto.cpp_values import UNKNOWN, Mixed, Object, Pointer, Several, Tensors, Value, merged
+
+if TYPE_CHECKING:
+    from opschema_rules.pypto.cpp_expressions import Expressions
+    from opschema_rules.pypto.cpp_walk import Walk
+
+
+class Stores:
+    """Follows the assignments of a walk."""
+
+    def __init__(self, walk: Walk, expressions: Expressions) -> None:
+        self.walk = walk
+        self.expressions = expressions
+
+    def updated(self, node: CppNode, scope: Scope, state: State) -> Value:
+        """``i++``: it is not known what it is from then on."""
+        argument = node.field("argument")
+        if argument is not None:
+            self._store(argument, UNKNOWN, node, scope, state, changes=True)
+        return UNKNOWN
+
+    def assigned(self, node: CppNode, scope: Scope, state: State) -> Value:
+        """What an assignment stands for, as it is done."""
+        value, target = self.expressions.value(node.field("right"), scope, state), node.field("left")
+        while target is not None and target.kind == "parenthesized_expression" and target.children:
+            target = target.children[0]
+        if target is None:
+            return value
+        changes = operator_of(node) != "="
+        self._store(target, UNKNOWN if changes else value, node, scope, state, changes=changes)
+        return UNKNOWN if changes else value
+
+    def _store(
+        self, target: CppNode, value: Value, node: CppNode, scope: Scope, state: State, *, changes: bool
+    ) -> None:
+        """Give a variable, or what is in one, a value; or change the one that it has."""
+        if target.kind == "identifier":
+            number = scope.find(target.text)
+            if changes and number is not None and isinstance(state.values.get(number), Tensors | Pointer):
+                return
+            if number is not None:
+                self._store_variable(number, value, node, state)
+            else:
+                self.expressions.keep([value], "a variable outside of the function takes it", node, state)
+        elif target.kind == "field_expression":
+            self._store_field(target, value, node, scope, state)
+        else:
+            self._store_item(target, value, scope, state, changes=changes)
+
+    def _store_variable(self, number: int, value: Value, node: CppNode, state: State) -> None:
+        """An object that is assigned another holds the same from then on; a pointer goes elsewhere."""
+        own = state.values.get(number)
+        if isinstance(own, Several):
+            self.expressions.give([own], "it is one of several", node, state)
+        elif not isinstance(own, Object) or own.pointer:
+            copies = isinstance(value, Object) and not value.pointer
+            if isinstance(value, Object) and copies:
+                state.held[number] = state.payloads(value.number)
+            state.values[number] = Object(number) if copies else value
+        elif isinstance(value, Object) and not value.pointer:
+            state.held[own.number] = state.payloads(value.number)
+        elif is_fresh(node.field("right")):
+            state.held[own.number] = EMPTY
+        else:
+            state.lose(own.number, "it is assigned what is not known", node.span)
+
+    def _store_field(self, target: CppNode, value: Value, node: CppNode, scope: Scope, state: State) -> None:
+        owner, name, right = target.field("argument"), target.field("field"), node.field("right")
+        number = scope.find(owner.text) if owner is not None and owner.kind == "identifier" else None
+        mixed = state.values.get(number, UNKNOWN) if number is not None else self.expressions.value(owner, scope, state)
+        if name is None or name.text not in FIELDS:
+            self.expressions.keep([value], "a field takes it", node, state)
+        elif isinstance(mixed, Mixed) and number is not None and right is not None:
+            kernel = self.walk.declarations.kernel(right, FIELDS[name.text], scope, state)
+            state.values[number] = mixed.having(name.text, kernel)
+
+    def _store_item(self, target: CppNode, value: Value, scope: Scope, state: State, *, changes: bool) -> None:
+        """``pointer[i] = ...``, ``*pointer = ...``."""
+        owner = target.field("argument")
+        base = self.expressions.value(owner, scope, state)
+        self.expressions.value(target.field("indices"), scope, state)
+        number = scope.find(owner.text) if owner is not None and owner.kind == "identifier" else None
+        if isinstance(base, Pointer):
+            if changes:
+                self.expressions.use(base.arguments, "read", target)
+            self.expressions.use(base.arguments, "written", target)
+        elif isinstance(base, Tensors) and isinstance(value, Tensors) and number is not None:
+            state.values[number] = merged([base, value])
+        else:
+            self.expressions.give([base, value], "it is one of several", target, state)
+
+
+def operator_of(node: CppNode) -> str:
+    """The operator of an expression; empty without one."""
+    found = node.field("operator")
+    return found.text if found is not None else ""

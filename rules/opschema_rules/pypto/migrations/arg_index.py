@@ -1,0 +1,155 @@
+"""`arg-index`: the parallel field that names the tensor of each entry of a signature, added or dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import libcst as cst
+import msgspec
+
+from opschema_cli.migrate.codemods.rewrite import Rewrite
+from opschema_cli.migrate.draft import Draft
+from opschema_cli.migrate.mentions import mentions
+from opschema_cli.migrate.migration import Note, Site, migration
+from opschema_rules.pypto.claims import in_order, misplaced, width
+from opschema_rules.pypto.meeting import Task, entry_of, tasks
+from opschema_rules.pypto.migrations.layout import declare, line_width
+from opschema_rules.pypto.model import Kernel, Program
+
+_FIELD = "arg_index"
+
+
+class ArgIndex(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``action`` is `add` or `drop`."""
+
+    action: Literal["add", "drop"]
+
+
+@dataclass(frozen=True)
+class _Added:
+    """A kernel that gets the field: the tensors that it names, or why they are not known."""
+
+    kernel: Kernel
+    slots: tuple[int, ...] | str
+
+
+def find(draft: Draft, options: ArgIndex) -> Iterator[Site]:
+    """The kernels that have the field, or have a signature without it."""
+    for program in draft.loaded.subjects:
+        for kernel in program.kernels if isinstance(program, Program) else ():
+            has = _FIELD in kernel.fields
+            if options.action == "drop" and has:
+                place = kernel.at(kernel.fields[_FIELD][1])
+                yield Site(place, f"drop `{_FIELD}` of {kernel.title}", (kernel.title,), (), kernel)
+            elif options.action == "add" and not has and kernel.signature is not None:
+                added = _Added(kernel, _slots(kernel))
+                yield Site(
+                    kernel.at(kernel.signature.expr), f"add `{_FIELD}` to {kernel.title}", (kernel.title,), (), added
+                )
+
+
+@migration("arg-index", find=find, options=ArgIndex, rewrites_trees=True)
+def arg_index(draft: Draft, sites: Sequence[Site], options: ArgIndex) -> Iterator[Note]:
+    """Add the field `arg_index` to kernels with a signature, or drop it.
+
+    From simpler `b972b288e` until `b1e4bd239` each entry of a kernel's signature names its tensor in a parallel list; before and
+    after that there is no such field.
+
+    With `action=add` each kernel with a `signature` and without `arg_index` gets it below its signature:
+
+    - a kernel that runs alone: `0` to one less than its entries;
+    - one that shares tasks, and has as many entries as those have tensors: the same;
+    - one that shares tasks in which the signatures of all kernels together have one entry for each tensor: its place behind those
+      of the kernels before it, the cube core's first.
+
+    A kernel is left, with a note, where its signature is computed, where its orchestration is not known, and where its tasks
+    leave its place open or do not agree on it. Signatures stay as they are; `derive-signatures` corrects them.
+
+    With `action=drop` the field goes from every kernel, with the comments that are its own. Other mentions of it in the files that
+    had it come back as notes.
+
+        opschema migrate arg-index -o action=add
+        opschema migrate arg-index -o action=drop --apply
+    """
+    if options.action == "drop":
+        _drop(draft, [site.subject for site in sites if isinstance(site.subject, Kernel)])
+        for left in mentions(draft.settle(), [_FIELD], sorted({site.place.path for site in sites})):
+            yield Note(left.place, f"`{_FIELD}` is still mentioned here")
+        return
+    longest = line_width(draft.project)
+    for site in sites:
+        assert isinstance(site.subject, _Added)
+        slots = site.subject.slots
+        if isinstance(slots, str):
+            yield Note(site.place, f"{site.title} by hand: {slots}", leaves_site=True)
+            continue
+        edits = declare(site.subject.kernel, {_FIELD: [*map(str, slots)]}, longest, "signature")
+        if not edits:
+            yield Note(site.place, f"{site.title} by hand: its dict takes no more fields", leaves_site=True)
+        draft.edit(site.place.path, edits)
+
+
+def _drop(draft: Draft, kernels: Sequence[Kernel]) -> None:
+    rewrites: dict[str, Rewrite] = {}
+    for kernel in kernels:
+        path = kernel.program.file.path
+        rewrite = rewrites.setdefault(path, Rewrite(draft.tree(path)))
+        node = rewrite.tree.find(kernel.expr.span, cst.Dict)
+        at = next(
+            index
+            for index, item in enumerate(node.elements)
+            if isinstance(item, cst.DictElement) and rewrite.tree.span(item.key) == kernel.fields[_FIELD][0].span
+        )
+        rewrite.drop(node.elements, at)
+    for path, rewrite in rewrites.items():
+        draft.edit(path, rewrite.edits())
+
+
+# -- slots -------------------------------------------------------------------------------------------------------------
+
+
+def _slots(kernel: Kernel) -> tuple[int, ...] | str:
+    """The tensors of the payload that the entries of a kernel are for, or why that is not known."""
+    count = width(kernel)
+    if kernel.signature is None or kernel.signature.slots is None:
+        return "its signature is not known"
+    if not count:
+        return ()
+    if misplaced(kernel.signature):
+        return "its signature has scalars before tensors"
+    entry = entry_of(kernel.program)
+    if entry is None or entry.unresolved or any(item.value is None for task in entry.submits for item in task.kernels):
+        return "what its orchestration submits is not known"
+    found: set[int] = set()
+    for task in tasks(kernel.program):
+        if kernel in task.kernels:
+            first = _first(task, kernel)
+            if isinstance(first, str):
+                return first
+            found.add(first)
+    if len(found) > 1:
+        return "its tasks have its tensors at different places"
+    start = next(iter(found), 0)
+    return tuple(range(start, start + count))
+
+
+def _first(task: Task, kernel: Kernel) -> int | str:
+    """Where the tensors of a kernel begin in the payload of a task."""
+    if set(task.kernels) == {kernel} and task.whole:
+        return 0
+    lengths = {len(payload.tensors) for payload in task.payloads}
+    if len(lengths) != 1 or not task.whole:
+        return "what a task that it shares is given is not known"
+    (length,) = lengths
+    if _tensors(kernel) == length:
+        return 0
+    kernels = in_order(task)
+    if sum(map(_tensors, kernels)) != length or kernels.count(kernel) > 1 or _tensors(kernel) != width(kernel):
+        return f"nothing tells which of the {length} tensors of a task that it shares are its own"
+    return sum(map(_tensors, kernels[: kernels.index(kernel)]))
+
+
+def _tensors(kernel: Kernel) -> int:
+    return len(kernel.signature.tensors) if kernel.signature is not None else 0

@@ -1,0 +1,242 @@
+"""What the tasks of a program call on each of its kernels to declare, and where that is not certain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from opschema_rules.pypto.claims import Reading, arg_index, entries, misplaced, readings, width
+from opschema_rules.pypto.facts import Payload
+from opschema_rules.pypto.meeting import WORDS, Task, entry_of, tasks
+from opschema_rules.pypto.model import Direction, Kernel, Program
+
+Slots: TypeAlias = "tuple[Direction | None, ...]"
+"""The directions of tensors; None where any is right (``add_no_dep``)."""
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What a kernel is to declare: its whole signature, and the parallel ``arg_index`` where that is to be written too."""
+
+    kernel: Kernel
+    directions: tuple[Direction, ...]
+    slots: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A kernel that does not declare what it should, where a person has to say what that is."""
+
+    kernel: Kernel
+    task: Task
+    reason: str
+
+
+@dataclass(frozen=True)
+class _Wish:
+    """What one task calls for."""
+
+    reading: Reading
+    slots: Slots
+    indexes: tuple[int, ...] | None = None
+
+
+def demands(program: Program) -> Iterator[Demand | Doubt]:
+    """The kernels whose signatures are missing or wrong for their tasks, in the order of the description."""
+    found = list(readings(program))
+    wishes = [(reading, _wishes(reading)) for reading in found]
+    lost = {kernel: task for task in tasks(program) if not task.whole or not task.payloads for kernel in task.kernels}
+    for kernel in program.kernels:
+        own = [(reading, wish) for reading, wish in wishes if kernel in reading.kernels]
+        if own or kernel in lost:
+            yield from _of_kernel(program, kernel, own, lost.get(kernel))
+
+
+def _of_kernel(
+    program: Program, kernel: Kernel, own: Sequence[tuple[Reading, Mapping[Kernel, _Wish] | str]], lost: Task | None
+) -> Iterator[Demand | Doubt]:
+    faulty = [reading.task for reading, _ in own if _is_faulty(reading, kernel)]
+    why = _lost(lost) if lost is not None else _unsure(program)
+    if why:
+        silent = [] if lost is None or _declares(kernel) or not program.contract.dumps else [lost]
+        yield from (Doubt(kernel, task, why) for task in [*faulty, *silent][:1])
+        return
+    wanted = _all(program, kernel, [wish for _, wish in own])
+    if isinstance(wanted, str):
+        yield from (Doubt(kernel, task, wanted) for task in faulty[:1])
+    elif wanted is not None:
+        yield from _told(program, kernel, wanted)
+
+
+def _all(program: Program, kernel: Kernel, wishes: Sequence[Mapping[Kernel, _Wish] | str]) -> _Wish | str | None:
+    """What all tasks of a kernel call for together; None when they call for nothing, else why that is not certain."""
+    found: _Wish | None = None
+    for wish in wishes:
+        merged = wish if isinstance(wish, str) else _merged(program, found, wish.get(kernel))
+        if isinstance(merged, str):
+            return merged
+        found = merged
+    return found
+
+
+def _declares(kernel: Kernel) -> bool:
+    """Whether a kernel has a signature with entries, or one that is not known."""
+    return kernel.signature is not None and kernel.signature.slots != ()
+
+
+def _told(program: Program, kernel: Kernel, wish: _Wish) -> Iterator[Demand | Doubt]:
+    directions = _written(program, kernel, wish)
+    limit = program.contract.core_tensors
+    before = tuple(entry.direction for entry in entries(kernel))
+    named = wish.indexes is None or [*wish.indexes] == (arg_index(kernel) or [])
+    if directions == before and named:
+        return
+    if limit and sum(item is not Direction.SCALAR for item in directions) > limit:
+        yield Doubt(kernel, wish.reading.task, f"its task has more tensors than the {limit} that a kernel may have")
+    elif wish.indexes is not None and Direction.SCALAR in before:
+        yield Doubt(kernel, wish.reading.task, "its signature has scalars, and nothing tells their `arg_index`")
+    else:
+        yield Demand(kernel, directions, wish.indexes)
+
+
+def _written(program: Program, kernel: Kernel, wish: _Wish) -> tuple[Direction, ...]:
+    """The whole list: open slots as they are declared, else INOUT, as the code generator writes them; scalars stay."""
+    before = [entry.direction for entry in entries(kernel)]
+    tensors = [item for item in before if item is not Direction.SCALAR]
+    found = [
+        slot or (tensors[index] if index < len(tensors) else Direction.INOUT) for index, slot in enumerate(wish.slots)
+    ]
+    if program.contract.rule == "widest":
+        found += tensors[len(found) :]
+    if len(found) == len(tensors) and not (program.contract.rule == "widest" and misplaced(kernel.signature)):
+        rest = iter(found)
+        return tuple(item if item is Direction.SCALAR else next(rest) for item in before)
+    return (*found, *(item for item in before if item is Direction.SCALAR))
+
+
+# -- tasks -------------------------------------------------------------------------------------------------------------
+
+
+def _wishes(reading: Reading) -> Mapping[Kernel, _Wish] | str:
+    """What a task calls for of each kernel that it says something of, or why that is not certain."""
+    rule = reading.task.program.contract.rule
+    slots = _agreed(reading.task.payloads, prefix=rule == "widest")
+    if slots is None:
+        return "the branches before its task add tensors in different ways"
+    if rule == "sum":
+        return _counted(reading, slots)
+    if rule == "arg_index":
+        return _named(reading, slots)
+    most = width(reading.driver)
+    own = [kernel for kernel in reading.kernels if width(kernel) == most]
+    return {kernel: _Wish(reading, slots[: _tensors(kernel)] if reading.sound else slots) for kernel in own}
+
+
+def _counted(reading: Reading, slots: Slots) -> Mapping[Kernel, _Wish] | str:
+    """Where the signatures of a task's kernels follow each other; the first has all when none has any."""
+    if len(reading.claims) == len(slots):
+        return _sliced(reading, slots)
+    speaking = [kernel for kernel in dict.fromkeys(reading.kernels) if _tensors(kernel)]
+    once = [kernel for kernel in speaking or reading.kernels if reading.kernels.count(kernel) == 1]
+    if len(speaking) > 1 or not once:
+        return (
+            f"the signatures of its task's kernels have {len(reading.claims)} tensors together and the payload "
+            f"{len(slots)}, and nothing tells which kernel is to have which"
+        )
+    return {kernel: _Wish(reading, slots if kernel is once[0] else ()) for kernel in reading.kernels}
+
+
+def _sliced(reading: Reading, slots: Slots) -> Mapping[Kernel, _Wish] | str:
+    found: dict[Kernel, _Wish] = {}
+    at = 0
+    for kernel in reading.kernels:
+        count = _tensors(kernel)
+        part = _both(found[kernel].slots if kernel in found else None, slots[at : at + count], prefix=False)
+        at += count
+        if part is None:
+            return "it runs twice in its task, on tensors that are added in different ways"
+        found[kernel] = _Wish(reading, part)
+    return found
+
+
+def _named(reading: Reading, slots: Slots) -> Mapping[Kernel, _Wish] | str:
+    """Where entries name their slots: of several kernels each what it names, all of it when none names any."""
+    kernels = list(dict.fromkeys(reading.kernels))
+    if reading.bare or (reading.missing and len(kernels) == 1):
+        return {kernel: _Wish(reading, slots, tuple(range(len(slots)))) for kernel in kernels}
+    if reading.missing:
+        listed = ", ".join(map(str, reading.missing))
+        return f"none of its task's kernels names the tensors {listed} of the payload"
+    shared = [None if item in (Direction.OUT, Direction.INOUT) else item for item in slots]
+    found: dict[Kernel, _Wish] = {}
+    for kernel in kernels:
+        pairs = zip(entries(kernel), arg_index(kernel) or (), strict=False)
+        own = [index for entry, index in pairs if entry.direction is not Direction.SCALAR]
+        known = slots if len(kernels) == 1 else shared
+        if own:
+            found[kernel] = _Wish(reading, tuple(known[index] if 0 <= index < len(known) else None for index in own))
+    return found
+
+
+def _tensors(kernel: Kernel) -> int:
+    return len(kernel.signature.tensors) if kernel.signature is not None else 0
+
+
+def _is_faulty(reading: Reading, kernel: Kernel) -> bool:
+    """Whether a task leaves tensors undeclared, and this kernel is one that should declare them."""
+    if reading.bare:
+        return bool(reading.longest.tensors)
+    return not reading.sound and width(kernel) > 0
+
+
+def _unsure(program: Program) -> str:
+    """Why a program's orchestration may submit a kernel in ways that are not known."""
+    entry = entry_of(program)
+    if entry is None or entry.unresolved:
+        return entry.unresolved if entry is not None else "its orchestration is not known"
+    if any(item.value is None for submit in entry.submits for item in submit.kernels):
+        return "a task beside its own has a kernel that is not known"
+    return ""
+
+
+def _lost(task: Task) -> str:
+    """Why a task is not known."""
+    told = next((payload.unresolved for payload in task.submit.payloads if payload.unresolved), "")
+    return told or "what its task runs, or is given, is not known"
+
+
+# -- payloads ----------------------------------------------------------------------------------------------------------
+
+
+def _agreed(payloads: Sequence[Payload], *, prefix: bool) -> Slots | None:
+    """What alternatives of a payload have in common; with ``prefix`` one may be the beginning of another."""
+    found: Slots | None = None
+    for payload in payloads:
+        own = tuple(None if slot.kind == "no_dep" else Direction(WORDS[slot.kind]) for slot in payload.tensors)
+        found = _both(found, own, prefix=prefix)
+        if found is None:
+            return None
+    return found
+
+
+def _both(first: Slots | None, second: Slots, *, prefix: bool) -> Slots | None:
+    """What two lists have in common, None when they contradict each other."""
+    if first is None:
+        return second
+    if len(first) != len(second) and not prefix:
+        return None
+    pairs = list(zip(first, second, strict=False))
+    if any(one is not None and other is not None and one is not other for one, other in pairs):
+        return None
+    return (*(one or other for one, other in pairs), *first[len(pairs) :], *second[len(pairs) :])
+
+
+def _merged(program: Program, known: _Wish | None, wish: _Wish | None) -> _Wish | str | None:
+    """What two tasks of a kernel call for together, or how they contradict each other."""
+    if known is None or wish is None:
+        return known or wish
+    slots = _both(known.slots, wish.slots, prefix=program.contract.rule == "widest")
+    if slots is None or known.indexes != wish.indexes:
+        return "its tasks add tensors in different ways"
+    return _Wish(known.reading, slots, known.indexes)

@@ -1,0 +1,110 @@
+"""The parallel list that names the tensor of each entry of a kernel's signature, while runtimes asked for one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import Diagnostic, Severity
+from opschema_cli.lint.rule import rule
+from opschema_rules.pypto.claims import arg_index, entries
+from opschema_rules.pypto.meeting import Task, tasks
+from opschema_rules.pypto.model import Direction, Kernel, Program
+
+
+@rule("PTO112", "arg-index-list")
+def arg_index_list(program: Program) -> Iterator[Diagnostic]:
+    """An `arg_index` that does not go with its signature.
+
+    From simpler `b972b288e` until `b1e4bd239` each kernel with a `signature` had a parallel `arg_index`: the tensor of the
+    payload that each entry is for. A kernel without it, or with one of another length, is refused when the program is
+    loaded; a number that no task of the kernel has a tensor for is passed over by the dump, which is a warning. Other
+    runtimes have no such list, and for them nothing is looked at.
+
+    Bad:
+
+    ```toml opschema.toml
+    [pypto]
+    signatures = "arg-index"
+    ```
+
+    Bad:
+
+    ```python
+    KERNELS = [
+        {
+            "func_id": 0,
+            "source": "add.cpp",
+            "core_type": "aiv",
+            "signature": [D.IN, D.IN, D.OUT],
+            "arg_index": [0, 1],
+        },
+    ]
+    ```
+
+    ```toml opschema.toml
+    [pypto]
+    signatures = "arg-index"
+    ```
+
+    Good:
+
+    ```python
+    KERNELS = [
+        {
+            "func_id": 0,
+            "source": "add.cpp",
+            "core_type": "aiv",
+            "signature": [D.IN, D.IN, D.OUT],
+            "arg_index": [0, 1, 2],
+        },
+    ]
+    ```
+
+    ```toml opschema.toml
+    [pypto]
+    signatures = "arg-index"
+    ```
+    """
+    if program.contract.rule != "arg_index" or not program.contract.dumps:
+        return
+    every = list(tasks(program))
+    for kernel in program.kernels:
+        if kernel.signature is not None and kernel.signature.slots is not None:
+            yield from _of_kernel(kernel, [task for task in every if kernel in task.kernels])
+
+
+def _of_kernel(kernel: Kernel, own: list[Task]) -> Iterator[Diagnostic]:
+    slots, count = arg_index(kernel), len(entries(kernel))
+    if "arg_index" not in kernel.fields:
+        if count and kernel.signature is not None:
+            yield Diagnostic(
+                f"{kernel.title} has a `signature` and no `arg_index`, which the runtime refuses: add the tensor of each entry",
+                kernel.at(kernel.signature.expr),
+                ops=(kernel.title,),
+            )
+        return
+    expr = kernel.fields["arg_index"][1]
+    if slots is not None and len(slots) != count:
+        yield Diagnostic(
+            f"the `arg_index` of {kernel.title} has {len(slots)} numbers, and its `signature` {count} entries: the "
+            "runtime refuses it",
+            kernel.at(expr),
+            ops=(kernel.title,),
+        )
+    elif slots is not None and expr.kind in ("list", "tuple"):
+        yield from _beyond(kernel, slots, own)
+
+
+def _beyond(kernel: Kernel, slots: list[int], own: list[Task]) -> Iterator[Diagnostic]:
+    """Numbers that none of a kernel's tasks has a tensor for."""
+    if not own or not all(task.whole and task.payloads for task in own):
+        return
+    most = max(task.widest for task in own)
+    for slot, entry, item in zip(slots, entries(kernel), kernel.fields["arg_index"][1].items, strict=True):
+        if entry.direction is not Direction.SCALAR and not 0 <= slot < most:
+            yield Diagnostic(
+                f"{kernel.title} declares tensor {slot}, and no task of it has more than {most}",
+                kernel.at(item),
+                ops=(kernel.title,),
+                severity=Severity.WARNING,
+            )

@@ -1,0 +1,153 @@
+"""How each tensor is declared, against how the orchestration adds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from opschema_cli.lint.diagnostic import Diagnostic, Fix
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.text import Edit
+from opschema_rules.pypto.claims import Claim, Reading, readings
+from opschema_rules.pypto.dict_edits import fix_of
+from opschema_rules.pypto.facts import Slot
+from opschema_rules.pypto.meeting import WORDS, fits
+from opschema_rules.pypto.model import Direction, Program
+
+
+@rule("PTO103", "signature-direction", severity="warning", fixable="safe")
+def signature_direction(program: Program) -> Iterator[Diagnostic]:
+    """A direction that is not how the orchestration adds the tensor.
+
+    The dump takes an `IN` before the kernel runs, an `OUT` when it has run and an `INOUT` at both times, as the
+    signature says and whatever the orchestration does: with a wrong direction what is dumped is not what the kernel
+    got or made. `add_no_dep` says nothing of how a tensor is used, and any direction is right for it. A tensor that is
+    added with `add_inout` for the order of tasks alone is `INOUT` to the runtime too.
+
+    Which tensor an entry is for depends on the runtime; see `signature-short`, which alone reports a list that leaves
+    tensors out. An entry is reported when it is right for no task of the kernel; see `first-call-wins` for tasks that
+    differ.
+
+    Bad:
+
+    ```python
+    KERNELS = [
+        {"func_id": 0, "source": "add.cpp", "core_type": "aiv", "signature": [D.IN, D.IN, D.INOUT]},
+    ]
+    ```
+
+    Good, any direction is right for a tensor without dependencies:
+
+    ```python
+    KERNELS = [
+        {"func_id": 0, "source": "add.cpp", "core_type": "aiv", "signature": [D.IN, D.OUT, D.INOUT]},
+    ]
+    ```
+
+    ```cpp
+    CoreTaskArgs p;
+    p.add_input(orch_args.tensor(0).ref());
+    p.add_no_dep(orch_args.tensor(1).ref());
+    p.add_inout(orch_args.tensor(2).ref());
+    rt_submit_aiv_task(0, p);
+    ```
+    """
+    for claims in _by_entry(program).values():
+        claim = claims[0][0]
+        met = [(reading, slot) for _, reading, slot in claims]
+        if any(_accepts(item, reading, slot) for item, reading, slot in claims):
+            continue
+        kinds = list(dict.fromkeys(WORDS[slot.kind] for _, slot in met))
+        reading, slot = met[0]
+        yield Diagnostic(
+            f"tensor {claim.slot} of {claim.kernel.title} is `{claim.entry.direction.value}` here, and the orchestration "
+            f"adds it as `{'` and `'.join(kinds)}`: it is dumped at the wrong time",
+            claim.kernel.at(claim.entry.expr),
+            (reading.task.related(slot.span, f"added here as {WORDS[slot.kind]}"),),
+            _redirected(program, claim, kinds),
+            (claim.kernel.title,),
+        )
+
+
+def _by_entry(program: Program) -> dict[int, list[tuple[Claim, Reading, Slot]]]:
+    """The entries of sound readings, each with every slot that it is for and that is known."""
+    found: dict[int, list[tuple[Claim, Reading, Slot]]] = {}
+    for reading in readings(program):
+        for claim in reading.claims if reading.sound or _names_shared(reading) else ():
+            slot = reading.task.slot(claim.slot)
+            if slot is not None:
+                found.setdefault(claim.entry.expr.start, []).append((claim, reading, slot))
+    return found
+
+
+def _names_shared(reading: Reading) -> bool:
+    """Whether a task's kernels each name the tensors that they touch themselves."""
+    return reading.task.program.contract.rule == "arg_index" and len(set(reading.kernels)) > 1
+
+
+def _accepts(claim: Claim, reading: Reading, slot: Slot) -> bool:
+    """Whether an entry is right for a slot. Where each kernel of a task declares what it touches itself, one may read
+    what another writes.
+    """
+    return fits(claim.entry.direction, slot) or (_names_shared(reading) and slot.kind in ("inout", "out"))
+
+
+def _redirected(program: Program, claim: Claim, kinds: Sequence[str]) -> Fix | None:
+    enum, _, _ = claim.entry.expr.text.rpartition(".")
+    if len(kinds) != 1 or not enum:
+        return None
+    right = f"{enum}.{Direction(kinds[0]).value}"
+    return fix_of(program.file, f"declare `{right}`", [Edit(claim.entry.expr.span, right)])
+
+
+@rule("PTO111", "first-call-wins", severity="warning")
+def first_call_wins(program: Program) -> Iterator[Diagnostic]:
+    """A kernel that two tasks submit with one tensor added in different ways.
+
+    A kernel has one signature for all of its tasks, and the compiler writes down the first: where one task adds a tensor
+    as `OUT` and another as `INOUT`, no signature is right for both, and the dump of one of them is wrong. Add the tensor
+    alike, or register the kernel under an id of its own for each. Ways through the branches before one submit are not
+    told apart, and `add_no_dep` goes with all.
+
+    Bad:
+
+    ```cpp
+    CoreTaskArgs p;
+    p.add_input(orch_args.tensor(0).ref(), orch_args.tensor(1).ref());
+    p.add_output(orch_args.tensor(2).ref());
+    rt_submit_aiv_task(0, p);
+    CoreTaskArgs q;
+    q.add_input(orch_args.tensor(0).ref(), orch_args.tensor(1).ref());
+    q.add_inout(orch_args.tensor(2).ref());
+    rt_submit_aiv_task(0, q);
+    ```
+
+    Good, a prefix, and a tensor without dependencies:
+
+    ```cpp
+    CoreTaskArgs p;
+    p.add_input(orch_args.tensor(0).ref(), orch_args.tensor(1).ref());
+    p.add_output(orch_args.tensor(2).ref());
+    rt_submit_aiv_task(0, p);
+    CoreTaskArgs q;
+    q.add_input(orch_args.tensor(0).ref());
+    q.add_no_dep(orch_args.tensor(1).ref());
+    rt_submit_aiv_task(0, q);
+    ```
+    """
+    for claims in _by_entry(program).values():
+        ways: dict[str, tuple[Reading, Slot]] = {}
+        for _, reading, slot in claims:
+            if slot.kind != "no_dep":
+                ways.setdefault(WORDS[slot.kind], (reading, slot))
+        tasks = {id(reading) for reading, _ in ways.values()}
+        if len(tasks) > 1 and any(_accepts(item, reading, slot) for item, reading, slot in claims):
+            claim = claims[0][0]
+            yield Diagnostic(
+                f"tensor {claim.slot} of {claim.kernel.title} is added as `{'` and `'.join(ways)}` by different tasks, and "
+                f"`{claim.entry.direction.value}` is right for one of them only: add it alike, or give the kernel another id",
+                claim.kernel.at(claim.entry.expr),
+                tuple(
+                    reading.task.related(slot.span, f"added here as {word}") for word, (reading, slot) in ways.items()
+                ),
+                ops=(claim.kernel.title,),
+            )

@@ -1,0 +1,206 @@
+"""The directions that an orchestration declares for its own tensors, against what its tasks do to these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related, Severity
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.text import Edit
+from opschema_rules.pypto.meeting import WORDS
+from opschema_rules.pypto.model import Declared, Direction, OrchestrationPart, Program
+from opschema_rules.pypto.staging import TensorUse, uses_of
+
+
+@rule("PTO106", "orch-out-read", severity="warning", fixable="unsafe")
+def orch_out_read(program: Program) -> Iterator[Diagnostic]:
+    """A tensor that the orchestration declares `OUT` and reads before anything has written it.
+
+    The runtime copies a tensor to the device if its entry in the orchestration's signature is `IN` or `INOUT`. One that is
+    `OUT` is only allocated there, and holds what was left in that memory (runtimes before simpler `affb46123` filled it with
+    zeros): an accumulator then starts with the values of an
+    earlier run, which shows as a result that is wrong now and then. Declare it `INOUT`; or, if the kernel writes the tensor
+    before it reads it, add it with `add_output`.
+
+    The first use counts, in the order in which tasks are submitted; views and other names of a tensor are followed. Nothing
+    is said where the tensor goes where it cannot be followed before, where a branch may write it, and where a task in a loop
+    takes it as `add_inout` beside scalars, as these may tell the kernel to write in the first turn (`is_first`).
+
+    Bad:
+
+    ```python
+    ORCHESTRATION = {
+        "source": str(_ROOT_DIR / "orchestration" / "main.cpp"),
+        "function_name": "aicpu_orchestration_entry",
+        "signature": [D.IN, D.IN, D.OUT],
+    }
+    ```
+    ```cpp
+    const ChipTensor &c = orch_args.tensor(2).ref();
+    for (int k = 0; k < 4; k++) {
+        CoreTaskArgs p;
+        p.add_inout(c);
+        rt_submit_aiv_task(0, p);
+    }
+    ```
+
+    Good:
+
+    ```python
+    ORCHESTRATION = {
+        "source": str(_ROOT_DIR / "orchestration" / "main.cpp"),
+        "function_name": "aicpu_orchestration_entry",
+        "signature": [D.IN, D.IN, D.INOUT],
+    }
+    ```
+    ```cpp
+    const ChipTensor &c = orch_args.tensor(2).ref();
+    CoreTaskArgs p;
+    p.add_inout(c);
+    rt_submit_aiv_task(0, p);
+    ```
+
+    Good (the first turn may write it):
+
+    ```cpp
+    const ChipTensor &c = orch_args.tensor(2).ref();
+    for (int k = 0; k < 4; k++) {
+        CoreTaskArgs p;
+        p.add_inout(c);
+        p.add_scalar(k == 0);
+        rt_submit_aiv_task(0, p);
+    }
+    ```
+
+    Good (what the first task writes is read):
+
+    ```cpp
+    const ChipTensor &c = orch_args.tensor(2).ref();
+    CoreTaskArgs p;
+    p.add_output(c);
+    rt_submit_aiv_task(0, p);
+    CoreTaskArgs q;
+    q.add_input(c);
+    rt_submit_aiv_task(0, q);
+    ```
+    """
+    for part, index, declared, uses in _declared(program, Direction.OUT):
+        first = uses[0]
+        may_be_written = not first.sure and any(_may_write(use) for use in uses)
+        if first.effect in ("in", "inout") and not _may_write(first) and not may_be_written:
+            advice = "declare `INOUT`" if first.effect == "in" else "declare `INOUT`, or add it with `add_output`"
+            message = (
+                f"tensor {index} of the orchestration is declared `OUT`, so that it is not copied to the device, and"
+                f" {_who(program, first)} first: {advice}"
+            )
+            reason = "it costs a copy to the device; if the kernel writes the tensor before it reads it, `add_output` is right"
+            yield _finding(part, declared, first, message, reason)
+
+
+@rule("PTO107", "orch-in-written", severity="warning", fixable="unsafe")
+def orch_in_written(program: Program) -> Iterator[Diagnostic]:
+    """A tensor that the orchestration declares `IN` and writes.
+
+    The runtime copies a tensor back to the host unless its entry in the orchestration's signature is `IN`. What is written
+    into one that is `IN` stays on the device, and the host goes on with the old data. Declare it `INOUT`.
+
+    Where a task reads the tensor as it writes it, or a later one does, it may be meant as scratch memory, which nobody needs
+    on the host: that is an info only. Nothing is said where what the orchestration does cannot be followed.
+
+    Bad:
+
+    ```python
+    ORCHESTRATION = {
+        "source": str(_ROOT_DIR / "orchestration" / "main.cpp"),
+        "function_name": "aicpu_orchestration_entry",
+        "signature": [D.IN, D.IN],
+    }
+    ```
+    ```cpp
+    const ChipTensor &x = orch_args.tensor(0).ref();
+    const ChipTensor &y = orch_args.tensor(1).ref();
+    CoreTaskArgs p;
+    p.add_input(x);
+    p.add_output(y);
+    rt_submit_aiv_task(0, p);
+    ```
+
+    Good:
+
+    ```python
+    ORCHESTRATION = {
+        "source": str(_ROOT_DIR / "orchestration" / "main.cpp"),
+        "function_name": "aicpu_orchestration_entry",
+        "signature": [D.IN, D.OUT],
+    }
+    ```
+    ```cpp
+    const ChipTensor &x = orch_args.tensor(0).ref();
+    const ChipTensor &y = orch_args.tensor(1).ref();
+    CoreTaskArgs p;
+    p.add_input(x);
+    p.add_output(y);
+    rt_submit_aiv_task(0, p);
+    ```
+    """
+    for part, index, declared, uses in _declared(program, Direction.IN):
+        writing = [use for use in uses if use.effect in ("out", "inout")]
+        if writing and all(use.effect != "unknown" for use in uses):
+            is_scratch = writing[-1].effect == "inout" or uses[-1].effect == "in"
+            advice = "declare `INOUT`, unless it is scratch memory" if is_scratch else "declare `OUT` or `INOUT`"
+            message = (
+                f"tensor {index} of the orchestration is declared `IN`, so that it is not copied back to the host, and"
+                f" {_who(program, writing[-1])}: {advice}"
+            )
+            reason = "the host's data is overwritten with what the tasks leave"
+            severity = Severity.INFO if is_scratch else Severity.WARNING
+            yield _finding(part, declared, writing[-1], message, reason, severity)
+
+
+def _declared(
+    program: Program, direction: Direction
+) -> Iterator[tuple[OrchestrationPart, int, Declared, list[TensorUse]]]:
+    """The orchestration's tensors of one direction that are used, where all that it does is known."""
+    part = program.orchestration
+    entry = part.entry if part is not None else None
+    if part is None or entry is None or entry.unresolved or part.signature is None or part.source is None:
+        return
+    slots = part.signature.slots or ()
+    if any(slot.direction is Direction.SCALAR for slot in slots):
+        return
+    found = uses_of(entry) if any(slot.direction is direction for slot in slots) else {}
+    for index, slot in enumerate(slots):
+        uses = found.get(index, []) if slot.direction is direction else []
+        if any(use.submit is None or use.effect != "unknown" for use in uses):
+            yield part, index, slot, uses
+
+
+def _who(program: Program, use: TensorUse) -> str:
+    """Who uses a tensor, and how: ``kernel 1 (`add`) takes it as `INOUT```."""
+    if use.submit is None:
+        return f"the orchestration itself {'reads' if use.effect == 'in' else 'writes'} it"
+    kernels = [program.kernel(item.value) for item in use.kernels]
+    titles = list(dict.fromkeys(kernel.title for kernel in kernels if kernel is not None))
+    who = f"the task of {' and '.join(titles)}" if len(titles) > 1 else (*titles, "a task")[0]
+    return f"{who} takes it as `{WORDS[use.effect]}`"
+
+
+def _may_write(use: TensorUse) -> bool:
+    """Whether a use may write a tensor without having read it."""
+    return use.effect in ("out", "unknown") or (use.told and use.effect == "inout")
+
+
+def _finding(
+    part: OrchestrationPart,
+    declared: Declared,
+    use: TensorUse,
+    message: str,
+    reason: str,
+    severity: Severity = Severity.WARNING,
+) -> Diagnostic:
+    place = part.at(declared.expr)
+    text = f"{declared.expr.text.rpartition('.')[0]}.{Direction.INOUT.value}"
+    edit = FileEdit(place.path, Edit(place.span, text))
+    related = Related(Place(part.source or "", use.span), "it is used here")
+    fix = Fix(f"declare `{text}`", (edit,), "unsafe", reason)
+    return Diagnostic(message, place, (related,), fix, severity=severity)

@@ -1,0 +1,207 @@
+"""Kernels' signatures that do not tell of all tensors that the orchestration submits them with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.text import Span
+from opschema_rules.pypto.claims import Claim, Reading, is_shifted, readings
+from opschema_rules.pypto.facts import Slot
+from opschema_rules.pypto.meeting import WORDS, fits
+from opschema_rules.pypto.model import Kernel, Program
+from opschema_rules.pypto.rules.declaring import declaring
+
+
+@rule("PTO101", "signature-missing", severity="warning", fixable="safe")
+def signature_missing(program: Program) -> Iterator[Diagnostic]:
+    """A kernel that is submitted with tensors, and declares none.
+
+    The dump of arguments knows a task's tensors by the signatures of its kernels: where no kernel of a task declares
+    any, nothing of it is dumped, and nothing but one line in the log tells. Declare the direction of each tensor, in the
+    order in which the orchestration adds them; scalars have no place in it. Of the kernels of one task one that
+    declares is enough for the runtime. Trees whose runtime has no such dump are not looked at.
+
+    The fix writes the list where every task of the kernel is known, and they agree on it. A tensor without dependencies is
+    written as `INOUT`, as the compiler does, and an `arg_index` where the runtime asks for one.
+
+    Bad:
+
+    ```python
+    KERNELS = [
+        {"func_id": 0, "source": str(_ROOT_DIR / "kernels" / "aiv" / "add.cpp"), "core_type": "aiv"},
+    ]
+    ```
+
+    Bad:
+
+    ```python
+    KERNELS = [
+        {
+            "func_id": 0,
+            "source": str(_ROOT_DIR / "kernels" / "aiv" / "add.cpp"),
+            "core_type": "aiv",
+            "signature": [],
+        },
+    ]
+    ```
+
+    Good, a task without tensors, and one whose other kernel declares them all:
+
+    ```python
+    KERNELS = [
+        {"func_id": 0, "source": "wait.cpp", "core_type": "aiv"},
+        {"func_id": 1, "source": "cube.cpp", "core_type": "aic", "signature": [D.IN, D.IN, D.OUT]},
+        {"func_id": 2, "source": "vector.cpp", "core_type": "aiv"},
+    ]
+    ```
+
+    ```cpp
+    CoreTaskArgs nothing;
+    nothing.add_scalar(1);
+    rt_submit_aiv_task(0, nothing);
+    CoreTaskArgs p;
+    p.add_input(orch_args.tensor(0).ref(), orch_args.tensor(1).ref());
+    p.add_output(orch_args.tensor(2).ref());
+    MixedKernels mixed = {1, 2, 2};
+    rt_submit_task(mixed, p);
+    ```
+    """
+    found: dict[Kernel, Reading] = {}
+    for reading in readings(program):
+        if reading.bare and reading.longest.tensors:
+            for kernel in _mute(reading):
+                known = found.setdefault(kernel, reading)
+                found[kernel] = max(known, reading, key=lambda item: len(item.longest.tensors))
+    for kernel, reading in found.items():
+        tensors = reading.longest.tensors
+        yield Diagnostic(
+            f"{kernel.title} {_lack(kernel)}, and is submitted with the tensors {_listed(tensors)}, of which none is "
+            "dumped: declare them",
+            _missing_at(kernel),
+            (reading.task.related(reading.task.submit.span, "submitted here"),),
+            declaring(program, kernel),
+            (kernel.title,),
+        )
+
+
+def _mute(reading: Reading) -> tuple[Kernel, ...]:
+    """The kernels of a task without any signature that should have one: one alone where their entries add up."""
+    if reading.task.program.contract.rule != "sum":
+        return reading.kernels
+    once = [kernel for kernel in reading.kernels if reading.kernels.count(kernel) == 1]
+    return tuple(once or reading.kernels)[:1]
+
+
+def _lack(kernel: Kernel) -> str:
+    return "has no `signature`" if kernel.signature is None else "has an empty `signature`"
+
+
+def _missing_at(kernel: Kernel) -> Place:
+    if kernel.signature is not None:
+        return kernel.at(kernel.signature.expr)
+    key, value = kernel.fields["func_id"]
+    return kernel.at(Span(key.start, value.end))
+
+
+def _listed(slots: Sequence[Slot]) -> str:
+    """``[IN, IN, OUT]``, as messages show a payload."""
+    return f"[{', '.join(WORDS[slot.kind] for slot in slots)}]"
+
+
+@rule("PTO102", "signature-short", severity="warning", fixable="safe")
+def signature_short(program: Program) -> Iterator[Diagnostic]:
+    """Kernels whose signatures do not cover the tensors that they are submitted with.
+
+    Entry *i* of a signature is for tensor *i* of the payload, and of the kernels of a task the one with the longest list
+    speaks for all: tensors beyond it are not dumped. A list that is longer than a payload is right, so that a kernel may
+    be submitted with fewer tensors elsewhere.
+
+    Older runtimes read signatures in other ways, which this rule follows. Before simpler `b1e4bd239`, a parallel
+    `arg_index` named the tensor of each entry, and those that no kernel named were not dumped. Before `b972b288e`, the
+    signatures of a task's kernels had to have as many tensors together as the payload, neither less nor more, or
+    nothing of the task was dumped.
+
+    Bad:
+
+    ```python
+    KERNELS = [
+        {"func_id": 0, "source": "add.cpp", "core_type": "aiv", "signature": [D.IN, D.OUT]},
+    ]
+    ```
+
+    Bad, with both arms of the branch, the longer one counts:
+
+    ```cpp
+    CoreTaskArgs p;
+    p.add_input(orch_args.tensor(0).ref(), orch_args.tensor(1).ref());
+    p.add_output(orch_args.tensor(2).ref());
+    if (masked) {
+        p.add_input(orch_args.tensor(0).ref());
+    }
+    rt_submit_aiv_task(0, p);
+    ```
+
+    Good, the longest of the two speaks, and a prefix of it is right:
+
+    ```python
+    KERNELS = [
+        {"func_id": 0, "source": "cube.cpp", "core_type": "aic", "signature": [D.IN, D.IN, D.OUT]},
+        {"func_id": 1, "source": "vector.cpp", "core_type": "aiv", "signature": [D.IN]},
+    ]
+    ```
+
+    ```cpp
+    CoreTaskArgs p;
+    p.add_input(orch_args.tensor(0).ref(), orch_args.tensor(1).ref());
+    p.add_output(orch_args.tensor(2).ref());
+    MixedKernels mixed = {0, 1, 1};
+    rt_submit_task(mixed, p);
+    CoreTaskArgs prefix;
+    prefix.add_input(orch_args.tensor(0).ref());
+    rt_submit_aic_task(0, prefix);
+    ```
+    """
+    found: dict[Kernel, Reading] = {}
+    for reading in readings(program):
+        if not reading.bare and not reading.sound and not any(is_shifted(program, item) for item in reading.kernels):
+            known = found.setdefault(reading.driver, reading)
+            found[reading.driver] = max(known, reading, key=lambda item: len(item.longest.tensors))
+    for kernel, reading in found.items():
+        if kernel.signature is not None:
+            yield Diagnostic(
+                _short(kernel, reading),
+                kernel.at(kernel.signature.expr),
+                (_beside(reading),),
+                declaring(program, kernel),
+                (kernel.title,),
+            )
+
+
+def _short(kernel: Kernel, reading: Reading) -> str:
+    tensors = reading.longest.tensors
+    several = len(reading.kernels) > 1
+    whose = "the signatures of the task's kernels have" if several else f"the signature of {kernel.title} has"
+    count = len(reading.claims) if reading.task.program.contract.rule == "sum" else len(tensors) - len(reading.missing)
+    beside = f" (longest: {kernel.title})" if several else ""
+    if reading.task.program.contract.rule == "sum":
+        return f"{whose} {count} tensors{beside}, and its payload {len(tensors)}, {_listed(tensors)}: nothing of it is dumped"
+    return (
+        f"{whose} entries for {count} of the {len(tensors)} tensors{beside} {_listed(tensors)}: the rest are not dumped"
+    )
+
+
+def _beside(reading: Reading) -> Related:
+    """The first tensor that the list does not fit or that is beyond it, or the submit where entries are beyond the payload."""
+    task, tensors = reading.task, reading.longest.tensors
+    wrong = [claim.slot for claim in reading.claims if not _fits(claim, tensors)]
+    first = min([*wrong, *reading.missing], default=0)
+    beyond = task.program.contract.rule == "sum" and len(reading.claims) > len(tensors)
+    if beyond or first >= len(tensors):
+        return task.related(task.submit.span, "submitted here")
+    return task.related(tensors[first].span, f"tensor {first} is added here as {WORDS[tensors[first].kind]}")
+
+
+def _fits(claim: Claim, tensors: Sequence[Slot]) -> bool:
+    return claim.slot >= len(tensors) or fits(claim.entry.direction, tensors[claim.slot])

@@ -1,0 +1,155 @@
+"""Specs of the golden harness against the directions of the entry that they are passed to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Related
+from opschema_cli.lint.rule import rule
+from opschema_rules.pypto.model import EntryParam, SpecEntry
+from opschema_rules.pypto.wrapping import head, lost, unstaged, wanted, wrap
+
+
+@rule("PTO110", "golden-output-direction", severity="warning", fixable="unsafe")
+def golden_output_direction(entry: SpecEntry) -> Iterator[Diagnostic]:
+    """A parameter's direction does not move what its `TensorSpec` needs moved.
+
+    The annotation of an entry's parameter becomes its direction in the orchestration's signature, and that decides what is
+    copied: `pl.Tensor` to the device only, `pl.Out` back only, `pl.InOut` both ways. So of a spec with `is_output=True` whose
+    parameter is a plain `pl.Tensor` the host reads back what it had before, and of a spec with an `init_value` whose
+    parameter is `pl.Out` the kernel finds undefined memory where the golden function starts from the value. The compiler
+    adds a direction where the parameter itself is handed to a kernel that writes it, but not behind a `pl.reshape` or in a
+    loop, so that what works today fails after a change of the body; hence a warning. A `pl.Out` whose spec is neither an
+    output nor has a value is a buffer between kernels, and right.
+
+    Specs are paired with the entry that they are passed with: `run_jit(fn=..., specs=...)`, `run(program=..., specs=...)`, or
+    `define_tensors()` and `get_program()` of one test case. What a `@pl.jit.host` entry does nothing with but hand it on to one
+    `@pl.jit` function counts for that function's parameter too. A spec, direction or entry that is computed is left alone, and so
+    is an output that stays on the device (`resident=`) of a `@pl.jit.host` entry, which the harness reads back itself.
+
+    Bad:
+
+    ```python examples/accumulate.py
+    import pypto.language as pl
+    import torch
+    from golden import TensorSpec, run_jit
+
+    @pl.jit
+    def accumulate(x: pl.Tensor[[8, 8], pl.FP32], total: pl.Tensor[[8, 8], pl.FP32]):
+        flat = pl.reshape(total, [64])
+        with pl.at(level=pl.Level.CORE_GROUP):
+            flat[0:64] = pl.add(flat[0:64], pl.reshape(x, [64]))
+        return total
+
+    def build_specs():
+        return [
+            TensorSpec("x", [8, 8], torch.float32, init_value=torch.randn),
+            TensorSpec("total", [8, 8], torch.float32, init_value=torch.randn, is_output=True),
+        ]
+
+    run_jit(fn=accumulate, specs=build_specs())
+    ```
+
+    Bad, where the cache's history is lost:
+
+    ```python examples/attend.py
+    import pypto.language as pl
+    import torch
+    from golden import TensorSpec, run_jit
+
+    @pl.jit
+    def attend(cache: pl.Out[pl.Tensor[[8, 8], pl.FP32]], y: pl.Out[pl.Tensor[[1, 8], pl.FP32]]):
+        ...
+
+    run_jit(
+        fn=attend,
+        specs=[
+            TensorSpec("cache", [8, 8], torch.float32, init_value=torch.randn),
+            TensorSpec("y", [1, 8], torch.float32, is_output=True),
+        ],
+    )
+    ```
+
+    Good:
+
+    ```python examples/attend.py
+    import pypto.language as pl
+    import torch
+    from golden import TensorSpec, run_jit
+
+    @pl.jit
+    def attend(cache: pl.InOut[pl.Tensor[[8, 8], pl.FP32]], y: pl.Out[pl.Tensor[[1, 8], pl.FP32]]):
+        ...
+
+    @pl.jit
+    def read(cache: pl.Tensor[[8, 8], pl.FP32], y: pl.Out[pl.Tensor[[1, 8], pl.FP32]]):
+        ...
+
+    def build_specs():
+        return [
+            TensorSpec("cache", [8, 8], torch.float32, init_value=torch.randn, is_output=True),
+            TensorSpec("y", [1, 8], torch.float32, is_output=True),
+        ]
+
+    def build_read_specs():
+        return [
+            TensorSpec("cache", [8, 8], torch.float32, init_value=torch.randn),
+            TensorSpec("y", [1, 8], torch.float32, is_output=True),
+        ]
+
+    run_jit(fn=attend, specs=build_specs())
+    run_jit(fn=read, specs=build_read_specs())
+    ```
+    """
+    for param in entry.params:
+        if lost(entry, param):
+            yield _lost(entry, param)
+        elif unstaged(param):
+            yield _unstaged(entry, param)
+
+
+def _lost(entry: SpecEntry, param: EntryParam) -> Diagnostic:
+    word = wanted(entry, param)
+    annotation = param.param.annotation
+    message = (
+        f"`{param.param.name}` of `{entry.name}` is an input, but its spec is an output, which is copied back only if the "
+        f"compiler finds the write by itself; declare it {_named(word)}"
+    )
+    place = entry.at(annotation if annotation is not None else param.param.span)
+    related = [*(Related(item.place, "an output") for item in param.outputs), *_hosts(param)]
+    return Diagnostic(message, place, tuple(related), _fix(entry, param, word), (entry.name,))
+
+
+def _unstaged(entry: SpecEntry, param: EntryParam) -> Diagnostic:
+    message = (
+        f"`{param.param.name}` of `{entry.name}` is `pl.Out`, but its spec has an initial value, which reaches the device only "
+        "if the compiler finds by itself that it is read; declare it `pl.InOut`, or drop the value"
+    )
+    related = [Related(item.value_place, "its initial value") for item in param.specs if item.has_init]
+    return Diagnostic(
+        message,
+        entry.at(head(param) or param.param.span),
+        (*related, *_hosts(param)),
+        _fix(entry, param, wanted(entry, param)),
+        (entry.name,),
+    )
+
+
+def _hosts(param: EntryParam) -> list[Related]:
+    return [Related(place, "handed on from here") for place in param.hosts]
+
+
+def _named(word: str | None) -> str:
+    return f"`pl.{word}`" if word is not None else "`pl.Out`, or `pl.InOut` if it has an initial value"
+
+
+def _fix(entry: SpecEntry, param: EntryParam, word: str | None) -> Fix | None:
+    edit = wrap(entry, param, word) if word is not None else None
+    if edit is None or word is None:
+        return None
+    why = {
+        ("in", "Out"): "what the kernel does not write of a `pl.Out` is undefined",
+        ("out", "InOut"): "a caller that leaves a `pl.Out` to the runtime has to pass it then",
+    }.get((param.direction or "", word), "")
+    edits = (FileEdit(entry.file.path, edit),)
+    return Fix(f"declare it `{entry.spelled[word]}`", edits, "unsafe" if why else "safe", why)

@@ -1,0 +1,224 @@
+"""Reads the specs that an expression stands for: a list of ``TensorSpec(...)``, what builds one, what is appended to one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+
+from opschema_cli.source.bodies import Bodies, Body
+from opschema_cli.source.python import Expr
+from opschema_cli.source.text import Span
+from opschema_rules.pypto.language import called, full_name
+from opschema_rules.pypto.model import SpecItem
+from opschema_rules.pypto.reaching import Write, reaching
+
+_HOPS = 8
+_MOST = 16
+"""Most lists that one expression is taken to stand for."""
+
+_FIELDS = ("name", "shape", "dtype", "init_value", "is_output", "resident")
+_VALUES = frozenset({"call", "binary", "subscript", "list", "tuple", "lambda"})
+_WRITTEN = re.compile(r"\.(is_output|init_value|resident)\s*=(?!=)")
+
+
+@dataclass(frozen=True)
+class Specs:
+    """What may be passed as specs: those that are known, whether they are all, and the functions that build them.
+
+    ``at`` is the innermost statement that may not run which the value stands in, None outside of all.
+    """
+
+    items: tuple[SpecItem, ...]
+    whole: bool
+    builders: tuple[Body, ...] = ()
+    at: Span | None = None
+
+
+@dataclass
+class SpecLists:
+    """Reads lists of specs in the bodies of a tree; what a name or a function stands for is read once."""
+
+    bodies: Bodies
+    _known: dict[tuple[Body, int], tuple[Specs, ...]] = field(default_factory=dict)
+    _set: dict[tuple[Body, str], bool | None] = field(default_factory=dict)
+
+    def of(self, body: Body, expr: Expr) -> list[Specs]:
+        """Every list that an expression may stand for; none where it is not known."""
+        return [_blurred(found, body) for found in islice(self._read(body, expr, _HOPS), _MOST)]
+
+    def _read(self, body: Body, expr: Expr, hops: int) -> Iterator[Specs]:
+        if hops < 0:
+            return
+        if expr.kind in ("list", "tuple"):
+            yield self._display(body, expr)
+        elif expr.kind == "binary" and expr.text == "+":
+            yield from self._sum(body, expr, hops)
+        elif expr.kind == "call" and expr.callee in ("list", "tuple") and expr.keywords == ("",):
+            yield from self._read(body, expr.items[1], hops - 1)
+        elif expr.kind == "call":
+            yield from self._returned(body, expr, None, hops)
+        elif expr.kind == "name" and "." not in expr.text:
+            yield from self._named(body, expr, hops)
+        elif expr.kind == "other":
+            yield Specs(tuple(self._singled_out(body, expr)), False)
+
+    def _singled_out(self, body: Body, expr: Expr) -> Iterator[SpecItem]:
+        """The outputs that a comprehension singles out by name: ``TensorSpec(name, ..., is_output=name == "cache")``."""
+        for call in body.scope.calls:
+            fields, certain = _arguments(call)
+            test, name = fields.get("is_output"), fields.get("name")
+            if not expr.start <= call.start < expr.end or not certain or test is None or name is None:
+                continue
+            if self._is(body, call, "TensorSpec") and test.kind == "compare" and test.text == "==":
+                left, right = test.items
+                if left.kind == name.kind == "name" and left.text == name.text and isinstance(right.value, str):
+                    given, resident = (
+                        self._flag(body, fields.get(field), certain) for field in ("init_value", "resident")
+                    )
+                    yield SpecItem(body.file, right.value, call, True, given, resident)
+
+    def _is(self, body: Body, call: Expr, name: str) -> bool:
+        full = full_name(self.bodies, body, call.callee) or call.callee
+        return full.rpartition(".")[2] == name
+
+    def _display(self, body: Body, expr: Expr) -> Specs:
+        found = [self._item(body, item) for item in expr.items]
+        known = tuple(item for item in found if isinstance(item, SpecItem))
+        return Specs(known, all(item is not None for item in found))
+
+    def _sum(self, body: Body, expr: Expr, hops: int) -> Iterator[Specs]:
+        lefts, rights = (list(islice(self._read(body, item, hops - 1), _MOST)) for item in expr.items)
+        for left in lefts or [Specs((), False)]:
+            for right in rights or [Specs((), False)]:
+                builders = (*left.builders, *right.builders)
+                yield Specs((*left.items, *right.items), left.whole and right.whole, builders)
+
+    def _returned(self, body: Body, call: Expr, index: int | None, hops: int) -> Iterator[Specs]:
+        """What a function returns; of a tuple the part at ``index``."""
+        target = called(self.bodies, body, call) if call.kind == "call" else None
+        returns = target.scope.returns if target is not None else ()
+        if target is None or len(returns) != 1:
+            return
+        value: Expr | None = returns[0]
+        if index is not None and value is not None:
+            value = value.items[index] if value.kind == "tuple" and index < len(value.items) else None
+        for found in self._read(target, value, hops - 1) if value is not None else ():
+            yield Specs(found.items, found.whole, (target, *found.builders))
+
+    def _named(self, body: Body, expr: Expr, hops: int) -> Iterator[Specs]:
+        binder, writes = reaching(self.bodies, body, expr.text, expr.start)
+        for write in writes:
+            until = expr.start if binder is body else len(body.file.source.text)
+            items, whole = self._added(binder, expr.text, write.start, until)
+            for found in self._written(binder, write, hops):
+                yield Specs((*found.items, *items), found.whole and whole, found.builders, write.at)
+
+    def _written(self, body: Body, write: Write, hops: int) -> tuple[Specs, ...]:
+        key = (body, write.start)
+        if key not in self._known and write.value is not None:
+            self._known[key] = ()
+            if write.index is None:
+                found = self._read(body, write.value, hops - 1)
+            else:
+                found = self._returned(body, write.value, write.index, hops - 1)
+            self._known[key] = tuple(islice(found, _MOST))
+        return self._known.get(key, ())
+
+    def _added(self, body: Body, name: str, start: int, end: int) -> tuple[tuple[SpecItem, ...], bool]:
+        """What is appended to a list between two places, and whether that is all that happens to it there."""
+        found: list[SpecItem] = []
+        whole = True
+        for call in body.scope.calls:
+            owner, _, method = call.callee.rpartition(".")
+            if owner != name or not start < call.start < end:
+                continue
+            value = call.items[-1]
+            if method == "extend" and value.kind in ("list", "tuple"):
+                more = self._display(body, value)
+                found, whole = [*found, *more.items], whole and more.whole
+                continue
+            item = self._item(body, value) if method in ("append", "insert") and len(call.items) > 1 else None
+            whole = whole and item is not None
+            found += [item] if isinstance(item, SpecItem) else []
+        return tuple(found), whole
+
+    # -- one spec ------------------------------------------------------------------------------------------------------
+
+    def _item(self, body: Body, expr: Expr) -> SpecItem | str | None:
+        """A spec of a tensor; a word for one of a scalar, None for what is not known."""
+        if expr.kind == "call" and self._is(body, expr, "ScalarSpec"):
+            return "scalar"
+        if expr.kind != "call" or not self._is(body, expr, "TensorSpec"):
+            return None
+        fields, certain = _arguments(expr)
+        name = fields["name"].value if "name" in fields else None
+        if not isinstance(name, str):
+            return None
+        values = [self._flag(body, fields.get(field), certain) for field in ("is_output", "init_value", "resident")]
+        return SpecItem(body.file, name, expr, *values)
+
+    def _flag(self, body: Body, expr: Expr | None, certain: bool) -> bool | None:
+        """Whether a field is set to more than None or False; None when that is not known."""
+        return self._given(body, expr, _HOPS) if expr is not None else False if certain else None
+
+    def _given(self, body: Body, expr: Expr, hops: int) -> bool | None:
+        if expr.kind == "const":
+            return expr.value is not None and expr.value is not False
+        if expr.kind in ("lambda", "list", "tuple", "binary", "unary"):
+            return True
+        if expr.kind == "call":
+            return self._makes(body, expr)
+        if expr.kind != "name" or hops <= 0:
+            return None
+        first = expr.text.partition(".")[0]
+        binder = body.binder(first) or self.bodies.module(body.file)
+        if "." in expr.text:
+            return True if full_name(self.bodies, body, expr.text).startswith("torch.") else None
+        if any(item.name == expr.text for item in binder.scope.functions):
+            return True
+        key = (binder, expr.text)
+        if key not in self._set:
+            self._set[key] = None
+            values = {self._given(binder, value, hops - 1) for value in binder.values(expr.text) or ()}
+            self._set[key] = values.pop() if len(values) == 1 else None
+        return self._set[key]
+
+    def _makes(self, body: Body, call: Expr) -> bool | None:
+        """Whether what a call returns is something; None when that is not known."""
+        if full_name(self.bodies, body, call.callee).startswith("torch."):
+            return True
+        target = called(self.bodies, body, call)
+        if target is None:
+            return None
+        sure = [item for item in target.scope.returns if item.kind in _VALUES or _is_function(target, item)]
+        return True if sure and len(sure) == len(target.scope.returns) else None
+
+
+def _is_function(body: Body, expr: Expr) -> bool:
+    return expr.kind == "name" and any(item.name == expr.text for item in body.scope.functions)
+
+
+def _arguments(call: Expr) -> tuple[dict[str, Expr], bool]:
+    """The fields that a call gives, and whether it hides none by unpacking."""
+    positional = zip(_FIELDS, call.positional(), strict=False)
+    named = {word: value for word, value in call.args if word not in ("", "*", "**")}
+    return {**dict(positional), **named}, not {"*", "**"} & set(call.keywords)
+
+
+def _blurred(found: Specs, body: Body) -> Specs:
+    """The same without what the files on the way write on specs once they are made."""
+    files = {item.file.path: item.file for item in (body, *found.builders)}
+    written = {name for file in files.values() for name in _WRITTEN.findall(file.source.text)}
+    if not written:
+        return found
+    return Specs(tuple(_without(found.items, written)), found.whole, found.builders, found.at)
+
+
+def _without(items: Iterable[SpecItem], written: set[str]) -> Iterator[SpecItem]:
+    for item in items:
+        is_output = None if "is_output" in written else item.is_output
+        has_init = None if "init_value" in written else item.has_init
+        resident = None if "resident" in written else item.resident
+        yield SpecItem(item.file, item.name, item.call, is_output, has_init, resident)

@@ -1,0 +1,79 @@
+"""What tasks, and the orchestration itself, do to the orchestration's own tensors, in the order in which it runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from opschema_cli.source.text import Span
+from opschema_rules.pypto.facts import Entry, KernelId, Payload, Submit
+
+Effect = Literal["in", "out", "inout", "unknown"]
+"""What a use does to the data: it is read, written without being read, read and written, or that is not known."""
+
+_KINDS: dict[str, Effect] = {
+    "in": "in",
+    "out": "out",
+    "inout": "inout",
+    "no_dep": "unknown",
+    "read": "in",
+    "written": "out",
+    "escapes": "unknown",
+}
+
+
+@dataclass(frozen=True)
+class TensorUse:
+    """One use of an orchestration's own tensor: by the task of ``submit``, or by the orchestration itself where that is None.
+
+    ``sure`` tells that it happens whichever way is gone before it. ``told`` tells that the kernels are told by scalars, in
+    each turn of a loop, what to do; they may be told to write what they need not have read.
+    """
+
+    order: int
+    effect: Effect
+    span: Span
+    submit: Submit | None = None
+    sure: bool = True
+    told: bool = False
+
+    @property
+    def kernels(self) -> tuple[KernelId, ...]:
+        """The kernels of the task."""
+        return self.submit.kernels if self.submit is not None else ()
+
+
+def uses_of(entry: Entry) -> dict[int, list[TensorUse]]:
+    """The uses of each of the orchestration's own tensors, in order; a task that is not known may use any."""
+    found: dict[int, list[TensorUse]] = {argument: [] for argument, _ in entry.arguments}
+    for submit in entry.submits:
+        lost = any(payload.unresolved for payload in submit.payloads)
+        arguments = {slot.argument for payload in submit.payloads for slot in payload.tensors} - {-1}
+        for argument in found if lost else arguments:
+            found.setdefault(argument, []).append(_of_submit(submit, argument))
+    for use in entry.uses:
+        found.setdefault(use.argument, []).append(TensorUse(use.order, _KINDS[use.how], use.span))
+    return {argument: sorted(uses, key=lambda use: use.order) for argument, uses in found.items()}
+
+
+def _of_submit(submit: Submit, argument: int) -> TensorUse:
+    if any(payload.unresolved for payload in submit.payloads):
+        return TensorUse(submit.order, "unknown", submit.span, submit)
+    slots = [slot for payload in submit.payloads for slot in payload.tensors if slot.argument == argument]
+    effects = {_effect(payload, argument) for payload in submit.payloads}
+    known = effects - {None}
+    effect = (next(iter(known)) if len(known) == 1 else None) or "unknown"
+    reading = [slot for slot in slots if slot.kind in ("in", "inout")]
+    told = submit.looped and any(slot.kind == "scalar" for payload in submit.payloads for slot in payload.slots)
+    span = (reading if effect != "out" and reading else slots)[0].span
+    return TensorUse(submit.order, effect, span, submit, not submit.conditional and None not in effects, told)
+
+
+def _effect(payload: Payload, argument: int) -> Effect | None:
+    """What a task does to a tensor that it may have in several slots; None if it has it in none."""
+    effects = {_KINDS[slot.kind] for slot in payload.tensors if slot.argument == argument}
+    if not effects:
+        return None
+    if "unknown" in effects:
+        return "unknown"
+    return next(iter(effects)) if len(effects) == 1 else "inout"

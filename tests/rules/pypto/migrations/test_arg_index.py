@@ -1,0 +1,116 @@
+"""The parallel field of signatures, added and dropped."""
+
+from __future__ import annotations
+
+import pytest
+
+from opschema_cli.testing import Migrated, migrate_files
+from opschema_rules.pypto.examples import CONFIG, HEAD
+from opschema_rules.pypto.pack import PACK
+from tests.rules.pypto.programs import ALONE, MIXED, kernels, program, signed
+
+
+def migrate(files: dict[str, str], action: str) -> Migrated:
+    return migrate_files(PACK, "arg-index", files, [f"action={action}"])
+
+
+def indexed(*pairs: tuple[str, str]) -> str:
+    """``KERNELS`` with these signatures and slots."""
+    lists = (f"[{', '.join(f'D.{name}' for name in names.split(', ') if name)}]" for names, _ in pairs)
+    return kernels(
+        *(f', "signature": {text}, "arg_index": [{slots}]' for text, (_, slots) in zip(lists, pairs, strict=True))
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "before", "slots"),
+    [
+        (ALONE, ["IN, IN, OUT"], ["0, 1, 2"]),
+        (ALONE, ["IN, IN, OUT, SCALAR"], ["0, 1, 2, 3"]),
+        (ALONE, [""], [""]),
+        (ALONE, ["IN, OUT"], ["0, 1"]),
+        (MIXED, ["IN", "IN", "OUT"], ["0", "1", "2"]),
+        (MIXED, ["IN, IN", "", "OUT"], ["0, 1", "", "2"]),
+        (MIXED, ["IN, IN, OUT", "IN, IN, OUT", ""], ["0, 1, 2", "0, 1, 2", ""]),
+        (MIXED + "rt_submit_aiv_task(3, p);\n", ["IN", "IN", "OUT", "IN, IN, OUT"], ["0", "1", "2", "0, 1, 2"]),
+        (ALONE + "p.add_input(orch_args.tensor(1).ref());\nrt_submit_aiv_task(0, p);\n", ["IN, IN, OUT"], ["0, 1, 2"]),
+    ],
+)
+def test_added(body: str, before: list[str], slots: list[str]) -> None:
+    files = program(signed(*before), body)
+    done = migrate(files, "add")
+    assert done.files[CONFIG].startswith(HEAD + indexed(*zip(before, slots, strict=True)))
+    assert done.notes() == []
+    assert migrate(done.files, "drop").files == files
+
+
+@pytest.mark.parametrize(
+    ("body", "before", "reason"),
+    [
+        (MIXED, ["IN", "IN", ""], "nothing tells which of the 3 tensors of a task that it shares are its own"),
+        (MIXED + "rt_submit_aiv_task(1, p);\n", ["IN", "IN", "OUT"], "its tasks have its tensors at different places"),
+        ("CoreTaskArgs p;\nfill(p);\nMixedKernels m = {0, 1, 1};\nrt_submit_task(m, p);\n", ["IN", "OUT"], "not known"),
+        (
+            ALONE + "rt_submit_aiv_task(unknown_id, p);\n",
+            ["IN, IN, OUT"],
+            "what its orchestration submits is not known",
+        ),
+        (ALONE, ["IN, SCALAR, OUT"], "its signature has scalars before tensors"),
+    ],
+)
+def test_places_that_are_not_known_are_told(body: str, before: list[str], reason: str) -> None:
+    done = migrate(program(signed(*before), body), "add")
+    assert any(reason in note for note in done.notes())
+    assert any(site.endswith("(left)") for site in done.sites())
+
+
+def test_a_signature_that_is_computed_is_told() -> None:
+    files = program(kernels(', "signature": [D.IN] * 2'))
+    done = migrate(files, "add")
+    assert done.files == files
+    assert "its signature is not known" in done.notes()[0]
+
+
+def test_a_kernel_without_a_signature_needs_none() -> None:
+    assert migrate(program(signed("-")), "add").sites() == []
+
+
+LAID_OUT = """\
+KERNELS = [
+    {
+        "func_id": 0,
+        # what it gets
+        "signature": [D.IN, D.IN, D.OUT],  # all
+        "core_type": "aiv",
+    },
+]
+"""
+
+
+def test_it_stands_below_the_signature() -> None:
+    files = program(LAID_OUT)
+    done = migrate(files, "add")
+    line = '"signature": [D.IN, D.IN, D.OUT],  # all\n'
+    assert done.files[CONFIG] == files[CONFIG].replace(line, f'{line}        "arg_index": [0, 1, 2],\n')
+    assert migrate(done.files, "drop").files == files
+
+
+def test_its_comments_go_along_and_others_stay() -> None:
+    field = '        # absolute slots\n        "arg_index": [0, 1, 2],  # of the payload\n'
+    files = program(LAID_OUT.replace('        "core_type"', f'{field}        "core_type"'))
+    done = migrate(files, "drop")
+    assert done.files == program(LAID_OUT)
+
+
+def test_what_still_mentions_it_is_told() -> None:
+    files = program(indexed(("IN, IN, OUT", "0, 1, 2")))
+    files[CONFIG] = files[CONFIG] + "# the arg_index above names slots\n"
+    done = migrate(files, "drop")
+    line = done.files[CONFIG].count("\n")
+    assert done.notes() == [f"{CONFIG}:{line}: `arg_index` is still mentioned here"]
+
+
+def test_a_kernel_that_comes_first_in_a_mix_may_run_alone() -> None:
+    body = MIXED + "CoreTaskArgs q;\nq.add_input(orch_args.tensor(2).ref());\nrt_submit_aiv_task(0, q);\n"
+    done = migrate(program(signed("IN", "IN", "OUT"), body), "add")
+    assert done.files[CONFIG].startswith(HEAD + indexed(("IN", "0"), ("IN", "1"), ("OUT", "2")))

@@ -1,0 +1,175 @@
+"""`opschema show` of kernels and entries, and what `--show-settings` tells of a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from opschema_cli.lint.pack import Shown, ShowRow
+from opschema_cli.project import Project
+from opschema_cli.workspace import Workspace
+from opschema_rules.pypto.examples import CONFIG, SOURCE, example_files
+from opschema_rules.pypto.head import PyptoOptions
+from opschema_rules.pypto.pack import PACK
+
+MIXED = """\
+CoreTaskArgs p;
+p.add_input(orch_args.tensor(0).ref());
+p.add_inout(orch_args.tensor(1).ref());
+p.add_scalar(3);
+MixedKernels mixed = {0, 1, 1};
+rt_submit_task(mixed, p);
+CoreTaskArgs q;
+q.add_input(orch_args.tensor(0).ref());
+fill(q);
+rt_submit_aiv_task(1, q);
+"""
+
+KERNELS = """\
+KERNELS = [
+    {
+        "func_id": 0,
+        "name": "cube",
+        "source": str(_ROOT_DIR / "kernels" / "aic" / "cube.cpp"),
+        "core_type": "aic",
+        "signature": [D.IN, D.OUT],
+    },
+    {
+        "func_id": 1,
+        "source": str(_ROOT_DIR / "kernels" / "aiv" / "vector.cpp"),
+        "core_type": "aiv",
+        "signature": [D.IN, D.INOUT, D.SCALAR],
+    },
+]
+"""
+
+
+def show(files: Mapping[str, str], name: str) -> Shown | Sequence[str]:
+    return PACK.show(Project(Workspace(Path("/nowhere"), dict(files))), PyptoOptions(), name)
+
+
+def shown(files: Mapping[str, str], name: str) -> Shown:
+    found = show(files, name)
+    assert isinstance(found, Shown)
+    return found
+
+
+MIX = example_files([("python", KERNELS), ("cpp", MIXED)])
+
+
+@pytest.mark.parametrize("name", ["0", "add", "KERNELS:0", f"{CONFIG}:add", f"{CONFIG}:KERNELS:0"])
+def test_a_kernel_is_found_by_its_id_its_name_and_its_program(name: str) -> None:
+    found = shown(example_files([]), name)
+    assert found.title == "kernel 0 (`add`)"
+    assert found.places == [
+        ("program", f"{CONFIG}:13 KERNELS"),
+        ("source", "program/kernels/aiv/add.cpp"),
+        ("signature", f"{CONFIG}:18"),
+        ("contract", "widest (the newest runtime is assumed)"),
+        ("task", f"{SOURCE}:12"),
+    ]
+    assert found.headings == ("slot", "declared", "used")
+    assert found.rows == [
+        ShowRow("tensor 0", "IN     18:23", "IN     10:17"),
+        ShowRow("tensor 1", "IN     18:29", "IN     10:20"),
+        ShowRow("tensor 2", "OUT    18:35", "OUT    11:18"),
+    ]
+
+
+def test_a_kernel_of_a_mix_shows_what_differs_and_with_whom_it_runs() -> None:
+    found = shown(MIX, "cube")
+    assert found.places[-1] == ("task", f"{SOURCE}:11 with kernel 1 (`vector`)")
+    assert [(row.slot, row.note) for row in found.rows] == [("tensor 0", ""), ("tensor 1", "differs")]
+
+
+def test_what_cannot_be_followed_says_where_the_trail_ends() -> None:
+    found = shown(MIX, "vector")
+    (reason,) = [place for what, place in found.places if what == "unresolved"]
+    assert reason.startswith(f"{SOURCE}:14: ")
+    assert [row.slot for row in found.rows] == ["tensor 0", "tensor 1", "scalar"]
+
+
+def test_a_kernel_without_a_signature_or_a_task() -> None:
+    kernels = 'KERNELS = [{"func_id": 7, "source": "a.cpp", "core_type": "aiv"}]\n'
+    found = shown(example_files([("python", kernels)]), "7")
+    assert found.title == "kernel 7"
+    assert found.places[1:] == [
+        ("source", "unresolved"),
+        ("signature", "none"),
+        ("contract", "widest (the newest runtime is assumed)"),
+        ("tasks", "none"),
+    ]
+    assert found.rows == []
+
+
+def test_a_signature_that_is_made_by_a_call_is_unresolved() -> None:
+    kernels = 'KERNELS = [{"func_id": 0, "source": "a.cpp", "core_type": "aiv", "signature": made()}]\n'
+    found = shown(example_files([("python", kernels)]), "0")
+    assert ("signature", f"{CONFIG}:7 unresolved: it is computed") in found.places
+    assert [(row.declared, row.implemented.split()[0]) for row in found.rows] == [
+        ("-", "IN"),
+        ("-", "IN"),
+        ("-", "OUT"),
+    ]
+
+
+def test_an_ambiguous_name_is_answered_with_the_names_that_are_not() -> None:
+    other = {path.replace("program/", "other/"): text for path, text in example_files([]).items()}
+    assert show({**example_files([]), **other}, "add") == [
+        "other/kernel_config.py:KERNELS:0",
+        "program/kernel_config.py:KERNELS:0",
+    ]
+
+
+@pytest.mark.parametrize(("name", "close"), [("ad", ["add"]), ("quantum", []), ("", []), (":", []), ("::3", [])])
+def test_a_wrong_name_is_answered_with_close_ones(name: str, close: list[str]) -> None:
+    assert list(show(example_files([]), name)) == close
+
+
+ENTRY = """\
+import pypto.language as pl
+import torch
+from golden import TensorSpec, run_jit
+
+@pl.jit
+def attend(x: pl.Tensor[[8], pl.FP32], n: pl.Scalar[pl.INT32], cache: pl.Out[pl.Tensor[[8], pl.FP32]], y):
+    ...
+
+run_jit(fn=attend, specs=[
+    TensorSpec("x", [8], torch.float32, init_value=torch.randn),
+    TensorSpec("cache", [8], torch.float32, init_value=torch.randn, is_output=flag),
+    *more,
+])
+"""
+
+
+def test_an_entry_shows_its_specs() -> None:
+    text = ENTRY.replace("    *more,\n", "")
+    found = shown({"models/run.py": text}, "attend")
+    assert (found.title, found.headings) == ("attend", ("parameter", "declared", "specs"))
+    assert found.places == [("entry", "models/run.py:6")]
+    assert found.rows == [
+        ShowRow("x", "IN      6:12", "10:5  input, initial value"),
+        ShowRow("n", "SCALAR  6:40", ""),
+        ShowRow("cache", "OUT     6:64", "11:5  output or not, initial value", "has to be `pl.InOut`"),
+        ShowRow("y", "unresolved  6:104", ""),
+    ]
+
+
+def test_describe_tells_contract_limits_and_what_is_read() -> None:
+    header = "constexpr int CORE_MAX_TENSOR_ARGS = 16;\nconstexpr int CORE_MAX_SCALAR_ARGS = 32;\n"
+    files = {**MIX, "src/arg_direction.h": header, "models/run.py": ENTRY.replace("    *more,\n", "")}
+    (found,) = PACK.describe(Project(Workspace(Path("/nowhere"), files)), PyptoOptions(signatures="sum"))
+    facts = [(item.name, item.value) for item in found.facts]
+    assert facts[:6] == [
+        ("signatures", "sum"),
+        ("source", "the configuration"),
+        ("tensors of a kernel", "16"),
+        ("scalars of a kernel", "32"),
+        ("tensors of an orchestration", "unknown"),
+        ("scalars of an orchestration", "unknown"),
+    ]
+    assert facts[6:9] == [("programs", "1"), ("kernels", "2"), ("unresolved", SOURCE)]
+    assert facts[9:] == [("entries", "1")]
