@@ -1,0 +1,26 @@
+"""Reads native_functions.yaml and tags.yaml."""
+
+from __future__ import annotations
+
+from opschema_cli.source.yaml import Node, YamlFile
+from opschema_rules.aten.model import Entry, NativeEntry, NativeFile, TagsFile
+
+
+def items_of(file: YamlFile) -> list[Node]:
+    """The items of a file that is a list, aliases followed; none of another file."""
+    root = file.root
+    return [file.document.follow(item) for item in root.items] if root is not None and root.is_sequence else []
+
+
+def read_native(file: YamlFile, tags: TagsFile | None) -> NativeFile:
+    """A native_functions.yaml; items that are no mappings are left out."""
+    native = NativeFile(file, tags)
+    items = enumerate(items_of(file))
+    native.entries += [NativeEntry(file, index, node, native) for index, node in items if node.is_mapping]
+    return native
+
+
+def read_tags(file: YamlFile) -> TagsFile:
+    """A tags.yaml; items that are no mappings are left out."""
+    items = enumerate(items_of(file))
+    return TagsFile(file, [Entry(file, index, node) for index, node in items if node.is_mapping])
