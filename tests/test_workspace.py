@@ -439,3 +439,17 @@ def test_a_file_without_permission_says_so(tmp_path: Path) -> None:
 )
 def test_join(folder: str, relative: str, joined: str) -> None:
     assert join(folder, relative) == joined
+
+
+def test_a_file_outside_the_root_is_read_only_once_it_is_admitted(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    outside = tmp_path / "outside.yaml"
+    outside.write_text("text")
+    workspace = Workspace(tmp_path / "root")
+    assert not workspace.is_file(outside.as_posix())
+    name = workspace.admit(outside)
+    assert (name, workspace.data(name)) == (outside.as_posix(), b"text")
+    assert name not in workspace.files
+    assert workspace.with_overlay({"a": "b"}).data(name) == b"text"
+    with pytest.raises(ReadError):
+        workspace.data(f"{tmp_path.as_posix()}/./other.yaml")

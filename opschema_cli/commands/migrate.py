@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import gc
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -201,6 +201,8 @@ class _Work:
     def of(cls, session: Session, project: Project, options: MigrateOptions) -> _Work:
         settings = resolve_settings(session.config, session.registry)
         packs = session.detected(project, settings.pack_options)
+        unknown = set(options.names) - {item.name for pack in packs for item in load_migrations(pack)}
+        packs += [item for item in session.registry.packs if unknown and item not in packs and _begins(item, unknown)]
         if not packs:
             click.echo("opschema: found nothing to migrate here; `opschema init` tells what it looks for", err=True)
         choice = Choice(options.only, options.skip, session.workspace.relative(Path.cwd()))
@@ -251,6 +253,11 @@ class _Work:
     def draft(self) -> Draft:
         """A new draft; what loads its subjects comes with the first task."""
         return Draft(self.project, lambda project: Loaded())
+
+
+def _begins(pack: Pack, names: Container[str]) -> bool:
+    """Whether a pack has a migration of one of these names that makes what the pack looks for."""
+    return any(item.anywhere and item.name in names for item in load_migrations(pack))
 
 
 def _loader(pack: Pack, options: object) -> Callable[[Project], Loaded]:

@@ -26,6 +26,9 @@ SOUND_TAGS = """\
 - tag: inplace_view
   desc: |
     Changes sizes or strides of self.
+- tag: view_copy
+  desc: |
+    Copies what a view would alias.
 """
 
 SOUND_NATIVE = """\
@@ -64,6 +67,12 @@ SOUND_NATIVE = """\
   dispatch:
     CompositeExplicitAutograd: expand
   tags: core
+
+- func: expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor
+  variants: function
+  dispatch:
+    CompositeExplicitAutogradNonFunctional: expand_copy_symint
+  tags: view_copy
 
 - func: square(Tensor self) -> Tensor
   variants: function, method

@@ -5,9 +5,10 @@ A part of an entry that is malformed reads as absent; one rule says what is malf
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 from opschema_cli.lint.diagnostic import Place, Related
 from opschema_cli.schema.operator_schema import OperatorSchema
@@ -15,6 +16,19 @@ from opschema_cli.schema.schema_string import ParsedSchema, parse_schema
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node, YamlFile, scalar_value
 from opschema_cli.source.yaml_spans import value_span
+from opschema_rules.aten.autograd import TORCH as TORCH_AUTOGRAD
+from opschema_rules.aten.autograd import Autograd
+from opschema_rules.aten.bindings import TORCH_BINDINGS, Bindings
+from opschema_rules.aten.exceptions import TORCH_EXCEPTIONS, Exceptions
+from opschema_rules.aten.vocabulary import TORCH, Vocabulary
+
+if TYPE_CHECKING:
+    from opschema_rules.aten.catalogue import Catalogue
+    from opschema_rules.aten.groups import Groups
+
+if TYPE_CHECKING:
+    from opschema_rules.aten.derivative_operators import Operators
+    from opschema_rules.aten.derivatives import Block, Definition
 
 
 @dataclass(eq=False)
@@ -29,6 +43,11 @@ class Entry:
     def content_key(self) -> str:
         """What findings of pure rules depend on."""
         return f"{self.file.path} {self.node.start} {self.file.source.digest}"
+
+    @property
+    def name(self) -> str:
+        """What the entry is for; empty when it is not known, and where entries have no names."""
+        return ""
 
     @cached_property
     def fields(self) -> Mapping[str, tuple[Node, Node]]:
@@ -104,8 +123,7 @@ class SchemaText:
         return self.entry.at(self.span(span))
 
 
-@dataclass(frozen=True)
-class DispatchItem:
+class DispatchItem(NamedTuple):
     """One line of a ``dispatch`` table: a dispatch key and the kernel behind it, both as they are written."""
 
     key: str
@@ -120,6 +138,11 @@ class NativeEntry(Entry):
 
     owner: NativeFile
 
+    @property
+    def content_key(self) -> str:
+        """What findings of pure rules depend on: its place, and what the file's findings depend on."""
+        return f"{self.node.start} {self.owner.content_key}"
+
     @cached_property
     def schema_text(self) -> SchemaText | None:
         """The field ``func``, its leading namespace (``custom::``) included; None when it is no string."""
@@ -127,7 +150,7 @@ class NativeEntry(Entry):
         text = string(node)
         return SchemaText(self, node, text) if node is not None and text is not None else None
 
-    @property
+    @cached_property
     def schema(self) -> OperatorSchema | None:
         """The operator's schema, if torchgen takes it."""
         return self.schema_text.schema if self.schema_text is not None else None
@@ -146,8 +169,15 @@ class NativeEntry(Entry):
             return self.schema_text.place(Span(0, len(self.schema_text.text.partition("(")[0])))
         return self.at(self.node.items[0] if self.node.items else self.node)
 
-    def dispatch(self) -> Iterator[DispatchItem]:
+    def dispatch(self) -> Sequence[DispatchItem]:
         """Every key of the field ``dispatch`` by itself: torchgen takes several with commas between them."""
+        return self._dispatch
+
+    @cached_property
+    def _dispatch(self) -> list[DispatchItem]:
+        return list(self._dispatch_items())
+
+    def _dispatch_items(self) -> Iterator[DispatchItem]:
         table = self.get("dispatch")
         for key_node, node in table.pairs() if table is not None else ():
             kernel = string(self.file.document.follow(node))
@@ -174,11 +204,16 @@ class Function:
 
 @dataclass(eq=False)
 class NativeFile:
-    """A native_functions.yaml."""
+    """A native_functions.yaml; ``vocabulary`` are the words of the torchgen that reads it, ``bindings`` its Python bindings,
+    ``exceptions`` what it excepts by name.
+    """
 
     file: YamlFile
     tags: TagsFile | None = None
     entries: list[NativeEntry] = field(default_factory=list)
+    vocabulary: Vocabulary = TORCH
+    bindings: Bindings = TORCH_BINDINGS
+    exceptions: Exceptions = TORCH_EXCEPTIONS
 
     @property
     def path(self) -> str:
@@ -187,9 +222,22 @@ class NativeFile:
 
     @property
     def content_key(self) -> str:
-        """What findings of pure rules depend on: this file and the tags."""
+        """What findings of pure rules depend on: this file, the tags and the vocabulary."""
         tags = self.tags.file.source.digest if self.tags is not None else ""
-        return f"{self.path} {self.file.source.digest} {tags}"
+        torchgen = f"{self.vocabulary.digest} {self.bindings.digest} {self.exceptions.digest}"
+        return f"{self.path} {self.file.source.digest} {tags} {torchgen}"
+
+    @cached_property
+    def _having(self) -> Mapping[str, list[NativeEntry]]:
+        found: dict[str, list[NativeEntry]] = {}
+        for entry in self.entries:
+            for name in entry.fields:
+                found.setdefault(name, []).append(entry)
+        return found
+
+    def having(self, name: str) -> Sequence[NativeEntry]:
+        """The entries that have a field."""
+        return self._having.get(name, ())
 
     @cached_property
     def by_name(self) -> Mapping[str, list[NativeEntry]]:
@@ -211,6 +259,13 @@ class NativeFile:
         from opschema_rules.aten.generated import functions_of
 
         return functions_of(self)
+
+    @cached_property
+    def groups(self) -> Groups:
+        """The entries by signature: the variants of each operator."""
+        from opschema_rules.aten.groups import groups_of
+
+        return groups_of(self)
 
 
 @dataclass(eq=False)
@@ -242,6 +297,19 @@ class DerivativeEntry(Entry):
 
     owner: DerivativesFile
 
+    @property
+    def name(self) -> str:
+        """The operator's name with its overload; empty when it is not known."""
+        return (self.text("name") or "").partition("(")[0].strip()
+
+    @cached_property
+    def definition(self) -> Definition | None:
+        """The entry with its operator; None where its schema cannot be told."""
+        # Not at the top: the module builds on this one.
+        from opschema_rules.aten.derivatives import definition_of
+
+        return definition_of(self)
+
     @cached_property
     def schema_text(self) -> SchemaText | None:
         """The field ``name``; None when it is no string."""
@@ -257,11 +325,78 @@ class DerivativeEntry(Entry):
 
 @dataclass(eq=False)
 class DerivativesFile:
-    """A derivatives.yaml; ``native`` is the native_functions.yaml that it belongs to, None if that is not known."""
+    """A derivatives.yaml; ``native`` is the native_functions.yaml that it belongs to, None if that is not known.
+
+    ``autograd`` is the generator that reads it.
+    """
 
     file: YamlFile
     native: NativeFile | None = None
+    autograd: Autograd = TORCH_AUTOGRAD
     entries: list[DerivativeEntry] = field(default_factory=list)
+
+    @property
+    def path(self) -> str:
+        """The file's path."""
+        return self.file.path
+
+    @cached_property
+    def operators(self) -> Operators | None:
+        """The operators that its entries can be for; None if they are not known."""
+        # Not at the top: the module builds on this one.
+        from opschema_rules.aten.derivative_operators import Operators
+
+        return Operators(self.native) if self.native is not None else None
+
+    @cached_property
+    def blocks(self) -> list[Block]:
+        """The formulas of every entry whose schema can be told, by dispatch key."""
+        definitions = filter(None, (entry.definition for entry in self.entries))
+        return [block for definition in definitions for block in definition.blocks]
+
+    @cached_property
+    def described(self) -> Mapping[str, int]:
+        """The schemas of its entries as they are written, and the index of the last entry of each."""
+        return {text: entry.index for entry in self.entries if (text := entry.text("name"))}
+
+    @property
+    def content_key(self) -> str:
+        """What findings of pure rules depend on: this file and the operators."""
+        native = self.native.content_key if self.native is not None else ""
+        return f"{self.path} {self.file.source.digest} {self.autograd.digest} {native}"
+
+
+@dataclass(eq=False)
+class DeprecatedEntry(Entry):
+    """An entry of a deprecated.yaml: ``name`` is a Python signature, ``aten`` the call that it stands for."""
+
+    owner: DeprecatedFile
+
+    @property
+    def name(self) -> str:
+        """The name of the deprecated function; empty when it is not known."""
+        return (self.text("name") or "").partition("(")[0].strip()
+
+    @cached_property
+    def schema_text(self) -> SchemaText | None:
+        """The field ``name``; None when it is no string."""
+        node = self.get("name")
+        text = string(node)
+        return SchemaText(self, node, text) if node is not None and text is not None else None
+
+    @property
+    def schema(self) -> OperatorSchema | None:
+        """The schema, if torchgen takes it."""
+        return self.schema_text.schema if self.schema_text is not None else None
+
+
+@dataclass(eq=False)
+class DeprecatedFile:
+    """A deprecated.yaml; ``native`` is the native_functions.yaml that it belongs to, None if that is not known."""
+
+    file: YamlFile
+    native: NativeFile | None = None
+    entries: list[DeprecatedEntry] = field(default_factory=list)
 
     @property
     def path(self) -> str:
@@ -274,18 +409,51 @@ class DerivativesFile:
         return f"{self.path} {self.file.source.digest} {self.native.content_key if self.native is not None else ''}"
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Reference:
     """The operators of PyTorch that a backend's YAML or another copy of schemas is judged by.
 
-    ``origin`` says where they come from, for messages (``the installed torch 2.13.0``). ``certain`` tells that it is the
-    version that the tree is built with: named by the configuration, in the tree itself, or of the version that the tree pins.
-    Where it is not certain, an operator that is missing there is a warning at most.
+    ``path`` is their native_functions.yaml, outside of the workspace an absolute path, and ``key`` what findings depend on.
+    ``origin`` says where they come from, for messages (``the installed torch 2.13.0``), ``version`` the release, if it is
+    known. ``certain`` tells that it is the version that the tree is built with: named by the configuration, in the tree
+    itself, or of the version that the tree pins. Where it is not certain, an operator that is missing there is a warning at
+    most. ``vocabulary`` are the words of its torchgen; ``takes_options`` tells whether that takes ``- mul.out: {...}`` in a
+    backend's lists, None where it is not there. The file is read only when it is asked for.
     """
 
-    native: NativeFile
+    path: str
+    key: str
     origin: str
     certain: bool
+    read: Callable[[], NativeFile]
+    summarise: Callable[[Reference], Catalogue]
+    version: str = ""
+    vocabulary: Vocabulary = TORCH
+    takes_options: bool | None = None
+
+    @cached_property
+    def native(self) -> NativeFile:
+        """The file, its entries and all operators."""
+        return self.read()
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        """The operators in a few words each, which are kept for the next run."""
+        return self.summarise(self)
+
+    @property
+    def content_key(self) -> str:
+        """What findings of pure rules depend on."""
+        parts = (
+            self.path,
+            self.key,
+            self.origin,
+            self.certain,
+            self.version,
+            self.vocabulary.digest,
+            self.takes_options,
+        )
+        return " ".join(map(str, parts))
 
 
 @dataclass(frozen=True)
@@ -328,8 +496,7 @@ class BackendFile(Entry):
     @property
     def content_key(self) -> str:
         """What findings of pure rules depend on: this file and the operators that it is judged by."""
-        reference = self.reference
-        known = "" if reference is None else f"{reference.native.content_key} {reference.origin} {reference.certain}"
+        known = self.reference.content_key if self.reference is not None else ""
         return f"{self.path} {self.file.source.digest} {known}"
 
     def section(self, name: str) -> list[BackendItem]:

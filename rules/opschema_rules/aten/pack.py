@@ -3,40 +3,58 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from opschema_cli.lint.pack import Entry as Declared
-from opschema_cli.lint.pack import Loaded, Pack, collect_migrations, collect_rules
+from opschema_cli.lint.pack import Loaded, Pack, StubMaker, collect_migrations, collect_rules
 from opschema_cli.project import Project
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import YamlFile
 from opschema_cli.workspace import ReadError, is_yaml
 from opschema_rules.aten import migrations, rules
+from opschema_rules.aten.autograd import read_autograd
 from opschema_rules.aten.backend import read_backend
+from opschema_rules.aten.bindings import Bindings, read_bindings
+from opschema_rules.aten.deprecated import read_deprecated
 from opschema_rules.aten.derivatives import read_derivatives
+from opschema_rules.aten.describe import describe
+from opschema_rules.aten.drift import copies_of_backend, copies_of_native
 from opschema_rules.aten.examples import example_files
-from opschema_rules.aten.kinds import MAY_BE, Kind, kind_of
-from opschema_rules.aten.model import NativeEntry, NativeFile, TagsFile
-from opschema_rules.aten.native import read_native, read_tags
-from opschema_rules.aten.reference import find_reference
+from opschema_rules.aten.exceptions import Exceptions, read_exceptions
+from opschema_rules.aten.kernel_matching import read_kernels
+from opschema_rules.aten.kinds import MAY_BE, NATIVE_NAME, Kind, kind_of
+from opschema_rules.aten.model import BackendFile, DerivativeEntry, NativeEntry, NativeFile, TagsFile
+from opschema_rules.aten.native import is_older, read_native, read_tags
+from opschema_rules.aten.reference import References
+from opschema_rules.aten.show import show
+from opschema_rules.aten.stubs import backend_sources, is_generated, make_stubs
+from opschema_rules.aten.vocabulary import home_of, vocabularies, vocabulary_of
 
 _TEST = re.compile(r"(?:^|/)tests?/")
 
 
 class AtenOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
-    """``tests`` reads what lies in folders of tests, too."""
+    """``tests`` reads what lies in folders of tests, too. ``native_functions`` is the path of the native_functions.yaml by
+    which backends' YAML is judged; without it and without one in the tree an installed torch lends its own, if
+    ``installed_torch`` allows it. ``kernels`` are the C++ files (paths or patterns) that define a backend's kernels; without,
+    all of the tree.
+    """
 
     tests: bool = False
+    native_functions: str = ""
+    installed_torch: bool = True
+    kernels: tuple[str, ...] = ()
 
 
 def detect(project: Project, options: AtenOptions) -> bool:
     """Whether a file of the workspace is one of torchgen's."""
-    return any(True for _ in _files(project, options))
+    return any(True for _ in files_of(project, options))
 
 
-def _files(project: Project, options: AtenOptions) -> Iterator[tuple[Kind, YamlFile]]:
+def files_of(project: Project, options: AtenOptions) -> Iterator[tuple[Kind, YamlFile]]:
+    """Torchgen's files in the workspace, each with what it is."""
     for path in project.workspace.files:
         if is_yaml(path) and (options.tests or not _TEST.search(path)) and _may_be(project, path):
             file = project.yaml(path)
@@ -46,6 +64,8 @@ def _files(project: Project, options: AtenOptions) -> Iterator[tuple[Kind, YamlF
 
 
 def _may_be(project: Project, path: str) -> bool:
+    if path.rpartition("/")[2] == NATIVE_NAME:
+        return True
     try:
         return MAY_BE.search(project.workspace.data(path)) is not None
     except ReadError:
@@ -54,26 +74,51 @@ def _may_be(project: Project, path: str) -> bool:
 
 def load(project: Project, options: AtenOptions) -> Loaded:
     """All of torchgen's files in the workspace, and their entries."""
-    files = list(_files(project, options))
+    files = list(files_of(project, options))
     loaded = Loaded(files=[file.path for _, file in files])
     tags = [read_tags(file) for kind, file in files if kind == "tags"]
-    natives = [read_native(file, _of_tags(tags, file.path)) for kind, file in files if kind == "native"]
+    natives = list(_natives(project, files, tags))
     for listed in tags:
         loaded.subjects += [listed, *listed.entries]
     for native in natives:
         loaded.subjects += [native, *native.entries]
         loaded.ops += len(native.entries)
         loaded.entries += [_declared(entry) for entry in native.entries]
+    references = References(project, natives, options.native_functions, options.installed_torch)
+    loaded.subjects += filter(None, (copies_of_native(native, references.of_copy(native)) for native in natives))
+    loaded.subjects.append(references)
     for kind, file in files:
-        reference = find_reference(project, file.path, natives) if kind in ("derivatives", "backend") else None
         if kind == "derivatives":
-            derivatives = read_derivatives(file, reference.native if reference is not None else None)
+            autograd = read_autograd(project, file.path)
+            derivatives = read_derivatives(file, references.of_derivatives(), autograd)
             loaded.subjects += [derivatives, *derivatives.entries]
-        backend = read_backend(file, reference) if kind == "backend" else None
+            loaded.entries += [_declared(entry) for entry in derivatives.entries]
+        if kind == "deprecated":
+            loaded.subjects.append(read_deprecated(file, references.of_derivatives()))
+        backend = read_backend(file, None) if kind == "backend" else None
         if backend is not None:
+            backend.reference = references.of_backend(backend)
+            loaded.subjects += filter(None, [copies_of_backend(backend)])
             loaded.subjects.append(backend)
             loaded.ops += len(backend.items)
+    backends = [item for item in loaded.subjects if isinstance(item, BackendFile)]
+    if backends:
+        loaded.late.append(lambda: read_kernels(project, backends, options.kernels))
     return loaded
+
+
+def _natives(project: Project, files: Sequence[tuple[Kind, YamlFile]], tags: list[TagsFile]) -> Iterator[NativeFile]:
+    found = [file for kind, file in files if kind == "native"]
+    known = vocabularies(project) if found else {}
+    for file in found:
+        native = read_native(file, _of_tags(tags, file.path), vocabulary_of(file.path, known))
+        home = home_of(file.path, known)
+        if home is not None:
+            native.bindings = read_bindings(project, home)
+            native.exceptions = read_exceptions(project, home)
+        elif is_older(native):
+            native.bindings, native.exceptions = Bindings(), Exceptions()
+        yield native
 
 
 def _of_tags(tags: list[TagsFile], path: str) -> TagsFile | None:
@@ -83,7 +128,7 @@ def _of_tags(tags: list[TagsFile], path: str) -> TagsFile | None:
     return (beside or tags)[0] if len(beside or tags) == 1 else None
 
 
-def _declared(entry: NativeEntry) -> Declared:
+def _declared(entry: NativeEntry | DerivativeEntry) -> Declared:
     first = entry.node.items[0] if entry.node.items else entry.node
     return Declared(entry.file.path, first.span, Span(entry.node.start, entry.node.end), entry.name)
 
@@ -93,13 +138,18 @@ def natives_of(loaded: Loaded) -> list[NativeFile]:
     return [item for item in loaded.subjects if isinstance(item, NativeFile)]
 
 
+_RULES = collect_rules(rules)
+
 PACK = Pack(
     name="aten",
     summary="PyTorch's own schemas: native_functions.yaml, derivatives.yaml, tags.yaml and the YAML of backends",
     detect=detect,
     load=load,
-    rules=collect_rules(rules),
+    rules=_RULES,
     options=AtenOptions,
     example=example_files,
+    show=show,
+    describe=describe,
     migrations=collect_migrations(migrations),
+    stubs=StubMaker(backend_sources, make_stubs, is_generated, [rule.code for rule in _RULES if rule.code[3] == "7"]),
 )
