@@ -14,8 +14,8 @@ from opschema_cli.cache import Cache
 from opschema_cli.config import Config, load_config
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.baseline import DEFAULT_NAME
-from opschema_cli.lint.pack import Pack
 from opschema_cli.lint.registry import Registry, code_of_packs, load_registry
+from opschema_cli.lint.settings import pack_options
 from opschema_cli.project import Project
 from opschema_cli.transaction.apply import check_finished, recover
 from opschema_cli.workspace import Workspace, find_root, is_python
@@ -56,12 +56,20 @@ class Session:
 
     @cached_property
     def registry(self) -> Registry:
-        """The packs and their rules; importing them costs more than all else that a replayed run does.
+        """All packs and their rules; importing them costs more than all else that a replayed run does.
 
         Raises:
             OpschemaError: a pack cannot be loaded.
         """
         return load_registry(self.root, self.plugins, self.config.packs, partial=self.partial)
+
+    def registry_for(self, project: Project) -> Registry:
+        """The packs with those alone in use that find something in a project.
+
+        Raises:
+            OpschemaError: the configuration is wrong, or a pack cannot be loaded.
+        """
+        return self.registry.found_in(project, pack_options(self.config, self.registry))
 
     def project(
         self, overlay: Mapping[str, str | None] | None = None, progress: Progress | None = None, stamp: str = ""
@@ -90,10 +98,6 @@ class Session:
         modules = sum(map(is_python, self.workspace.files if changed is None else changed))
         if modules:
             self.parsers.start(self.parsers.jobs if self.cache.empty and modules > MANY_MODULES else 1)
-
-    def detected(self, project: Project, options: Mapping[str, object]) -> list[Pack]:
-        """The packs that find something of theirs in the project."""
-        return [pack for pack in self.registry.packs if pack.detect(project, options[pack.name])]
 
     def code_paths(self) -> list[Path]:
         """Where the code lies that decides a run's result: the engine, the packages of the packs, the plugins' files."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from opschema_cli.lint.docs import doc_files
+from opschema_cli.lint.pack import PackHead, catalogue_text
 from opschema_cli.lint.registry import load_registry
 from opschema_cli.migrate.docs import doc_files as migration_files
 from opschema_cli.migrate.engine import load_migrations
@@ -17,6 +18,13 @@ RULES = ROOT / "docs" / "rules"
 def test_every_rule_has_a_current_page_and_no_page_is_stale() -> None:
     written = {path.name: path.read_text(encoding="utf-8") for path in RULES.glob("*.md")}
     assert written == doc_files(load_registry(ROOT).rules), "run `make docs`"
+
+
+def test_every_pack_has_a_current_catalogue() -> None:
+    heads = [head for head in load_registry(ROOT).heads if isinstance(head, PackHead)]
+    assert len(heads) > 2
+    for head in heads:
+        assert head.catalogue.read_text(encoding="utf-8") == catalogue_text(head.pack.rules), "run `make docs`"
 
 
 def test_every_migration_has_a_current_page_and_no_page_is_stale() -> None:

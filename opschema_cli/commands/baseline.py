@@ -35,7 +35,8 @@ def baseline(output_file: Path | None, no_plugins: bool) -> int:
     session = open_workspace(Path.cwd(), no_plugins=no_plugins)
     with ProgressBar("reading", "files") as progress:
         project = session.project(progress=progress)
-        outcome = run(Job(session.registry, resolve_settings(session.config, session.registry)), project)
+        registry = session.registry_for(project)
+        outcome = run(Job(registry, resolve_settings(session.config, registry)), project)
     target = output_file or session.baseline_path() or session.workspace.locate(DEFAULT_NAME)
     return save_baseline(session, target, outcome, project)
 

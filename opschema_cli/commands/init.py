@@ -10,7 +10,6 @@ from opschema_cli import __version__
 from opschema_cli.commands.output import write_text
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
 from opschema_cli.errors import OpschemaError
-from opschema_cli.lint.settings import resolve_settings
 from opschema_cli.reporters.unified import unified_diff
 from opschema_cli.session import Session
 from opschema_cli.source.text import Source
@@ -31,13 +30,12 @@ PRE_COMMIT = f"""\
 def init(dry_run: bool, no_plugins: bool) -> int:
     """Detect which packs apply, and write `[tool.opschema]` and the pre-commit entry, where they are not there yet."""
     session = open_workspace(Path.cwd(), no_plugins=no_plugins)
-    options = resolve_settings(session.config, session.registry).pack_options
-    packs = session.detected(session.project(), options)
+    packs = [pack.name for pack in session.registry_for(session.project()).packs]
     for pack in session.registry.packs:
-        click.echo(f"{'found' if pack in packs else '-':<6} {pack.name:<10} {pack.summary}")
+        click.echo(f"{'found' if pack.name in packs else '-':<6} {pack.name:<10} {pack.summary}")
     if not packs:
         raise OpschemaError(f"nothing to lint in {session.root}: none of the packs above found a file of its kind")
-    _write_config(session, [pack.name for pack in packs], dry_run)
+    _write_config(session, packs, dry_run)
     _write_pre_commit(session, dry_run)
     return 0
 

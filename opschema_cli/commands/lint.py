@@ -22,6 +22,7 @@ from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERNAL, EXIT_U
 from opschema_cli.lint.baseline import DEFAULT_NAME, BaselineFile, read_baseline
 from opschema_cli.lint.diagnostic import Severity
 from opschema_cli.lint.fix import Fixed, fix_all
+from opschema_cli.lint.registry import Registry
 from opschema_cli.lint.replay import code_stamp, recall, remember, run_key
 from opschema_cli.lint.runner import Job, Outcome, run
 from opschema_cli.lint.settings import Settings, resolve_settings
@@ -125,7 +126,9 @@ def _lint(options: LintOptions) -> int:
 
 def _lint_in(session: Session, options: LintOptions, started: float) -> int:
     if options.show_settings:
-        write_text(render_settings(session, _settings(session, options), _baseline(session, options)), None)
+        write_text(
+            render_settings(session, _settings(session, session.registry, options), _baseline(session, options)), None
+        )
         return EXIT_CLEAN
     inputs = _inputs(session, options)
     outcome, project = _run(session, inputs, options)
@@ -133,7 +136,9 @@ def _lint_in(session: Session, options: LintOptions, started: float) -> int:
         return save_baseline(session, inputs.baseline_path, outcome, project)
     fixed = Fixed()
     if options.fix or options.diff:
-        fixed, outcome, project, changed = _fix(session, _job(session, inputs, options), outcome, project, options)
+        fixed, outcome, project, changed = _fix(
+            session, _job(session, project, inputs, options), outcome, project, options
+        )
         if options.diff:
             failed = exit_code(outcome, None)
             return failed or (EXIT_FINDINGS if changed else EXIT_CLEAN)
@@ -163,10 +168,10 @@ def _split(words: str) -> list[str]:
     return [word.strip() for word in words.split(",") if word.strip()]
 
 
-def _settings(session: Session, options: LintOptions) -> Settings:
+def _settings(session: Session, registry: Registry, options: LintOptions) -> Settings:
     return resolve_settings(
         session.config,
-        session.registry,
+        registry,
         select=_split(options.select),
         ignore=_split(options.ignore),
         fail_on=options.fail_on,
@@ -207,10 +212,10 @@ def _inputs(session: Session, options: LintOptions) -> Inputs:
     return Inputs(paths, path, baseline, shown, path.read_text(encoding="utf-8"), stamp)
 
 
-def _job(session: Session, inputs: Inputs, options: LintOptions) -> Job:
-    settings = _settings(session, options)
+def _job(session: Session, project: Project, inputs: Inputs, options: LintOptions) -> Job:
+    registry = session.registry_for(project)
     held = (inputs.baseline, inputs.baseline_name, inputs.baseline_text)
-    return Job(session.registry, settings, *held, inputs.paths, inputs.stamp)
+    return Job(registry, _settings(session, registry, options), *held, inputs.paths, inputs.stamp)
 
 
 def _run(session: Session, inputs: Inputs, options: LintOptions) -> tuple[Outcome, Project]:
@@ -224,7 +229,7 @@ def _run(session: Session, inputs: Inputs, options: LintOptions) -> tuple[Outcom
         if isinstance(known, Outcome):
             return known, project
         session.warm_up(known)
-        outcome = run(_job(session, inputs, options), project)
+        outcome = run(_job(session, project, inputs, options), project)
     if replay:
         remember(session.cache, key, workspace, outcome)
     return outcome, project

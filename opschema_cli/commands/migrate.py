@@ -199,15 +199,18 @@ class _Work:
 
     @classmethod
     def of(cls, session: Session, project: Project, options: MigrateOptions) -> _Work:
-        settings = resolve_settings(session.config, session.registry)
-        packs = session.detected(project, settings.pack_options)
-        unknown = set(options.names) - {item.name for pack in packs for item in load_migrations(pack)}
-        packs += [item for item in session.registry.packs if unknown and item not in packs and _begins(item, unknown)]
+        registry = session.registry_for(project)
+        unknown = set(options.names) - {item.name for pack in registry.packs for item in load_migrations(pack)}
+        if unknown:
+            begun = {pack.name for pack in session.registry.packs if _begins(pack, unknown)}
+            registry = registry.narrowed({*(pack.name for pack in registry.packs), *begun})
+        settings = resolve_settings(session.config, registry)
+        packs = registry.packs
         if not packs:
             click.echo("opschema: found nothing to migrate here; `opschema init` tells what it looks for", err=True)
         choice = Choice(options.only, options.skip, session.workspace.relative(Path.cwd()))
         loaders = {pack.name: _loader(pack, settings.pack_options[pack.name]) for pack in packs}
-        return cls(project, packs, loaders, Ground(session.registry, settings, choice), options)
+        return cls(project, packs, loaders, Ground(registry, settings, choice), options)
 
     def known(self) -> dict[str, tuple[Pack, Migration]]:
         """All migrations of the packs, by name.

@@ -16,7 +16,7 @@ from opschema_cli.session import Session
 def render_settings(session: Session, settings: Settings, baseline: Path | None) -> str:
     """What this run would do: root, configuration, packs, rules with their severities, and what each pack goes by."""
     project = session.project()
-    detected = session.detected(project, settings.pack_options)
+    detected = session.registry_for(project).packs
     lines = [
         f"root        {session.root}",
         f"config      {session.config_path or 'none'}",

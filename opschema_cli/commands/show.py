@@ -11,7 +11,7 @@ from opschema_cli.commands.output import ProgressBar
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.pack import Shown
-from opschema_cli.lint.settings import resolve_settings
+from opschema_cli.lint.settings import pack_options
 
 
 @click.command(short_help="Show one operator: its declaration beside its implementation.")
@@ -20,11 +20,11 @@ from opschema_cli.lint.settings import resolve_settings
 def show(name: str, no_plugins: bool) -> int:
     """Print operator NAME, argument by argument: what is declared beside what the code takes, each with its place."""
     session = open_workspace(Path.cwd(), no_plugins=no_plugins)
-    options = resolve_settings(session.config, session.registry).pack_options
+    options = pack_options(session.config, session.registry)
     with ProgressBar("reading", "files") as progress:
         project = session.project(progress=progress)
         close: list[str] = []
-        for pack in session.detected(project, options):
+        for pack in session.registry_for(project).packs:
             found = pack.show(project, options[pack.name], name)
             if isinstance(found, Shown):
                 _print(found)

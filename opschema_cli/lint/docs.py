@@ -52,10 +52,15 @@ def write_pages(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def main() -> None:
-    """Write ``docs/rules`` of the project in the current folder."""
+    """Write ``docs/rules`` of the project in the current folder, and the catalogues of its packs."""
+    from opschema_cli.lint.pack import PackHead, catalogue_text
     from opschema_cli.lint.registry import load_registry
 
-    write_pages(Path("docs/rules"), doc_files(load_registry(Path.cwd()).rules))
+    registry = load_registry(Path.cwd())
+    write_pages(Path("docs/rules"), doc_files(registry.rules))
+    for head in registry.heads:
+        if isinstance(head, PackHead):
+            head.catalogue.write_text(catalogue_text(head.pack.rules), encoding="utf-8")
 
 
 if __name__ == "__main__":

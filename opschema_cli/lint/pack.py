@@ -5,13 +5,16 @@ from __future__ import annotations
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from opschema_cli.errors import OpschemaError
+from opschema_cli.lint.diagnostic import Severity
 from opschema_cli.lint.rule import Rule, RuleError
 from opschema_cli.project import Project
 from opschema_cli.source.text import Span
@@ -182,6 +185,53 @@ class Pack:
     migrations: Callable[[], tuple[Migration, ...]] = _no_migrations
     plans: Callable[[Project, Any, Sequence[str], Limits], Iterable[Plan]] = _no_plans
     stubs: StubMaker | None = None
+
+
+CATALOGUE = "rules.json"
+"""The file beside a pack's module that lists its rules, so that they are known without importing them."""
+
+
+class _Listed(msgspec.Struct, array_like=True):
+    code: str
+    name: str
+    severity: Severity
+    summary: str
+
+
+@dataclass(frozen=True)
+class PackHead:
+    """A pack whose module is imported only where it finds something: what decides that, and the module (``ours.pack``), which
+    holds it as ``PACK``.
+
+    ``catalogue`` is the file that lists its rules (:func:`catalogue_text` writes it).
+    """
+
+    name: str
+    detect: Callable[[Project, Any], bool]
+    options: type[Any]
+    module: str
+    catalogue: Path
+
+    @cached_property
+    def pack(self) -> Pack:
+        """The pack itself; its module is imported."""
+        found: Pack = import_module(self.module).PACK
+        return found
+
+    @cached_property
+    def rules(self) -> tuple[Rule, ...]:
+        """Its rules by what the catalogue says, without what they do; by the pack itself where it cannot be read."""
+        try:
+            listed = msgspec.json.decode(self.catalogue.read_bytes(), type=list[_Listed])
+        except (OSError, msgspec.DecodeError):
+            return self.pack.rules
+        return tuple(Rule(item.code, item.name, item.severity, item.summary) for item in listed)
+
+
+def catalogue_text(rules: Iterable[Rule]) -> str:
+    """What the catalogue of a pack with these rules holds."""
+    listed = [_Listed(rule.code, rule.name, rule.severity, rule.summary) for rule in rules]
+    return "[\n" + ",\n".join(msgspec.json.encode(item).decode() for item in listed) + "\n]\n"
 
 
 def collect_rules(package: ModuleType) -> tuple[Rule, ...]:

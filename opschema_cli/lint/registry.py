@@ -6,7 +6,7 @@ import difflib
 import importlib.util
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -16,29 +16,57 @@ from types import ModuleType
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.builtin import BUILTIN_RULES
-from opschema_cli.lint.pack import Pack
+from opschema_cli.lint.pack import Pack, PackHead
 from opschema_cli.lint.rule import Rule
+from opschema_cli.project import Project
 
 GROUP = "opschema.packs"
 
 
 @dataclass(frozen=True)
 class Registry:
-    """The packs of this run and all their rules; ``partial`` if plugins were left out, so that a name may be theirs."""
+    """The packs of this run and all their rules; ``partial`` if plugins were left out, so that a name may be theirs.
 
-    packs: Sequence[Pack]
+    ``used`` names the packs that find something, so that no other is imported: of the others only the names of rules are
+    known. None stands for all.
+    """
+
+    heads: Sequence[Pack | PackHead]
     partial: bool = False
+    used: frozenset[str] | None = None
+
+    @cached_property
+    def packs(self) -> tuple[Pack, ...]:
+        """The packs that are used, imported.
+
+        Raises:
+            OpschemaError: one of them cannot be loaded.
+        """
+        return tuple(_imported(head) for head in self.heads if self.used is None or head.name in self.used)
+
+    @property
+    def unused(self) -> list[Pack | PackHead]:
+        """The packs that are not used."""
+        return [head for head in self.heads if self.used is not None and head.name not in self.used]
+
+    def narrowed(self, used: Iterable[str]) -> Registry:
+        """The same, with these packs alone in use."""
+        return Registry(self.heads, self.partial, frozenset(used))
+
+    def found_in(self, project: Project, options: Mapping[str, object]) -> Registry:
+        """The same, with those packs alone in use that find something in a project."""
+        return self.narrowed(head.name for head in self.heads if _finds(head, project, options[head.name]))
 
     @cached_property
     def rules(self) -> dict[str, Rule]:
         """Every rule by code, the engine's own included.
 
         Raises:
-            OpschemaError: two packs claim one code or name.
+            OpschemaError: two packs claim one code or name, or a pack cannot be loaded.
         """
         found: dict[str, Rule] = {}
         names: dict[str, str] = {}
-        for item in (*BUILTIN_RULES, *(rule for pack in self.packs for rule in pack.rules)):
+        for item in (*BUILTIN_RULES, *(rule for pack in (*self.packs, *self.unused) for rule in pack.rules)):
             if item.code in found or item.name in names:
                 raise OpschemaError(f"two packs define the rule {item.code} ({item.name})")
             found[item.code] = item
@@ -123,7 +151,28 @@ def code_of_packs(root: Path, plugins: Sequence[str] = ()) -> set[Path]:
     return {path for path in found if path.exists()}
 
 
-def _installed(point: EntryPoint) -> Pack:
+def _finds(head: Pack | PackHead, project: Project, options: object) -> bool:
+    """Whether a pack finds something of its kind; one that fails does, so that the run tells of it."""
+    try:
+        return head.detect(project, options)
+    except OpschemaError:
+        raise
+    except Exception:  # foreign code
+        return True
+
+
+def _imported(head: Pack | PackHead) -> Pack:
+    if isinstance(head, Pack):
+        return head
+    try:
+        return head.pack
+    except Exception as error:
+        # Foreign code runs here, and may raise whatever it likes.
+        what = f"the pack `{head.name}` ({head.module}) cannot be loaded"
+        raise OpschemaError(f"{what}: {type(error).__name__}: {error}") from error
+
+
+def _installed(point: EntryPoint) -> Pack | PackHead:
     try:
         pack = _checked(point.load(), point.value)
     except OpschemaError:
@@ -137,7 +186,7 @@ def _installed(point: EntryPoint) -> Pack:
     return pack
 
 
-def _plugin(root: Path, name: str) -> Pack:
+def _plugin(root: Path, name: str) -> Pack | PackHead:
     try:
         module = _module_of_file(root / name) if name.endswith(".py") else import_module(name)
         pack = module.PACK
@@ -157,7 +206,7 @@ def _module_of_file(path: Path) -> ModuleType:
     return module
 
 
-def _checked(pack: object, name: str) -> Pack:
-    if not isinstance(pack, Pack):
+def _checked(pack: object, name: str) -> Pack | PackHead:
+    if not isinstance(pack, Pack | PackHead):
         raise OpschemaError(f"`{name}` is not a pack: expected an `opschema_cli.lint.pack.Pack`")
     return pack

@@ -69,18 +69,23 @@ def resolve_settings(
             for glob, codes in config.per_file_ignores.items()
         ],
         fail_on=Severity(fail_on or config.fail_on),
-        pack_options=_pack_options(config, registry),
+        pack_options=pack_options(config, registry),
         rule_options=_rule_options(config, registry),
         overrides=overrides,
     )
 
 
-def _pack_options(config: Config, registry: Registry) -> dict[str, object]:
+def pack_options(config: Config, registry: Registry) -> dict[str, object]:
+    """The options of every pack, by name.
+
+    Raises:
+        OpschemaError: an option, or a pack, is not known; the message says where.
+    """
     if not registry.partial:
-        check_keys(config.pack_options, [*(pack.name for pack in registry.packs), *KEYS], "tool.opschema: ")
+        check_keys(config.pack_options, [*(head.name for head in registry.heads), *KEYS], "tool.opschema: ")
     return {
-        pack.name: convert(config.pack_options.get(pack.name, {}), pack.options, f"tool.opschema.{pack.name}: ")
-        for pack in registry.packs
+        head.name: convert(config.pack_options.get(head.name, {}), head.options, f"tool.opschema.{head.name}: ")
+        for head in registry.heads
     }
 
 
@@ -93,6 +98,7 @@ def _rule_options(config: Config, registry: Registry) -> dict[str, object]:
     for code, rule in registry.rules.items():
         if rule.options is not None:
             found[code] = convert(given.pop(code, {}), rule.options, f"tool.opschema.rules.{rule.name}: ")
-    for code in given:
+    unknown = {rule.code for head in registry.unused for rule in head.rules}
+    for code in given.keys() - unknown:
         raise OpschemaError(f"tool.opschema.rules: {code} has no options")
     return found

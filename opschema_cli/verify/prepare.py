@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from opschema_cli.errors import OpschemaError
-from opschema_cli.lint.settings import resolve_settings
+from opschema_cli.lint.settings import pack_options
 from opschema_cli.session import Session
 from opschema_cli.verify.gone import lost_plans, mark_gone
 from opschema_cli.verify.model import Limits, Plan, Target
@@ -100,13 +100,13 @@ def prepare(
 
 def make_plans(session: Session, ops: Sequence[str], limits: Limits) -> list[Plan]:
     """The plans of all packs that find something in a tree, with the recipes that its configuration names."""
-    settings = resolve_settings(session.config, session.registry)
     project = session.project()
+    options = pack_options(session.config, session.registry)
     recipe = session.config.verify.recipe
     place = str(session.workspace.locate(recipe)) if recipe else ""
     found: list[Plan] = []
-    for pack in session.detected(project, settings.pack_options):
-        for plan in pack.plans(project, settings.pack_options[pack.name], ops, limits):
+    for pack in session.registry_for(project).packs:
+        for plan in pack.plans(project, options[pack.name], ops, limits):
             target = msgspec.structs.replace(plan.target, recipe=place)
             found.append(msgspec.structs.replace(plan, target=target))
     return found

@@ -11,9 +11,10 @@ import pytest
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.project import Project
 from opschema_cli.workspace import Workspace
+from opschema_rules.aten.head import AtenOptions
 from opschema_rules.aten.kernel_tree import Method
 from opschema_rules.aten.kernels import BackendKernels
-from opschema_rules.aten.pack import PACK, AtenOptions
+from opschema_rules.aten.pack import PACK
 
 SOURCE, YAML = "torch_xla/csrc/aten_xla_type.cpp", "codegen/xla_native_functions.yaml"
 NATIVE = "ATen/native/native_functions.yaml"

@@ -56,7 +56,7 @@ Generated from the faults by `python -m tests.verify.faults`; do not edit.
 Each of these faults is planted in a kernel or an op of [tilekit](../fixtures/tilekit), alone, by `tests/verify/faults.py`.
 `tests/verify/test_faulty_kernels.py` then runs `opschema verify`'s harness on the CPU with the sound tree as *before* and the
 faulty one as *after*: the verdict must be *regression* in the cell named here, and the check named here must be what found it;
-cells that do not reach the fault must be *unchanged*. The same file runs sound kernels over 20 seeds, in which nothing may be
+cells that do not reach the fault must be *unchanged*. The same file runs sound kernels over several seeds, in which nothing may be
 found.
 
 {table}

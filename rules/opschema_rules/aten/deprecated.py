@@ -10,8 +10,8 @@ from opschema_cli.phrases import count
 from opschema_cli.schema.operator_schema import AliasInfo, Argument, OperatorSchema
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import YamlFile
+from opschema_rules.aten.kinds import items_of
 from opschema_rules.aten.model import DeprecatedEntry, DeprecatedFile, NativeEntry, NativeFile
-from opschema_rules.aten.native import items_of
 from opschema_rules.aten.signatures import out_arguments, type_text
 
 CONSTANTS = {"1": "Scalar"}

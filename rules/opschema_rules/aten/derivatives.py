@@ -14,8 +14,8 @@ from opschema_cli.source.yaml import Node, YamlFile, scalar_value
 from opschema_rules.aten.autograd import TORCH, Autograd
 from opschema_rules.aten.derivative_operators import Operator, text_of
 from opschema_rules.aten.formulas import uses, with_saved
+from opschema_rules.aten.kinds import items_of
 from opschema_rules.aten.model import DerivativeEntry, DerivativesFile, NativeFile, string
-from opschema_rules.aten.native import items_of
 from opschema_rules.aten.signatures import (
     base_name,
     is_tensor_like,

@@ -12,7 +12,7 @@ from opschema_rules.aten.model import BackendFile, DerivativesFile, NativeFile, 
 from opschema_rules.aten.vocabulary import TORCH
 
 if TYPE_CHECKING:
-    from opschema_rules.aten.pack import AtenOptions
+    from opschema_rules.aten.head import AtenOptions
 
 _HINT = (
     "Files are told by what stands in them. A backend is judged by the `native-functions` of the configuration, by a"

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from opschema_cli.source.yaml import Node, YamlFile
-from opschema_rules.aten.native import items_of
 
 Kind: TypeAlias = Literal["native", "derivatives", "deprecated", "tags", "backend", ""]
 
@@ -26,6 +25,12 @@ _LISTS = ("supported", "full_codegen", "symint", "autograd", "custom", "ir_gen",
 
 
 NATIVE_NAME = "native_functions.yaml"
+
+
+def items_of(file: YamlFile) -> list[Node]:
+    """The items of a file that is a list, aliases followed; none of another file."""
+    root = file.root
+    return [file.document.follow(item) for item in root.items] if root is not None and root.is_sequence else []
 
 
 def kind_of(file: YamlFile) -> Kind:

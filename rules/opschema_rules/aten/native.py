@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from opschema_cli.source.yaml import Node, YamlFile
+from opschema_cli.source.yaml import YamlFile
+from opschema_rules.aten.kinds import items_of
 from opschema_rules.aten.model import Entry, NativeEntry, NativeFile, TagsFile
 from opschema_rules.aten.vocabulary import TORCH, Vocabulary
 
-
 _WHOLE = 500
 """Entries that only PyTorch's own native_functions.yaml has; that of PyTorch 1.0 has more than 1,000."""
-
-
-def items_of(file: YamlFile) -> list[Node]:
-    """The items of a file that is a list, aliases followed; none of another file."""
-    root = file.root
-    return [file.document.follow(item) for item in root.items] if root is not None and root.is_sequence else []
 
 
 def read_native(file: YamlFile, tags: TagsFile | None, vocabulary: Vocabulary = TORCH) -> NativeFile:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-
-import msgspec
 
 from opschema_cli.lint.pack import Entry as Declared
 from opschema_cli.lint.pack import Loaded, Pack, StubMaker, collect_migrations, collect_rules
 from opschema_cli.project import Project
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import YamlFile
-from opschema_cli.workspace import ReadError, is_yaml
 from opschema_rules.aten import migrations, rules
 from opschema_rules.aten.autograd import read_autograd
 from opschema_rules.aten.backend import read_backend
@@ -23,53 +19,15 @@ from opschema_rules.aten.describe import describe
 from opschema_rules.aten.drift import copies_of_backend, copies_of_native
 from opschema_rules.aten.examples import example_files
 from opschema_rules.aten.exceptions import Exceptions, read_exceptions
+from opschema_rules.aten.head import AtenOptions, detect, files_of
 from opschema_rules.aten.kernel_matching import read_kernels
-from opschema_rules.aten.kinds import MAY_BE, NATIVE_NAME, Kind, kind_of
+from opschema_rules.aten.kinds import Kind
 from opschema_rules.aten.model import BackendFile, DerivativeEntry, NativeEntry, NativeFile, TagsFile
 from opschema_rules.aten.native import is_older, read_native, read_tags
 from opschema_rules.aten.reference import References
 from opschema_rules.aten.show import show
 from opschema_rules.aten.stubs import backend_sources, is_generated, make_stubs
 from opschema_rules.aten.vocabulary import home_of, vocabularies, vocabulary_of
-
-_TEST = re.compile(r"(?:^|/)tests?/")
-
-
-class AtenOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
-    """``tests`` reads what lies in folders of tests, too. ``native_functions`` is the path of the native_functions.yaml by
-    which backends' YAML is judged; without it and without one in the tree an installed torch lends its own, if
-    ``installed_torch`` allows it. ``kernels`` are the C++ files (paths or patterns) that define a backend's kernels; without,
-    all of the tree.
-    """
-
-    tests: bool = False
-    native_functions: str = ""
-    installed_torch: bool = True
-    kernels: tuple[str, ...] = ()
-
-
-def detect(project: Project, options: AtenOptions) -> bool:
-    """Whether a file of the workspace is one of torchgen's."""
-    return any(True for _ in files_of(project, options))
-
-
-def files_of(project: Project, options: AtenOptions) -> Iterator[tuple[Kind, YamlFile]]:
-    """Torchgen's files in the workspace, each with what it is."""
-    for path in project.workspace.files:
-        if is_yaml(path) and (options.tests or not _TEST.search(path)) and _may_be(project, path):
-            file = project.yaml(path)
-            kind = kind_of(file) if file is not None else ""
-            if file is not None and kind:
-                yield kind, file
-
-
-def _may_be(project: Project, path: str) -> bool:
-    if path.rpartition("/")[2] == NATIVE_NAME:
-        return True
-    try:
-        return MAY_BE.search(project.workspace.data(path)) is not None
-    except ReadError:
-        return False
 
 
 def load(project: Project, options: AtenOptions) -> Loaded:

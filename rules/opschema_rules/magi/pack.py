@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
-from typing import Literal
-
-import msgspec
+from collections.abc import Iterable
 
 from opschema_cli.lint.pack import Description, Entry, Fact, Loaded, Pack, collect_migrations, collect_rules
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies
 from opschema_cli.source.program import Program
-from opschema_cli.workspace import ReadError
 from opschema_rules.magi import migrations, rules
 from opschema_rules.magi.annotations import Annotations
 from opschema_rules.magi.calls import Calls
@@ -20,46 +15,21 @@ from opschema_rules.magi.classes import Classes
 from opschema_rules.magi.dataclasses import Dataclasses
 from opschema_rules.magi.defaults import Defaults
 from opschema_rules.magi.examples import example_files
+from opschema_rules.magi.head import MARK, MagiOptions, detect, holding
 from opschema_rules.magi.lowering import Lowerer
 from opschema_rules.magi.model import MagiOp, MagiTree
-from opschema_rules.magi.registrations import MARK, Registrations
+from opschema_rules.magi.registrations import Registrations
 from opschema_rules.magi.show import show
 from opschema_rules.magi.version import find_contract
 
 
-class MagiOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
-    """``magi`` is the contract of the installed MagiCompiler: ``dataclasses`` from its commit e68e0b0 on, ``plain`` before;
-    empty, it is told from the tree.
-    """
-
-    magi: Literal["", "plain", "dataclasses"] = ""
-
-
-def _holding(project: Project, words: Iterable[str]) -> Iterator[str]:
-    """The Python files that hold one of the words."""
-    mark = re.compile(rb"\b(?:" + b"|".join(re.escape(word).encode() for word in words) + rb")\b")
-    for path in project.workspace.files:
-        if path.endswith(".py"):
-            try:
-                data = project.workspace.data(path)
-            except ReadError:
-                continue
-            if mark.search(data):
-                yield path
-
-
-def detect(project: Project, options: MagiOptions) -> bool:
-    """Whether a file mentions the decorator."""
-    return next(_holding(project, [MARK]), None) is not None
-
-
 def load_tree(project: Project, options: MagiOptions) -> MagiTree:
     """All ops of the workspace, with what reads them."""
-    paths = list(_holding(project, [MARK]))
+    paths = list(holding(project, [MARK]))
     project.load_python(paths)
     wrappers = _wrappers(project, paths)
     if wrappers:
-        paths = sorted({*paths, *_holding(project, wrappers)})
+        paths = sorted({*paths, *holding(project, wrappers)})
         project.load_python(paths)
     bodies = Bodies(Program(project.workspace.files, project.python, paths), paths)
     registrations = Registrations(bodies)

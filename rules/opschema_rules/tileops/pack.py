@@ -7,17 +7,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from opschema_cli.lint.pack import Description, Entry, Loaded, Pack, collect_migrations, collect_rules
 from opschema_cli.project import Project, Reading
 from opschema_cli.source.program import ClassRef, Program
 from opschema_cli.source.yaml import Node, YamlFile
-from opschema_cli.workspace import ReadError
 from opschema_rules.tileops import migrations, rules
 from opschema_rules.tileops.carve_outs import may_carve_out
 from opschema_rules.tileops.describe import describe_spec
 from opschema_rules.tileops.examples import example_files
+from opschema_rules.tileops.head import TileopsOptions, detect, manifest_files
 from opschema_rules.tileops.model import (
     Manifest,
     ManifestFile,
@@ -33,59 +31,11 @@ from opschema_rules.tileops.spec import Spec, find_spec
 if TYPE_CHECKING:
     from opschema_cli.verify.model import Limits, Plan
 
-_MARKS = tuple(
-    re.compile(rb"(?:^|[\s{,])['\"]?" + word + rb"['\"]?\s*:") for word in (b"signature", b"roofline", b"workloads")
-)
-
-
-class TileopsOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
-    """``manifests`` are folders or files to read beside those found by content; ``spec`` lists demands of the manifest
-    specification that hold whatever the tree's own documents say (``latest`` for all).
-    """
-
-    manifests: list[str] = []
-    spec: list[str] = []
-
-
-def _manifest_files(project: Project, options: TileopsOptions) -> dict[str, list[str]]:
-    """Manifest files by folder."""
-    found: dict[str, list[str]] = {}
-    for path in project.workspace.files:
-        if path.endswith((".yaml", ".yml")) and _looks_like_manifest(project, path):
-            found.setdefault(path.rpartition("/")[0] or ".", []).append(path)
-    for place in options.manifests:
-        if project.workspace.is_file(place):
-            found.setdefault(place.rpartition("/")[0] or ".", []).append(place)
-        else:
-            found.setdefault(place.rstrip("/"), [])
-    for folder, paths in found.items():
-        if len(paths) != 1 or folder.rpartition("/")[2] == "manifest" or folder in options.manifests:
-            siblings = project.workspace.under(folder)
-            paths += [path for path in siblings if path.endswith(".yaml") and path.rpartition("/")[0] == folder]
-    return {folder: sorted(set(paths)) for folder, paths in sorted(found.items()) if paths}
-
-
-def _looks_like_manifest(project: Project, path: str) -> bool:
-    try:
-        data = project.workspace.data(path)
-    except ReadError:
-        return False
-    data = data.replace(b"\0", b"")  # of UTF-16
-    return all(mark.search(data) for mark in _MARKS)
-
-
-def detect(project: Project, options: TileopsOptions) -> bool:
-    """Whether the workspace holds a manifest."""
-    yaml = (path for path in project.workspace.files if path.endswith((".yaml", ".yml")))
-    return any(_looks_like_manifest(project, path) for path in yaml) or bool(
-        options.manifests and _manifest_files(project, options)
-    )
-
 
 def load(project: Project, options: TileopsOptions) -> Loaded:
     """All manifests of the workspace as subjects."""
     loaded = Loaded()
-    for folder, paths in _manifest_files(project, options).items():
+    for folder, paths in manifest_files(project, options).items():
         _load_manifest(project, options, folder, _parsed(project, paths), loaded)
         loaded.files += paths
     return loaded
@@ -94,7 +44,7 @@ def load(project: Project, options: TileopsOptions) -> Loaded:
 def describe(project: Project, options: TileopsOptions) -> list[Description]:
     """The demands that hold for each manifest."""
     found: list[Description] = []
-    for folder, paths in _manifest_files(project, options).items():
+    for folder, paths in manifest_files(project, options).items():
         files = _parsed(project, paths)
         base = _base(project, folder, [path for file in files for path in _op_paths(file)])
         found.append(describe_spec(project, folder, _spec(project, base, folder, files, options)))

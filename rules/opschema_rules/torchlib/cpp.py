@@ -12,9 +12,7 @@ from opschema_rules.torchlib.cpp_facts import MAX_MACRO, CppFacts
 from opschema_rules.torchlib.cpp_join import EXPANDING, OPENS, USES, Join
 from opschema_rules.torchlib.cpp_model import CppOperators
 from opschema_rules.torchlib.cpp_reader import FACTS
-
-REGISTERS = re.compile(rb"(?<![A-Za-z0-9])TORCH_LIBRARY|RegisterOperators|\.impl\s*\(|\b(?:torch|c10)::Library\b")
-"""What a C++ file holds that registers operators, or defines macros which do."""
+from opschema_rules.torchlib.head import CPP_REGISTERS
 
 _WORDS = (b"TORCH_LIBRARY", b"RegisterOperators", b".impl", b"::Library")
 """Each match of the former holds one of these, which are found faster."""
@@ -22,7 +20,7 @@ _WORDS = (b"TORCH_LIBRARY", b"RegisterOperators", b".impl", b"::Library")
 
 def registers(data: bytes) -> bool:
     """Whether a C++ file may register operators, or define macros which do."""
-    return any(word in data for word in _WORDS) and REGISTERS.search(data) is not None
+    return any(word in data for word in _WORDS) and CPP_REGISTERS.search(data) is not None
 
 
 def read_cpp(project: Project, paths: Iterable[str]) -> CppOperators:

@@ -12,17 +12,6 @@ from pathlib import PurePosixPath
 from opschema_cli.project import Project, Reading
 from opschema_rules.torchlib.model import Operator
 
-_PARTS = (b"custom_op", b"triton_op", b"register_", b"impl_abstract", b"_library", b".library")
-_REGISTERS = re.compile(
-    rb"\b(?:custom_op|triton_op|register_fake|impl_abstract|register_autograd|register_kernel|register_vmap|_scoped_library"
-    rb"|direct_register_custom_op|torch\.library|torch\._library|torch\._custom_op\w*)\b"
-)
-
-
-def registers(data: bytes) -> bool:
-    """Whether a file may register an operator; the plain search comes first, since it is several times as fast."""
-    return any(word in data for word in _PARTS) and _REGISTERS.search(data) is not None
-
 
 def registers_classes(data: bytes) -> bool:
     """Whether a file may register classes that torch then takes as types of arguments."""

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-
-import msgspec
 
 from opschema_cli.lint.pack import Description, Entry, Loaded, Pack, collect_rules
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies
 from opschema_cli.source.program import Program
-from opschema_cli.workspace import ReadError, is_cpp
 from opschema_rules.torchlib import rules
 from opschema_rules.torchlib.annotations import Annotations
 from opschema_rules.torchlib.calls import CallFinder
-from opschema_rules.torchlib.cpp import REGISTERS, read_cpp
+from opschema_rules.torchlib.cpp import read_cpp
 from opschema_rules.torchlib.cpp_model import CppOperators
 from opschema_rules.torchlib.definitions import Definer
 from opschema_rules.torchlib.describe import describe_tree
 from opschema_rules.torchlib.evaluation import Evaluator
 from opschema_rules.torchlib.examples import example_files
+from opschema_rules.torchlib.head import TorchlibOptions, cpp_sources, data_of, detect, registering, sources
 from opschema_rules.torchlib.inference import Inferrer
-from opschema_rules.torchlib.mentions import files_that_call, files_that_use, registers, registers_classes
+from opschema_rules.torchlib.mentions import files_that_call, files_that_use, registers_classes
 from opschema_rules.torchlib.model import Operator, Tree
 from opschema_rules.torchlib.operators import Join
 from opschema_rules.torchlib.outlines import Words
@@ -30,39 +27,8 @@ from opschema_rules.torchlib.registrations import Walker, helpers
 from opschema_rules.torchlib.show import show
 from opschema_rules.torchlib.versions import find_version, read_version
 
-_TEST = re.compile(r"(?:^|/)(?:tests?/|test_[^/]*\.py\Z|[^/]*_test\.py\Z|conftest\.py\Z)")
-
 MAX_ROUNDS = 3
 """How often files that call newly found helpers are looked for."""
-
-
-class TorchlibOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
-    """``torch`` is the version of torch that the tree is for (``2.6``); ``tests`` reads what tests register, too."""
-
-    torch: str = ""
-    tests: bool = False
-
-
-def detect(project: Project, options: TorchlibOptions) -> bool:
-    """Whether a file of the workspace may register an operator."""
-    return any(True for _ in _registering(project, options)) or bool(_cpp_sources(project, options))
-
-
-def _registering(project: Project, options: TorchlibOptions) -> Iterable[str]:
-    return (path for path in _sources(project, options) if registers(_data(project, path)))
-
-
-def _sources(project: Project, options: TorchlibOptions) -> list[str]:
-    return [
-        path for path in project.workspace.files if path.endswith(".py") and (options.tests or not _TEST.search(path))
-    ]
-
-
-def _data(project: Project, path: str) -> bytes:
-    try:
-        return project.workspace.data(path)
-    except ReadError:
-        return b""
 
 
 def load(project: Project, options: TorchlibOptions) -> Loaded:
@@ -96,32 +62,32 @@ def _entries(operator: Operator) -> Iterable[Entry]:
 
 def read_tree(project: Project, options: TorchlibOptions) -> Tree:
     """The operators of a workspace, with what is registered for them."""
-    sources = _sources(project, options)
-    paths, words = _registering_files(project, sources, options)
+    modules = sources(project, options)
+    paths, words = _registering_files(project, modules, options)
     evaluator = Evaluator(Bodies(Program(project.workspace.files, project.python, paths), paths))
     tree = Tree(project, evaluator.bodies, read_version(options.torch) or find_version(project))
-    opaque = any(registers_classes(_data(project, path)) for path in sources)
+    opaque = any(registers_classes(data_of(project, path)) for path in modules)
     definer = Definer(evaluator, Inferrer(Annotations(tree.bodies, opaque=opaque), tree.torch))
     join = Join(tree, evaluator, definer)
     walker = Walker(evaluator, filter(None, map(project.python, paths)), words)
     join.join(walker.walk_all(), _cpp(project, options))
-    callers = files_that_call(project, tree.operators, set(sources) - set(paths))
+    callers = files_that_call(project, tree.operators, set(modules) - set(paths))
     project.load_python(callers)
     files = [file for file in map(project.python, [*paths, *callers]) if file is not None]
     CallFinder(evaluator, join, tree.operators).find(files)
     return tree
 
 
-def _registering_files(project: Project, sources: list[str], options: TorchlibOptions) -> tuple[list[str], Words]:
+def _registering_files(project: Project, modules: list[str], options: TorchlibOptions) -> tuple[list[str], Words]:
     """The files that register, or call helpers that do, and the words by which they may."""
-    found, words = list(_registering(project, options)), Words()
+    found, words = list(registering(project, options)), Words()
     more = found
     for _ in range(MAX_ROUNDS):
         project.load_python(more)
         files = [file for file in map(project.python, more) if file is not None]
         words.add(files)
         known = [file for file in map(project.python, found) if file is not None]
-        more = files_that_use(project, helpers(known, words), set(sources) - set(found))
+        more = files_that_use(project, helpers(known, words), set(modules) - set(found))
         if not more:
             break
         found += more
@@ -130,14 +96,8 @@ def _registering_files(project: Project, sources: list[str], options: TorchlibOp
 
 def _cpp(project: Project, options: TorchlibOptions) -> CppOperators | None:
     """What the C++ of the workspace defines and registers; None if there is nothing of it."""
-    paths = _cpp_sources(project, options)
+    paths = cpp_sources(project, options)
     return read_cpp(project, paths) if paths else None
-
-
-def _cpp_sources(project: Project, options: TorchlibOptions) -> list[str]:
-    """All C++ files, if one of them holds operators."""
-    found = [path for path in project.workspace.files if is_cpp(path) and (options.tests or not _TEST.search(path))]
-    return found if any(REGISTERS.search(_data(project, path)) for path in found) else []
 
 
 PACK = Pack(

@@ -11,8 +11,9 @@ import pytest
 from opschema_cli.errors import OpschemaError
 from opschema_cli.project import Project
 from opschema_cli.workspace import Workspace
+from opschema_rules.aten.head import AtenOptions
 from opschema_rules.aten.model import BackendFile, Reference
-from opschema_rules.aten.pack import AtenOptions, load
+from opschema_rules.aten.pack import load
 
 NATIVE = "torchgen/packaged/ATen/native/native_functions.yaml"
 BACKEND = "backend: XLA\ncpp_namespace: torch_xla\nsupported:\n  - abs\n"

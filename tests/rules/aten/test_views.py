@@ -104,3 +104,13 @@ def test_an_annotation_that_makes_a_view_of_an_out_variant() -> None:
 - func: f.out(Tensor(b -> *)[] tensors, *, Tensor(a!) out) -> Tensor(a!)
 """
     assert lines(text) == ["ATN347 2:Tensor(b -> *)[] <- 1:f"]
+
+
+def test_a_file_from_before_variants_were_generated_is_not_judged_by_what_came_then() -> None:
+    view, fill = "- func: widen(Tensor(a) self) -> Tensor(a)\n", "- func: fill_(Tensor(a!) self) -> Tensor(a!)\n"
+    kernel = "  dispatch:\n    CPU: kernel\n"
+    others = "".join(f"- func: f{number}(Tensor self) -> Tensor\n" for number in range(600))
+    assert lines(view + kernel + fill + kernel) == ["ATN343 1:widen <- 2:dispatch", "ATN371 4:fill_"]
+    assert lines(view + kernel + fill + kernel + others) == []
+    listed = f"- func: f(Tensor self) -> Tensor\n{kernel}  autogen: f.out\n"
+    assert len(lines(view + kernel + fill + kernel + others + listed)) == 2

@@ -10,9 +10,9 @@ from opschema_cli.source.yaml import Node, scalar_value
 from opschema_cli.source.yaml_edit import quote_scalar
 from opschema_rules.aten.derivatives import DEFAULT, NOT_FORMULAS
 from opschema_rules.aten.findings import found, yaml_fix
+from opschema_rules.aten.kinds import items_of
 from opschema_rules.aten.loader import refused
 from opschema_rules.aten.model import DerivativeEntry, DerivativesFile, Entry, string
-from opschema_rules.aten.native import items_of
 from opschema_rules.aten.vocabulary import TORCH, hint
 
 _KINDS = {"mapping": "a mapping", "sequence": "a list"}

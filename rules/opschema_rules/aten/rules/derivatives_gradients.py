@@ -189,11 +189,17 @@ def gradient_mask(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
     """
     for block in derivatives.blocks:
         for formula in block.backward:
-            for match in _MASK.finditer(formula.text) if "grad_input_mask" in formula.text else ():
-                size = len(formula.names)
-                if size == 1:
-                    message = "`grad_input_mask` is there only in a formula for several arguments"
-                    yield found(formula.entry, formula.span(*match.span()), message)
-                elif match.group(1) is not None and number_of(match.group(1)) >= size:
-                    message = f"`grad_input_mask` has {size} elements here, one for each of {listed(formula.names)}"
-                    yield found(formula.entry, formula.span(*match.span()), message)
+            if "grad_input_mask" in formula.text and "grad_input_mask" not in block.definition.arguments:
+                yield from _masks(formula)
+
+
+def _masks(formula: Formula) -> Iterator[Diagnostic]:
+    size = len(formula.names)
+    for match in _MASK.finditer(formula.text):
+        if size == 1:
+            message = "`grad_input_mask` is there only in a formula for several arguments"
+        elif match.group(1) is not None and number_of(match.group(1)) >= size:
+            message = f"`grad_input_mask` has {size} elements here, one for each of {listed(formula.names)}"
+        else:
+            continue
+        yield found(formula.entry, formula.span(*match.span()), message)

@@ -237,20 +237,26 @@ def _derivative_reserved_name(entry: DerivativeEntry) -> Iterator[Diagnostic]:
         return
     for name in ("grad_input_mask", "result"):
         if name in definition.arguments:
-            message = (
-                f"an argument cannot be called `{name}`, which is something else in formulas; rename it in its schema"
-            )
-            yield found(entry, argument_span(entry, name), message, *_where(definition.operator))
+            message = f"an argument of an operator with a derivative cannot be called `{name}`: formulas call it otherwise"
+            yield _of_argument(entry, name, message, entry.related(_named(entry), "its derivative"))
     returned = {value.name for value in definition.schema.returns if value.name}
     if returned.isdisjoint(definition.arguments):
         return
     for formula in (item for block in definition.blocks for item in block.formulas):
         for name in formula.names:
             if name in returned and name in definition.arguments:
-                message = (
-                    f"`{name}` is an argument and an output of the operator; torchgen cannot tell whose formula this is"
-                )
-                yield found(formula.entry, formula.span_of(name), message, _in_schema(entry, name))
+                message = f"`{name}` is an argument and an output of the operator; torchgen cannot tell whose formula is meant"
+                yield _of_argument(entry, name, message, entry.related(formula.span_of(name), "the formula"))
+
+
+def _of_argument(entry: DerivativeEntry, name: str, message: str, related: Related) -> Diagnostic:
+    """A finding at an argument where the operator is declared, and in the entry's copy of the schema otherwise."""
+    operator = entry.definition.operator if entry.definition is not None else None
+    text = operator.entry.schema_text if operator is not None and not operator.generated else None
+    declared = text.schema.argument(name) if text is not None and text.schema is not None else None
+    if text is None or declared is None:
+        return found(entry, argument_span(entry, name), message, related)
+    return found(text.entry, text.span(declared.name_span), message, related)
 
 
 def argument_span(entry: DerivativeEntry, name: str) -> Span:
@@ -260,14 +266,6 @@ def argument_span(entry: DerivativeEntry, name: str) -> Span:
     if text is None or argument is None:
         return _named(entry).span
     return text.span(argument.name_span)
-
-
-def _in_schema(entry: DerivativeEntry, name: str) -> Related:
-    return entry.related(argument_span(entry, name), "the argument")
-
-
-def _where(operator: Operator | None) -> tuple[Related, ...]:
-    return (_declared(operator, "the operator"),) if operator is not None else ()
 
 
 @rule("ATN409", "derivative-of-variant", pure=True)

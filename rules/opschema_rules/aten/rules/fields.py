@@ -13,8 +13,8 @@ from opschema_cli.source.text import Edit, Span
 from opschema_cli.source.yaml import TIMESTAMP, Node, scalar_value
 from opschema_cli.source.yaml_edit import quote_scalar, rename_key, set_value
 from opschema_rules.aten.findings import found, listing, yaml_fix
+from opschema_rules.aten.kinds import items_of
 from opschema_rules.aten.model import NativeEntry, NativeFile
-from opschema_rules.aten.native import items_of
 from opschema_rules.aten.vocabulary import nearest, slip
 
 _CLOSE = 0.75

@@ -10,9 +10,9 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.source.yaml import Node
 from opschema_cli.source.yaml_edit import rename_key
 from opschema_rules.aten.findings import found, yaml_fix
+from opschema_rules.aten.kinds import items_of
 from opschema_rules.aten.loader import refused
 from opschema_rules.aten.model import Entry, TagsFile, string
-from opschema_rules.aten.native import items_of
 from opschema_rules.aten.rules.derivatives_entries import repeated_keys, written
 from opschema_rules.aten.vocabulary import nearest
 

@@ -239,7 +239,7 @@ def view_copy_untagged(native: NativeFile) -> Iterator[Diagnostic]:
         CompositeExplicitAutogradNonFunctional: widen_copy
     ```
     """
-    for view in native.groups.views:
+    for view in native.groups.views if native.exceptions.functionalizes else ():
         group = native.groups.by_entry.get(view)
         copy = native.groups.copy_of(group) if group is not None and not is_in_place(view) else None
         if copy is not None and "view_copy" not in tags_of(copy):
@@ -273,7 +273,7 @@ def view_composite(native: NativeFile) -> Iterator[Diagnostic]:
       tags: inplace_view
     ```
     """
-    for view in native.groups.views:
+    for view in native.groups.views if native.exceptions.functionalizes else ():
         group = native.groups.by_entry.get(view)
         inplace = group.variants.get("inplace") if group is not None else None
         if inplace is None or inplace is view or not is_view(inplace):
@@ -321,7 +321,7 @@ def view_name(native: NativeFile) -> Iterator[Diagnostic]:
       tags: view_copy
     ```
     """
-    for key, copies in native.groups.copies.items():
+    for key, copies in native.groups.copies.items() if native.exceptions.functionalizes else ():
         plain = native.groups.by_key.get(key)
         seen: dict[str, NativeEntry] = {}
         for group in [*([plain] if plain is not None else ()), *copies]:
@@ -362,7 +362,7 @@ def view_beside_functional(native: NativeFile) -> Iterator[Diagnostic]:
         CPU: tanh_out
     ```
     """
-    for view in native.groups.views:
+    for view in native.groups.views if native.exceptions.functionalizes else ():
         group = native.groups.by_entry[view]
         other = group.variants.get("functional")
         if other is None or other is view or view not in group.entries or is_in_place(view) or is_view(other):

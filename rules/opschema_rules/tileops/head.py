@@ -1,0 +1,63 @@
+"""What tells that a tree holds TileOPs-style manifests, without importing the rest of the pack."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+
+from opschema_cli.lint.pack import CATALOGUE, PackHead
+from opschema_cli.project import Project
+from opschema_cli.workspace import ReadError
+
+_MARKS = tuple(
+    re.compile(rb"(?:^|[\s{,])['\"]?" + word + rb"['\"]?\s*:") for word in (b"signature", b"roofline", b"workloads")
+)
+
+
+class TileopsOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
+    """``manifests`` are folders or files to read beside those found by content; ``spec`` lists demands of the manifest
+    specification that hold whatever the tree's own documents say (``latest`` for all).
+    """
+
+    manifests: list[str] = []
+    spec: list[str] = []
+
+
+def manifest_files(project: Project, options: TileopsOptions) -> dict[str, list[str]]:
+    """Manifest files by folder."""
+    found: dict[str, list[str]] = {}
+    for path in project.workspace.files:
+        if path.endswith((".yaml", ".yml")) and _looks_like_manifest(project, path):
+            found.setdefault(path.rpartition("/")[0] or ".", []).append(path)
+    for place in options.manifests:
+        if project.workspace.is_file(place):
+            found.setdefault(place.rpartition("/")[0] or ".", []).append(place)
+        else:
+            found.setdefault(place.rstrip("/"), [])
+    for folder, paths in found.items():
+        if len(paths) != 1 or folder.rpartition("/")[2] == "manifest" or folder in options.manifests:
+            siblings = project.workspace.under(folder)
+            paths += [path for path in siblings if path.endswith(".yaml") and path.rpartition("/")[0] == folder]
+    return {folder: sorted(set(paths)) for folder, paths in sorted(found.items()) if paths}
+
+
+def _looks_like_manifest(project: Project, path: str) -> bool:
+    try:
+        data = project.workspace.data(path)
+    except ReadError:
+        return False
+    data = data.replace(b"\0", b"")  # of UTF-16
+    return all(mark.search(data) for mark in _MARKS)
+
+
+def detect(project: Project, options: TileopsOptions) -> bool:
+    """Whether the workspace holds a manifest."""
+    yaml = (path for path in project.workspace.files if path.endswith((".yaml", ".yml")))
+    return any(_looks_like_manifest(project, path) for path in yaml) or bool(
+        options.manifests and manifest_files(project, options)
+    )
+
+
+HEAD = PackHead("tileops", detect, TileopsOptions, "opschema_rules.tileops.pack", Path(__file__).with_name(CATALOGUE))

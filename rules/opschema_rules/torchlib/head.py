@@ -1,0 +1,72 @@
+"""What tells that a tree registers operators with ``torch.library``, without importing the rest of the pack."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from opschema_cli.lint.pack import CATALOGUE, PackHead
+from opschema_cli.project import Project
+from opschema_cli.workspace import ReadError, is_cpp
+
+_TEST = re.compile(r"(?:^|/)(?:tests?/|test_[^/]*\.py\Z|[^/]*_test\.py\Z|conftest\.py\Z)")
+
+_PARTS = (b"custom_op", b"triton_op", b"register_", b"impl_abstract", b"_library", b".library")
+_REGISTERS = re.compile(
+    rb"\b(?:custom_op|triton_op|register_fake|impl_abstract|register_autograd|register_kernel|register_vmap|_scoped_library"
+    rb"|direct_register_custom_op|torch\.library|torch\._library|torch\._custom_op\w*)\b"
+)
+
+CPP_REGISTERS = re.compile(rb"(?<![A-Za-z0-9])TORCH_LIBRARY|RegisterOperators|\.impl\s*\(|\b(?:torch|c10)::Library\b")
+"""What a C++ file holds that registers operators, or defines macros which do."""
+
+
+class TorchlibOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
+    """``torch`` is the version of torch that the tree is for (``2.6``); ``tests`` reads what tests register, too."""
+
+    torch: str = ""
+    tests: bool = False
+
+
+def registers(data: bytes) -> bool:
+    """Whether a Python file may register an operator; the plain search comes first, since it is several times as fast."""
+    return any(word in data for word in _PARTS) and _REGISTERS.search(data) is not None
+
+
+def detect(project: Project, options: TorchlibOptions) -> bool:
+    """Whether a file of the workspace may register an operator."""
+    return any(True for _ in registering(project, options)) or bool(cpp_sources(project, options))
+
+
+def registering(project: Project, options: TorchlibOptions) -> Iterable[str]:
+    """The Python files that may register an operator."""
+    return (path for path in sources(project, options) if registers(data_of(project, path)))
+
+
+def sources(project: Project, options: TorchlibOptions) -> list[str]:
+    """The Python files, those of tests only where the options ask for them."""
+    return [
+        path for path in project.workspace.files if path.endswith(".py") and (options.tests or not _TEST.search(path))
+    ]
+
+
+def cpp_sources(project: Project, options: TorchlibOptions) -> list[str]:
+    """All C++ files, if one of them holds operators."""
+    found = [path for path in project.workspace.files if is_cpp(path) and (options.tests or not _TEST.search(path))]
+    return found if any(CPP_REGISTERS.search(data_of(project, path)) for path in found) else []
+
+
+def data_of(project: Project, path: str) -> bytes:
+    """A file's bytes; none of one that cannot be read."""
+    try:
+        return project.workspace.data(path)
+    except ReadError:
+        return b""
+
+
+HEAD = PackHead(
+    "torchlib", detect, TorchlibOptions, "opschema_rules.torchlib.pack", Path(__file__).with_name(CATALOGUE)
+)

@@ -1,0 +1,242 @@
+"""How a ``torch.library.Library`` is made, and what goes through it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Related
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.bodies import Bodies, Body
+from opschema_cli.source.python import Expr
+from opschema_cli.source.strings import strings
+from opschema_cli.source.text import Edit
+from opschema_rules.torchlib.apis import LIBRARIES
+from opschema_rules.torchlib.model import Tree
+from opschema_rules.torchlib.names import excludes
+
+KINDS = ("DEF", "IMPL", "FRAGMENT")
+RESERVED = ("prim",)
+"""``torch.library._reserved_namespaces``."""
+
+_HOPS = 3
+_DEVICES = (
+    "CPU",
+    "CUDA",
+    "HIP",
+    "XLA",
+    "MPS",
+    "IPU",
+    "XPU",
+    "HPU",
+    "VE",
+    "Lazy",
+    "MTIA",
+    "MAIA",
+    "PrivateUse1",
+    "Meta",
+)
+_KEYS = (*_DEVICES, *(f"Autograd{key}" for key in ("", *_DEVICES)), *(f"Sparse{key}" for key in _DEVICES),
+"CompositeImplicitAutograd", "CompositeExplicitAutograd", "Autocast", "BackendSelect", "Functionalize")  # fmt: skip
+_BY_LOWER = {key.lower(): key for key in _KEYS}
+"""Dispatch keys by their letters: torch parses them with regard to case (``c10::parseDispatchKey``)."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """A call that makes a library: its arguments, and what they say where that is known."""
+
+    body: Body
+    call: Expr
+    arguments: dict[str, Expr]
+    namespace: str | None
+    kind: str | None
+
+    def related(self) -> Related:
+        """The call, as the other side of a finding."""
+        return Related(self.body.at(self.call), f"made here: `{self.body.file.text(self.call)}`")
+
+
+@rule("REG119", "library-use", fixable="safe")
+def library_use(tree: Tree) -> Iterator[Diagnostic]:
+    """A `Library` that torch refuses to make, or a call that such a library refuses.
+
+    `Library(ns, kind)` takes the kinds `DEF`, `IMPL` and `FRAGMENT`, once `DEF` for a namespace, neither of the kinds
+    that define for `prim`, and no dispatch key with them. A library of kind `IMPL` defines nothing; no library takes
+    names of another namespace. Dispatch keys are `CPU`, `CUDA` and so on; the devices `cpu` and `cuda` are what
+    `register_kernel` takes.
+
+    Followed is a library that a name is given once.
+
+    Bad:
+
+    ```python
+    lib = torch.library.Library("kit", "fragment")
+    ```
+
+    Bad:
+
+    ```python
+    lib = torch.library.Library("kit", "IMPL")
+    lib.define("scale(Tensor x, float factor) -> Tensor")
+    ```
+
+    Bad:
+
+    ```python
+    lib = torch.library.Library("kit", "FRAGMENT")
+    lib.define("scale(Tensor x, float factor) -> Tensor")
+    lib.impl("scale", lambda x, factor: x * factor, "cuda")
+    ```
+
+    Good:
+
+    ```python
+    lib = torch.library.Library("kit", "DEF")
+    more = torch.library.Library("kit", "FRAGMENT")
+    kernels = torch.library.Library("kit", "IMPL", "CUDA")
+    more.define("kit::scale(Tensor x, float factor) -> Tensor")
+    kernels.impl("scale", lambda x, factor: x * factor)
+
+
+    @torch.library.register_kernel("kit::scale", "cpu")
+    def scale_cpu(x, factor):
+        return x * factor
+    ```
+    """
+    for file_bodies in _by_file(tree.bodies):
+        made = [item for body in file_bodies for item in _made_in(tree.bodies, body)]
+        for item in made:
+            yield from _refused(item)
+        yield from _made_twice(made)
+        if made:
+            for body in file_bodies:
+                yield from _misused(tree.bodies, body)
+
+
+def _by_file(bodies: Bodies) -> Iterator[list[Body]]:
+    found: dict[str, list[Body]] = {}
+    for body in bodies.holding("Library("):
+        found.setdefault(body.file.path, []).append(body)
+    yield from found.values()
+
+
+def _made_in(bodies: Bodies, body: Body) -> Iterator[Made]:
+    for call in body.scope.calls:
+        made = _made(bodies, body, call) if call.callee.endswith("Library") else None
+        if made is not None:
+            yield made
+
+
+def _made(bodies: Bodies, body: Body, call: Expr) -> Made | None:
+    """The library that a call makes; None when it makes none, or its arguments are unpacked."""
+    if bodies.external(body, call.callee) not in LIBRARIES or any(word.startswith("*") for word in call.keywords):
+        return None
+    arguments = dict(zip(("ns", "kind", "dispatch_key"), call.positional(), strict=False))
+    arguments |= {word: value for word, value in call.args if word}
+    known = {name: _text(bodies, body, arguments[name]) for name in ("ns", "kind") if name in arguments}
+    return Made(body, call, arguments, known.get("ns"), known.get("kind"))
+
+
+def _text(bodies: Bodies, body: Body, expr: Expr) -> str | None:
+    found = strings(bodies, body, expr, _HOPS)
+    return min(found) if found is not None and len(found) == 1 else None
+
+
+def _refused(made: Made) -> Iterator[Diagnostic]:
+    """Why ``Library(...)`` raises by itself."""
+    if "kind" not in made.arguments:
+        yield Diagnostic("`Library` lacks its kind: `DEF`, `IMPL` or `FRAGMENT`", made.body.at(made.call))
+    elif made.kind is not None and made.kind not in KINDS:
+        meant = made.kind.upper() if made.kind.upper() in KINDS else ""
+        message = f"`{made.kind}` is no kind of library; torch knows `DEF`, `IMPL` and `FRAGMENT`"
+        yield _replaced(made.body, made.arguments["kind"], meant, message)
+    defines = made.kind in ("DEF", "FRAGMENT")
+    if defines and made.namespace in RESERVED:
+        yield Diagnostic(f"the namespace `{made.namespace}` is torch's own", made.body.at(made.arguments["ns"]))
+    key = made.arguments.get("dispatch_key")
+    if key is not None and key.kind == "const" and key.value:
+        if defines:
+            yield Diagnostic(
+                f"a library of kind `{made.kind}` takes no dispatch key; give it to `impl()`", made.body.at(key)
+            )
+        else:
+            yield from _other_case(made.body, key)
+
+
+def _other_case(body: Body, key: Expr) -> Iterator[Diagnostic]:
+    """A dispatch key that is written as another name in lower or upper case."""
+    if isinstance(key.value, str):
+        meant = _BY_LOWER.get(key.value.lower())
+        if meant is not None and meant != key.value:
+            yield _replaced(body, key, meant, f"`{key.value}` is no dispatch key; torch knows `{meant}`")
+
+
+def _replaced(body: Body, written: Expr, meant: str, message: str) -> Diagnostic:
+    """A finding at a constant, with the fix that writes what is meant in its quotes."""
+    place = body.at(written)
+    text = body.file.text(written)
+    if not meant or written.kind != "const" or text[1:-1] != written.value:
+        return Diagnostic(message, place)
+    edit = FileEdit(place.path, Edit(place.span, f"{text[0]}{meant}{text[-1]}"))
+    return Diagnostic(message, place, fix=Fix(f"write `{meant}`", (edit,)))
+
+
+def _made_twice(made: list[Made]) -> Iterator[Diagnostic]:
+    """The second library of kind ``DEF`` for a namespace, where both are made when the module is imported."""
+    first: dict[str, Made] = {}
+    for item in made:
+        if item.kind != "DEF" or item.namespace is None or item.body.function is not None:
+            continue
+        before = first.setdefault(item.namespace, item)
+        apart = before.body is not item.body or excludes(item.body.scope, before.call.start, item.call.start)
+        if before is not item and not apart and not _may_not_run(item):
+            message = f"`{item.namespace}` has its one library of kind `DEF` already; torch refuses a second, write `FRAGMENT`"
+            found = _replaced(item.body, item.arguments["kind"], "FRAGMENT", message)
+            yield _beside(found, before.related())
+
+
+def _beside(found: Diagnostic, other: Related) -> Diagnostic:
+    """A finding with its other side."""
+    return Diagnostic(found.message, found.place, related=(other,), fix=found.fix)
+
+
+def _may_not_run(made: Made) -> bool:
+    return any(start <= made.call.start < end for start, end in made.body.scope.guarded)
+
+
+def _misused(bodies: Bodies, body: Body) -> Iterator[Diagnostic]:
+    """Calls of methods of a library that a name stands for."""
+    for call in body.scope.calls:
+        name, _, method = call.callee.rpartition(".")
+        if method not in ("define", "impl") or not name or "." in name:
+            continue
+        made = _held(bodies, body, name)
+        if made is not None:
+            yield from _refused_through(bodies, body, call, method, made)
+
+
+def _held(bodies: Bodies, body: Body, name: str) -> Made | None:
+    """The library that a name is given, once, in a body around or this one."""
+    binder = body.binder(name) or bodies.module(body.file)
+    values = binder.values(name)
+    if values is None or len(values) != 1 or values[0].kind != "call":
+        return None
+    return _made(bodies, binder, values[0])
+
+
+def _refused_through(bodies: Bodies, body: Body, call: Expr, method: str, made: Made) -> Iterator[Diagnostic]:
+    plain = call.positional()
+    if method == "define" and made.kind == "IMPL":
+        message = "a library of kind `IMPL` defines no operators; make one of kind `FRAGMENT` for that"
+        yield Diagnostic(message, body.at(call), related=(made.related(),))
+        return
+    name = _text(bodies, body, plain[0]) if plain else None
+    namespace = name.partition("(")[0].rpartition("::")[0] if name is not None else ""
+    if namespace and made.namespace is not None and namespace != made.namespace:
+        message = f"this library is of the namespace `{made.namespace}`, and takes no name of `{namespace}`"
+        yield Diagnostic(message, body.at(plain[0]), related=(made.related(),))
+    if method == "impl":
+        key = plain[2] if len(plain) > 2 else call.keyword("dispatch_key")
+        if key is not None and key.kind == "const":
+            yield from _other_case(body, key)

@@ -1,0 +1,70 @@
+"""Packs are imported only where they find something; the rules of the others are known by name."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from opschema_cli.config import load_config
+from opschema_cli.errors import OpschemaError
+from opschema_cli.lint.pack import PackHead, catalogue_text
+from opschema_cli.lint.registry import Registry
+from opschema_cli.lint.settings import resolve_settings
+from opschema_cli.project import Project
+from opschema_cli.workspace import Workspace
+from tests.toypack import PACK
+
+
+def head(folder: Path, module: str = "tests.toypack") -> PackHead:
+    catalogue = folder / "rules.json"
+    catalogue.write_text(catalogue_text(PACK.rules), encoding="utf-8")
+    return PackHead("toy", PACK.detect, PACK.options, module, catalogue)
+
+
+def empty(folder: Path) -> Project:
+    return Project(Workspace(folder))
+
+
+def test_a_pack_that_finds_nothing_is_not_imported(tmp_path: Path) -> None:
+    registry = Registry((head(tmp_path, "no.such.module"),))
+    found = registry.found_in(empty(tmp_path), {"toy": PACK.options()})
+    assert found.packs == ()
+    assert found.rules.keys() >= {rule.code for rule in PACK.rules}
+    assert {rule.code for rule in found.find(PACK.rules[0].name)} == {PACK.rules[0].code}
+
+
+def test_a_pack_that_finds_something_is_imported_and_its_own_rules_count(tmp_path: Path) -> None:
+    registry = Registry((head(tmp_path),)).narrowed(["toy"])
+    assert registry.packs == (PACK,)
+    assert all(registry.rules[rule.code] is rule for rule in PACK.rules)
+
+
+def test_without_its_catalogue_the_pack_is_asked(tmp_path: Path) -> None:
+    made = head(tmp_path)
+    made.catalogue.write_text("[[1]]", encoding="utf-8")
+    assert made.rules == PACK.rules
+
+
+def test_a_pack_that_cannot_be_imported_is_told(tmp_path: Path) -> None:
+    with pytest.raises(OpschemaError, match=r"the pack `toy` \(no\.such\.module\) cannot be loaded"):
+        _ = Registry((head(tmp_path, "no.such.module"),)).packs
+
+
+def test_options_of_rules_of_an_unused_pack_are_let_be(tmp_path: Path) -> None:
+    (tmp_path / "opschema.toml").write_text(f'[rules.{PACK.rules[0].name}]\nlimit = "any"\n', encoding="utf-8")
+    registry = Registry((head(tmp_path),)).narrowed(())
+    settings = resolve_settings(load_config(tmp_path)[0], registry)
+    assert PACK.rules[0].code in settings.enabled
+
+
+def test_no_pack_is_imported_in_a_tree_without_any_of_their_files(tmp_path: Path) -> None:
+    code = (
+        "import sys; from opschema_cli.main import run; run(['lint', '--no-cache', '.'])\n"
+        "print(sorted(name for name in sys.modules if name.endswith('.pack') and name.startswith('opschema_rules')))"
+    )
+    (tmp_path / "plain.py").write_text("x = 1\n", encoding="utf-8")
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"

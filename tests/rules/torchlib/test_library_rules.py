@@ -1,0 +1,67 @@
+"""How libraries are made and used: what is refused, at its characters, and what only looks wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from opschema_cli.testing import fix_files, lint_files
+from opschema_rules.torchlib.pack import PACK
+
+HEAD = "import torch\nfrom torch.library import Library\n\n"
+
+
+def found(text: str) -> list[tuple[str, str]]:
+    linted = lint_files([PACK], {"kit/ops.py": HEAD + text}, select=["REG119"])
+    return [(linted.text(item.place), item.message) for item in linted.diagnostics]
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "message"),
+    [
+        ('lib = Library("kit", "def")', '"def"', "`def` is no kind of library; torch knows `DEF`, `IMPL` and `FRAGMENT`"),
+        ('lib = Library("kit")', 'Library("kit")', "`Library` lacks its kind: `DEF`, `IMPL` or `FRAGMENT`"),
+        ('lib = Library("prim", "DEF")', '"prim"', "the namespace `prim` is torch's own"),
+        ('lib = Library("kit", "DEF", "CPU")', '"CPU"', "a library of kind `DEF` takes no dispatch key; give it to `impl()`"),
+        ('lib = Library("kit", "IMPL", "cuda")', '"cuda"', "`cuda` is no dispatch key; torch knows `CUDA`"),
+        (
+            'lib = Library("kit", "IMPL")\nlib.impl("other::f", print, "CPU")',
+            '"other::f"',
+            "this library is of the namespace `kit`, and takes no name of `other`",
+        ),
+        (
+            'NS = "kit"\nlib = Library(NS, "IMPL")\nlib.define("f(Tensor x) -> Tensor")',
+            'lib.define("f(Tensor x) -> Tensor")',
+            "a library of kind `IMPL` defines no operators; make one of kind `FRAGMENT` for that",
+        ),
+    ],
+)  # fmt: skip
+def test_what_torch_refuses(text: str, where: str, message: str) -> None:
+    assert found(text) == [(where, message)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'lib = Library("prim", "IMPL", "CPU")',
+        'lib = Library("kit", KIND)',
+        'lib = Library(*("kit", "DEF"))',
+        'import os\nif os.name:\n    lib = Library("kit", "DEF")\nelse:\n    lib = Library("kit", "DEF")',
+        'try:\n    lib = Library("kit", "DEF")\nexcept RuntimeError:\n    lib = Library("kit", "DEF")',
+        'def one():\n    return Library("kit", "DEF")\n\n\ndef two():\n    return Library("kit", "DEF")',
+        'lib = Library("kit", "IMPL")\nlib = Library("kit", "FRAGMENT")\nlib.define("f(Tensor x) -> Tensor")',
+        'lib = Library("kit", "IMPL")\n\n\ndef define(lib):\n    lib.define("f(Tensor x) -> Tensor")',
+        'class Library:\n    def __init__(self, name, kind):\n        self.name = name\n\n\nlib = Library("kit", "shared")',
+        'lib = Library("kit", "IMPL")\nlib.impl("f", print, "Sparse" + "CUDA")',
+        '@torch.library.impl("kit::f", "cuda")\ndef f(x):\n    return x\n\n\nlib = Library("kit", "IMPL")',
+    ],
+)
+def test_what_only_looks_wrong(text: str) -> None:
+    assert found(text) == []
+
+
+def test_fixes() -> None:
+    text = HEAD + "lib = Library('kit', 'def')\nmore = Library('kit', 'DEF')\nlib.impl('f', print, 'cuda')\n"
+    fixed, _ = fix_files([PACK], {"kit/ops.py": text}, select=["REG119"])
+    assert fixed["kit/ops.py"] == HEAD + (
+        "lib = Library('kit', 'DEF')\nmore = Library('kit', 'FRAGMENT')\nlib.impl('f', print, 'CUDA')\n"
+    )
