@@ -237,7 +237,9 @@ def _derivative_reserved_name(entry: DerivativeEntry) -> Iterator[Diagnostic]:
         return
     for name in ("grad_input_mask", "result"):
         if name in definition.arguments:
-            message = f"an argument of an operator with a derivative cannot be called `{name}`: formulas call it otherwise"
+            message = (
+                f"an argument of an operator with a derivative cannot be called `{name}`: formulas call it otherwise"
+            )
             yield _of_argument(entry, name, message, entry.related(_named(entry), "its derivative"))
     returned = {value.name for value in definition.schema.returns if value.name}
     if returned.isdisjoint(definition.arguments):
