@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
 from typing import NamedTuple
 
+from patiencediff import PatienceSequenceMatcher
 from rich.cells import cell_len
 from rich.console import Console
 from rich.segment import Segment, Segments
@@ -98,7 +98,7 @@ def _lines(file: FileReport) -> list[_Line]:
     """The changed lines of a file and those around them; new numbers where a line is still there."""
     old, new = (text.splitlines() if text else [] for text in (file.before, file.after))
     found: list[_Line] = []
-    for group in SequenceMatcher(None, old, new).get_grouped_opcodes(_CONTEXT):
+    for group in PatienceSequenceMatcher(None, old, new).get_grouped_opcodes(_CONTEXT):
         if found:
             found.append(_Line(0, "", ""))
         for kind, *stretch in group:

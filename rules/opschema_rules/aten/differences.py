@@ -67,9 +67,7 @@ def _candidates(groups: Groups) -> Iterator[tuple[Group, NativeEntry, NativeEntr
             if groups.by_entry[sibling].key[1:] == group.key[1:] or _same_base(entry, sibling):
                 yield group, entry, sibling
     sought = 0
-    for group in groups.all:
-        if not groups.knows_all(group.key[0].base):
-            continue  # what it needs may be there
+    for group in groups.all if groups.complete else ():  # else what it needs may stand where nothing can be read
         if "functional" in group.variants:
             yield from _taken(groups, group) if "out" not in group.variants else ()
             continue
@@ -175,6 +173,11 @@ def differences(schema: OperatorSchema, other: OperatorSchema, name: str, *, is_
     if len(found) <= _MOST:
         return found
     return [Difference(f"nearly all differs from `{name}`", schema.name_span, other.name_span)]
+
+
+def has_twice(schema: OperatorSchema) -> bool:
+    """Whether two arguments have one name."""
+    return len({item.name for item in schema.arguments}) < len(schema.arguments)
 
 
 def _inputs(schema: OperatorSchema) -> list[Argument]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from opschema_rules.aten.differences import needs_functional
+from opschema_rules.aten.differences import has_twice, needs_functional
 from opschema_rules.aten.groups import Group, Groups
 from opschema_rules.aten.model import NativeEntry
 from opschema_rules.aten.signatures import BaseName, base_name, full_name, view_key
@@ -15,20 +15,29 @@ _WRITING = ("inplace", "out", "mutable")
 
 def ungrouped(groups: Groups) -> Iterator[tuple[NativeEntry, Group]]:
     """The operators with kernels that write and are in no group, so that nothing can stand for them."""
+    if not groups.complete:
+        return
     views = {view_key(groups.by_entry[view].key) for view in groups.views if not is_in_place(view)}
     for group in groups.all:
         if group.formed or "scratch" in group.variants or not any(kind in group.variants for kind in _WRITING):
             continue
-        if group in groups.torn or not groups.knows_all(group.key[0].base):
+        if group in groups.torn:
             continue
         if "functional" not in group.variants and needs_functional(group):
             continue  # told as such
         for kind in _WRITING:
             entry = group.variants.get(kind)
-            if entry is None or _is_handled(entry):
+            if entry is None or _is_handled(entry) or _has_doubtful(groups, group):
                 continue
             if not is_view(entry) or not (view_key(group.key) in views or _is_reported(groups, entry)):
                 yield entry, group
+
+
+def _has_doubtful(groups: Groups, group: Group) -> bool:
+    """Whether two arguments of one name may keep an operator from being in the group."""
+    name = group.key[0]
+    entries = [*groups.of_name(str(name)), *groups.of_name(str(name._replace(inplace=True)))]
+    return any(entry.schema is not None and has_twice(entry.schema) for entry in entries)
 
 
 def _is_reported(groups: Groups, entry: NativeEntry) -> bool:

@@ -249,6 +249,11 @@ class Groups:
         """Whether no entry that cannot be read may be an operator of this name, whatever its overload."""
         return not self.unread or not ("" in self.unread or base in self.unread)
 
+    @property
+    def complete(self) -> bool:
+        """Whether what is not here is nowhere: every entry can be read, and none stands where another was meant."""
+        return not self.unread and not self.repeats
+
 
 _NAME = re.compile(r"\w+(?:\.\w+)?", re.ASCII)
 
@@ -259,7 +264,8 @@ def groups_of(native: NativeFile) -> Groups:
     by_entry: dict[NativeEntry, Group] = {}
     named: dict[str, NativeEntry] = {}
     repeats: list[tuple[NativeEntry, NativeEntry]] = []
-    unread: set[str] = set()
+    items = native.file.root.items if native.file.root is not None else ()
+    unread = {""} if len(items) != len(native.entries) else set()  # items that are no mappings
     for entry in native.entries:
         schema = entry.schema
         if schema is None:
@@ -285,4 +291,5 @@ def groups_of(native: NativeFile) -> Groups:
 def _unread_base(entry: NativeEntry) -> str:
     """The name, without overload and suffixes, of an entry whose schema cannot be read; empty where that is broken, too."""
     name = entry.name.rpartition("::")[2]
-    return base_name(name.partition(".")[0]).base if _NAME.fullmatch(name) else ""
+    whole = "(" in (entry.text("func") or "") and _NAME.fullmatch(name)
+    return base_name(name.partition(".")[0]).base if whole else ""

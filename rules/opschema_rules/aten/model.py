@@ -250,7 +250,9 @@ class NativeFile:
     @cached_property
     def complete(self) -> bool:
         """Whether every entry could be read, so that a name that is not here is nowhere."""
-        return all(entry.schema is not None for entry in self.entries) and bool(self.entries)
+        items = self.file.root.items if self.file.root is not None else ()
+        mappings = bool(items) and len(self.entries) == len(items)
+        return mappings and all(entry.schema is not None for entry in self.entries)
 
     @cached_property
     def functions(self) -> Mapping[str, Function]:

@@ -10,7 +10,6 @@ from typing import TypeAlias
 from opschema_rules.aten.groups import Group, Groups, returns_tensors
 from opschema_rules.aten.model import NativeEntry
 from opschema_rules.aten.signatures import full_name, is_tensor_like
-from opschema_rules.aten.traits import tags_of
 
 _WITH_NUMBERS = "add.Scalar add_.Scalar sub.Scalar sub_.Scalar mul.Scalar mul_.Scalar div.Scalar div_.Scalar"
 _HIDDEN = frozenset(_WITH_NUMBERS.split())
@@ -39,7 +38,7 @@ def python_functions(groups: Groups) -> Mapping[tuple[str, str], PythonFunction]
         for entry in entries:
             group = groups.by_entry[entry]
             is_out = group.variants.get("out") is entry or group.variants.get("scratch") is entry
-            if len(entries) == 1 and not is_out:
+            if (len(entries) == 1 and not is_out) or _is_malformed(entry):
                 continue
             for module in _modules(entry):
                 function = found.setdefault((module, name), PythonFunction())
@@ -50,11 +49,20 @@ def python_functions(groups: Groups) -> Mapping[tuple[str, str], PythonFunction]
     return found
 
 
+def _is_malformed(entry: NativeEntry) -> bool:
+    """Whether it is not known where Python has it."""
+    fields = entry.fields
+    if "variants" in fields and not set((entry.text("variants") or "?").split(", ")) <= {"function", "method"}:
+        return True
+    return any(name in fields and not entry.text(name) for name in ("python_module", "category_override"))
+
+
 def lone_outs(groups: Groups) -> Sequence[tuple[str, NativeEntry]]:
     """The out variants that no function of Python takes the arguments of, with the module."""
     return [
         (module, out)
-        for (module, _), function in groups.python.items()
+        for (module, name), function in groups.python.items()
+        if not any(map(_is_malformed, groups.of_name(name)))
         for call, out in function.outs.items()
         if not (call in function.bases and is_bound(function.bases[call])) and is_bound(out)
     ]
@@ -102,7 +110,7 @@ def _takes_options(entry: NativeEntry) -> bool:
 def is_bound(entry: NativeEntry) -> bool:
     """Whether torchgen makes a Python binding for it at all."""
     schema = entry.schema
-    if schema is None or full_name(schema) in _HIDDEN or "generated" in tags_of(entry):
+    if schema is None or full_name(schema) in _HIDDEN:
         return False
     is_out = any(item.kwarg_only and item.is_write for item in schema.arguments)
     return not entry.owner.bindings.skips(f"{schema.name}_out" if is_out else schema.name)

@@ -52,6 +52,8 @@ class Case(NamedTuple):
         places = [
             match.start() for match in re.finditer(re.escape(self.old), files[self.path]) if match.start() >= behind
         ]
+        if self.path == NATIVE and not self.everywhere:
+            del files[DERIVATIVES]
         if self.everywhere:
             files[DERIVATIVES] = files[DERIVATIVES].replace(self.old, self.new)
         kind = f"case {', '.join(self.families)}: {self.old.strip()[:60]!r} -> {self.new.strip()[:60]!r}"

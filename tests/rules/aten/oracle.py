@@ -218,12 +218,13 @@ def _emit(folder: Path) -> None:
 
 def _emit_autograd(folder: Path) -> None:
     """What ``gen_autograd`` does."""
-    for name in (DERIVATIVES, "deprecated.yaml"):
-        if not (folder / name).exists():
-            (folder / name).write_text("[]", encoding="utf-8")
     _parsed(folder)
     paths = str(folder / NATIVE), str(folder / TAGS), str(folder / "out"), str(folder)
-    gen_autograd.gen_autograd(*paths, SelectiveBuilder.get_nop_selector())
+    (folder / "deprecated.yaml").write_text("[]", encoding="utf-8")
+    if (folder / DERIVATIVES).exists():
+        gen_autograd.gen_autograd(*paths, SelectiveBuilder.get_nop_selector())
+    else:
+        (folder / DERIVATIVES).write_text("[]", encoding="utf-8")
     gen_autograd.gen_autograd_python(*paths)
 
 

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(
     not version("torch").startswith("2.13."), reason="what is written down is of torch 2.13"
 )
 
-COUNT = int(os.environ.get("OPSCHEMA_MUTANTS", "700"))
+COUNT = int(os.environ.get("OPSCHEMA_MUTANTS", "500"))
 SEED = int(os.environ.get("OPSCHEMA_SEED", "20261121"))
 
 #: Errors that torchgen does not see, by code and a pattern of the message: why they are errors all the same.
@@ -46,6 +46,7 @@ ONLY_OURS: tuple[tuple[str, str, str], ...] = (
         "cannot be replaced|argument of the kernel|declared twice|has no argument",
         "the kernel would not compile",
     ),
+    ("ATN154", "is no name of an operator", "torchgen takes any characters for a name; Python and C++ do not"),
     ("ATN201", "", "torchgen's patterns take any characters for a name or a default"),
     ("ATN202", "", "torchgen's patterns take a space for a part of a name or a default"),
     ("ATN203", "", "torchgen takes any characters for a name; Python and C++ do not"),
@@ -125,8 +126,14 @@ ELSEWHERE: tuple[tuple[str, int, str], ...] = (
     ("appears to be a new operator that aliases", 2, "the view that has no copy"),
     ("must either both have Composite", 1, "the table that the kernel is missing in, or is too many in"),
     ("dispatch entry, but there was no dispatch table", 1, "the operator that lacks the table"),
-    ("kernel or non-modifying function", 1, "the operator that writes and is in no group"),
+    ("Expected metadata for view_copy kernel", 1, "the copy that lacks a kernel"),
+    ("kernel or non-modifying function", 2, "the operator that writes and is in no group"),
     ("number of forward derivatives implemented|=False for inplace", 1, "the outputs that another key tells of"),
+    (
+        "we expect them to not be returned",
+        1,
+        "`autogen`, which asks for a variant whose out arguments take the letters in turn",
+    ),
     ("incomplete tensor options args", 1, "the arguments that are a factory's"),
     ("tag missing for", 1, "the name or argument that asks for a tag"),
     ("Invalid cpp_no_default_args", 1, "the list that names an argument"),
@@ -200,6 +207,8 @@ def trees(count: int, seed: int) -> Iterator[Mutant]:
         path = chance.choices([NATIVE, DERIVATIVES, BACKEND, TAGS], [60, 20, 16, 4])[0]
         taken = chance.sample(rare if chance.random() < 0.2 else names, 2)
         files = with_backend(taken, chance) if path == BACKEND else plot(taken)
+        if path != DERIVATIVES and chance.random() < 0.7:  # they take torchgen longer than all the rest
+            del files[DERIVATIVES]
         yield next(mutants(files, path, chance))
 
 
@@ -336,7 +345,7 @@ def _alone(findings: list[Diagnostic]) -> list[tuple[str, str]]:
     return [(item.code, item.message) for item in findings if re.match("ATN[12]", item.code)]
 
 
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("number", range(2))
 def test_the_whole_file(number: int) -> None:
     """The same with all of PyTorch's operators, and no derivatives, which takes torchgen a second."""
     files = {name: installed(name) for name in (NATIVE, TAGS)}

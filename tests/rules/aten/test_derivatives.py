@@ -326,3 +326,74 @@ def test_fixes(before: str, after: str) -> None:
 def test_a_folded_formula_has_no_fix() -> None:
     found = lint("- name: relu(Tensor self) -> Tensor\n  self: >-\n    f(grads[0],\n    self.sizes())\n").diagnostics
     assert [(item.code, item.fix) for item in found] == [("ATN423", None), ("ATN426", None)]
+
+
+HEIRS = """\
+- func: one(Tensor self) -> Tensor
+  dispatch:
+    CPU: one
+- func: one_(Tensor(a!) self) -> Tensor(a!)
+- func: two(Tensor self) -> Tensor
+  dispatch:
+    CPU: two
+- func: two_(Tensor(a!) self) -> Tensor(a!)
+  dispatch:
+    CPU: two_
+  autogen: two.out
+- func: three_(Tensor(a!) self, Tensor other) -> Tensor(a!)
+  dispatch:
+    CPU: three_
+  autogen: three, three.out
+- func: _foreach_two(Tensor[] self) -> Tensor[]
+  dispatch:
+    CompositeExplicitAutograd: foreach_two
+"""
+TWO, THREE = "two(Tensor self) -> Tensor", "three_(Tensor(a!) self, Tensor other) -> Tensor(a!)"
+OWN = "- name: two_(Tensor(a!) self) -> Tensor(a!)\n  self: grad\n"
+
+
+@pytest.mark.parametrize(
+    ("derivatives", "code", "text"),
+    [
+        ("- name: one(Tensor self) -> Tensor\n  self: grad\n", "ATN443", "one(Tensor self) -> Tensor"),
+        (f"- name: {TWO}\n  self: f(grad, self.sym_strides())\n", "ATN427", "self.sym_strides()"),
+        (f"- name: {TWO}\n  self: f(grad, self.sym_strides())\n{OWN}", "", ""),
+        (f"- name: {TWO}\n  output_differentiability: [False]\n", "ATN441", "output_differentiability"),
+        (f"- name: {TWO}\n  output_differentiability: [False]\n{OWN}", "", ""),
+        (f"- name: {THREE}\n  other: f(grad, self.dim())\n", "ATN444", "self"),
+        (f"- name: {THREE}\n  other: f(grad, other)\n", "", ""),
+        (
+            f"- name: {THREE}\n  other: f(grad, self)\n- name: three(Tensor self, Tensor other) -> Tensor\n  other: grad\n",
+            "",
+            "",
+        ),
+        (f"- name: {TWO}\n  dispatch:\n    AutogradXPU:\n      self: grad\n", "ATN445", "dispatch"),
+        (f"- name: {TWO}\n  dispatch:\n    AutogradXPU:\n      self: grad\n    Default:\n      self: grad\n", "", ""),
+    ],
+)
+def test_variants_take_their_derivatives_from_others(derivatives: str, code: str, text: str) -> None:
+    linted = lint(derivatives, HEIRS)
+    found = [(item.code, linted.text(item.place)) for item in linted.diagnostics if item.code in RULES]
+    assert found == ([(code, text)] if code else [])
+
+
+def test_an_argument_that_needs_another_name_is_marked_where_it_is_declared() -> None:
+    schema = "fold(Tensor self, Tensor result) -> Tensor"
+    linted = lint(f"- name: {schema}\n  self: grad\n", f"- func: {schema}\n  dispatch:\n    CPU: fold\n")
+    (finding,) = linted.diagnostics
+    assert (finding.code, finding.place.path, linted.text(finding.place)) == (
+        "ATN408",
+        "native_functions.yaml",
+        "result",
+    )
+
+
+def test_many_unknown_names_are_told_without_searching_for_others() -> None:
+    derivatives = "".join(f"- name: relu{number}(Tensor self) -> Tensor\n  self: grad\n" for number in range(60))
+    messages = [item.message for item in lint(derivatives).diagnostics]
+    assert messages == [f"no operator is called `relu{number}`" for number in range(60)]
+    assert (
+        lint(derivatives[: derivatives.index("- name: relu1(")])
+        .diagnostics[0]
+        .message.endswith("`relu` has this signature")
+    )

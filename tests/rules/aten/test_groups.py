@@ -168,7 +168,18 @@ def test_an_unknown_delegate_that_may_stand_in_an_entry_that_cannot_be_read() ->
 
 def test_a_broken_entry_hides_no_others() -> None:
     broken = "- func: add.out(Tensor self, *, Tensor(a! out) -> Tensor(a!)\n"
-    assert lines(broken + SUB.replace("sub.out", "sub.oot", 1)) == ["ATN312 3:sub.oot <- 6:sub.out"]
+    text = SUB.replace("  structured: True\n", "")
+    assert lines(broken + text) == ["ATN313 6:sub.out <- 3:sub.out <- 5:sub.out"]
+    assert lines(broken + SUB.replace("*, Scalar alpha=1", "*, int alpha=1", 1)) == ["ATN311 2:int <- 6:Scalar"]
+    assert lines(broken + TANH.replace("CPU: tanh\n", "CPU: tanh\n  autogen: tanh.o\n")) == [
+        "ATN332 5:tanh.o <- 2:tanh"
+    ]
+
+
+@pytest.mark.parametrize("item", ["- null\n", "- tanh\n", "- func: a d.out(Tensor self) -> Tensor\n", "- func: True\n"])
+def test_an_item_that_cannot_be_read_may_be_what_is_missing(item: str) -> None:
+    for text in (THIRD, SECOND + THIRD, FIRST.replace("sub.out", "sub.oot")):
+        assert lines(text + item) == []
 
 
 def test_a_name_that_cannot_be_read_may_be_any() -> None:

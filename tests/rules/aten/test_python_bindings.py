@@ -81,3 +81,16 @@ def test_a_composite_functional_variant_with_a_misspelt_name() -> None:
     text = "- func: concat(Tensor[] tensors) -> Tensor\n- func: concat.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!)\n"
     assert lines(text) == []
     assert lines(text.replace("concat(", "conat(")) == ["ATN311 2:concat.out <- 1:conat"]
+
+
+@pytest.mark.parametrize(
+    "field", ["variants: functoin", "variants: [function]", "python_module: 3", "category_override: {}"]
+)
+def test_malformed_fields_of_the_functional_variant_are_told_elsewhere(field: str) -> None:
+    text = entries("f(Tensor self) -> Tensor", field=f"  {field}\n")
+    assert lines(text + entries("f.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)")) == []
+
+
+def test_a_functional_variant_that_is_tagged_as_generated() -> None:
+    text = entries("f(Tensor self) -> Tensor", field="  tags: generated\n")
+    assert lines(text + entries("f.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)")) == ["ATN306 2:generated"]

@@ -64,7 +64,7 @@ def autogen_missing(native: NativeFile) -> Iterator[Diagnostic]:
     """
     for group in _judged(native.groups):
         base, names, given = group.base, wanted_names(group), listed_names(group)
-        if base is None or not is_asked_for(group):
+        if base is None or not is_asked_for(group) or not native.groups.complete:
             continue
         missing = [name for name in names if name not in given]
         if not missing or _unknown(group, given):

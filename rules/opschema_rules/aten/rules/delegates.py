@@ -12,7 +12,6 @@ from opschema_cli.source.yaml_edit import insert_key, set_value
 from opschema_rules.aten.differences import name_of
 from opschema_rules.aten.findings import found, yaml_fix
 from opschema_rules.aten.model import NativeEntry, NativeFile
-from opschema_rules.aten.signatures import base_name
 from opschema_rules.aten.traits import in_structured_group, is_structured
 from opschema_rules.aten.vocabulary import hint, listed
 
@@ -75,7 +74,7 @@ def _undeclared(native: NativeFile) -> Iterator[NativeEntry]:
         name = entry.text("structured_delegate")
         if name is None or entry.schema is None or name in groups.named or not _is_name(name):
             continue
-        if groups.knows_all(base_name(name.partition(".")[0]).base):
+        if groups.complete:
             yield entry
 
 

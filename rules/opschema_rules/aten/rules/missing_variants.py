@@ -59,7 +59,7 @@ def functional_missing(native: NativeFile) -> Iterator[Diagnostic]:
     """
     groups = native.groups
     for group in groups.all:
-        if "functional" in group.variants or group in groups.torn or not groups.knows_all(group.key[0].base):
+        if "functional" in group.variants or group in groups.torn or not groups.complete:
             continue
         out = group.structured_out
         generated = any(item.kind == "functional" for item in group.generated)
@@ -109,7 +109,7 @@ def lone_out(native: NativeFile) -> Iterator[Diagnostic]:
         if len(group.variants) > 1 or "out" not in group.variants or not is_lone_out(group) or group in groups.torn:
             continue
         out = group.variants["out"]
-        if groups.knows_all(group.key[0].base):
+        if groups.complete:
             message = f"`{out.name}` has no other variant; declare the functional one, of the same signature"
             yield found(out, out.place.span, message)
 

@@ -117,7 +117,7 @@ def python_out(native: NativeFile) -> Iterator[Diagnostic]:
             continue
         if functional is not None and "category_override" in functional.fields:
             continue  # what that asks of the functional variant is told by its own rule
-        if group in groups.torn or not groups.knows_all(group.key[0].base) or out.schema is None:
+        if group in groups.torn or not groups.complete or out.schema is None:
             continue
         others = [name_of(item) for item in groups.of_name(out.schema.name) if not _is_out(groups.by_entry[item], item)]
         where = f"`torch.{module}`" if module != "torch" else "`torch`"

@@ -72,7 +72,7 @@ def inplace_view_name(native: NativeFile) -> Iterator[Diagnostic]:
         if not name.inplace:
             message = f"`{entry.name}` is tagged `inplace_view`, and its name does not end in `_`"
             yield found(entry, entry.place.span, message, entry.related(_tag_place(entry, "inplace_view"), "the tag"))
-        elif not groups.of_name(view) and groups.knows_all(name.base):
+        elif not groups.of_name(view) and groups.complete:
             message = f"`{entry.name}` is tagged `inplace_view`, and there is no view `{view}`"
             yield found(entry, entry.place.span, message, entry.related(_tag_place(entry, "inplace_view"), "the tag"))
 
@@ -188,7 +188,7 @@ def view_copy_missing(native: NativeFile) -> Iterator[Diagnostic]:
         other = native.groups.named.get(wanted)
         if other is not None:
             yield from _copy_differs(view, other)
-        elif native.groups.knows_all(f"{name.base}_copy"):
+        elif native.groups.complete:
             message = f"`{view.name}` is a view with kernels of its own; declare `{wanted}`, of the same arguments, which copies"
             table = view.key("dispatch")
             related = [view.related(table, "kernels of its own")] if table is not None else []
