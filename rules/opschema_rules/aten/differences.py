@@ -90,8 +90,12 @@ def needs_functional(group: Group) -> bool:
 
 
 def _misnamed(groups: Groups, group: Group) -> Iterator[tuple[Group, NativeEntry, NativeEntry]]:
-    """A lone functional operator with the rest of the group's signature and nearly its name."""
-    known = {other.key[0].base: other.variants["functional"] for other in groups.alone.get(group.key[1:], ())}
+    """A functional operator without out variant that has the rest of the group's signature and nearly its name."""
+    known = {
+        other.key[0].base: other.variants["functional"]
+        for other in groups.without_out.get(group.key[1:], ())
+        if not other.variants.keys() & group.variants.keys()
+    }
     base = group.key[0].base
     near = base if base in known else nearest(base, known, 0.6)
     if near is not None:

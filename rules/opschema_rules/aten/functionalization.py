@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from opschema_rules.aten.differences import has_twice, needs_functional
 from opschema_rules.aten.groups import Group, Groups
 from opschema_rules.aten.model import NativeEntry
-from opschema_rules.aten.signatures import BaseName, base_name, full_name, view_key
-from opschema_rules.aten.traits import IMPLICIT, dispatch_of, is_in_place, is_view, tags_of
+from opschema_rules.aten.signatures import BaseName, VariantKind, base_name, full_name, view_key
+from opschema_rules.aten.traits import IMPLICIT, dispatch_of, in_structured_group, is_in_place, is_view, tags_of
 
-_WRITING = ("inplace", "out", "mutable")
+_WRITING: tuple[VariantKind, ...] = ("inplace", "out", "mutable")
 
 
 def ungrouped(groups: Groups) -> Iterator[tuple[NativeEntry, Group]]:
@@ -50,8 +50,8 @@ def _is_handled(entry: NativeEntry) -> bool:
     """Whether an operator without group is composite, a view that is not in-place, or excepted."""
     schema, excepted = entry.schema, entry.owner.exceptions
     keys = dispatch_of(entry)
-    if schema is None or keys is None or IMPLICIT in keys:
-        return True
+    if schema is None or keys is None or IMPLICIT in keys or in_structured_group(entry):
+        return True  # that a delegate is the wrong one is told by other rules
     if is_view(entry) and not is_in_place(entry):
         return True
     names = {schema.name, full_name(schema)}

@@ -159,11 +159,11 @@ class Groups:
         return tuple(self.by_key.values())
 
     @cached_property
-    def alone(self) -> Mapping[tuple[str, str, str], Sequence[Group]]:
-        """The groups that are one functional operator, by their signature without the name."""
+    def without_out(self) -> Mapping[tuple[str, str, str], Sequence[Group]]:
+        """The groups with a functional operator and no out variant, by their signature without the name."""
         found: dict[tuple[str, str, str], list[Group]] = {}
         for group in self.all:
-            if len(group.variants) == 1 and "functional" in group.variants:
+            if "functional" in group.variants and "out" not in group.variants:
                 found.setdefault(group.key[1:], []).append(group)
         return found
 

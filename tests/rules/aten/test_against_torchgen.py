@@ -22,7 +22,7 @@ from opschema_cli.lint.diagnostic import Diagnostic, Severity
 from opschema_cli.source.text import Place
 from opschema_cli.testing import lint_files
 from opschema_rules.aten.pack import PACK
-from tests.rules.aten.mutated_cases import CASES
+from tests.rules.aten.mutated_cases import cases
 from tests.rules.aten.mutations import Mutant, Range, mutants
 from tests.rules.aten.oracle import BACKEND, DERIVATIVES, NATIVE, TAGS, Refusal, emission_refusal, installed, refusal
 from tests.rules.aten.plots import families, plot, with_backend
@@ -194,7 +194,7 @@ def _context(text: str, place: Range) -> str:
 
 def by_hand() -> Iterator[Mutant]:
     """Mutants that are written down."""
-    for case in CASES:
+    for case in cases():
         yield case.mutant()
 
 

@@ -162,6 +162,10 @@ def test_an_unknown_delegate(delegate: str) -> None:
     assert fixed(text, "ATN312") == SUB
 
 
+def test_a_misspelt_out_variant_is_told_once() -> None:
+    assert lines(SUB.replace("sub.out(", "subb.out(")) == ["ATN311 5:subb.out <- 1:sub.Tensor"]
+
+
 def test_an_unknown_delegate_that_may_stand_in_an_entry_that_cannot_be_read() -> None:
     assert lines(FIRST + SECOND + THIRD.replace("Tensor(a!) out", "Tensor(a! out")) == []
 

@@ -74,7 +74,7 @@ def _undeclared(native: NativeFile) -> Iterator[NativeEntry]:
         name = entry.text("structured_delegate")
         if name is None or entry.schema is None or name in groups.named or not _is_name(name):
             continue
-        if groups.complete:
+        if groups.complete and groups.by_entry.get(entry) not in groups.torn:  # else its out variant is told to differ
             yield entry
 
 
