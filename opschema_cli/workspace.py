@@ -303,11 +303,13 @@ def _shown(name: str) -> str:
 
 
 def _git_files(root: Path) -> list[str] | None:
-    """Tracked and untracked files that git does not ignore; None without git, or where it ignores the whole root."""
+    """Tracked files, and untracked ones that neither git ignores nor a folder holds that is never the project's own; None
+    without git, or where it ignores the whole root.
+    """
     if not in_git(root):
         return None
     command = ["git", "-c", "core.fsmonitor=false", "-C", str(root), "ls-files", "-z", "--cached", "--others"]
-    command += ["--exclude-standard", "--", "."]
+    command += ["--exclude-standard", *(f"--exclude={name}/" for name in sorted(_SKIPPED_FOLDERS)), "--", "."]
     try:
         run = subprocess.run(command, capture_output=True, timeout=60, check=False, env=git_environment())
     except (OSError, subprocess.TimeoutExpired):

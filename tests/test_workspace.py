@@ -50,6 +50,13 @@ def test_a_file_that_git_tracks_although_it_is_ignored_is_in(tmp_path: Path) -> 
     assert files(tmp_path) == [".gitignore", "kept.gen.yaml"]
 
 
+def test_an_environment_that_git_does_not_ignore_is_out_and_what_it_tracks_is_in(tmp_path: Path) -> None:
+    write(tmp_path, ["own.yaml", ".venv/lib/a.yaml", "sub/node_modules/b.yaml", "node_modules/kept.yaml"])
+    git(tmp_path, "init")
+    git(tmp_path, "add", "node_modules/kept.yaml")
+    assert files(tmp_path) == ["node_modules/kept.yaml", "own.yaml"]
+
+
 def test_a_file_deleted_but_still_tracked_is_out(tmp_path: Path) -> None:
     write(tmp_path, ["gone.yaml", "here.yaml"])
     git(tmp_path, "init")

@@ -59,6 +59,8 @@ class Catalogue(msgspec.Struct, array_like=True, dict=True):
         if base.endswith("_out") and base[:-4] in self.overloads:
             outs = [other for other in self.overloads[base[:-4]] if "out" in other]
             return outs[:5]
+        if len(same := [other for other in self.by_name if other.lower() == name.lower()]) == 1:
+            return same
         if base in self.overloads:
             known = self.overloads[base]
             near = difflib.get_close_matches(f"{base}.{overload}", known, 5, 0.6) if overload else []

@@ -33,12 +33,32 @@ def stretches(text: str, other: str) -> list[Stretch]:
     """What differs in ``text``; all of it where that is nearly everything."""
     if max(len(text), len(other)) > _LONGEST:
         return [_whole(text, other)]
-    found = list(_stretches(text, other))
+    found = list(_joined(text, other))
     return found if len(found) <= MOST else [_whole(text, other)]
 
 
 def _whole(text: str, other: str) -> Stretch:
     return Stretch(Span(0, len(text)), Span(0, len(other)), text, other)
+
+
+def _joined(text: str, other: str) -> Iterator[Stretch]:
+    """The stretches, those in one argument or return as one: the two quotes of a default are one difference."""
+    last: Stretch | None = None
+    for stretch in _stretches(text, other):
+        if last is not None and _is_one(text, last, stretch):
+            here, there = Span(last.here.start, stretch.here.end), Span(last.there.start, stretch.there.end)
+            last = Stretch(here, there, stretch.mine, stretch.theirs)
+            continue
+        if last is not None:
+            yield last
+        last = stretch
+    if last is not None:
+        yield last
+
+
+def _is_one(text: str, last: Stretch, following: Stretch) -> bool:
+    same = bool(last.mine and last.theirs) and (last.mine, last.theirs) == (following.mine, following.theirs)
+    return same and not re.search(r"[,()]", text[last.here.end : following.here.start])
 
 
 def _stretches(text: str, other: str) -> Iterator[Stretch]:

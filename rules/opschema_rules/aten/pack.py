@@ -48,11 +48,11 @@ def load(project: Project, options: AtenOptions) -> Loaded:
     for kind, file in files:
         if kind == "derivatives":
             autograd = read_autograd(project, file.path)
-            derivatives = read_derivatives(file, references.of_derivatives(), autograd)
+            derivatives = read_derivatives(file, references.of_derivatives(file), autograd)
             loaded.subjects += [derivatives, *derivatives.entries]
             loaded.entries += [_declared(entry) for entry in derivatives.entries]
         if kind == "deprecated":
-            loaded.subjects.append(read_deprecated(file, references.of_derivatives()))
+            loaded.subjects.append(read_deprecated(file, references.of_derivatives(file)))
         backend = read_backend(file, None) if kind == "backend" else None
         if backend is not None:
             backend.reference = references.of_backend(backend)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +20,8 @@ from opschema_cli.source.yaml import Document, YamlFile
 from opschema_cli.workspace import ReadError, Workspace, join
 from opschema_rules.aten.catalogue import Catalogue, catalogue_of
 from opschema_rules.aten.dialects import OWN_LISTS
-from opschema_rules.aten.model import BackendFile, NativeFile, Reference
+from opschema_rules.aten.kinds import items_of
+from opschema_rules.aten.model import BackendFile, NativeFile, Reference, string
 from opschema_rules.aten.native import read_native
 from opschema_rules.aten.pins import pins_of
 from opschema_rules.aten.vocabulary import TORCH, Vocabulary, read_vocabulary
@@ -53,12 +54,17 @@ class References:
     named: str = ""
     installed: bool = True
 
-    def of_derivatives(self) -> NativeFile | None:
-        """The native_functions.yaml of the tree to which derivatives belong; None if that is not known."""
+    def of_derivatives(self, file: YamlFile) -> NativeFile | None:
+        """The native_functions.yaml of the tree to which derivatives belong: the only one, if it has most of their operators;
+        None if that is not known.
+        """
         found = self.configured or self._of_aten
         if found is not None:
             return found.native
-        return self.natives[0] if len(self.natives) == 1 else None
+        named = (string(item.get("name")) for item in items_of(file))
+        names = {name.partition("(")[0].strip() for name in named if name is not None}
+        own = self.natives[0] if len(self.natives) == 1 else None
+        return own if own is not None and _holds(own.by_name, names) else None
 
     def of_copy(self, native: NativeFile) -> Reference | None:
         """What a native_functions.yaml may be a copy of; None of PyTorch's own."""
@@ -127,8 +133,12 @@ class References:
 def _is_for(catalogue: Catalogue, backend: BackendFile) -> bool:
     """Whether a native_functions.yaml holds what a backend lists, but for what may be mistakes."""
     names = {item.name for item in backend.items if item.section not in OWN_LISTS}
-    unknown = len(names - catalogue.by_name.keys())
-    return not catalogue.excerpt and unknown <= max(MISSING, len(names) // 10)
+    return not catalogue.excerpt and _holds(catalogue.by_name, names)
+
+
+def _holds(known: Container[str], names: Collection[str]) -> bool:
+    """Whether all but a few of some operators are known, so that the others may be mistakes."""
+    return sum(name not in known for name in names) <= max(MISSING, len(names) // 10)
 
 
 # -- reading it --------------------------------------------------------------------------------------------------------

@@ -148,7 +148,9 @@ def test_an_unknown_operator_is_one_finding_however_often_it_is_listed() -> None
     ("name", "advice"),
     [
         ("add", "; it needs an overload: `add.Tensor` or `add.out`"),
-        ("add.tensor", "; did you mean `add.Tensor` or `add.out`?"),
+        ("add.tensor", "; did you mean `add.Tensor`?"),
+        ("Add.Tensor", "; did you mean `add.Tensor`?"),
+        ("add.tensr", "; did you mean `add.Tensor` or `add.out`?"),
         ("xyzzy", ""),
         ("aten::relu", "; did you mean `relu`?"),
     ],
@@ -157,6 +159,11 @@ def test_candidates(name: str, advice: str) -> None:
     assert messages(f"{HEAD}supported:\n  - {name}\n") == [
         f"`{name}` is no operator of `native_functions.yaml`{advice}"
     ]
+
+
+def test_of_the_private_keys_the_first_is_meant() -> None:
+    (message,) = messages("backend: privateuseone\ncpp_namespace: a\nsupported:\n  - relu\n")
+    assert message.endswith("; did you mean `PrivateUse1`?")
 
 
 def test_nothing_is_missing_from_a_file_whose_entries_have_no_names() -> None:

@@ -397,3 +397,14 @@ def test_many_unknown_names_are_told_without_searching_for_others() -> None:
         .diagnostics[0]
         .message.endswith("`relu` has this signature")
     )
+
+
+def test_a_lone_list_of_other_operators_is_not_what_derivatives_are_of() -> None:
+    files = {
+        "third/functions.yaml": "- func: op1(Tensor self) -> Tensor\n  variants: function\n",
+        "derivatives.yaml": "".join(
+            f"- name: {name}(Tensor self) -> Tensor\n  self: grad\n" for name in ("abs", "sin", "cos", "tan", "exp")
+        ),
+        "opschema.toml": "[aten]\ninstalled-torch = false\n",
+    }
+    assert lint_files([PACK], files).codes() == []

@@ -77,6 +77,9 @@ def test_element_wise_misses_a_name_one_character_behind_another() -> None:
         ("f(int a, int b) -> int", "f(int a) -> int", [(", int b", "int b", "")]),
         ("f(int a,int b) -> int", "f(int a, int b) -> int", [("", "", "")]),
         ("f(Tensor(a!) x) -> ()", "f(Tensor(b!) x) -> ()", [("a", "Tensor(a!) x", "Tensor(b!) x")]),
+        ("f(str a='x') -> int", 'f(str a="x") -> int', [("'x'", "str a='x'", 'str a="x"')]),
+        ("f(int[2] a=1) -> int", "f(int[3] a=2) -> int", [("2] a=1", "int[2] a=1", "int[3] a=2")]),
+        ("(int) -> (int, int)", "(int) -> (str, str)", [("int", "int", "str"), ("int", "int", "str")]),
         ("f(int a) -> int", "f(int a) -> int", []),
     ],
 )

@@ -184,6 +184,11 @@ def test_a_kernel_with_symint_that_is_not_listed_so() -> None:
     ]
 
 
+def test_an_operator_under_a_misspelt_symint_is_left_to_the_rule_of_keys() -> None:
+    assert messages(lint(RELU + EXPAND_SYMINT, supported="[relu, expand]", symInt="[expand]")) == []
+    assert len(messages(lint(RELU + EXPAND_SYMINT, supported="[relu, expand]", symInt="[view]"))) == 1
+
+
 @pytest.mark.parametrize(
     ("symint", "fixed"),
     [

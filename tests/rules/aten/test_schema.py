@@ -56,6 +56,14 @@ from tests.rules.aten.entry_findings import entry, fixed, lines, linted
             ["ATN203 'default': `default` cannot name an overload: it is how `torch.ops` calls the overload wi…"],
         ),
         (
+            "class.def(Tensor self) -> Tensor",
+            ["ATN203 'class.def': `class.def` is no operator name; `class` is a reserved word"],
+        ),
+        (
+            "tanh(Tensor self, int class) -> Tensor",
+            ["ATN201 'class': `int` must be followed by the argument's name, not by `class`, a reserved word"],
+        ),
+        (
             "tanh.(Tensor self) -> Tensor",
             ["ATN203 'tanh.': `tanh.` is no operator name; its form is `ns::name.overload`"],
         ),

@@ -21,6 +21,7 @@ from opschema_rules.aten.migrations.list_text import ListItem
 from opschema_rules.aten.migrations.option_errors import OptionError
 from opschema_rules.aten.model import BackendFile
 from opschema_rules.aten.reference import References
+from opschema_rules.aten.vocabulary import hint
 
 
 class BackendFromHeader(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -160,7 +161,22 @@ def _work(draft: Draft, options: BackendFromHeader) -> _Work:
     operators = read_operators(draft.project, reference)
     header = read_header(draft.project, options.header, options.owner, operators)
     declared = list(declarations(header, operators, reference.origin))
+    _check_autograd(declared, options)
     return _Work(path, backend or _new(path, _head(header, options)), backend is None, header, declared)
+
+
+def _check_autograd(declared: Sequence[Declaration], options: BackendFromHeader) -> None:
+    """Refuse names of which the header declares no kernel and that are nearly one of which it does.
+
+    Raises:
+        OptionError: with the nearest name.
+    """
+    names = {name for item in declared for name in item.operators}
+    known = names | {name.partition(".")[0] for name in names} | {item.method.name for item in declared}
+    for name in options.autograd:
+        meant = hint(name, known) if name not in known else ""
+        if meant:
+            raise OptionError(f"-o autograd={name}: the header declares no kernel of it{meant}")
 
 
 def _path(draft: Draft, options: BackendFromHeader) -> str:

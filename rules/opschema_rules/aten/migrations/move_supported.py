@@ -156,6 +156,9 @@ def _apply(draft: Draft, lists: Lists, moves: Sequence[tuple[Place, _Move]], opt
             yield Note(place, reason, leaves_site=True)
         else:
             fit.append((place, move))
+        if not reason and move.joins == "symint" and _has_no_symint(move) and backend.reference is not None:
+            where = backend.reference.origin
+            yield Note(place, f"no argument of `{move.name}` is a `SymInt` in {where}; if so, torchgen refuses it")
     try:
         notes = [note for place, move in fit for note in _change(lists, place, move)]
         draft.edit(backend.path, list(lists.edits()))
@@ -173,7 +176,7 @@ def _refusal(move: _Move, options: MoveSupported) -> str:
         return "it is no name of an operator"
     if move.joins in MARKS and not sections & {*KERNELS}:
         return f"`{move.name}` is not in {listed(KERNELS, 'or')}, so torchgen would ignore it in `{move.joins}`"
-    if move.joins == "symint" and _has_no_symint(move):
+    if move.joins == "symint" and _is_certain(move) and _has_no_symint(move):
         return f"the schema of `{move.name}` has no SymInt, so torchgen refuses it in `symint`"
     if move.joins == "ir_gen" and "full_codegen" in sections:
         return f"`full_codegen` makes the IR class of `{move.name}` already; move it to `supported` first"
@@ -184,10 +187,16 @@ def _refusal(move: _Move, options: MoveSupported) -> str:
     return ""
 
 
-def _has_no_symint(move: _Move) -> bool:
-    """Whether the operator is known to have no argument with a ``SymInt``."""
+def _is_certain(move: _Move) -> bool:
+    """Whether PyTorch's operators are certainly those of the version that the tree is built with."""
     reference = move.backend.reference
-    known = reference.catalogue.by_name.get(move.name) if reference is not None and reference.certain else None
+    return reference is not None and reference.certain
+
+
+def _has_no_symint(move: _Move) -> bool:
+    """Whether the operator has no argument with a ``SymInt`` in the PyTorch that is known."""
+    reference = move.backend.reference
+    known = reference.catalogue.by_name.get(move.name) if reference is not None else None
     return known is not None and not known.symint
 
 

@@ -60,9 +60,9 @@ def rename_dispatch_key(draft: Draft, sites: Sequence[Site], options: RenameDisp
     It is renamed in the `dispatch:` tables of native_functions.yaml, in lists of keys (`CPU, CUDA: add`) too, in those of
     derivatives.yaml, and as the `backend:` of a backend's YAML. Kernels that are called alike stay, and so do comments.
 
-    An entry that has the new key already stays and is noted, so that no kernel is lost. Noted are also tables that are
-    left with `CompositeImplicitAutograd` alone, which torchgen refuses, comments that speak of the old key, and code that
-    names it: `DispatchKey::Math`, `TORCH_LIBRARY_IMPL(aten, Math, m)`.
+    An entry that has the new key already stays and is noted, so that no kernel is lost. Noted are also a new key that
+    torchgen does not know, tables that are left with `CompositeImplicitAutograd` alone, which torchgen refuses, comments
+    that speak of the old key, and code that names it: `DispatchKey::Math`, `TORCH_LIBRARY_IMPL(aten, Math, m)`.
 
         opschema migrate rename-dispatch-key -o from=Math -o to=CompositeImplicitAutograd
         opschema migrate rename-dispatch-key -o from=DefaultBackend -o to=CompositeExplicitAutograd
@@ -82,6 +82,9 @@ def rename_dispatch_key(draft: Draft, sites: Sequence[Site], options: RenameDisp
             continue
         done.append(use)
         draft.edit(site.place.path, [Edit(place.span, options.new) for place in use.places])
+    known = _known(draft)
+    if done and options.new not in known:
+        yield Note(done[0].places[0], f"torchgen knows no dispatch key `{options.new}`{hint(options.new, known)}")
     yield from _consequences(done, options)
     draft.settle()
     yield from _left(draft, options)
@@ -107,13 +110,18 @@ def _check_known(draft: Draft, options: RenameDispatchKey) -> None:
         OptionError: with the nearest key.
     """
     entries = _entries(draft)
-    known = {key for native in _natives(draft) for key in native.vocabulary.dispatch_keys} or {*TORCH.dispatch_keys}
+    known = _known(draft)
     present = {key for entry in entries for key, _ in _keys(entry)}
     if not entries or draft.changes or options.old in known or options.new in present:
         return
     meant = hint(options.old, known | present)
     if meant:
         raise OptionError(f"-o from={options.old}: no entry has such a dispatch key{meant}")
+
+
+def _known(draft: Draft) -> set[str]:
+    """The keys of torchgen, by the tree's own where it has one."""
+    return {key for native in _natives(draft) for key in native.vocabulary.dispatch_keys} or {*TORCH.dispatch_keys}
 
 
 def _natives(draft: Draft) -> list[NativeFile]:

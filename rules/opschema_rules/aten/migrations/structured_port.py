@@ -20,6 +20,9 @@ from opschema_rules.aten.model import DispatchItem, NativeEntry, NativeFile
 from opschema_rules.aten.signatures import full_name
 from opschema_rules.aten.vocabulary import hint, listed
 
+_MANY = 5
+"""Overloads that are told where a name lacks one."""
+
 
 class StructuredPort(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``op`` names the operators by any of their variants, ``inherits`` is what the meta class inherits from.
@@ -84,6 +87,12 @@ def structured_port(draft: Draft, sites: Sequence[Site], options: StructuredPort
             yield Note(site.place, reason, leaves_site=True)
 
 
+def _meant(name: str, names: set[str]) -> str:
+    """What was probably meant: an overload, where the name has none."""
+    overloads = sorted(other for other in names if other.partition(".")[0] == name)
+    return f"; there are {listed(overloads[:_MANY])}" if overloads else hint(name, names)
+
+
 def _ports(draft: Draft, options: StructuredPort) -> Iterator[_Port]:
     """The group of each operator that is named, once.
 
@@ -99,7 +108,7 @@ def _ports(draft: Draft, options: StructuredPort) -> Iterator[_Port]:
             raise OptionError(f"-o keep={key}: it is none of {listed(COMPOSITE)}, which alone would go")
     for name in options.op:
         if natives and name not in names:
-            raise OptionError(f"-o op={name}: there is no such entry{hint(name, names)}")
+            raise OptionError(f"-o op={name}: there is no such entry{_meant(name, names)}")
     for native in natives:
         seen: list[Group] = []
         for entry in (entry for entry in native.entries if entry.name in options.op):

@@ -86,6 +86,7 @@ def backend_dispatch_key(backend: BackendFile) -> Iterator[Diagnostic]:
 
 def _hint(name: str, known: frozenset[str]) -> str:
     near = nearest(name, known)
+    near = "PrivateUse1" if near is not None and near.startswith("PrivateUse") else near
     return (
         f"; did you mean `{near}`?" if near is not None else "; a backend without a key of its own uses `PrivateUse1`"
     )

@@ -12,6 +12,8 @@ from opschema_rules.aten.cpp_types import CppSignature
 from opschema_rules.aten.kernel_drift import differences, fits, is_same
 from opschema_rules.aten.kernel_tree import Method
 from opschema_rules.aten.kernels import Asked, BackendKernels, Missing, kernels_named, sides
+from opschema_rules.aten.model import BackendFile, string
+from opschema_rules.aten.rules.backend_keys import unknown_keys
 
 
 @rule("ATN701", "kernel-missing", fixable="safe")
@@ -78,9 +80,22 @@ def kernel_missing(kernels: BackendKernels) -> Iterator[Diagnostic]:
     backend = kernels.backend
     for missing in kernels.missing:
         item = missing.asked.item
+        if _is_symint(missing) and _is_misplaced(backend, item.name):
+            continue
         related = () if missing.near is None else (missing.near.related(f"`{missing.near.name}` is defined here"),)
         fix = _listing(kernels, missing)
         yield Diagnostic(_missing(kernels, missing), backend.at(item.name_node), related, fix, ops=(item.name,))
+
+
+def _is_symint(missing: Missing) -> bool:
+    """Whether all that is amiss is that the kernel takes ``SymInt``."""
+    return missing.near is not None and missing.near.name == f"{missing.asked.name}_symint"
+
+
+def _is_misplaced(backend: BackendFile, name: str) -> bool:
+    """Whether an operator stands under a key that torchgen does not know, which may be meant for ``symint``."""
+    lists = map(backend.get, unknown_keys(backend))
+    return any(string(item) == name for node in lists if node is not None for item in node.items)
 
 
 def _listing(kernels: BackendKernels, missing: Missing) -> Fix | None:
@@ -109,7 +124,7 @@ def _missing(kernels: BackendKernels, missing: Missing) -> str:
         return (
             f"{lacking}; define `{_definition(kernels.class_name, asked.signature)}`, or take the operator off the list"
         )
-    if near.name == f"{asked.name}_symint":
+    if _is_symint(missing):
         return f"{lacking}, but `{near.name}`; list the operator under `symint`, too"
     if asked.name == f"{near.name}_symint":
         return (
@@ -181,8 +196,8 @@ def _what_to_do(kernels: BackendKernels, method: Method) -> str:
     named = kernels_named(kernels.operators, method.name)
     fitting = sorted({item.name for item, signature in named if fits(signature, method.written)})
     if fitting:
-        symint = " and under `symint`" if method.name.endswith("_symint") else ""
-        return f"list {_names(fitting, ' or ')}{symint}, or remove it"
+        symint = ", and under `symint`," if method.name.endswith("_symint") else ","
+        return f"list {_names(fitting, ' or ')}{symint} or remove it"
     if named:
         return "remove it, or mend its arguments"
     known = {one.name for item in kernels.operators.values() for one in item.signatures}

@@ -210,6 +210,11 @@ def test_what_is_compiled_conditionally_is_noted() -> None:
         (["header=csrc/type.h"], HEADER, "-o backend=: name the backend, as its dispatch key is called (`XLA`)"),
         (["header=csrc/type.h", "backend=X", "class=Other"], HEADER, "-o class=Other: the header has `AtenXlaType`"),
         (
+            ["header=csrc/type.h", "backend=X", "autograd=max_pol2d"],
+            HEADER,
+            "-o autograd=max_pol2d: the header declares no kernel of it; did you mean `max_pool2d`?",
+        ),
+        (
             ["header=csrc/type.h", "backend=X"],
             "struct A { void f(); };",
             "-o header=csrc/type.h: it declares no kernel",

@@ -101,6 +101,13 @@ def test_what_torchgen_would_not_look_at_stays(options: list[str], note: str) ->
     assert [site.endswith("(left)") for site in done.sites()] == [True]
 
 
+def test_an_operator_without_symint_in_a_torch_that_may_be_another_goes_to_symint_and_is_noted() -> None:
+    done = moved("ops=acos", "to=symint")
+    assert done.files[YAML] == BACKEND.replace("symint:\n", "symint:\n  - acos\n")
+    (note,) = done.notes()
+    assert note.startswith(f"{YAML}:5: no argument of `acos` is a `SymInt` in the installed torch ")
+
+
 def test_an_operator_in_two_lists_leaves_the_other_one() -> None:
     twice = BACKEND.replace("  - add.Tensor\n", "  - acos\n  - add.Tensor\n")
     assert moved("ops=acos", "to=full_codegen", text=twice).files[YAML] == BACKEND

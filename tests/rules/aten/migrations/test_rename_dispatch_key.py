@@ -90,13 +90,13 @@ def test_keys_of_derivatives_are_renamed() -> None:
 
 def test_a_backend_is_renamed_and_its_class_noted() -> None:
     text = "backend: MSNPU\ncpp_namespace: torch_ort\nsupported:\n- abs\n"
-    done = renamed("from=MSNPU", "to=ORT", files={XPU: text})
-    assert done.files[XPU] == text.replace("MSNPU", "ORT")
+    done = renamed("from=MSNPU", "to=MAIA", files={XPU: text})
+    assert done.files[XPU] == text.replace("MSNPU", "MAIA")
     assert done.notes() == [
-        f"{XPU}:1: the kernels are now looked for in the class `ORTNativeFunctions`; rename it, or write `class_name:`"
+        f"{XPU}:1: the kernels are now looked for in the class `MAIANativeFunctions`; rename it, or write `class_name:`"
     ]
     named = text + "class_name: MSNPUKernels\n"
-    assert renamed("from=MSNPU", "to=ORT", files={XPU: named}).notes() == []
+    assert renamed("from=MSNPU", "to=MAIA", files={XPU: named}).notes() == []
 
 
 def test_code_that_names_the_key_is_noted_once_no_entry_has_it() -> None:
@@ -126,6 +126,12 @@ def test_a_table_that_an_alias_shares_is_renamed_once() -> None:
     done = renamed(files={NATIVE: text})
     assert done.files[NATIVE] == text.replace("Math", "CompositeImplicitAutograd")
     assert len(done.sites()) == 1
+
+
+def test_a_new_key_that_torchgen_does_not_know_is_noted_once() -> None:
+    text = "- func: abs(Tensor self) -> Tensor\n  dispatch:\n    CPU: one\n    XPU: two\n"
+    done = renamed("from=XPU", "to=Cuda", files={NATIVE: text + text.replace("abs", "sin"), XPU: "backend: XPU\n"})
+    assert done.notes() == [f"{NATIVE}:4: torchgen knows no dispatch key `Cuda`; did you mean `CUDA`?"]
 
 
 @pytest.mark.parametrize(

@@ -218,6 +218,12 @@ def test_schemas_that_structured_kernels_do_not_have_stay(text: str, message: st
     assert refusal(files) is not None or emission_refusal(files) is not None
 
 
+def test_a_name_without_its_overload_is_answered_with_those_that_there_are() -> None:
+    text = SIN.replace("sin(", "sin.One(").replace("sin_(", "sin_.One(")
+    with pytest.raises(OptionError, match=r"^-o op=sin: there is no such entry; there are `sin\.One` and `sin\.out`$"):
+        port("op=sin", text=text)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
