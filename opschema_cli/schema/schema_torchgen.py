@@ -56,7 +56,7 @@ def _slots(schema: OperatorSchema) -> Iterator[SchemaError]:
 
 
 def _aliased_returns(schema: OperatorSchema) -> Iterator[SchemaError]:
-    """torchgen takes what follows the last space of a return for its name."""
+    """Torchgen takes what follows the last space of a return for its name."""
     for value in schema.returns:
         if value.name is None and value.alias is not None and value.alias.after:
             message = f"torchgen cannot read `{value.type.text()}` without a name behind it"

@@ -390,7 +390,9 @@ def test_an_argument_that_needs_another_name_is_marked_where_it_is_declared() ->
 
 def test_many_unknown_names_are_told_without_searching_for_others() -> None:
     derivatives = "".join(f"- name: relu{number}(Tensor self) -> Tensor\n  self: grad\n" for number in range(60))
-    messages = [item.message for item in lint(derivatives).diagnostics]
+    named = {"opschema.toml": '[aten]\nnative-functions = "native_functions.yaml"\n'}
+    files = {**example_files([("yaml derivatives.yaml", derivatives)]), **named}
+    messages = [item.message for item in lint_files([PACK], files).diagnostics]
     assert messages == [f"no operator is called `relu{number}`" for number in range(60)]
     assert (
         lint(derivatives[: derivatives.index("- name: relu1(")])
