@@ -10,7 +10,7 @@ TORCH := torch==2.13.0
 
 $(VENV)/.demo: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[verify]' $(TORCH)
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[cpp,stubs,verify]' $(TORCH)
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml
@@ -18,7 +18,7 @@ $(VENV)/.dev: pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@ $(VENV)/.demo
 
-demo: $(VENV)/.demo  ## lint the fixture repository, migrate a copy of it, and verify that its ops compute the same
+demo: $(VENV)/.demo  ## lint the fixture repositories, migrate a copy of one, verify that its ops compute the same, generate a backend's stubs
 	@echo "\n$$ opschema lint fixtures/tilekit\n"
 	@$(BIN)/opschema lint fixtures/tilekit || test $$? -eq 1
 	@echo "\n$$ opschema show WindowMaskFwdOp\n"
@@ -32,6 +32,13 @@ demo: $(VENV)/.demo  ## lint the fixture repository, migrate a copy of it, and v
 	@cd $(VENV)/tilekit && ../bin/opschema lint
 	@echo "\n$$ opschema verify --before ../../fixtures/tilekit --cells 9\n"
 	@cd $(VENV)/tilekit && ../bin/opschema verify --before ../../fixtures/tilekit --cells 9
+	@echo "\n$$ opschema lint fixtures/atenkit_broken\n"
+	@$(BIN)/opschema lint fixtures/atenkit_broken || test $$? -eq 1
+	@rm -rf $(VENV)/atenkit && cp -r fixtures/atenkit $(VENV)/atenkit
+	@echo "\n$$ opschema show aten::add.Tensor\n"
+	@cd $(VENV)/atenkit && ../bin/opschema show aten::add.Tensor
+	@echo "\n$$ opschema stubs --apply\n"
+	@cd $(VENV)/atenkit && ../bin/opschema stubs --apply
 
 test: $(VENV)/.dev  ## the whole suite
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadscope

@@ -19,6 +19,7 @@ from pathlib import Path
 from benchmarks.generate import generate
 from benchmarks.generate_carriers import generate_carriers
 from benchmarks.measure import Measured, measure
+from benchmarks.torchgen import main as torchgen_bench
 from benchmarks.verify import main as verify_bench
 
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "tilekit"
@@ -119,6 +120,7 @@ def main() -> None:
             generated += lint_rows(folder, f"{ops:,} generated ops", cache, 1, None)
         generated += migration_rows(work, cache, options.ops // 10)
         print(table(generated, f"opschema lint, {options.ops // 10:,} generated ops, cold") + "\n")
+    torchgen_bench(options.runs)
     verify_bench()
 
 

@@ -16,6 +16,7 @@ COMMANDS = {
     "lint": "Check the declarations of operators against each other and against the code.",
     "migrate": "Rewrite the whole workspace: list, show, apply or check migrations.",
     "verify": "Run ops before and after a change, and tell whether they compute the same.",
+    "stubs": "Generate a backend's declarations and registrations: show, apply or check them.",
     "rules": "List all rules.",
     "rule": "Explain one rule.",
     "show": "Show one operator: its declaration beside its implementation.",

@@ -64,7 +64,8 @@ class Workspace:
 
     Paths are relative to ``root``, with ``/``; bytes in them that are not UTF-8 read ``\xff``. ``overlay`` holds
     texts that replace or add files without touching the disk (stdin, drafts), and None for each file that a draft
-    removes. Links that leave the root are not followed.
+    removes. Links that leave the root are not followed. What was asked for is kept, for who wants to know whether it has
+    changed: ``reads`` and ``probes`` of files, ``admitted`` ones outside the root, variables of the ``environment``.
 
     Raises:
         OpschemaError: ``exclude`` holds a malformed pattern.
@@ -80,6 +81,8 @@ class Workspace:
         self._names: dict[str, str] = {}
         self._real_folders: dict[str, str] = {}
         self.probes: dict[str, bool] = {}
+        self.admitted: set[str] = set()
+        self.environment: dict[str, str] = {}
         self._sources: dict[str, Source] = {}
         self._data: dict[str, bytes | ReadError] = {}
 
@@ -95,6 +98,8 @@ class Workspace:
         other._sources = {path: source for path, source in self._sources.items() if path not in overlay}
         other._data = {path: data for path, data in self._data.items() if path not in overlay}
         other._names = self._names
+        other.admitted = self.admitted
+        other.environment = self.environment
         return other
 
     @cached_property
@@ -134,6 +139,19 @@ class Workspace:
             self.probes[path] = target is not None and os.path.isfile(target)
         return self.probes[path]
 
+    def admit(self, path: Path) -> str:
+        """The name under which a file outside the root can be read from now on: its absolute path.
+
+        Only for what the user installed or named in the environment; what a file of the workspace names is never admitted.
+        """
+        name = path.absolute().as_posix()
+        self.admitted.add(name)
+        return name
+
+    def variable(self, name: str) -> str:
+        """A variable of the environment that the result depends on; empty when it is not set."""
+        return self.environment.setdefault(name, os.environ.get(name, ""))
+
     def locate(self, path: str) -> Path:
         """Where a file of the workspace lies on disk, links followed.
 
@@ -147,6 +165,8 @@ class Workspace:
 
     def _inside(self, path: str) -> str | None:
         """The file that ``path`` leads to, links followed; None if that is outside. A folder's links are followed once."""
+        if path in self.admitted:
+            return path
         folder, _, name = self._names.get(path, path).rpartition("/")
         try:
             if folder not in self._real_folders:
@@ -283,11 +303,13 @@ def _shown(name: str) -> str:
 
 
 def _git_files(root: Path) -> list[str] | None:
-    """Tracked and untracked files that git does not ignore; None without git, or where it ignores the whole root."""
+    """Tracked files, and untracked ones that neither git ignores nor a folder holds that is never the project's own; None
+    without git, or where it ignores the whole root.
+    """
     if not in_git(root):
         return None
     command = ["git", "-c", "core.fsmonitor=false", "-C", str(root), "ls-files", "-z", "--cached", "--others"]
-    command += ["--exclude-standard", "--", "."]
+    command += ["--exclude-standard", *(f"--exclude={name}/" for name in sorted(_SKIPPED_FOLDERS)), "--", "."]
     try:
         run = subprocess.run(command, capture_output=True, timeout=60, check=False, env=git_environment())
     except (OSError, subprocess.TimeoutExpired):

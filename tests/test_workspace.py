@@ -50,6 +50,13 @@ def test_a_file_that_git_tracks_although_it_is_ignored_is_in(tmp_path: Path) -> 
     assert files(tmp_path) == [".gitignore", "kept.gen.yaml"]
 
 
+def test_an_environment_that_git_does_not_ignore_is_out_and_what_it_tracks_is_in(tmp_path: Path) -> None:
+    write(tmp_path, ["own.yaml", ".venv/lib/a.yaml", "sub/node_modules/b.yaml", "node_modules/kept.yaml"])
+    git(tmp_path, "init")
+    git(tmp_path, "add", "node_modules/kept.yaml")
+    assert files(tmp_path) == ["node_modules/kept.yaml", "own.yaml"]
+
+
 def test_a_file_deleted_but_still_tracked_is_out(tmp_path: Path) -> None:
     write(tmp_path, ["gone.yaml", "here.yaml"])
     git(tmp_path, "init")
@@ -439,3 +446,17 @@ def test_a_file_without_permission_says_so(tmp_path: Path) -> None:
 )
 def test_join(folder: str, relative: str, joined: str) -> None:
     assert join(folder, relative) == joined
+
+
+def test_a_file_outside_the_root_is_read_only_once_it_is_admitted(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    outside = tmp_path / "outside.yaml"
+    outside.write_text("text")
+    workspace = Workspace(tmp_path / "root")
+    assert not workspace.is_file(outside.as_posix())
+    name = workspace.admit(outside)
+    assert (name, workspace.data(name)) == (outside.as_posix(), b"text")
+    assert name not in workspace.files
+    assert workspace.with_overlay({"a": "b"}).data(name) == b"text"
+    with pytest.raises(ReadError):
+        workspace.data(f"{tmp_path.as_posix()}/./other.yaml")

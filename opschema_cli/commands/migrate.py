@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import gc
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -200,6 +200,10 @@ class _Work:
     @classmethod
     def of(cls, session: Session, project: Project, options: MigrateOptions) -> _Work:
         registry = session.registry_for(project)
+        unknown = set(options.names) - {item.name for pack in registry.packs for item in load_migrations(pack)}
+        if unknown:
+            begun = {pack.name for pack in session.registry.packs if _begins(pack, unknown)}
+            registry = registry.narrowed({*(pack.name for pack in registry.packs), *begun})
         settings = resolve_settings(session.config, registry)
         packs = registry.packs
         if not packs:
@@ -252,6 +256,11 @@ class _Work:
     def draft(self) -> Draft:
         """A new draft; what loads its subjects comes with the first task."""
         return Draft(self.project, lambda project: Loaded())
+
+
+def _begins(pack: Pack, names: Container[str]) -> bool:
+    """Whether a pack has a migration of one of these names that makes what the pack looks for."""
+    return any(item.anywhere and item.name in names for item in load_migrations(pack))
 
 
 def _loader(pack: Pack, options: object) -> Callable[[Project], Loaded]:

@@ -12,6 +12,9 @@ from opschema_cli.lint.settings import Settings
 from opschema_cli.reporters.escape import visible
 from opschema_cli.session import Session
 
+_NOTE = 24
+"""Columns that a note has at least."""
+
 
 def render_settings(session: Session, settings: Settings, baseline: Path | None) -> str:
     """What this run would do: root, configuration, packs, rules with their severities, and what each pack goes by."""
@@ -37,14 +40,20 @@ def render_settings(session: Session, settings: Settings, baseline: Path | None)
 
 
 def _described(pack: str, description: Description) -> Iterator[str]:
-    """The facts in three columns, their notes wrapped to the terminal; a value without a note is not a column's measure."""
+    """The facts in three columns, their notes wrapped to the terminal. A value that leaves its note no room has it below; it is
+    no column's measure, nor is one without a note.
+    """
     width = max(60, shutil.get_terminal_size((100, 24)).columns)
     names = max((len(fact.name) for fact in description.facts), default=0)
-    values = max((len(fact.value) for fact in description.facts if fact.note), default=0)
+    most = width - names - _NOTE - 6
+    values = max((len(fact.value) for fact in description.facts if fact.note and len(fact.value) <= most), default=0)
     yield f"{pack:<10}  {description.title}"
     for fact in description.facts:
         head = f"  {fact.name:<{names}}  {fact.value:<{values}}"
-        note = textwrap.wrap(fact.note, width - len(head) - 2, break_long_words=False, break_on_hyphens=False)
-        yield f"{head}  {note[0]}" if note else head.rstrip()
-        yield from (f"{'':{len(head)}}  {line}" for line in note[1:])
+        column = names + 6 + values
+        note = textwrap.wrap(fact.note, width - column, break_long_words=False, break_on_hyphens=False)
+        if len(head) + 2 <= column:
+            head = f"{head}  {note.pop(0)}" if note else head
+        yield head.rstrip()
+        yield from (f"{'':{column}}{line}" for line in note)
     yield from textwrap.wrap(description.hint, width - 2, initial_indent="  ", subsequent_indent="  ")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.diagnostic import Severity
 from opschema_cli.lint.rule import Rule, RuleError
 from opschema_cli.project import Project
@@ -98,6 +99,49 @@ class Description:
     hint: str = ""
 
 
+@dataclass(frozen=True)
+class StubRequest:
+    """What ``opschema stubs`` asks for: the stubs of the file ``source``, to lie in the folder ``output_dir`` (empty: where a
+    pack finds earlier ones, or beside the source), checked against the kernels in ``impl_path`` if that is given. ``python``
+    is the interpreter whose packages hold the generator. Paths are the workspace's.
+    """
+
+    source: str
+    python: str
+    output_dir: str = ""
+    impl_path: str = ""
+
+
+class StubsRefused(OpschemaError):  # noqa: N818 - the generator's answer
+    """The generator does not take the source."""
+
+
+@dataclass(frozen=True)
+class Stubs:
+    """What a generator makes of a source: texts by path, all lines ended by line feeds, and None for a file of an earlier
+    run that is not made any more. ``generator`` names it with its version.
+    """
+
+    files: Mapping[str, str | None]
+    generator: str
+
+
+@dataclass(frozen=True)
+class StubMaker:
+    """How a pack generates code from its declarations.
+
+    ``sources`` are the files that it can be generated from. ``make`` asks the generator, which runs in a process of its own;
+    it raises StubsRefused with what that says, and OpschemaError if it cannot be asked. ``is_generated`` tells from its text
+    whether a file is an earlier result, which may be overwritten. ``later`` are the codes of rules that judge the code which
+    is written after the stubs.
+    """
+
+    sources: Callable[[Project, Any], Sequence[str]]
+    make: Callable[[Project, Any, StubRequest], Stubs]
+    is_generated: Callable[[str], bool]
+    later: Sequence[str] = ()
+
+
 def _nothing_described(project: Project, options: Any) -> Sequence[Description]:
     return ()
 
@@ -126,7 +170,7 @@ class Pack:
     fences of a rule's example; ``show`` returns an operator, or the known names closest to a wrong one; ``describe`` tells
     what the pack found out about the workspace and goes by; ``migrations`` imports the pack's migrations, which a lint run
     does not pay for; ``plans`` says, within limits, what ``opschema verify`` is to run of those ops of these names that it knows,
-    or of all that are implemented if none is named.
+    or of all that are implemented if none is named; ``stubs`` generates code from declarations, where a pack can.
     """
 
     name: str
@@ -140,6 +184,7 @@ class Pack:
     describe: Callable[[Project, Any], Sequence[Description]] = _nothing_described
     migrations: Callable[[], tuple[Migration, ...]] = _no_migrations
     plans: Callable[[Project, Any, Sequence[str], Limits], Iterable[Plan]] = _no_plans
+    stubs: StubMaker | None = None
 
 
 CATALOGUE = "rules.json"

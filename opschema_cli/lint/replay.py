@@ -1,7 +1,7 @@
 """Answers a run over an unchanged workspace from the last one's result.
 
-A run depends on the settings, opschema's own code, the list of files, and the bytes of every file it read. If all of
-these are as they were, so is its result.
+A run depends on the settings, opschema's own code, the list of files, the bytes of every file it read, and the variables of
+the environment it asked for. If all of these are as they were, so is its result.
 """
 
 from __future__ import annotations
@@ -31,11 +31,15 @@ class _Stored(msgspec.Struct, array_like=True):
     ops: int
     files: int
     packs: list[str]
+    admitted: list[str] = []
+    environment: dict[str, str] = {}
 
 
 def code_stamp(code: Iterable[Path]) -> str:
-    """What identifies the code that decides findings: versions, and the files below ``code`` by size and time."""
-    digest = hashlib.blake2b(f"{__version__} {sys.version} ".encode(), digest_size=16)
+    """What identifies the code that decides findings: versions, the Python installation that runs it, and the files below
+    ``code`` by size and time.
+    """
+    digest = hashlib.blake2b(f"{__version__} {sys.version} {sys.prefix} ".encode(), digest_size=16)
     for folder in code:
         for path in sorted(folder.rglob("*")) if folder.is_dir() else [folder]:
             if path.suffix in (".py", ".json"):
@@ -60,6 +64,10 @@ def recall(cache: Cache, key: str, workspace: Workspace) -> Outcome | list[str] 
     try:
         stored = msgspec.msgpack.decode(data, type=_Stored)
     except msgspec.DecodeError:
+        return None
+    for name in stored.admitted:
+        workspace.admit(Path(name))
+    if any(workspace.variable(name) != value for name, value in stored.environment.items()):
         return None
     changed = [path for path, found in stored.probes.items() if workspace.is_file(path) != found]
     changed += [path for path, digest in stored.reads.items() if _digest(workspace, path) != digest]
@@ -87,5 +95,7 @@ def remember(cache: Cache, key: str, workspace: Workspace, outcome: Outcome) -> 
             outcome.ops,
             outcome.files,
             outcome.packs,
+            sorted(workspace.admitted),
+            workspace.environment,
         )
         cache.put(_KIND, {key: msgspec.msgpack.encode(stored)})

@@ -65,7 +65,8 @@ class Note:
 class Migration:
     """A registered migration. ``options`` is the type of its options, filled from ``-o NAME=VALUE``.
 
-    ``rewrites_trees`` tells that it asks for the trees of many Python files (:meth:`~opschema_cli.migrate.draft.Draft.tree`).
+    ``rewrites_trees`` tells that it asks for the trees of many Python files (:meth:`~opschema_cli.migrate.draft.Draft.tree`),
+    ``anywhere`` that it runs as well where its pack finds nothing yet, for it makes what the pack looks for.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Migration:
     apply: Callable[[Draft, Sequence[Site], Any], Iterable[Note]] = field(compare=False)
     options: type[Any] = NoMigrationOptions
     rewrites_trees: bool = False
+    anywhere: bool = False
 
     @property
     def summary(self) -> str:
@@ -87,6 +89,7 @@ def migration(
     find: Callable[[Draft, Any], Iterable[Site]],
     options: type[Any] = NoMigrationOptions,
     rewrites_trees: bool = False,
+    anywhere: bool = False,
 ) -> Callable[[F], F]:
     """File a function as a migration; its docstring is its page.
 
@@ -95,6 +98,7 @@ def migration(
         find: the sites that it would change, none where nothing is left to do.
         options: a frozen msgspec struct; fields without a default must be given on the command line.
         rewrites_trees: whether it asks for the trees of many Python files, which are then kept when these are parsed.
+        anywhere: whether it runs, if it is named, where its pack finds nothing yet.
 
     Raises:
         MigrationError: the name is malformed, or the function has no page.
@@ -107,7 +111,7 @@ def migration(
         if not doc:
             raise MigrationError(f"migration {name}: it has no docstring, so no page")
         # The pack reads this back when it collects its modules.
-        apply.__migration__ = Migration(name, doc, find, apply, options, rewrites_trees)  # type: ignore[attr-defined]
+        apply.__migration__ = Migration(name, doc, find, apply, options, rewrites_trees, anywhere)  # type: ignore[attr-defined]
         return apply
 
     return file

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import quote
 
@@ -92,6 +93,9 @@ def _physical(report: Report, place: Place) -> Json:
 
 
 def _artifact(path: str) -> Json:
+    """Where a file is: below the root, or on this machine for one outside of it (an installed package's)."""
+    if Path(path).is_absolute():
+        return {"uri": f"file://{quote(path, errors='surrogateescape')}"}
     return {"uri": quote(path, errors="surrogateescape"), "uriBaseId": "SRCROOT"}
 
 

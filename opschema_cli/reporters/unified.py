@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
+
+from patiencediff import PatienceSequenceMatcher
 
 from opschema_cli.reporters.escape import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+_CONTEXT = 3
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -21,13 +23,30 @@ def unified_diff(path: str, before: str | None, after: str | None) -> list[str]:
     None is a text of no file.
     """
     names = ("/dev/null" if before is None else f"a/{path}", "/dev/null" if after is None else f"b/{path}")
-    lines = difflib.unified_diff(_lines(before or ""), _lines(after or ""), *names)
+    old, new = _lines(before or ""), _lines(after or "")
     found: list[str] = []
-    for line in lines:
-        found.append(line.removesuffix("\n"))
-        if not line.endswith("\n"):
-            found.append("\\ No newline at end of file")
+    for group in PatienceSequenceMatcher(None, old, new).get_grouped_opcodes(_CONTEXT):
+        found += [] if found else [f"--- {names[0]}", f"+++ {names[1]}"]
+        first, last = group[0], group[-1]
+        found.append(f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@")
+        for kind, i, i2, j, j2 in group:
+            changed = [(" ", old[i:i2])] if kind == "equal" else [("-", old[i:i2]), ("+", new[j:j2])]
+            found += (text for sign, lines in changed for line in lines for text in _marked(sign, line))
     return found
+
+
+def _range(start: int, stop: int) -> str:
+    """Lines as a hunk's head names them."""
+    length = stop - start
+    if length == 1:
+        return f"{start + 1}"
+    return f"{start + 1 if length else start},{length}"
+
+
+def _marked(sign: str, line: str) -> Iterator[str]:
+    yield sign + line.removesuffix("\n")
+    if not line.endswith("\n"):
+        yield "\\ No newline at end of file"
 
 
 def _lines(text: str) -> list[str]:

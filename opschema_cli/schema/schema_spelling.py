@@ -30,9 +30,10 @@ def _touch(span: Span, other: Span) -> bool:
 def _spaces(tokens: Tokens) -> Iterator[SchemaError]:
     text, words = tokens.text, tokens.words
     place, before, brackets = 0, "", 0
+    unclosed = words.count("[") != words.count("]")  # whether a comma stands in a list is not known then
     for index, (word, start) in enumerate(zip(words, tokens.starts, strict=True)):
         wanted = " " if _is_spaced(before, word, brackets > 0) else ""
-        if text[place:start] != wanted:
+        if text[place:start] != wanted and not (unclosed and before == ","):
             span = Span(place, start)
             message = "one space belongs here" if wanted else "no space belongs here"
             if not (is_stray(word) or is_stray(before)):

@@ -15,7 +15,7 @@ from opschema_cli.schema.schema_defaults import BASE_TYPES, Constant, Default, m
 from opschema_cli.schema.schema_reader import Unreadable
 from opschema_cli.schema.schema_rules import faults_of_schema
 from opschema_cli.schema.schema_spelling import faults_of_spelling
-from opschema_cli.schema.schema_tokens import SchemaError, is_name, is_number, is_stray, is_string
+from opschema_cli.schema.schema_tokens import KEYWORDS, SchemaError, is_name, is_number, is_stray, is_string
 from opschema_cli.schema.schema_torchgen import faults_of_torchgen
 from opschema_cli.schema.schema_types import TypeReader
 from opschema_cli.source.text import Edit, Span
@@ -134,7 +134,9 @@ class _SchemaReader(TypeReader):
                 name = "."
         if not (is_name(name) and is_name(namespace or name) and is_name(overload or name)):
             written = self.tokens.text[slice(*span)]
-            self.broken("name", f"`{written[:60]}` is no operator name; its form is `ns::name.overload`", span)
+            reserved = next((word for word in self.words[:last] if word in KEYWORDS), None)
+            why = "its form is `ns::name.overload`" if reserved is None else f"`{reserved}` is a reserved word"
+            self.broken("name", f"`{written[:60]}` is no operator name; {why}", span)
             return "", written, "", span
         if overload == "default" or overload.startswith("__"):
             what = "how `torch.ops` calls the overload without name" if overload == "default" else "kept for Python"
@@ -171,7 +173,8 @@ class _SchemaReader(TypeReader):
         known = len(self.errors) == errors
         type_span = self.tokens.span(first, self.at - 1)
         if not is_name(self.word):
-            self.fail("syntax", f"`{of.text()}` must be followed by the argument's name, not by {self.found}")
+            why = ", a reserved word" if self.word in KEYWORDS else ""
+            self.fail("syntax", f"`{of.text()}` must be followed by the argument's name, not by {self.found}{why}")
         name, name_span = self.word, self.tokens.span(self.at)
         default, place = None, None
         if self.next() == "=":

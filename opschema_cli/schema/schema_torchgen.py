@@ -21,7 +21,7 @@ def faults_of_torchgen(schema: OperatorSchema, *, whole: bool) -> list[SchemaErr
     """What torchgen does not take of a schema that the dispatcher takes; ``whole`` if all of it was read."""
     found = [*_form(schema), *_slots(schema), *_options(schema)]
     if any(item.alias is not None for item in schema.slots) or _is_in_place(schema.name):
-        found += _argument_order(schema)
+        found += [*_argument_order(schema), *_aliased_returns(schema)]
         if whole:
             outs = list(_outs(schema))
             found += [*outs, *_returned(schema, judged=bool(outs)), *_in_place(schema), *_functional(schema)]
@@ -53,6 +53,14 @@ def _slots(schema: OperatorSchema) -> Iterator[SchemaError]:
             yield SchemaError("unknown-type", message, item.type_span)
         if not unknown and not _is_annotated_well(item.type):
             yield SchemaError("alias", f"torchgen takes no annotation such as in `{item.type.text()}`", item.type_span)
+
+
+def _aliased_returns(schema: OperatorSchema) -> Iterator[SchemaError]:
+    """Torchgen takes what follows the last space of a return for its name."""
+    for value in schema.returns:
+        if value.name is None and value.alias is not None and value.alias.after:
+            message = f"torchgen cannot read `{value.type.text()}` without a name behind it"
+            yield SchemaError("alias", message, value.type_span)
 
 
 def _is_known(part: SchemaType) -> bool:

@@ -221,6 +221,18 @@ def test_show_settings_tells_what_a_pack_goes_by(opschema: Opschema, tilekit: Pa
     assert re.search(r"^  no-ellipsis +on +asked for by `spec`$", asked, re.MULTILINE)
 
 
+def test_show_settings_puts_a_note_below_a_long_path(opschema: Opschema, tilekit: Path) -> None:
+    (tilekit / "opschema.toml").unlink()
+    path = f"{'deep/' * 20}native_functions.yaml"
+    (tilekit / path).parent.mkdir(parents=True)
+    (tilekit / path).write_text("- func: f(Tensor self) -> Tensor\n")
+    done = opschema("lint", "--show-settings", cwd=tilekit, env={"COLUMNS": "80"})
+    assert done.code == 0
+    shown = done.out.splitlines()
+    at = next(number for number, line in enumerate(shown) if line.endswith(path))
+    assert shown[at + 1].strip() == "1 operator; no tags.yaml is known; words of torchgen 2.13"
+
+
 def test_lines_and_columns_count_characters(opschema: Opschema, root: Path) -> None:
     (root / "a.toy.yaml").write_bytes("\ufeff# 😀\r\nädd: {döc: x, dtype: f8}\r\n".encode())
     report = json.loads(opschema("lint", "--output-format", "json").out)

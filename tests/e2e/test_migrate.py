@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command import EXECUTABLE, Opschema, environment
+from tests.command import EXECUTABLE, TOYPACK, Opschema, environment
 from tests.test_git import git
 
 
@@ -77,6 +77,40 @@ def test_where_nothing_is_detected_nothing_is_listed(opschema: Opschema, tmp_pat
     done = opschema("migrate", cwd=tmp_path / "empty")
     assert (done.code, done.out) == (0, "")
     assert "found nothing to migrate here" in done.err
+
+
+BEGINNING = '''
+
+import dataclasses
+
+
+def _nothing(draft, options):
+    if not _ops(draft):
+        yield Site(Place("notes.txt", Span(0, 0)), "begin a toy file")
+
+
+@migration("begin", find=_nothing, anywhere=True)
+def begin(draft, sites, options):
+    """Begin a toy file."""
+    draft.create("new.toy.yaml", "add: {doc: x}\\n")
+    return []
+
+
+PACK = dataclasses.replace(PACK, migrations=lambda: (begin.__migration__, lower_docs.__migration__))
+'''
+
+
+def test_a_migration_may_make_what_its_pack_looks_for(opschema: Opschema, root: Path) -> None:
+    for path in root.rglob("*.toy.yaml"):
+        path.unlink()
+    (root / "notes.txt").write_text("nothing yet\n")
+    (root / "toypack.py").write_text(TOYPACK.read_text() + BEGINNING)
+    done = opschema("migrate", "begin")
+    assert (done.code, done.err) == (0, "")
+    assert "+++ b/new.toy.yaml\n@@ -0,0 +1 @@\n+add: {doc: x}\n" in done.out
+    done = opschema("migrate", "lower-docs")
+    assert done.code == 2
+    assert "no migration here is called `lower-docs`" in done.err
 
 
 # Diff

@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 
 import opschema_cli.source.python_facts  # noqa: F401 - so that forked workers need not import libcst
+from opschema_cli.cache import Cache
 from opschema_cli.commands import lint as command
+from opschema_cli.lint.replay import recall, remember
 from opschema_cli.lint.runner import Job, Outcome
 from opschema_cli.main import run
 from opschema_cli.project import Project
+from opschema_cli.workspace import Workspace
 
 TOYPACK = Path(__file__).parents[1] / "toypack.py"
 CONFIG = 'plugins = ["plugins/toypack.py"]\n'
@@ -169,3 +172,37 @@ def test_two_workspaces_do_not_share_runs(root: Path, lint: Lint, runs: Runs, mo
     monkeypatch.chdir(shutil.copytree(root, root.parent / "other"))
     lint()
     assert runs.count == 2
+
+
+@pytest.fixture
+def recalled(root: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Outcome | list[str] | None]:
+    """What is recalled of a run that read ``outside.yaml`` beside the root and asked for the variable ``TOY_HOME``."""
+    monkeypatch.setenv("TOY_HOME", "here")
+    (root.parent / "outside.yaml").write_text("old")
+    workspace = Workspace(root)
+    workspace.data(workspace.admit(root.parent / "outside.yaml"))
+    workspace.is_file(workspace.admit(root.parent / "missing.yaml"))
+    workspace.variable("TOY_HOME")
+    cache = Cache.for_workspace(root)
+    remember(cache, "key", workspace, Outcome())
+    return lambda: recall(cache, "key", Workspace(root))
+
+
+def test_a_file_outside_the_root_that_is_as_it_was_makes_no_new_run(recalled: Callable[[], object]) -> None:
+    assert recalled() == Outcome()
+
+
+def test_a_file_outside_the_root_that_changes_or_appears_makes_a_new_run(
+    root: Path, recalled: Callable[[], object]
+) -> None:
+    (root.parent / "missing.yaml").write_text("")
+    (root.parent / "outside.yaml").write_text("new")
+    assert recalled() == [f"{root.parent.as_posix()}/missing.yaml", f"{root.parent.as_posix()}/outside.yaml"]
+
+
+@pytest.mark.parametrize("value", ["elsewhere", None])
+def test_another_value_of_a_variable_makes_a_new_run(
+    monkeypatch: pytest.MonkeyPatch, recalled: Callable[[], object], value: str | None
+) -> None:
+    monkeypatch.setenv("TOY_HOME", value) if value else monkeypatch.delenv("TOY_HOME")
+    assert recalled() is None

@@ -162,3 +162,11 @@ def test_related_places_keep_their_numbers(make_report: Make, differs: Diagnosti
     twice = msgspec.structs.replace(differs, related=(Related(differs.place, "a"), Related(differs.place, "b")))
     related = run_of(make_report(twice))["results"][0]["relatedLocations"]
     assert [(place["id"], place["message"]["text"]) for place in related] == [(1, "a"), (2, "b")]
+
+
+def test_a_related_file_outside_of_the_root_is_named_by_its_whole_path(make_report: Make, differs: Diagnostic) -> None:
+    outside = Related(Place("/opt/my torch/native_functions.yaml", Span(0, 0)), "PyTorch declares it here")
+    (place,) = run_of(make_report(msgspec.structs.replace(differs, related=(outside,))))["results"][0][
+        "relatedLocations"
+    ]
+    assert place["physicalLocation"]["artifactLocation"] == {"uri": "file:///opt/my%20torch/native_functions.yaml"}

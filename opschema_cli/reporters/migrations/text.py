@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
 from typing import NamedTuple
 
+from patiencediff import PatienceSequenceMatcher
 from rich.cells import cell_len
 from rich.console import Console
 from rich.segment import Segment, Segments
@@ -48,9 +48,9 @@ def write(report: RunReport, console: Console) -> None:
     segments: list[Segment] = []
     for file in report.files:
         if report.mode == "apply":
-            segments += _stat(file, screen)
+            segments += stat(file, screen)
         elif console.is_terminal:
-            segments += _diff(file, screen)
+            segments += diff(file, screen)
     if report.mode == "check":
         segments += _pending(report, screen)
     segments += _notes(report.notes, screen)
@@ -98,7 +98,7 @@ def _lines(file: FileReport) -> list[_Line]:
     """The changed lines of a file and those around them; new numbers where a line is still there."""
     old, new = (text.splitlines() if text else [] for text in (file.before, file.after))
     found: list[_Line] = []
-    for group in SequenceMatcher(None, old, new).get_grouped_opcodes(_CONTEXT):
+    for group in PatienceSequenceMatcher(None, old, new).get_grouped_opcodes(_CONTEXT):
         if found:
             found.append(_Line(0, "", ""))
         for kind, *stretch in group:
@@ -119,10 +119,11 @@ def _changed(old: Sequence[str], new: Sequence[str], i1: int, i2: int, j1: int, 
         yield _Line(j + 1, "+", new[j], old[j - j1 + i1] if paired else "")
 
 
-def _diff(file: FileReport, screen: Screen) -> Iterator[Segment]:
+def diff(file: FileReport, screen: Screen) -> Iterator[Segment]:
+    """The file with its changed lines and those around them, numbered."""
     lines = _lines(file)
     gutter = max([3, *(len(str(line.number)) for line in lines)])
-    yield from _stat(file, screen)
+    yield from stat(file, screen)
     for line in lines:
         if not line.number:
             yield Segment(f"  {screen.glyphs.cut:>{gutter}}", GUTTER)
@@ -170,7 +171,7 @@ def _folded(text: str, width: int) -> Iterator[str]:
     yield text
 
 
-def _stat(file: FileReport, screen: Screen) -> Iterator[Segment]:
+def stat(file: FileReport, screen: Screen) -> Iterator[Segment]:
     """The file, what happens to it, and how many lines go and come."""
     signs = [line.sign for line in _lines(file)]
     yield Segment(visible(file.path, screen.encoding), _STRONG)

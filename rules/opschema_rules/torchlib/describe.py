@@ -18,7 +18,7 @@ def describe_tree(tree: Tree) -> Description:
         Fact("torch", ".".join(map(str, tree.torch)), "the newest that the requirements admit, or the `torch` option"),
         Fact("operators", str(len(tree.operators)), f"{whole} of them with all that is registered for them"),
     ]
-    for place, reason in sorted(set(tree.unresolved)):
+    for place, reason in sorted(set(tree.unresolved), key=lambda item: (item[0].path, item[0].span, item[1])):
         source = tree.project.source(place.path)
         line = source.position(place.span.start).line if source is not None else 1
         facts.append(Fact("unresolved", f"{place.path}:{line}", reason))

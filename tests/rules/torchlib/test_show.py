@@ -44,7 +44,7 @@ def test_settings_tell_the_version_and_what_is_not_known(tmp_path: Path) -> None
     files = {
         "requirements.txt": "torch>=2.4,<2.7\n",
         "kit/ops.py": 'import torch\n\ntorch.library.define("kit::f", "(Tensor x) -> Tensor")\n'
-        "torch.library.define(NAMES[0], SCHEMAS[0])\n",
+        "torch.library.define(NAMES[0], SCHEMAS[0])\ntorch.library.define(NAMES[1], SCHEMAS[1])\n",
     }
     project = Project(Workspace(tmp_path, files))
     (described,) = PACK.describe(project, PACK.options())
@@ -52,4 +52,5 @@ def test_settings_tell_the_version_and_what_is_not_known(tmp_path: Path) -> None
         ("torch", "2.6"),
         ("operators", "1"),
         ("unresolved", "kit/ops.py:4"),
+        ("unresolved", "kit/ops.py:5"),
     ]

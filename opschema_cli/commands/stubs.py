@@ -1,0 +1,272 @@
+"""``opschema stubs``."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import click
+
+from opschema_cli.commands.output import ProgressBar, write_text
+from opschema_cli.commands.plugins import no_plugins_option, open_workspace
+from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, OpschemaError
+from opschema_cli.lint.builtin import CRASHED
+from opschema_cli.lint.diagnostic import Severity
+from opschema_cli.lint.pack import Pack, StubMaker, StubRequest, Stubs, StubsRefused
+from opschema_cli.lint.registry import Registry
+from opschema_cli.lint.replay import code_stamp
+from opschema_cli.lint.runner import Job, run
+from opschema_cli.lint.settings import resolve_settings
+from opschema_cli.phrases import some
+from opschema_cli.project import Project
+from opschema_cli.reporters import Report, Summary, load_writer
+from opschema_cli.reporters.migrations import FileReport
+from opschema_cli.session import Session
+from opschema_cli.workspace import ReadError, Workspace
+from opschema_cli.write import write_all
+
+Mode: TypeAlias = Literal["dry-run", "check", "apply"]
+_PATH = click.Path(path_type=Path)
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class StubsOptions:
+    """The options of one ``opschema stubs``."""
+
+    source: Path | None
+    dry_run: bool
+    apply: bool
+    check: bool
+    output_dir: Path | None
+    impl_path: Path | None
+    python: str
+    output_format: str
+    as_json: bool
+    no_plugins: bool
+
+    @property
+    def json(self) -> bool:
+        """Whether the report is for programs."""
+        return self.as_json or self.output_format == "json"
+
+    @property
+    def mode(self) -> Mode:
+        """What is asked for.
+
+        Raises:
+            click.UsageError: more than one thing.
+        """
+        asked: list[Mode] = []
+        asked += ["dry-run"] if self.dry_run else []
+        asked += ["check"] if self.check else []
+        asked += ["apply"] if self.apply else []
+        if len(asked) > 1:
+            raise click.UsageError(f"choose one of {' and '.join(f'--{name}' for name in asked)}")
+        return asked[0] if asked else "dry-run"
+
+
+@click.command(short_help="Generate a backend's declarations and registrations: show, apply or check them.")
+@click.argument("source", required=False, type=_PATH, metavar="[YAML]")
+@click.option("--dry-run", is_flag=True, help="Print what would change; so without an option.")
+@click.option("--apply", is_flag=True, help="Write the files that change: all, or none.")
+@click.option("--check", is_flag=True, help="Exit 1 if a file is not as it would be written.")
+@click.option("--output-dir", type=_PATH, help="Where the files lie [where they do already, or beside the YAML].")
+@click.option("--impl-path", type=_PATH, help="The C++ file of the kernels: refuse while one is missing there.")
+@click.option(
+    "--python", default=sys.executable, metavar="PATH", help="The Python whose generator is asked [this one]."
+)
+@click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="The same as --output-format json.")
+@no_plugins_option
+def stubs(**options: object) -> int:
+    """Generate the declarations and registrations of a backend from its YAML, with the installed torchgen.
+
+    Without YAML, from the only one in the workspace. Errors in it are shown first, all of them, and then nothing is
+    generated. Without --apply nothing is written, and of the workspace's code none is run.
+    """
+    chosen = StubsOptions(**options)  # type: ignore[arg-type]
+    mode = chosen.mode
+    # Many small objects that live until the end: see `opschema lint`.
+    gc.disable()
+    start = chosen.source or Path.cwd()
+    with closing(open_workspace(start, no_plugins=chosen.no_plugins, writes=mode == "apply")) as session:
+        return _stubs(session, chosen, mode)
+
+
+def _stubs(session: Session, options: StubsOptions, mode: Mode) -> int:
+    with ProgressBar("reading", "files", enabled=not options.json) as progress:
+        project = session.project(progress=progress, stamp=code_stamp(session.code_paths()))
+        work = _Work.of(session, project, options)
+        source = _relative(session.workspace, options.source)
+        found = work.lint() if work is not None else _lint(session, project, [], source)
+    errors = _of(found, Severity.ERROR)
+    if work is None or errors.diagnostics:
+        _print_findings(errors, options)
+        return EXIT_FINDINGS
+    made = _make(work, _of(found, Severity.WARNING), options)
+    files = [_file(session.workspace, path, text) for path, text in sorted(made.files.items())]
+    _check_own(files, work.maker)
+    changed = {file.path: file.after for file in files if file.before != file.after}
+    if mode == "apply":
+        write_all(session.workspace, changed)
+    _print(work.request.source, made, files, mode, options)
+    return EXIT_FINDINGS if mode == "check" and changed else EXIT_CLEAN
+
+
+@dataclass(frozen=True)
+class _Work:
+    """A project, the pack that generates from one of its files, and what is asked of it."""
+
+    session: Session
+    project: Project
+    pack: Pack
+    maker: StubMaker
+    request: StubRequest
+
+    @classmethod
+    def of(cls, session: Session, project: Project, options: StubsOptions) -> _Work | None:
+        """What is to be done; None if what it would be done with does not parse.
+
+        Raises:
+            OpschemaError: nothing can be generated here, or it is not told from what; or a path leads out of the workspace.
+        """
+        settings = resolve_settings(session.config, session.registry).pack_options
+        makers = [(pack, pack.stubs) for pack in session.registry.packs if pack.stubs is not None]
+        found = [(path, pack, made) for pack, made in makers for path in made.sources(project, settings[pack.name])]
+        source = _relative(session.workspace, options.source)
+        chosen = _chosen(found, source)
+        if chosen is None and any(source in ("", path) for _, path in project.problems):
+            return None
+        if chosen is None:
+            raise OpschemaError(f"{source or 'this workspace'} holds nothing to generate stubs from")
+        if options.impl_path is not None and not options.impl_path.is_file():
+            raise OpschemaError(f"{options.impl_path}: no such file")
+        path, pack, maker = chosen
+        output, kernels = (_relative(session.workspace, path) for path in (options.output_dir, options.impl_path))
+        return cls(session, project, pack, maker, StubRequest(path, options.python, output, kernels))
+
+    def lint(self) -> Report:
+        """What is found in the source; what waits for code to be written only if that is there."""
+        later = () if self.request.impl_path else self.maker.later
+        return _lint(self.session, self.project, [self.pack], self.request.source, later)
+
+    def make(self) -> Stubs:
+        """What the generator makes.
+
+        Raises:
+            OpschemaError: it refuses, or is not there.
+        """
+        options = resolve_settings(self.session.config, self.session.registry).pack_options[self.pack.name]
+        return self.maker.make(self.project, options, self.request)
+
+
+Found: TypeAlias = tuple[str, Pack, StubMaker]
+
+
+def _chosen(found: Sequence[Found], source: str) -> Found | None:
+    """The file that is asked for, or the only one; None if there is none."""
+    named = [item for item in found if source in ("", item[0])]
+    if len(named) > 1:
+        raise OpschemaError(f"name one of {some([path for path, _, _ in found], _SHOWN)}")
+    return named[0] if named else None
+
+
+def _relative(workspace: Workspace, path: Path | None) -> str:
+    return "" if path is None else workspace.relative(path)
+
+
+def _lint(
+    session: Session, project: Project, packs: Sequence[Pack], source: str = "", ignore: Sequence[str] = ()
+) -> Report:
+    """What these packs find in a file, or in all; a rule that fails is nothing of the file."""
+    settings = resolve_settings(session.config, session.registry, ignore=ignore)
+    started = time.perf_counter()
+    outcome = run(Job(Registry(packs, session.registry.partial), settings, stamp=project.stamp), project)
+    seconds = time.perf_counter() - started
+    found = [item for item in outcome.diagnostics if source in ("", item.place.path) and item.code != CRASHED.code]
+    summary = Summary(0, 0, 0, outcome.suppressed, 0, outcome.ops, outcome.files, seconds=seconds)
+    return Report(found, summary, project.source, {}, session.root)
+
+
+def _of(report: Report, severity: Severity) -> Report:
+    """The report with findings of one severity alone."""
+    found = [item for item in report.diagnostics if item.severity is severity]
+    errors = len(found) if severity is Severity.ERROR else 0
+    return replace(
+        report, diagnostics=found, summary=replace(report.summary, errors=errors, warnings=len(found) - errors)
+    )
+
+
+def _make(work: _Work, doubts: Report, options: StubsOptions) -> Stubs:
+    """What the generator makes; where it refuses, what lint only doubts is told, for it may be the reason."""
+    try:
+        return work.make()
+    except StubsRefused as error:
+        if not doubts.diagnostics or options.json:
+            raise
+        _print_report(doubts)
+        hint = "see above; if it is for another version, --python names an interpreter that has that"
+        raise OpschemaError(f"{error}\n{hint}") from None
+
+
+def _file(workspace: Workspace, path: str, text: str | None) -> FileReport:
+    """A file before and after; line ends stay those that it has.
+
+    Raises:
+        OpschemaError: what lies there is no text.
+    """
+    try:
+        before = workspace.source(path).text
+    except ReadError as error:
+        if os.path.lexists(workspace.root / path):
+            raise OpschemaError(f"{path} is there and cannot be read: {error.reason}") from None
+        return FileReport(path, None, text)
+    return FileReport(path, before, text.replace("\n", "\r\n") if text is not None and "\r\n" in before else text)
+
+
+def _check_own(files: Sequence[FileReport], maker: StubMaker) -> None:
+    """See to it that no file is overwritten that a person wrote.
+
+    Raises:
+        OpschemaError: one would be.
+    """
+    foreign = [file.path for file in files if file.before and not maker.is_generated(file.before)]
+    if foreign:
+        hint = "move it away, or name another --output-dir"
+        raise OpschemaError(f"{some(foreign, _SHOWN)} is there and was not generated; {hint}")
+
+
+def _print_findings(report: Report, options: StubsOptions) -> None:
+    if options.json:
+        write_text(load_writer("json")(report), None)
+        return
+    _print_report(report)
+    click.echo("opschema: nothing was generated: see above", err=True)
+
+
+def _print_report(report: Report) -> None:
+    from opschema_cli.reporters.text import open_console, write
+
+    write(report, open_console(sys.stdout))
+
+
+def _print(source: str, made: Stubs, files: Sequence[FileReport], mode: Mode, options: StubsOptions) -> None:
+    # Not at the top: rich costs more than the help of this command.
+    from opschema_cli.reporters import stubs as reporter
+    from opschema_cli.reporters.text import open_console
+
+    report = reporter.StubsReport(source, made.generator, files, mode)
+    if options.json:
+        write_text(reporter.write_json(report), None)
+        return
+    if mode == "dry-run" and not sys.stdout.isatty():
+        write_text(reporter.write_patch(report), None)
+    reporter.write_text(report, open_console(sys.stdout))

@@ -1,0 +1,50 @@
+"""The line ``autogen: ...``, in which an entry lists what torchgen generates for its group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from opschema_cli.source.text import Edit
+from opschema_cli.source.yaml_edit import insert_key, set_value
+from opschema_rules.aten.groups import Group
+from opschema_rules.aten.model import NativeEntry
+from opschema_rules.aten.traits import autogen_of, tags_of
+
+
+def wanted_names(group: Group) -> list[str]:
+    """What the group's ``autogen`` lists, if it lists anything, in torchgen's order."""
+    return sorted(item.name for item in group.wanted)
+
+
+def listed_names(group: Group) -> list[str]:
+    """What its entries list."""
+    return [name for entry in group.entries if "autogen" in entry.fields for name, _ in autogen_of(entry)]
+
+
+def is_asked_for(group: Group) -> bool:
+    """Whether torchgen wants the line: it generates something, or would if what is listed were right."""
+    return bool(group.generated or set(listed_names(group)).intersection(wanted_names(group)))
+
+
+def autogen_edits(entry: NativeEntry, names: Sequence[str]) -> list[Edit]:
+    """Write the line, or write it anew.
+
+    Raises:
+        YamlEditError: the line cannot be written without changing more.
+    """
+    text = ", ".join(names)
+    node = entry.get("autogen")
+    if node is not None:
+        return set_value(entry.file, node, text)
+    before = "tags" if _stands_before_tags(entry) else None
+    return insert_key(entry.file, entry.node, "autogen", text, before=before)
+
+
+def _stands_before_tags(entry: NativeEntry) -> bool:
+    """Whether the line goes before the tags that end an entry: where the nearest entry with those tags has it."""
+    fields = list(entry.fields)
+    if fields[-1] != "tags":
+        return False
+    both = [item for item in entry.owner.having("autogen") if "tags" in item.fields and item is not entry]
+    nearest = min(both, key=lambda item: (tags_of(item) != tags_of(entry), abs(item.index - entry.index)), default=None)
+    return nearest is None or list(nearest.fields).index("autogen") < list(nearest.fields).index("tags")

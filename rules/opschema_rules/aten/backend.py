@@ -1,0 +1,47 @@
+"""Reads the YAML of a backend outside of PyTorch's tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opschema_cli.source.yaml import Node, YamlFile
+from opschema_rules.aten.dialects import dialect_of
+from opschema_rules.aten.model import BackendFile, BackendItem, Reference, string
+
+
+def read_backend(file: YamlFile, reference: Reference | None) -> BackendFile | None:
+    """A backend's YAML; None when the file is empty.
+
+    Of its lists the items are read that name an operator; others, and lists that are none, are the business of a rule.
+    """
+    root = file.root
+    if root is None:
+        return None
+    backend = BackendFile(file, 0, root, reference=reference)
+    dialect = dialect_of(file.document, {key: value for key, (_, value) in backend.fields.items()})
+    backend.dialect = dialect.name
+    for section in dialect.lists:
+        backend.items += _items(file, section, backend.get(section))
+    return backend
+
+
+def _items(file: YamlFile, section: str, node: Node | None) -> Iterator[BackendItem]:
+    for item in map(file.document.follow, node.items if node is not None and node.is_sequence else ()):
+        found = _item(file, section, item)
+        if found is not None:
+            yield found
+
+
+def _item(file: YamlFile, section: str, node: Node) -> BackendItem | None:
+    """The operator that an item names: ``add.Tensor``, ``add.out: {structured: true}`` or ``func: add.Tensor(...) -> ...``."""
+    if node.kind == "scalar":
+        name = string(node)
+        return BackendItem(section, name, node, node) if name else None
+    schema = node.get("func")
+    if schema is not None:
+        schema = file.document.follow(schema)
+        name = (string(schema) or "").partition("(")[0].strip()
+        return BackendItem(section, name, node, schema, node) if name else None
+    if node.is_mapping and len(node.items) == 2 and string(node.items[0]):
+        return BackendItem(section, node.items[0].value, node, node.items[0], file.document.follow(node.items[1]))
+    return None

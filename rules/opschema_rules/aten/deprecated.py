@@ -1,0 +1,108 @@
+"""Reads deprecated.yaml: Python signatures that are no more documented, and the operator that each calls."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from opschema_cli.phrases import count
+from opschema_cli.schema.operator_schema import AliasInfo, Argument, OperatorSchema
+from opschema_cli.source.text import Span
+from opschema_cli.source.yaml import YamlFile
+from opschema_rules.aten.kinds import items_of
+from opschema_rules.aten.model import DeprecatedEntry, DeprecatedFile, NativeEntry, NativeFile
+from opschema_rules.aten.signatures import out_arguments, type_text
+
+CONSTANTS = {"1": "Scalar"}
+"""What a call may hold beside the signature's arguments, and its type (``load_deprecated_signatures``)."""
+
+_CALL = re.compile(r"(\w+)(\.\w+)?\((.*)\)")
+
+
+def read_deprecated(file: YamlFile, native: NativeFile | None) -> DeprecatedFile:
+    """A deprecated.yaml; items that are no mappings are left out."""
+    deprecated = DeprecatedFile(file, native)
+    items = enumerate(items_of(file))
+    deprecated.entries += [DeprecatedEntry(file, index, node, deprecated) for index, node in items if node.is_mapping]
+    return deprecated
+
+
+@dataclass(frozen=True)
+class Call:
+    """``aten``: the operator that is called, and with what; spans count the characters of the text."""
+
+    name: str
+    arguments: tuple[tuple[str, Span], ...]
+    name_span: Span
+
+    @property
+    def operator(self) -> str:
+        """The operator's name without overload: ``add`` for ``add_out`` as well."""
+        return self.name.replace("_out", "") if self.is_out else self.name
+
+    @property
+    def is_out(self) -> bool:
+        """Whether the out variant is called, whose out arguments stand first."""
+        return self.name.endswith("_out")
+
+
+def read_call(text: str) -> Call | None:
+    """A call as torchgen's ``split_name_params`` reads it; None where it does not."""
+    match = _CALL.match(text)
+    if match is None:
+        return None
+    start = match.start(3)
+    found: list[tuple[str, Span]] = []
+    for part in match.group(3).split(", "):
+        found.append((part, Span(start, start + len(part))))
+        start += len(part) + 2
+    return Call(match.group(1), tuple(found), Span(*match.span(1)))
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """Why an operator cannot take a call: the number of the argument that does not fit, or None for the returns."""
+
+    at: int | None
+    why: str
+
+
+def misfit(signature: OperatorSchema, call: Call, operator: OperatorSchema) -> Misfit | None:
+    """The first thing that keeps an operator from being what a call means."""
+    arguments = list(_in_call_order(operator, call))
+    for at, item in enumerate(arguments):
+        if at >= len(call.arguments):
+            if item.default is None:
+                return Misfit(len(call.arguments) - 1, f"it also takes `{item}`")
+            continue
+        name = call.arguments[at][0]
+        of, alias = _given(signature, name)
+        if of != type_text(item.type) or alias != item.alias:
+            return Misfit(at, f"it takes `{item}` there")
+    if len(call.arguments) > len(arguments):  # which torchgen does not see
+        return Misfit(len(arguments), f"it takes {count(len(arguments), 'argument')} only")
+    returns = [str(item) for item in operator.returns]
+    if [str(item) for item in signature.returns] != returns:
+        return Misfit(None, f"it returns `{', '.join(returns)}`")
+    return None
+
+
+def _in_call_order(operator: OperatorSchema, call: Call) -> Sequence[Argument]:
+    outs = out_arguments(operator)
+    others = [item for item in operator.arguments if item not in outs]
+    return [*outs, *others] if call.is_out else [*others, *outs]
+
+
+def _given(signature: OperatorSchema, name: str) -> tuple[str, AliasInfo | None]:
+    """The type and annotation of what a call passes."""
+    argument = signature.argument(name)
+    return (type_text(argument.type), argument.alias) if argument is not None else (CONSTANTS.get(name, ""), None)
+
+
+def by_base(native: NativeFile) -> Mapping[str, list[NativeEntry]]:
+    """The entries of all overloads of each name."""
+    found: dict[str, list[NativeEntry]] = {}
+    for name, entries in native.by_name.items():
+        found.setdefault(name.partition(".")[0], []).extend(entries)
+    return found

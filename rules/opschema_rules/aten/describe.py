@@ -1,0 +1,52 @@
+"""What ``opschema lint --show-settings`` tells of torchgen's files: what each was taken for, and what it is judged by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from opschema_cli.lint.pack import Description, Fact
+from opschema_cli.phrases import count
+from opschema_cli.project import Project
+from opschema_rules.aten.model import BackendFile, DerivativesFile, NativeFile, Reference, TagsFile
+from opschema_rules.aten.vocabulary import TORCH
+
+if TYPE_CHECKING:
+    from opschema_rules.aten.head import AtenOptions
+
+_HINT = (
+    "Files are told by what stands in them. A backend is judged by the `native-functions` of the configuration, by a"
+    " native_functions.yaml of the tree that has its operators, or by the installed torch."
+)
+
+
+def describe(project: Project, options: AtenOptions) -> list[Description]:
+    """Every file of the pack, and the operators that it is judged by."""
+    # Not at the top: the pack imports this module.
+    from opschema_rules.aten.pack import load
+
+    return [Description("PyTorch's schemas", [*_facts(load(project, options).subjects)], _HINT)]
+
+
+def _facts(subjects: Sequence[object]) -> Iterator[Fact]:
+    for item in subjects:
+        if isinstance(item, NativeFile):
+            tags = f"tags: {item.tags.path}" if item.tags is not None else "no tags.yaml is known"
+            words = "torchgen 2.13" if item.vocabulary is TORCH else "the tree's own torchgen"
+            yield Fact("operators", item.path, f"{count(len(item.entries), 'operator')}; {tags}; words of {words}")
+        elif isinstance(item, TagsFile):
+            yield Fact("tags", item.path, count(len(item.entries), "tag"))
+        elif isinstance(item, DerivativesFile):
+            of = f"of {item.native.path}" if item.native is not None else "whose operators are not known"
+            yield Fact("derivatives", item.path, f"{count(len(item.entries), 'operator')} {of}")
+        elif isinstance(item, BackendFile):
+            lists = f"{count(len({found.name for found in item.items}), 'operator')}, dialect {item.dialect}"
+            yield Fact("backend", item.path, f"{lists}; {_judged(item.reference)}")
+
+
+def _judged(reference: Reference | None) -> str:
+    if reference is None:
+        return "no operators to judge it by are known"
+    if not reference.certain:
+        return f"judged by {reference.origin}, perhaps not the version it is for: what is missing there is a warning"
+    return f"judged by {reference.origin}"

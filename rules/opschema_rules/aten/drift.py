@@ -1,0 +1,292 @@
+"""Copies of ATen's schemas in other projects' YAML, and how they differ from ATen's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+from opschema_cli.lint.diagnostic import Place, Related
+from opschema_cli.schema.operator_schema import Argument, OperatorSchema, SchemaType
+from opschema_cli.source.text import Span
+from opschema_cli.source.yaml import Node, YamlFile
+from opschema_rules.aten.model import BackendFile, BackendItem, NativeFile, Reference, SchemaText, string
+from opschema_rules.aten.pins import minor_version
+
+Side: TypeAlias = Literal["removed", "arguments", "type", "symint", "alias", "default", "returns"]
+
+OWN_KEYS = ("acl_op", "op_api", "sparse")
+"""The keys of op-plugin's entries that say for which versions of PyTorch they hold."""
+
+_COPIES = ("official", "quant", "autograd", "symint")
+"""The sections of op-plugin's YAML that copy schemas of ATen; ``symint`` holds some of its own operators as well."""
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A schema that is written down a second time. ``sure`` tells that the operator is meant to be ATen's."""
+
+    name: str
+    text: SchemaText
+    sure: bool = True
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One thing in which a copy differs: where, in both, and a message that says how."""
+
+    side: Side
+    message: str
+    place: Place
+    related: tuple[Related, ...] = ()
+
+
+@dataclass(eq=False)
+class CopiedSchemas:
+    """The copies in one file, and what they are copies of."""
+
+    file: YamlFile
+    reference: Reference
+    copies: Sequence[Copy] = field(default_factory=list)
+
+    @property
+    def path(self) -> str:
+        """The file's path."""
+        return self.file.path
+
+    @property
+    def content_key(self) -> str:
+        """What findings of pure rules depend on."""
+        return f"{self.path} {self.file.source.digest} {self.reference.content_key}"
+
+    @cached_property
+    def differences(self) -> Sequence[tuple[Copy, Difference]]:
+        """All of them, in the order of the file."""
+        return [(copy, item) for copy in self.copies for item in _differences(copy, self.reference)]
+
+
+def copies_of_backend(backend: BackendFile) -> CopiedSchemas | None:
+    """The copies in op-plugin's YAML that hold for the reference's version, or for the newest where the tree itself holds the
+    reference; None if there is no such version.
+    """
+    reference = backend.reference
+    if backend.dialect != "op-plugin" or reference is None:
+        return None
+    all_versions = _strings(backend.file, backend.get("all_version"))
+    version = f"v{minor_version(reference.version)}"
+    if not reference.version and reference.certain and all_versions:
+        version = all_versions[-1]
+    if version not in all_versions:
+        return None
+    copies = [
+        Copy(item.name, SchemaText(backend, item.name_node, item.name_node.value), sure=item.section != "symint")
+        for item in backend.items
+        if item.section in _COPIES and version in _versions(backend.file, item, all_versions)
+    ]
+    return CopiedSchemas(backend.file, reference, copies)
+
+
+def copies_of_native(native: NativeFile, reference: Reference | None) -> CopiedSchemas | None:
+    """The entries of a native_functions.yaml that is a copy of another: nine tenths of its operators are there, too. None of
+    one that is none, and where it is not certain that both are of one version.
+    """
+    if reference is None or not reference.certain:
+        return None
+    known = reference.catalogue.by_name
+    if 10 * sum(entry.name in known for entry in native.entries) < 9 * len(native.entries):
+        return None
+    texts = [(entry.name, entry.schema_text) for entry in native.entries]
+    return CopiedSchemas(native.file, reference, [Copy(name, text) for name, text in texts if text is not None])
+
+
+def _strings(file: YamlFile, node: Node | None) -> list[str]:
+    items = map(file.document.follow, node.items if node is not None and node.is_sequence else ())
+    return [text for text in map(string, items) if text]
+
+
+def _versions(file: YamlFile, item: BackendItem, known: Sequence[str]) -> set[str]:
+    """The versions of PyTorch for which op-plugin generates an entry (``get_version`` of its generator)."""
+    found: set[str] = set()
+    for key in OWN_KEYS:
+        node = item.options.get(key) if item.options is not None else None
+        node = file.document.follow(node) if node is not None else None
+        text = string(node)
+        if text == "all_version":
+            found.update(known)
+        elif text is not None:
+            found.update(part.strip() for part in text.split(","))
+        else:
+            found.update(_range(_strings(file, node), known))
+    return found
+
+
+def _range(bounds: Sequence[str], known: Sequence[str]) -> Sequence[str]:
+    """``[v2.1, newest]``: from one to the other, both included."""
+    if len(bounds) != 2 or bounds[0] not in known:
+        return ()
+    start = known.index(bounds[0])
+    if bounds[1] == "newest":
+        return known[start:]
+    return known[start : known.index(bounds[1]) + 1] if bounds[1] in known else ()
+
+
+# -- comparing ---------------------------------------------------------------------------------------------------------
+
+
+def _differences(copy: Copy, reference: Reference) -> Iterator[Difference]:
+    """How a copy differs from the original; nothing where one of them cannot be read."""
+    entries = reference.native.by_name.get(copy.name, ())
+    if entries and entries[0].schema_text is not None and entries[0].schema_text.text == copy.text.text:
+        return
+    if copy.name not in reference.catalogue.by_name:
+        if copy.sure and reference.catalogue.complete:
+            yield _removed(copy, reference)
+        return
+    schema = copy.text.parsed.schema  # whatever torchgen would say of it: that is what the comparison shows
+    if schema is None:
+        return
+    if entries:
+        text = entries[0].schema_text
+        other = text.schema if text is not None else None
+    else:
+        text, other = None, reference.native.functions[copy.name].schema
+    if other is not None:
+        yield from _Comparison(copy, schema, other, text).differences()
+
+
+def _removed(copy: Copy, reference: Reference) -> Difference:
+    candidates = reference.catalogue.candidates(copy.name)
+    hint = f"; it has {', '.join(f'`{name}`' for name in candidates[:3])}" if candidates else ""
+    message = f"`{copy.name}` is no operator of {reference.origin}{hint}"
+    return Difference("removed", message, copy.text.place(Span(0, len(copy.text.text.partition("(")[0]))))
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    """A copy beside its original. ``text`` is where the original is written; None of an operator that torchgen generates."""
+
+    copy: Copy
+    ours: OperatorSchema
+    theirs: OperatorSchema
+    text: SchemaText | None
+
+    def differences(self) -> Iterator[Difference]:
+        pairs, extra, missing = self._paired()
+        for mine, other in pairs:
+            yield from self._argument(mine, other)
+        for mine in extra:
+            yield self._at("arguments", f"PyTorch's `{self.copy.name}` has no argument `{mine.name}`", mine.span, None)
+        for other in missing:
+            where = self.ours.arguments[-1].span if self.ours.arguments else self.ours.name_span
+            yield self._at(
+                "arguments", f"the argument `{other}` of PyTorch's `{self.copy.name}` is missing", where, other
+            )
+        yield from self._kinds(pairs)
+        if not extra and not missing:
+            yield from self._order(pairs)
+        yield from self._returns()
+
+    def _paired(self) -> tuple[list[tuple[Argument, Argument]], list[Argument], list[Argument]]:
+        """Arguments that correspond, by name or else by place; then those of the copy alone, and of the original alone."""
+        theirs = {item.name: item for item in self.theirs.arguments}
+        pairs = [(item, theirs[item.name]) for item in self.ours.arguments if item.name in theirs]
+        extra = [item for item in self.ours.arguments if item.name not in theirs]
+        missing = [item for item in self.theirs.arguments if self.ours.argument(item.name) is None]
+        renamed = [
+            (mine, other)
+            for mine in extra
+            for other in missing
+            if self.ours.arguments.index(mine) == self.theirs.arguments.index(other)
+            and mine.kwarg_only == other.kwarg_only
+            and _alike(mine.type, other.type)
+        ]
+        named = {id(item) for pair in renamed for item in pair}
+        return (
+            sorted(pairs + renamed, key=lambda pair: pair[0].span),
+            [item for item in extra if id(item) not in named],
+            [item for item in missing if id(item) not in named],
+        )
+
+    def _argument(self, mine: Argument, other: Argument) -> Iterator[Difference]:
+        if mine.name != other.name:
+            yield self._at(
+                "arguments", f"PyTorch calls the argument `{mine.name}` `{other.name}`", mine.name_span, other
+            )
+        if mine.type != other.type:
+            side: Side = "symint" if _alike(mine.type, other.type) else "type"
+            message = f"`{mine.name}` is `{mine.type}` here and `{other.type}` in PyTorch"
+            yield self._at(side, message, mine.type_span, other)
+        if mine.alias != other.alias:
+            message = f"`{mine.name}` is annotated `{mine.type.text()}` here and `{other.type.text()}` in PyTorch"
+            yield self._at("alias", message, mine.type_span, other)
+        if _value(mine.default) != _value(other.default):
+            message = f"`{mine.name}` has {_default(mine)} here and {_default(other)} in PyTorch"
+            yield self._at("default", message, mine.default_span or mine.span, other)
+
+    def _kinds(self, pairs: Sequence[tuple[Argument, Argument]]) -> Iterator[Difference]:
+        """Arguments that are keyword-only on one side: one ``*`` too many, too few or elsewhere."""
+        differing = [(mine, other) for mine, other in pairs if mine.kwarg_only != other.kwarg_only]
+        if differing:
+            mine, other = differing[0]
+            words = ("positional", "keyword-only")
+            names = ", ".join(f"`{item.name}`" for item, _ in differing)
+            verb = "are" if len(differing) > 1 else "is"
+            message = f"{names} {verb} {words[mine.kwarg_only]} here and {words[other.kwarg_only]} in PyTorch"
+            yield self._at("arguments", message, mine.span, other)
+
+    def _order(self, pairs: Sequence[tuple[Argument, Argument]]) -> Iterator[Difference]:
+        for (mine, other), wanted in zip(pairs, self.theirs.arguments, strict=True):
+            if other is not wanted:
+                message = f"`{mine.name}` stands where PyTorch has `{wanted.name}`"
+                yield self._at("arguments", message, mine.span, wanted)
+                return
+
+    def _returns(self) -> Iterator[Difference]:
+        ours, theirs = self.ours.returns, self.theirs.returns
+        if [item.type for item in ours] != [item.type for item in theirs]:
+            written, wanted = (_returned(schema) for schema in (self.ours, self.theirs))
+            yield self._at("returns", f"it returns {written} here and {wanted} in PyTorch", self._returns_span(), None)
+            return
+        for mine, other in zip(ours, theirs, strict=True):
+            if mine.alias != other.alias:
+                message = f"it returns `{mine.type.text()}` here and `{other.type.text()}` in PyTorch"
+                yield self._at("alias", message, mine.type_span, None)
+
+    def _returns_span(self) -> Span:
+        returns = self.ours.returns
+        return Span(returns[0].span.start, returns[-1].span.end) if returns else self.ours.name_span
+
+    def _at(self, side: Side, message: str, span: Span, other: Argument | None) -> Difference:
+        related: tuple[Related, ...] = ()
+        if self.text is not None:
+            theirs = self.theirs.name_span if other is None else other.span
+            place = self.text.place(theirs)
+            related = (Related(place, f"PyTorch has `{other}`" if other is not None else "PyTorch declares it here"),)
+        return Difference(side, message, self.copy.text.place(span), related)
+
+
+def _alike(one: SchemaType, other: SchemaType) -> bool:
+    """Whether two types differ in nothing but ``int`` and ``SymInt``, or their likes."""
+    return str(one).replace("SymInt", "int").replace("SymBool", "bool") == str(other).replace("SymInt", "int").replace(
+        "SymBool", "bool"
+    )
+
+
+def _value(default: str | None) -> object:
+    """A default by its value: ``1.`` is ``1.0``, and ``'none'`` is ``"none"``."""
+    if default is None:
+        return None
+    try:
+        return float(default)
+    except ValueError:
+        return default.replace("'", '"').replace(" ", "")
+
+
+def _default(argument: Argument) -> str:
+    return "no default" if argument.default is None else f"the default `{argument.default}`"
+
+
+def _returned(schema: OperatorSchema) -> str:
+    types = ", ".join(str(item.type) for item in schema.returns)
+    return f"`{types}`" if types else "nothing"

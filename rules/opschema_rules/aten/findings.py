@@ -1,0 +1,64 @@
+"""What rules over YAML entries yield: findings at nodes or stretches of an entry, and fixes that change only what they name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Related, Severity
+from opschema_cli.source.text import Edit, Span
+from opschema_cli.source.yaml import Node
+from opschema_cli.source.yaml_edit import YamlEditError
+from opschema_rules.aten.model import Entry, NativeEntry
+
+
+def found(
+    entry: Entry,
+    target: Node | Span,
+    message: str,
+    *related: Related,
+    fix: Fix | None = None,
+    severity: Severity = Severity.ERROR,
+) -> Diagnostic:
+    """A finding in an entry."""
+    ops = (entry.name,) if entry.name else ()
+    return Diagnostic(message, entry.at(target), related, fix, ops, severity=severity)
+
+
+def func_text(entry: NativeEntry) -> str:
+    """What stands in `func`, text or not: to tell fast whether to look closer."""
+    node = entry.get("func")
+    return node.value if node is not None else ""
+
+
+def yaml_fix(entry: Entry, title: str, edit: Callable[[], Iterable[Edit]], why_unsafe: str = "") -> Fix | None:
+    """A fix of the entry's file; None where the editor cannot make the change without touching more."""
+    try:
+        edits = tuple(FileEdit(entry.file.path, item) for item in edit())
+    except (YamlEditError, ValueError):  # the latter for a text that no YAML file can hold
+        return None
+    return Fix(title, edits, "unsafe" if why_unsafe else "safe", why_unsafe) if edits else None
+
+
+_PLAIN = re.compile(r"[A-Za-z_][\w.]*", re.ASCII)
+
+
+def listing(entry: Entry, node: Node, names: Sequence[str]) -> Fix | None:
+    """A fix that makes a scalar a list of names, in brackets as the file writes them."""
+    if node.anchor or node.tag or not all(map(_PLAIN.fullmatch, names)):
+        return None
+    text = f"[{', '.join(names)}]"
+    return Fix(f"write `{text}`", (FileEdit(entry.file.path, Edit(node.span, text)),))
+
+
+def respelling(entry: Entry, node: Node, span: Span, text: str, title: str = "", why_unsafe: str = "") -> Fix | None:
+    """A fix that writes ``text`` for a stretch of a scalar's value; None where that is not written character by character."""
+    written = entry.inner(node, span)
+    source = entry.file.source.text
+    plain = source[written.start : written.end] == node.value[span.start : span.end]
+    breaks = not node.style and any(mark in text for mark in (": ", " #"))
+    if not plain or breaks or any(mark in text for mark in ("\n", node.style or "\n")) or "\\" in text:
+        return None
+    title = title or (f"write `{text}`" if text.strip() else "leave it out" if not text else "write a space")
+    edit = FileEdit(entry.file.path, Edit(written, text))
+    return Fix(title, (edit,), "unsafe" if why_unsafe else "safe", why_unsafe)

@@ -1,0 +1,118 @@
+"""The formulas of derivatives.yaml as text: torchgen searches C++ with patterns, and so does this."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+GRADIENT_INDEX = re.compile(r"(?:^|\W)grads\[(\d+)\]")
+"""``torchgen``'s own pattern for a gradient by its number (load_derivatives.GRAD_INDEX_REGEX)."""
+
+FORBIDDEN = re.compile(r"(?:\.|->)((?:sizes|strides)\(\)|size\(-?\d+\))")
+"""What has to be said with SymInts."""
+
+MANY = 10**9
+"""More than there can be of anything."""
+
+_WORD = re.compile(
+    r"""/\*.*?\*/|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|(?:\d[\w.]*)|((?:->|\.|::)\s*)?([A-Za-z_]\w*)(\s*(?:\(|::))?""",
+    re.DOTALL,
+)
+_BRACKET = re.compile(r"""/\*.*?\*/|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)'|[][(){}]""", re.DOTALL)
+_CLOSING = {")": "(", "]": "[", "}": "{"}
+
+
+def bare_words(text: str) -> dict[str, int]:
+    """The names in C++ that stand by themselves, and where: no members, calls, namespaces and what they hold."""
+    found: dict[str, int] = {}
+    qualified = False
+    for match in _WORD.finditer(text):
+        member, name, called = match.groups()
+        if name is not None and not (member or called or qualified):
+            found.setdefault(name, match.start(2))
+        qualified = called is not None and called.endswith("::")
+    return found
+
+
+@lru_cache(maxsize=4096)
+def word(name: str) -> re.Pattern[str]:
+    """The name by itself (``torchgen.utils.IDENT_REGEX``), without what stands around it."""
+    return re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+
+
+def uses(text: str, name: str) -> bool:
+    """Whether the name stands in the formula by itself."""
+    return name in text and word(name).search(text) is not None
+
+
+def places(text: str, name: str) -> Iterator[tuple[int, int]]:
+    """Where the name stands by itself."""
+    for match in word(name).finditer(text):
+        yield match.span()
+
+
+def gradient_indices(text: str) -> Iterator[tuple[int, int, int]]:
+    """Each ``grads[i]``: its number, and where it stands."""
+    for match in GRADIENT_INDEX.finditer(text):
+        yield number_of(match.group(1)), match.end() - len(f"grads[{match.group(1)}]"), match.end()
+
+
+def number_of(digits: str) -> int:
+    """An index; one that no operator can have may be cut."""
+    return int(digits) if len(digits) < 10 else MANY
+
+
+def indexed_only(texts: Iterable[str]) -> bool:
+    """Whether ``grads`` stands only with a number, counted as torchgen counts it."""
+    plain = numbered = 0
+    for text in texts:
+        plain += len(re.findall(r"(?:^|\W)grads(?:$|\W)", text))
+        numbered += len(GRADIENT_INDEX.findall(text))
+    return plain == numbered
+
+
+def unbalanced(text: str) -> tuple[int, str] | None:
+    """The first bracket without its other half, and what is wrong with it; brackets in strings do not count."""
+    opened: list[tuple[str, int]] = []
+    for match in _BRACKET.finditer(text):
+        bracket = match.group()
+        if bracket in "([{":
+            opened.append((bracket, match.start()))
+        elif bracket in _CLOSING:
+            if not opened:
+                return match.start(), f"nothing opens the `{bracket}`"
+            if opened[-1][0] != _CLOSING[bracket]:
+                return match.start(), f"`{bracket}` closes the `{opened[-1][0]}` of another kind"
+            opened.pop()
+    return (opened[-1][1], f"nothing closes the `{opened[-1][0]}`") if opened else None
+
+
+@lru_cache(maxsize=4096)
+def _attribute(name: str) -> re.Pattern[str]:
+    """What torchgen evaluates early and saves of an argument or output (``load_derivatives.saved_variables``)."""
+    members = "sym_sizes|sym_blocksize|options|numel|sym_numel|scalar_type|dim|sym_strides|layout|is_conj"
+    functions = "zeros_like|to_args_sizes|to_args_sizes_symint|to_args_scalartypes|TensorGeometry"
+    # As there, the dot is any character, and a longer name may stand before.
+    return re.compile(
+        rf"{name}.(?:{members})\(\)|{name}->sym_sizes\(\)|{name}.sym_size\(-?\w+\)|(?:{functions})\({name}\)"
+    )
+
+
+def with_saved(text: str, names: Iterable[str]) -> str:
+    """The formula with a name of its own for each saved attribute, as torchgen then searches it."""
+    for name in names:
+        if name in text:
+            text = _attribute(name).sub(f"{name}_saved", text)
+    return text
+
+
+def saves(text: str, name: str) -> bool:
+    """Whether a backward formula makes torchgen save the argument, or something of it."""
+    return name in text and (uses(text, name) or _attribute(name).search(text) is not None)
+
+
+def element_wise(text: str, argument: str) -> str:
+    """The forward formula that torchgen makes of a backward one for ``auto_element_wise``."""
+    text = re.sub(r"(^|\W)grad($|\W)", rf"\g<1>{argument}_t.conj()\g<2>", text)
+    return re.sub(rf"(^|\W){re.escape(argument)}($|\W)", rf"\g<1>{argument}_p\g<2>", text)

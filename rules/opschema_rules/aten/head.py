@@ -1,0 +1,57 @@
+"""What tells that a tree holds files of PyTorch's code generator, without importing the rest of the pack."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from opschema_cli.lint.pack import CATALOGUE, PackHead
+from opschema_cli.project import Project
+from opschema_cli.source.yaml import YamlFile
+from opschema_cli.workspace import ReadError, is_yaml
+from opschema_rules.aten.kinds import MAY_BE, NATIVE_NAME, Kind, kind_of
+
+_TEST = re.compile(r"(?:^|/)tests?/")
+
+
+class AtenOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
+    """``tests`` reads what lies in folders of tests, too. ``native_functions`` is the path of the native_functions.yaml by
+    which backends' YAML is judged; without it and without one in the tree an installed torch lends its own, if
+    ``installed_torch`` allows it. ``kernels`` are the C++ files (paths or patterns) that define a backend's kernels; without,
+    all of the tree.
+    """
+
+    tests: bool = False
+    native_functions: str = ""
+    installed_torch: bool = True
+    kernels: tuple[str, ...] = ()
+
+
+def detect(project: Project, options: AtenOptions) -> bool:
+    """Whether a file of the workspace is one of torchgen's."""
+    return any(True for _ in files_of(project, options))
+
+
+def files_of(project: Project, options: AtenOptions) -> Iterator[tuple[Kind, YamlFile]]:
+    """Torchgen's files in the workspace, each with what it is."""
+    for path in project.workspace.files:
+        if is_yaml(path) and (options.tests or not _TEST.search(path)) and _may_be(project, path):
+            file = project.yaml(path)
+            kind = kind_of(file) if file is not None else ""
+            if file is not None and kind:
+                yield kind, file
+
+
+def _may_be(project: Project, path: str) -> bool:
+    if path.rpartition("/")[2] == NATIVE_NAME:
+        return True
+    try:
+        return MAY_BE.search(project.workspace.data(path)) is not None
+    except ReadError:
+        return False
+
+
+HEAD = PackHead("aten", detect, AtenOptions, "opschema_rules.aten.pack", Path(__file__).with_name(CATALOGUE))

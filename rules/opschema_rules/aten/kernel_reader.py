@@ -1,0 +1,234 @@
+"""Reads from the tree of one C++ file the methods that it declares and defines: what the kernels of a backend are written as.
+
+Only what stands in namespaces and classes counts, not what functions hold. Spans count characters of the file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from opschema_cli.project import CppReading
+from opschema_cli.source.cpp import CppNode, CppTree
+from opschema_cli.source.preprocessor import Condition, Macro, is_dead
+from opschema_cli.source.text import Span
+
+MAX_MACRO = 20_000
+"""Longest body of a macro that is kept, in characters."""
+
+MAX_ARGUMENTS, MAX_SCANNED = 10_000, 2_000_000
+"""Longest arguments that are read, and those of all calls of a text together, in characters."""
+
+
+class CppParameterText(msgspec.Struct, frozen=True, array_like=True):
+    """A parameter as it is written: its type, its name (empty without), and where all of it stands."""
+
+    type: str
+    name: str
+    span: Span
+
+
+class CppMethod(msgspec.Struct, frozen=True, array_like=True):
+    """A function that is a member of a class. ``owner`` is the class with its namespaces, as far as they are written.
+
+    ``span`` covers it up to its parameters' end. ``unsure`` tells that it is a template, generated, or not understood in full.
+    """
+
+    owner: str
+    name: str
+    name_span: Span
+    span: Span
+    returns: str
+    parameters: tuple[CppParameterText, ...]
+    defined: bool
+    conditions: tuple[Condition, ...] = ()
+    unsure: bool = False
+
+
+class CppMethods(msgspec.Struct, frozen=True, array_like=True):
+    """All of one file: its methods and macros, and what it includes.
+
+    ``loose`` are the qualified names of functions that seem to be defined where the syntax is not understood.
+    """
+
+    methods: tuple[CppMethod, ...]
+    macros: tuple[Macro, ...]
+    includes: tuple[str, ...]
+    loose: tuple[str, ...]
+
+
+_AROUND = frozenset(
+    {"translation_unit", "declaration_list", "linkage_specification", "ERROR", "template_declaration"}
+    | {"field_declaration_list", "compound_statement", "labeled_statement"}
+    | {"preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef"}
+)
+_CLASSES = ("class_specifier", "struct_specifier")
+_FUNCTIONS = ("function_definition", "declaration", "field_declaration")
+_DECLARATORS = ("reference_declarator", "pointer_declarator")
+_SPECIFIER = re.compile(
+    r"\b(?:static|inline|virtual|extern|constexpr|public|private|protected|[A-Z][A-Z0-9_]*_(?:API|EXPORTS?|INLINE))\b:?"
+)
+_DEFINES = re.compile(r"\b([A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*){1,9})\s*\(")
+_BODY = re.compile(r"[\s\w]*\{")
+_MUTE = re.compile(
+    r"""//(?:\\\r?\n|[^\r\n])*|/\*[\s\S]*?(?:\*/|\Z)|"(?:[^"\\\r\n]|\\.)*"?|(?m:^[ \t]*\#(?:\\\r?\n|[^\r\n])*)"""
+)
+_GENERATED = re.compile(r"(?i)@generated|auto-?generated (?:file|by)")
+_INCLUDE = re.compile(r'(?m)^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)')
+
+
+class _Reader:
+    def __init__(self, tree: CppTree) -> None:
+        self.tree = tree
+        self.generated = _GENERATED.search(tree.text, 0, 2_000) is not None
+        self.methods: list[CppMethod] = []
+
+    def read(self, around: CppNode, owner: str, *, template: bool = False) -> None:
+        """Collect the methods in a namespace, a class, or the file."""
+        waiting = [(around, owner, template)]
+        while waiting:
+            node, owner, template = waiting.pop()
+            for child in node.children:
+                if child.kind == "namespace_definition":
+                    waiting.append((child, _joined(owner, _name(child)), template))
+                    continue
+                inner = _class_body(child)
+                if inner is not None:
+                    waiting.append(
+                        (inner[1], _joined(owner, inner[0]), template or child.kind == "template_declaration")
+                    )
+                elif child.kind in _AROUND:
+                    waiting.append((child, owner, template or child.kind == "template_declaration"))
+                elif child.kind in _FUNCTIONS:
+                    self._function(child, owner, template)
+
+    def _function(self, node: CppNode, owner: str, template: bool) -> None:
+        declarator = _function_declarator(node)
+        name = declarator.field("declarator") if declarator is not None else None
+        parameters = declarator.field("parameters") if declarator is not None else None
+        if declarator is None or name is None or parameters is None:
+            return
+        qualifier, _, own = re.sub(r"\s+", "", name.text).rpartition("::")
+        owner = _joined(owner, qualifier)
+        if not owner or not own.isidentifier():
+            return
+        span = Span(node.span.start, parameters.span.end)
+        begins = name.span.end - len(own) if name.text.endswith(own) else name.span.start
+        found = [self._parameter(item) for item in parameters.children]
+        unsure = self.generated or template or declarator.has_error or any(item is None for item in found)
+        returns = "" if _trails(declarator) else _SPECIFIER.sub(" ", self.tree.text[span.start : name.span.start])
+        known = tuple(item for item in found if item is not None)
+        defined = node.field("body") is not None
+        conditions = self.tree.directives.conditions(name.span.start)
+        name_span = Span(begins, name.span.end)
+        self.methods.append(CppMethod(owner, own, name_span, span, returns.strip(), known, defined, conditions, unsure))
+
+    def _parameter(self, node: CppNode) -> CppParameterText | None:
+        if node.kind not in ("parameter_declaration", "optional_parameter_declaration"):
+            return None
+        start, end = node.span
+        default = node.field("default_value")
+        if default is not None:
+            end = start + len(self.tree.text[start : default.span.start].rpartition("=")[0])
+        name = _parameter_name(node.field("declarator"))
+        if name is None:
+            return CppParameterText(self.tree.text[start:end].strip(), "", node.span)
+        text = self.tree.text[start : name.span.start] + self.tree.text[name.span.end : end]
+        return CppParameterText(text.strip(), name.text, node.span)
+
+
+def _joined(owner: str, name: str) -> str:
+    return f"{owner}::{name}" if owner and name else owner or name
+
+
+def _name(node: CppNode) -> str:
+    name = node.field("name")
+    return re.sub(r"\s+", "", name.text) if name is not None else ""
+
+
+def _class_body(node: CppNode) -> tuple[str, CppNode] | None:
+    """The name and body of a class; tree-sitter takes one with a macro before its name (``class TORCH_API A {``) for a function."""
+    if node.kind in (*_FUNCTIONS, "template_declaration"):
+        kind = next((item for item in node.children if item.kind in _CLASSES), None)
+        if kind is None:
+            return None
+        inner, name, body = kind.field("body"), node.field("declarator"), node.field("body")
+        if inner is None and name is not None and name.kind == "identifier" and body is not None:
+            return name.text, body
+        node = kind
+    body = node.field("body") if node.kind in _CLASSES else None
+    return (_name(node), body) if body is not None else None
+
+
+def _function_declarator(node: CppNode) -> CppNode | None:
+    """What of a declaration names a function with its parameters."""
+    found = node.field("declarator")
+    while found is not None and found.kind in _DECLARATORS:
+        found = next((item for item in found.children if item.kind.endswith("declarator")), None)
+    return found if found is not None and found.kind == "function_declarator" else None
+
+
+def _trails(declarator: CppNode) -> bool:
+    return any(item.kind == "trailing_return_type" for item in declarator.children)
+
+
+def _parameter_name(declarator: CppNode | None) -> CppNode | None:
+    while declarator is not None and declarator.kind in _DECLARATORS:
+        declarator = next(iter(declarator.children), None)
+    return declarator if declarator is not None and declarator.kind == "identifier" else None
+
+
+def _loose(tree: CppTree, known: set[int]) -> Iterator[str]:
+    """The functions that are defined by the look of the text, but those whose names end at ``known`` places."""
+    text = _MUTE.sub(lambda match: " " * len(match[0]), tree.text)
+    for match, end in calls(_DEFINES, text):
+        defines = match.end(1) not in known and _BODY.match(text, end)
+        if defines and not is_dead(tree.directives.conditions(match.start())):
+            yield re.sub(r"\s+", "", match[1])
+
+
+def calls(pattern: re.Pattern[str], text: str) -> Iterator[tuple[re.Match[str], int]]:
+    """What a pattern finds that ends with a parenthesis, each with the place behind its closing one.
+
+    Of a text whose parentheses do not close, only the first part is looked at.
+    """
+    left = MAX_SCANNED
+    for match in pattern.finditer(text):
+        end = _closing(text, match.end())
+        left -= end - match.end()
+        if left < 0:
+            return
+        yield match, end
+
+
+def _closing(text: str, at: int) -> int:
+    """Where the parenthesis that was opened before ``at`` is closed; :data:`MAX_ARGUMENTS` behind it if it is not."""
+    depth = 1
+    for match in _PARENTHESIS.finditer(text, at, at + MAX_ARGUMENTS):
+        depth += 1 if match[0] == "(" else -1
+        if depth == 0:
+            return match.end()
+    return min(len(text), at + MAX_ARGUMENTS)
+
+
+_PARENTHESIS = re.compile(r"[()]")
+
+
+def _includes(text: str) -> Iterator[str]:
+    for match in _INCLUDE.finditer(text):
+        yield match[1] or match[2]
+
+
+def read_methods(tree: CppTree) -> CppMethods:
+    """The methods of a file."""
+    reader = _Reader(tree)
+    reader.read(tree.root, "")
+    macros = tuple(item for item in tree.directives.macros if len(item.body) <= MAX_MACRO)
+    reader.methods.sort(key=lambda item: item.span)
+    known = {item.name_span.end for item in reader.methods}
+    return CppMethods(tuple(reader.methods), macros, tuple(_includes(tree.text)), tuple(_loose(tree, known)))
+
+
+METHODS = CppReading("aten-cpp-methods", read_methods, CppMethods)

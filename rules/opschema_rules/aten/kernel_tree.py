@@ -1,0 +1,126 @@
+"""Finds the methods of a class in the C++ of a tree, with what it cannot know of them: macros, generated and unread files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from opschema_cli.lint.diagnostic import Place, Related
+from opschema_cli.project import Project
+from opschema_cli.source.preprocessor import is_dead
+from opschema_cli.source.text import Span
+from opschema_cli.workspace import ReadError, is_cpp
+from opschema_rules.aten.kernel_macros import MadeByMacros
+from opschema_rules.aten.kernel_reader import METHODS, CppMethod, CppMethods
+
+_HEADERS = ("", "h", "hpp", "hxx", "hh", "cuh")
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method and the file that it stands in."""
+
+    path: str
+    written: CppMethod
+
+    def at(self, span: Span) -> Place:
+        """A stretch of the file as a place."""
+        return Place(self.path, span)
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.written.name
+
+    @property
+    def place(self) -> Place:
+        """Where its name is written."""
+        return self.at(self.written.name_span)
+
+    def related(self, message: str) -> Related:
+        """It as the other side of a finding."""
+        return Related(self.place, message)
+
+
+@dataclass(frozen=True)
+class ClassMethods:
+    """The methods of one class in a tree.
+
+    ``perhaps`` are names of methods that macros and what is not understood may define; ``complete`` tells that no other is
+    defined anywhere in the tree.
+    """
+
+    name: str
+    defined: Sequence[Method]
+    declared: Sequence[Method]
+    perhaps: frozenset[str]
+    complete: bool
+
+
+def find_class(project: Project, name: str, namespace: str, files: Iterable[str] = ()) -> ClassMethods:
+    """The methods of the class ``name``; in ``files`` only (paths or patterns), if there are any.
+
+    A class of that name in another namespace than ``namespace`` is another one.
+    """
+    wanted = tuple(files)
+    data = {
+        path: text for path in project.workspace.files if _is_wanted(path, wanted) and (text := _data(project, path))
+    }
+    naming = [path for path, text in data.items() if name.encode() in text]
+    facts = project.cpp_readings(METHODS, naming)
+    return _Finder(project, name, namespace, data).find(naming, facts)
+
+
+def _is_wanted(path: str, files: Sequence[str]) -> bool:
+    return is_cpp(path) and (not files or any(fnmatchcase(path, item) for item in files))
+
+
+def _data(project: Project, path: str) -> bytes:
+    try:
+        return project.workspace.data(path)
+    except ReadError:
+        return b""
+
+
+@dataclass(frozen=True)
+class _Finder:
+    project: Project
+    name: str
+    namespace: str
+    data: Mapping[str, bytes]
+
+    def find(self, naming: Sequence[str], facts: Mapping[str, CppMethods]) -> ClassMethods:
+        found = [Method(path, item) for path, read in facts.items() for item in read.methods]
+        live = [item for item in found if self._is_own(item.written.owner) and not is_dead(item.written.conditions)]
+        loose = (item.rpartition("::") for read in facts.values() for item in read.loose)
+        made = MadeByMacros.of(self.name, [macro for read in facts.values() for macro in read.macros])
+        for path, data in self.data.items():
+            if path in facts or made.may_be_used(data):
+                source = self.project.source(path)
+                made.add(source.text if source is not None else "")
+        known = len(facts) == len(naming) and not made.any
+        complete = known and not any(map(self._hides, facts.values())) and not any(map(self._is_renamed, naming))
+        defined = [item for item in live if item.written.defined]
+        declared = [item for item in live if not item.written.defined]
+        perhaps = made.names | {name for owner, _, name in loose if self._is_own(owner)}
+        return ClassMethods(self.name, defined, declared, frozenset(perhaps), complete)
+
+    def _is_own(self, owner: str) -> bool:
+        namespace, _, name = owner.rpartition("::")
+        full = f"{self.namespace}::" if self.namespace else ""
+        return name == self.name and (not namespace or f"::{namespace}::".endswith(f"::{full}"))
+
+    def _hides(self, read: CppMethods) -> bool:
+        """Whether a file that defines methods of the class includes what is no header, and may define others."""
+        defines = any(item.defined and self._is_own(item.owner) for item in read.methods)
+        return defines and any(_extension(path) not in _HEADERS for path in read.includes)
+
+    def _is_renamed(self, path: str) -> bool:
+        renames = re.compile(rb"(?:using\s+\w+\s*=|typedef)[^;{}]{0,300}\b%s\s*[;\w]" % self.name.encode())
+        return renames.search(self.data[path]) is not None
+
+
+def _extension(path: str) -> str:
+    return path.rpartition("/")[2].rpartition(".")[2].lower() if "." in path.rpartition("/")[2] else ""

@@ -1,0 +1,113 @@
+"""The kernels of a backend: the operators of its YAML matched with the methods of its class that the tree's C++ defines.
+
+torchgen declares the class from the YAML, so that each operator needs a definition of its kernel, and a method that no
+operator asks for does not compile. The kernels of operators under ``full_codegen`` are generated, so that none is looked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from opschema_cli.lint.diagnostic import Place, Related
+from opschema_cli.project import Project, Reading
+from opschema_rules.aten.cpp_types import CppSignature, OperatorKernel, operator_kernel
+from opschema_rules.aten.kernel_tree import Method
+from opschema_rules.aten.model import BackendFile, BackendItem, NativeFile, Reference
+
+LISTS = ("supported", "autograd", "full_codegen")
+"""The lists whose operators have kernels."""
+
+Operators: TypeAlias = Mapping[str, OperatorKernel]
+"""All operators of a native_functions.yaml, by their names with overloads."""
+
+DIALECTS = ("torchgen", "lazy-tensor")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An operator of the YAML and the kernel that torchgen asks for; ``generated`` if torchgen writes it, too."""
+
+    item: BackendItem
+    operator: OperatorKernel
+    signature: CppSignature
+    generated: bool
+
+    @property
+    def name(self) -> str:
+        """The kernel's name."""
+        return self.signature.name
+
+
+@dataclass(frozen=True)
+class Missing:
+    """An operator without a kernel; ``near`` is a method that no operator asks for and that may be meant to be it."""
+
+    asked: Asked
+    near: Method | None = None
+
+
+@dataclass(eq=False)
+class BackendKernels:
+    """A backend's operators and its kernels. ``class_name`` is the class that the kernels are methods of, ``operators`` all
+    that the backend may list.
+
+    ``drifted`` are kernels whose signature is not that of their operator, ``unlisted`` those that no operator asks for,
+    ``repeated`` those that torchgen writes as well; ``paired`` are the others.
+    """
+
+    backend: BackendFile
+    class_name: str
+    operators: Operators
+    asked: list[Asked] = field(default_factory=list)
+    missing: list[Missing] = field(default_factory=list)
+    unlisted: list[Method] = field(default_factory=list)
+    repeated: list[tuple[Asked, Method]] = field(default_factory=list)
+    drifted: list[tuple[Asked, Method]] = field(default_factory=list)
+    paired: list[tuple[Asked, Method]] = field(default_factory=list)
+
+    @property
+    def certain(self) -> bool:
+        """Whether the operators are those that the tree is built with."""
+        return self.backend.reference is not None and self.backend.reference.certain
+
+
+def sides(kernels: BackendKernels, asked: Asked) -> tuple[Related, ...]:
+    """The other sides of a finding at a kernel: where its operator is listed, and where that is declared."""
+    reference = kernels.backend.reference
+    listed = kernels.backend.related(asked.item.name_node, f"`{asked.item.name}` is under `{asked.item.section}`")
+    if reference is None:
+        return (listed,)
+    return listed, Related(Place(reference.path, asked.operator.span), f"it is `{asked.operator.schema}`")
+
+
+def default_class(backend: str) -> str:
+    """The class of a backend's kernels where its YAML has no ``class_name``."""
+    return f"{backend}NativeFunctions"
+
+
+def class_of(backend: BackendFile) -> str:
+    """The class of a backend's kernels; empty when it is not known."""
+    if backend.get("class_name") is not None:
+        name = backend.text("class_name") or ""
+    else:
+        name = default_class(backend.name) if backend.name else ""
+    return name if name.isidentifier() else ""
+
+
+def read_operators(project: Project, reference: Reference) -> Operators:
+    """The operators of a reference, by their names."""
+    name = f"aten-operator-kernels/{reference.vocabulary.digest}"
+    reading = Reading(name, lambda _: _kernels_of(reference.native), tuple[OperatorKernel, ...])
+    found = project.readings(reading, [reference.path]).get(reference.path, ())
+    return {item.name: item for item in found}
+
+
+def _kernels_of(native: NativeFile) -> tuple[OperatorKernel, ...]:
+    return tuple(map(operator_kernel, native.functions.values()))
+
+
+def kernels_named(operators: Operators, name: str) -> list[tuple[OperatorKernel, CppSignature]]:
+    """The operators whose kernels have a name."""
+    return [(item, one) for item in operators.values() for one in item.signatures if one.name == name]

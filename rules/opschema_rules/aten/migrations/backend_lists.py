@@ -1,0 +1,173 @@
+"""The lists of a backend's YAML, to take operators out of and to put them into."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from fnmatch import fnmatchcase
+
+from opschema_cli.lint.diagnostic import Place
+from opschema_cli.migrate.draft import Draft
+from opschema_cli.migrate.migration import Note
+from opschema_cli.source.text import Edit
+from opschema_cli.source.yaml import Data, scalar_value
+from opschema_cli.source.yaml_edit import YamlEditError, set_value
+from opschema_rules.aten.migrations.empty_list import EmptyList, empty_list
+from opschema_rules.aten.migrations.list_text import ListItem, ListText, read_list
+from opschema_rules.aten.migrations.option_errors import OptionError
+from opschema_rules.aten.model import BackendFile, BackendItem
+from opschema_rules.aten.vocabulary import hint
+
+KERNELS = ("supported", "full_codegen", "autograd")
+"""The lists of torchgen that say where an operator's kernel comes from; it stands in one of them."""
+
+MARKS = ("symint", "ir_gen")
+"""The lists of torchgen that say more of an operator which stands in one of the others."""
+
+
+def backends(draft: Draft) -> list[BackendFile]:
+    """The YAML files of backends, as of the draft's last step."""
+    return [item for item in draft.loaded.subjects if isinstance(item, BackendFile)]
+
+
+def list_names(files: Sequence[BackendFile]) -> list[str]:
+    """The keys of torchgen's lists, and of those that the files have."""
+    found = (key for file in files for key, (_, node) in file.fields.items() if node.is_sequence)
+    return list(dict.fromkeys((*KERNELS, *MARKS, *found)))
+
+
+def check_list(name: str, option: str, files: Sequence[BackendFile]) -> None:
+    """Refuse the name of a list that neither torchgen nor a file knows.
+
+    Raises:
+        OptionError: with the nearest name.
+    """
+    known = list_names(files)
+    if name not in known:
+        listed = ", ".join(f"`{item}`" for item in known)
+        raise OptionError(f"-o {option}={name}: there is no such list{hint(name, known) or f'; known: {listed}'}")
+
+
+def chosen(files: Sequence[BackendFile], pattern: str) -> list[BackendItem]:
+    """The items that a name or shell pattern means.
+
+    Raises:
+        OptionError: no list of any file has one, though there are files.
+    """
+    found = [item for file in files for item in file.items if fnmatchcase(item.name, pattern)]
+    if files and not found:
+        hint_text = hint(pattern, {item.name for file in files for item in file.items})
+        raise OptionError(f"-o ops={pattern}: no list here has such an operator{hint_text}")
+    return found
+
+
+def moved_comments(draft: Draft, path: str, section: str, names: Collection[str]) -> Iterator[Note]:
+    """Notes on operators of a list that stand elsewhere now, with the comment above them: it may have been for others, too."""
+    for backend in backends(draft):
+        for item in backend.section(section) if backend.path == path else ():
+            if item.name in names:
+                yield Note(backend.at(item.name_node), f"the comment above `{item.name}` went with it")
+
+
+class Lists:
+    """The lists of one file, changed one by one and written together.
+
+    ``commented`` are the operators that were put into one with the comment above them.
+    """
+
+    def __init__(self, backend: BackendFile) -> None:
+        self.backend = backend
+        self.commented: set[str] = set()
+        self._blocks: dict[str, ListText] = {}
+        self._empty: dict[str, EmptyList] = {}
+        self._flow: dict[str, list[Data]] = {}
+
+    def headed(self, section: str, name: str) -> list[Place]:
+        """The comments that head others in a list, an operator the first of them.
+
+        Raises:
+            YamlEditError: the list is written in a way that is not edited.
+        """
+        block = self._block(section)
+        return [self.backend.at(span) for span in block.headed(name)] if block is not None else []
+
+    def take(self, section: str, name: str) -> list[ListItem]:
+        """Take an operator's items out of a list that has it.
+
+        Raises:
+            YamlEditError: the list is written in a way that is not edited.
+        """
+        block = self._block(section)
+        if block is not None:
+            return block.take(name)
+        items = self._in_flow(section)
+        self._flow[section] = [item for item in items if item != name]
+        return [plain_item(self.backend, name) for item in items if item == name]
+
+    def put(self, section: str, item: ListItem) -> None:
+        """Put an item into a list, which is made where there is none.
+
+        Raises:
+            YamlEditError: the list is written in a way that is not edited.
+        """
+        block = self._block(section)
+        if item.has_comment:
+            self.commented.add(item.name)
+        if block is not None:
+            block.put(item)
+        elif self._is_empty(section):
+            if section not in self._empty:
+                self._empty[section] = empty_list(self.backend, section)
+            self._empty[section].put(item)
+        elif item != plain_item(self.backend, item.name):
+            raise YamlEditError(f"`{section}` has no lines for its comments or options", self.backend.node.span)
+        else:
+            names = self._in_flow(section)
+            self._flow[section] = [*names, item.name] if item.name not in names else names
+
+    def edits(self) -> Iterator[Edit]:
+        """All changes of the file.
+
+        Raises:
+            YamlEditError, ValueError: the editor refuses.
+        """
+        for block in self._blocks.values():
+            yield from block.edits()
+        for empty in self._empty.values():
+            yield from empty.edits()
+        for section, names in self._flow.items():
+            node = self.backend.get(section)
+            if node is not None:
+                yield from set_value(self.backend.file, node, list(names))
+
+    def _block(self, section: str) -> ListText | None:
+        node = self.backend.get(section)
+        if node is None or not node.is_sequence or node.style != "block":
+            return None
+        if section not in self._blocks:
+            self._blocks[section] = read_list(self.backend, section)
+        return self._blocks[section]
+
+    def _is_empty(self, section: str) -> bool:
+        node = self.backend.get(section)
+        if node is None or (node.kind == "scalar" and scalar_value(node) is None):
+            return True
+        return node.is_sequence and not node.items and "#" not in self._written(section)
+
+    def _written(self, section: str) -> str:
+        node = self.backend.get(section)
+        return self.backend.file.source.text[node.start : node.end] if node is not None else ""
+
+    def _in_flow(self, section: str) -> list[Data]:
+        """The items of a list in flow style."""
+        if section not in self._flow:
+            node = self.backend.get(section)
+            data = self.backend.file.document.data(node) if node is not None else None
+            if not isinstance(data, list) or "#" in self._written(section):
+                raise YamlEditError(f"`{section}` is no list, or has comments between brackets", self.backend.node.span)
+            self._flow[section] = data
+        return self._flow[section]
+
+
+def plain_item(backend: BackendFile, name: str) -> ListItem:
+    """An operator as an item without options or comments."""
+    return ListItem(name, f"- {name}{backend.file.source.newline}")

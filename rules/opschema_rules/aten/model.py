@@ -1,0 +1,506 @@
+"""The pack's subjects: the files of PyTorch's code generator (``torchgen``), and their entries.
+
+A part of an entry that is malformed reads as absent; one rule says what is malformed, and no other judges it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from opschema_cli.lint.diagnostic import Place, Related
+from opschema_cli.schema.operator_schema import OperatorSchema
+from opschema_cli.schema.schema_string import ParsedSchema, parse_schema
+from opschema_cli.source.text import Span
+from opschema_cli.source.yaml import Node, YamlFile, scalar_value
+from opschema_cli.source.yaml_spans import value_span
+from opschema_rules.aten.autograd import TORCH as TORCH_AUTOGRAD
+from opschema_rules.aten.autograd import Autograd
+from opschema_rules.aten.bindings import TORCH_BINDINGS, Bindings
+from opschema_rules.aten.exceptions import TORCH_EXCEPTIONS, Exceptions
+from opschema_rules.aten.vocabulary import TORCH, Vocabulary
+
+if TYPE_CHECKING:
+    from opschema_rules.aten.catalogue import Catalogue
+    from opschema_rules.aten.groups import Groups
+
+if TYPE_CHECKING:
+    from opschema_rules.aten.derivative_operators import Operators
+    from opschema_rules.aten.derivatives import Block, Definition
+
+
+@dataclass(eq=False)
+class Entry:
+    """An item of one of the files: a mapping of fields. ``file`` is the YAML file that it stands in."""
+
+    file: YamlFile
+    index: int
+    node: Node
+
+    @property
+    def content_key(self) -> str:
+        """What findings of pure rules depend on."""
+        return f"{self.file.path} {self.node.start} {self.file.source.digest}"
+
+    @property
+    def name(self) -> str:
+        """What the entry is for; empty when it is not known, and where entries have no names."""
+        return ""
+
+    @cached_property
+    def fields(self) -> Mapping[str, tuple[Node, Node]]:
+        """Key and value of each field, aliases followed; of a repeated one the last, as PyYAML reads it."""
+        pairs = ((key, self.file.document.follow(value)) for key, value in self.node.pairs())
+        return {key.value: (key, value) for key, value in pairs if key.kind == "scalar"}
+
+    def get(self, name: str) -> Node | None:
+        """The value of a field."""
+        found = self.fields.get(name)
+        return found[1] if found is not None else None
+
+    def key(self, name: str) -> Node | None:
+        """The key of a field."""
+        found = self.fields.get(name)
+        return found[0] if found is not None else None
+
+    def text(self, name: str) -> str | None:
+        """A field that is a string; None when it is absent or something else."""
+        return string(self.get(name))
+
+    def flag(self, name: str, default: bool = False) -> bool | None:
+        """A field that is true or false; ``default`` when it is absent, None when it is something else."""
+        node = self.get(name)
+        if node is None:
+            return default
+        value = scalar_value(node) if node.kind == "scalar" else None
+        return value if isinstance(value, bool) else None
+
+    def at(self, target: Node | Span) -> Place:
+        """A node or span of the file as a place."""
+        return Place(self.file.path, target.span if isinstance(target, Node) else target)
+
+    def related(self, target: Node | Span, message: str) -> Related:
+        """A node or span of the file as the other side of a finding."""
+        return Related(self.at(target), message)
+
+    def inner(self, node: Node, span: Span) -> Span:
+        """A stretch of a scalar's *value* as a span of the file."""
+        return value_span(self.file.source.text, node, span)
+
+
+def string(node: Node | None) -> str | None:
+    """The text of a scalar that PyYAML reads as a string; None of anything else."""
+    value = scalar_value(node) if node is not None and node.kind == "scalar" else None
+    return value if isinstance(value, str) else None
+
+
+@dataclass(frozen=True)
+class SchemaText:
+    """A schema that is written in a scalar, as torchgen reads it; spans of the schema count its own characters."""
+
+    entry: Entry
+    node: Node
+    text: str
+
+    @cached_property
+    def parsed(self) -> ParsedSchema:
+        """What it says, and what is wrong with it."""
+        return parse_schema(self.text, "torchgen")
+
+    @property
+    def schema(self) -> OperatorSchema | None:
+        """What it says, if all of it can be read and torchgen takes it."""
+        return self.parsed.schema if not self.parsed.refused else None
+
+    def span(self, span: Span) -> Span:
+        """A stretch of the schema as a span of the file."""
+        return self.entry.inner(self.node, span)
+
+    def place(self, span: Span) -> Place:
+        """A stretch of the schema as a place."""
+        return self.entry.at(self.span(span))
+
+
+class DispatchItem(NamedTuple):
+    """One line of a ``dispatch`` table: a dispatch key and the kernel behind it, both as they are written."""
+
+    key: str
+    kernel: str
+    key_node: Node
+    node: Node
+
+
+@dataclass(eq=False)
+class NativeEntry(Entry):
+    """An entry of a native_functions.yaml."""
+
+    owner: NativeFile
+
+    @property
+    def content_key(self) -> str:
+        """What findings of pure rules depend on: its place, and what the file's findings depend on."""
+        return f"{self.node.start} {self.owner.content_key}"
+
+    @cached_property
+    def schema_text(self) -> SchemaText | None:
+        """The field ``func``, its leading namespace (``custom::``) included; None when it is no string."""
+        node = self.get("func")
+        text = string(node)
+        return SchemaText(self, node, text) if node is not None and text is not None else None
+
+    @cached_property
+    def schema(self) -> OperatorSchema | None:
+        """The operator's schema, if torchgen takes it."""
+        return self.schema_text.schema if self.schema_text is not None else None
+
+    @property
+    def name(self) -> str:
+        """The operator's name with its overload (``add.Tensor``), without the namespace ``aten``; empty when it is not known."""
+        text = self.text("func") or ""
+        head = text.partition("(")[0].strip()
+        return head.removeprefix("aten::")
+
+    @property
+    def place(self) -> Place:
+        """The operator's name in ``func``, or the entry's first key."""
+        if self.schema_text is not None:
+            return self.schema_text.place(Span(0, len(self.schema_text.text.partition("(")[0])))
+        return self.at(self.node.items[0] if self.node.items else self.node)
+
+    def dispatch(self) -> Sequence[DispatchItem]:
+        """Every key of the field ``dispatch`` by itself: torchgen takes several with commas between them."""
+        return self._dispatch
+
+    @cached_property
+    def _dispatch(self) -> list[DispatchItem]:
+        return list(self._dispatch_items())
+
+    def _dispatch_items(self) -> Iterator[DispatchItem]:
+        table = self.get("dispatch")
+        for key_node, node in table.pairs() if table is not None else ():
+            kernel = string(self.file.document.follow(node))
+            if key_node.kind != "scalar" or kernel is None:
+                continue
+            for key in key_node.value.split(","):
+                yield DispatchItem(key.strip(), kernel, key_node, node)
+
+
+@dataclass(frozen=True)
+class Function:
+    """An operator as torchgen knows it: of an entry, or ``generated`` for one.
+
+    ``dispatch`` are the dispatch keys that have a kernel, those that torchgen fills in included
+    (``CompositeImplicitAutograd`` without a ``dispatch`` table; the keys of the functional operator for a structured one).
+    """
+
+    name: str
+    schema: OperatorSchema
+    entry: NativeEntry
+    dispatch: frozenset[str] = frozenset()
+    generated: bool = False
+
+
+@dataclass(eq=False)
+class NativeFile:
+    """A native_functions.yaml; ``vocabulary`` are the words of the torchgen that reads it, ``bindings`` its Python bindings,
+    ``exceptions`` what it excepts by name.
+    """
+
+    file: YamlFile
+    tags: TagsFile | None = None
+    entries: list[NativeEntry] = field(default_factory=list)
+    vocabulary: Vocabulary = TORCH
+    bindings: Bindings = TORCH_BINDINGS
+    exceptions: Exceptions = TORCH_EXCEPTIONS
+
+    @property
+    def path(self) -> str:
+        """The file's path."""
+        return self.file.path
+
+    @property
+    def content_key(self) -> str:
+        """What findings of pure rules depend on: this file, the tags and the vocabulary."""
+        tags = self.tags.file.source.digest if self.tags is not None else ""
+        torchgen = f"{self.vocabulary.digest} {self.bindings.digest} {self.exceptions.digest}"
+        return f"{self.path} {self.file.source.digest} {tags} {torchgen}"
+
+    @cached_property
+    def _having(self) -> Mapping[str, list[NativeEntry]]:
+        found: dict[str, list[NativeEntry]] = {}
+        for entry in self.entries:
+            for name in entry.fields:
+                found.setdefault(name, []).append(entry)
+        return found
+
+    def having(self, name: str) -> Sequence[NativeEntry]:
+        """The entries that have a field."""
+        return self._having.get(name, ())
+
+    @cached_property
+    def by_name(self) -> Mapping[str, list[NativeEntry]]:
+        """The entries by :attr:`NativeEntry.name`; more than one where it repeats."""
+        found: dict[str, list[NativeEntry]] = {}
+        for entry in self.entries:
+            found.setdefault(entry.name, []).append(entry)
+        return found
+
+    @cached_property
+    def complete(self) -> bool:
+        """Whether every entry could be read, so that a name that is not here is nowhere."""
+        items = self.file.root.items if self.file.root is not None else ()
+        mappings = bool(items) and len(self.entries) == len(items)
+        return mappings and all(entry.schema is not None for entry in self.entries)
+
+    @cached_property
+    def functions(self) -> Mapping[str, Function]:
+        """Every operator by its name with the overload, those that torchgen generates included."""
+        # Not at the top: the module builds on this one.
+        from opschema_rules.aten.generated import functions_of
+
+        return functions_of(self)
+
+    @cached_property
+    def groups(self) -> Groups:
+        """The entries by signature: the variants of each operator."""
+        from opschema_rules.aten.groups import groups_of
+
+        return groups_of(self)
+
+
+@dataclass(eq=False)
+class TagsFile:
+    """A tags.yaml; its entries have the fields ``tag`` and ``desc``."""
+
+    file: YamlFile
+    entries: list[Entry] = field(default_factory=list)
+
+    @property
+    def path(self) -> str:
+        """The file's path."""
+        return self.file.path
+
+    @property
+    def content_key(self) -> str:
+        """What findings of pure rules depend on."""
+        return f"{self.path} {self.file.source.digest}"
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The tags."""
+        return frozenset(filter(None, (entry.text("tag") for entry in self.entries)))
+
+
+@dataclass(eq=False)
+class DerivativeEntry(Entry):
+    """An entry of a derivatives.yaml: ``name`` holds a copy of an operator's schema, other keys are formulas."""
+
+    owner: DerivativesFile
+
+    @property
+    def name(self) -> str:
+        """The operator's name with its overload; empty when it is not known."""
+        return (self.text("name") or "").partition("(")[0].strip()
+
+    @cached_property
+    def definition(self) -> Definition | None:
+        """The entry with its operator; None where its schema cannot be told."""
+        # Not at the top: the module builds on this one.
+        from opschema_rules.aten.derivatives import definition_of
+
+        return definition_of(self)
+
+    @cached_property
+    def schema_text(self) -> SchemaText | None:
+        """The field ``name``; None when it is no string."""
+        node = self.get("name")
+        text = string(node)
+        return SchemaText(self, node, text) if node is not None and text is not None else None
+
+    @property
+    def schema(self) -> OperatorSchema | None:
+        """The schema, if torchgen takes it."""
+        return self.schema_text.schema if self.schema_text is not None else None
+
+
+@dataclass(eq=False)
+class DerivativesFile:
+    """A derivatives.yaml; ``native`` is the native_functions.yaml that it belongs to, None if that is not known.
+
+    ``autograd`` is the generator that reads it.
+    """
+
+    file: YamlFile
+    native: NativeFile | None = None
+    autograd: Autograd = TORCH_AUTOGRAD
+    entries: list[DerivativeEntry] = field(default_factory=list)
+
+    @property
+    def path(self) -> str:
+        """The file's path."""
+        return self.file.path
+
+    @cached_property
+    def operators(self) -> Operators | None:
+        """The operators that its entries can be for; None if they are not known."""
+        # Not at the top: the module builds on this one.
+        from opschema_rules.aten.derivative_operators import Operators
+
+        return Operators(self.native) if self.native is not None else None
+
+    @cached_property
+    def blocks(self) -> list[Block]:
+        """The formulas of every entry whose schema can be told, by dispatch key."""
+        definitions = filter(None, (entry.definition for entry in self.entries))
+        return [block for definition in definitions for block in definition.blocks]
+
+    @cached_property
+    def described(self) -> Mapping[str, int]:
+        """The schemas of its entries as they are written, and the index of the last entry of each."""
+        return {text: entry.index for entry in self.entries if (text := entry.text("name"))}
+
+    @property
+    def content_key(self) -> str:
+        """What findings of pure rules depend on: this file and the operators."""
+        native = self.native.content_key if self.native is not None else ""
+        return f"{self.path} {self.file.source.digest} {self.autograd.digest} {native}"
+
+
+@dataclass(eq=False)
+class DeprecatedEntry(Entry):
+    """An entry of a deprecated.yaml: ``name`` is a Python signature, ``aten`` the call that it stands for."""
+
+    owner: DeprecatedFile
+
+    @property
+    def name(self) -> str:
+        """The name of the deprecated function; empty when it is not known."""
+        return (self.text("name") or "").partition("(")[0].strip()
+
+    @cached_property
+    def schema_text(self) -> SchemaText | None:
+        """The field ``name``; None when it is no string."""
+        node = self.get("name")
+        text = string(node)
+        return SchemaText(self, node, text) if node is not None and text is not None else None
+
+    @property
+    def schema(self) -> OperatorSchema | None:
+        """The schema, if torchgen takes it."""
+        return self.schema_text.schema if self.schema_text is not None else None
+
+
+@dataclass(eq=False)
+class DeprecatedFile:
+    """A deprecated.yaml; ``native`` is the native_functions.yaml that it belongs to, None if that is not known."""
+
+    file: YamlFile
+    native: NativeFile | None = None
+    entries: list[DeprecatedEntry] = field(default_factory=list)
+
+    @property
+    def path(self) -> str:
+        """The file's path."""
+        return self.file.path
+
+    @property
+    def content_key(self) -> str:
+        """What findings of pure rules depend on: this file and the operators."""
+        return f"{self.path} {self.file.source.digest} {self.native.content_key if self.native is not None else ''}"
+
+
+@dataclass(eq=False)
+class Reference:
+    """The operators of PyTorch that a backend's YAML or another copy of schemas is judged by.
+
+    ``path`` is their native_functions.yaml, outside of the workspace an absolute path, and ``key`` what findings depend on.
+    ``origin`` says where they come from, for messages (``the installed torch 2.13.0``), ``version`` the release, if it is
+    known. ``certain`` tells that it is the version that the tree is built with: named by the configuration, in the tree
+    itself, or of the version that the tree pins. Where it is not certain, an operator that is missing there is a warning at
+    most. ``vocabulary`` are the words of its torchgen; ``takes_options`` tells whether that takes ``- mul.out: {...}`` in a
+    backend's lists, None where it is not there. The file is read only when it is asked for.
+    """
+
+    path: str
+    key: str
+    origin: str
+    certain: bool
+    read: Callable[[], NativeFile]
+    summarise: Callable[[Reference], Catalogue]
+    version: str = ""
+    vocabulary: Vocabulary = TORCH
+    takes_options: bool | None = None
+
+    @cached_property
+    def native(self) -> NativeFile:
+        """The file, its entries and all operators."""
+        return self.read()
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        """The operators in a few words each, which are kept for the next run."""
+        return self.summarise(self)
+
+    @property
+    def content_key(self) -> str:
+        """What findings of pure rules depend on."""
+        parts = (
+            self.path,
+            self.key,
+            self.origin,
+            self.certain,
+            self.version,
+            self.vocabulary.digest,
+            self.takes_options,
+        )
+        return " ".join(map(str, parts))
+
+
+@dataclass(frozen=True)
+class BackendItem:
+    """An operator of one of a backend's lists. ``section`` is the list's key, ``name`` the operator with its overload.
+
+    ``node`` is the item, ``name_node`` where the name is written: of ``- mul.out: {structured: true}`` the key, whose
+    value is ``options``; of ``- func: add.Tensor`` the value of ``func``.
+    """
+
+    section: str
+    name: str
+    node: Node
+    name_node: Node
+    options: Node | None = None
+
+
+@dataclass(eq=False)
+class BackendFile(Entry):
+    """A backend's YAML: a mapping with ``backend``, ``cpp_namespace`` and lists of operators.
+
+    ``dialect`` is ``torchgen``, or the generator that it is written for (``op-plugin``, ``torch-npu``, ``lazy-tensor``,
+    ``torch-mlir``), of which only what it shares with torchgen is judged.
+    """
+
+    dialect: str = "torchgen"
+    reference: Reference | None = None
+    items: list[BackendItem] = field(default_factory=list)
+
+    @property
+    def path(self) -> str:
+        """The file's path."""
+        return self.file.path
+
+    @property
+    def name(self) -> str:
+        """The backend's name (``XLA``); empty when it is not known."""
+        return self.text("backend") or ""
+
+    @property
+    def content_key(self) -> str:
+        """What findings of pure rules depend on: this file and the operators that it is judged by."""
+        known = self.reference.content_key if self.reference is not None else ""
+        return f"{self.path} {self.file.source.digest} {known}"
+
+    def section(self, name: str) -> list[BackendItem]:
+        """The operators of one list."""
+        return [item for item in self.items if item.section == name]

@@ -1,0 +1,30 @@
+"""Reads native_functions.yaml and tags.yaml."""
+
+from __future__ import annotations
+
+from opschema_cli.source.yaml import YamlFile
+from opschema_rules.aten.kinds import items_of
+from opschema_rules.aten.model import Entry, NativeEntry, NativeFile, TagsFile
+from opschema_rules.aten.vocabulary import TORCH, Vocabulary
+
+_WHOLE = 500
+"""Entries that only PyTorch's own native_functions.yaml has; that of PyTorch 1.0 has more than 1,000."""
+
+
+def read_native(file: YamlFile, tags: TagsFile | None, vocabulary: Vocabulary = TORCH) -> NativeFile:
+    """A native_functions.yaml; items that are no mappings are left out."""
+    native = NativeFile(file, tags, vocabulary=vocabulary)
+    items = enumerate(items_of(file))
+    native.entries += [NativeEntry(file, index, node, native) for index, node in items if node.is_mapping]
+    return native
+
+
+def is_older(native: NativeFile) -> bool:
+    """Whether it is a whole file of a PyTorch before 1.12, which generated no variants: none of its entries has `autogen`."""
+    return len(native.entries) > _WHOLE and not native.having("autogen")
+
+
+def read_tags(file: YamlFile) -> TagsFile:
+    """A tags.yaml; items that are no mappings are left out."""
+    items = enumerate(items_of(file))
+    return TagsFile(file, [Entry(file, index, node) for index, node in items if node.is_mapping])

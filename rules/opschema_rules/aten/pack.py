@@ -1,0 +1,113 @@
+"""Detects the files of PyTorch's code generator and loads their entries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from opschema_cli.lint.pack import Entry as Declared
+from opschema_cli.lint.pack import Loaded, Pack, StubMaker, collect_migrations, collect_rules
+from opschema_cli.project import Project
+from opschema_cli.source.text import Span
+from opschema_cli.source.yaml import YamlFile
+from opschema_rules.aten import migrations, rules
+from opschema_rules.aten.autograd import read_autograd
+from opschema_rules.aten.backend import read_backend
+from opschema_rules.aten.bindings import Bindings, read_bindings
+from opschema_rules.aten.deprecated import read_deprecated
+from opschema_rules.aten.derivatives import read_derivatives
+from opschema_rules.aten.describe import describe
+from opschema_rules.aten.drift import copies_of_backend, copies_of_native
+from opschema_rules.aten.examples import example_files
+from opschema_rules.aten.exceptions import Exceptions, read_exceptions
+from opschema_rules.aten.head import AtenOptions, detect, files_of
+from opschema_rules.aten.kernel_matching import read_kernels
+from opschema_rules.aten.kinds import Kind
+from opschema_rules.aten.model import BackendFile, DerivativeEntry, NativeEntry, NativeFile, TagsFile
+from opschema_rules.aten.native import is_older, read_native, read_tags
+from opschema_rules.aten.reference import References
+from opschema_rules.aten.show import show
+from opschema_rules.aten.stubs import backend_sources, is_generated, make_stubs
+from opschema_rules.aten.vocabulary import home_of, vocabularies, vocabulary_of
+
+
+def load(project: Project, options: AtenOptions) -> Loaded:
+    """All of torchgen's files in the workspace, and their entries."""
+    files = list(files_of(project, options))
+    loaded = Loaded(files=[file.path for _, file in files])
+    tags = [read_tags(file) for kind, file in files if kind == "tags"]
+    natives = list(_natives(project, files, tags))
+    for listed in tags:
+        loaded.subjects += [listed, *listed.entries]
+    for native in natives:
+        loaded.subjects += [native, *native.entries]
+        loaded.ops += len(native.entries)
+        loaded.entries += [_declared(entry) for entry in native.entries]
+    references = References(project, natives, options.native_functions, options.installed_torch)
+    loaded.subjects += filter(None, (copies_of_native(native, references.of_copy(native)) for native in natives))
+    loaded.subjects.append(references)
+    for kind, file in files:
+        if kind == "derivatives":
+            autograd = read_autograd(project, file.path)
+            derivatives = read_derivatives(file, references.of_derivatives(file), autograd)
+            loaded.subjects += [derivatives, *derivatives.entries]
+            loaded.entries += [_declared(entry) for entry in derivatives.entries]
+        if kind == "deprecated":
+            loaded.subjects.append(read_deprecated(file, references.of_derivatives(file)))
+        backend = read_backend(file, None) if kind == "backend" else None
+        if backend is not None:
+            backend.reference = references.of_backend(backend)
+            loaded.subjects += filter(None, [copies_of_backend(backend)])
+            loaded.subjects.append(backend)
+            loaded.ops += len(backend.items)
+    backends = [item for item in loaded.subjects if isinstance(item, BackendFile)]
+    if backends:
+        loaded.late.append(lambda: read_kernels(project, backends, options.kernels))
+    return loaded
+
+
+def _natives(project: Project, files: Sequence[tuple[Kind, YamlFile]], tags: list[TagsFile]) -> Iterator[NativeFile]:
+    found = [file for kind, file in files if kind == "native"]
+    known = vocabularies(project) if found else {}
+    for file in found:
+        native = read_native(file, _of_tags(tags, file.path), vocabulary_of(file.path, known))
+        home = home_of(file.path, known)
+        if home is not None:
+            native.bindings = read_bindings(project, home)
+            native.exceptions = read_exceptions(project, home)
+        elif is_older(native):
+            native.bindings, native.exceptions = Bindings(), Exceptions()
+        yield native
+
+
+def _of_tags(tags: list[TagsFile], path: str) -> TagsFile | None:
+    """The tags of the native_functions.yaml at ``path``: those beside it, or the only ones."""
+    folder = path.rpartition("/")[0]
+    beside = [item for item in tags if item.path.rpartition("/")[0] == folder]
+    return (beside or tags)[0] if len(beside or tags) == 1 else None
+
+
+def _declared(entry: NativeEntry | DerivativeEntry) -> Declared:
+    first = entry.node.items[0] if entry.node.items else entry.node
+    return Declared(entry.file.path, first.span, Span(entry.node.start, entry.node.end), entry.name)
+
+
+def natives_of(loaded: Loaded) -> list[NativeFile]:
+    """Every native_functions.yaml among the subjects."""
+    return [item for item in loaded.subjects if isinstance(item, NativeFile)]
+
+
+_RULES = collect_rules(rules)
+
+PACK = Pack(
+    name="aten",
+    summary="PyTorch's own schemas: native_functions.yaml, derivatives.yaml, tags.yaml and the YAML of backends",
+    detect=detect,
+    load=load,
+    rules=_RULES,
+    options=AtenOptions,
+    example=example_files,
+    show=show,
+    describe=describe,
+    migrations=collect_migrations(migrations),
+    stubs=StubMaker(backend_sources, make_stubs, is_generated, [rule.code for rule in _RULES if rule.code[3] == "7"]),
+)

@@ -1,0 +1,320 @@
+"""The field ``autogen``: what torchgen generates must be listed, and what is listed must be generated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from opschema_cli.lint.diagnostic import Diagnostic
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.text import Span
+from opschema_rules.aten.autogen import autogen_edits, is_asked_for, listed_names, wanted_names
+from opschema_rules.aten.findings import found, respelling, yaml_fix
+from opschema_rules.aten.groups import Group, Groups
+from opschema_rules.aten.model import NativeEntry, NativeFile
+from opschema_rules.aten.signatures import is_tensor_like, out_name, out_overload, self_argument, type_text
+from opschema_rules.aten.traits import autogen_of, is_structured
+from opschema_rules.aten.vocabulary import listed, nearest
+
+
+@rule("ATN331", "autogen-missing", fixable="safe", pure=True)
+def autogen_missing(native: NativeFile) -> Iterator[Diagnostic]:
+    """Operators that torchgen generates are not listed in `autogen`.
+
+    For an in-place or mutable operator with an out variant and without a functional one torchgen generates that, and where
+    `autogen` names an out variant, the out variant and the functional one. It wants all of them listed, and prints the line
+    that it wants; this is the same line, and the fix writes it.
+
+    Bad:
+
+    ```yaml
+    - func: scale_(Tensor(a!) self, Scalar factor) -> Tensor(a!)
+      dispatch:
+        CPU: scale_
+    - func: scale.out(Tensor self, Scalar factor, *, Tensor(a!) out) -> Tensor(a!)
+      dispatch:
+        CPU: scale_out
+    ```
+
+    Bad, one of two:
+
+    ```yaml
+    - func: scale_(Tensor(a!) self, Scalar factor) -> Tensor(a!)
+      dispatch:
+        CPU: scale_
+      autogen: scale.out
+    ```
+
+    Good:
+
+    ```yaml
+    - func: scale_(Tensor(a!) self, Scalar factor) -> Tensor(a!)
+      dispatch:
+        CPU: scale_
+      autogen: scale, scale.out
+    ```
+
+    Good, nothing is generated unless it is asked for:
+
+    ```yaml
+    - func: scale_(Tensor(a!) self, Scalar factor) -> Tensor(a!)
+      dispatch:
+        CPU: scale_
+    ```
+    """
+    for group in _judged(native.groups):
+        base, names, given = group.base, wanted_names(group), listed_names(group)
+        if base is None or not is_asked_for(group) or not native.groups.complete:
+            continue
+        missing = [name for name in names if name not in given]
+        if not missing or _unknown(group, given):
+            continue
+        line = f"autogen: {', '.join(names)}"
+        message = f"torchgen generates {listed(missing)} for `{base.name}`, and that must be listed: `{line}`"
+        fix = yaml_fix(base, f"write `{line}`", partial(autogen_edits, base, names))
+        node = base.get("autogen")
+        yield found(base, node if node is not None else base.place.span, message, fix=fix)
+
+
+def _judged(groups: Groups) -> Iterator[Group]:
+    """The groups that are whole, so that what torchgen generates for them is certain."""
+    for group in groups.all:
+        if len(group.variants) == 1 and "autogen" not in next(iter(group.variants.values())).fields:
+            continue  # nothing is listed, and nothing is generated
+        if group in groups.torn or not groups.knows_all(group.key[0].base):
+            continue
+        out = group.variants.get("out")
+        if out is None or not is_structured(out) or "functional" in group.variants:
+            yield group
+
+
+def _unknown(group: Group, given: list[str]) -> list[str]:
+    """Names that are listed and not generated; torchgen lets them stand where it skips an operator, if they are right."""
+    if not given:
+        return []
+    known = [item.name for item in group.wanted]
+    if group.skipped and not group.formed:
+        known += [name for entry in group.entries for name in _names_of(entry)]
+    return [name for name in given if name not in known]
+
+
+def _names_of(entry: NativeEntry) -> Iterator[str]:
+    """How the out variant and the functional one of an operator would be called."""
+    if entry.schema is not None:
+        name, overload = out_name(entry.schema), entry.schema.overload
+        yield f"{name}.{out_overload(entry.schema)}"
+        for functional in (name, f"{name}_functional"):
+            yield f"{functional}.{overload}" if overload else functional
+
+
+@rule("ATN332", "autogen-unknown", fixable="safe", pure=True)
+def autogen_unknown(native: NativeFile) -> Iterator[Diagnostic]:
+    """`autogen` lists an operator that torchgen does not generate.
+
+    What is generated has one name: the operator's without the `_` of in-place ones, with the overload `out` or
+    `OVERLOAD_out` for the out variant. torchgen compares the list with that, but only where it makes a group of the entries;
+    where a misspelt name keeps it from generating anything, it says nothing.
+
+    Bad:
+
+    ```yaml
+    - func: tanh.wide(Tensor self, int width) -> Tensor
+      dispatch:
+        CPU: tanh_wide
+      autogen: tanh.out
+    ```
+
+    Bad, the out variant is there already:
+
+    ```yaml
+    - func: tanh(Tensor self) -> Tensor
+      dispatch:
+        CPU: tanh
+      autogen: tanh.out
+    - func: tanh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
+      dispatch:
+        CPU: tanh_out
+    ```
+
+    Good:
+
+    ```yaml
+    - func: tanh.wide(Tensor self, int width) -> Tensor
+      dispatch:
+        CPU: tanh_wide
+      autogen: tanh.wide_out
+    ```
+    """
+    for group in _judged(native.groups):
+        wrong = _unknown(group, listed_names(group))
+        for entry in group.entries if wrong else ():
+            yield from _wrong_items(group, entry)
+
+
+def _wrong_items(group: Group, entry: NativeEntry) -> Iterator[Diagnostic]:
+    node = entry.get("autogen")
+    items, given, wanted = autogen_of(entry), listed_names(group), wanted_names(group)
+    missing = [item for item in wanted if item not in given]
+    wrong = set(_unknown(group, given))
+    for name, span in items:
+        if node is None or name not in wrong:
+            continue
+        if name.replace(" ", "").split(",")[1:]:
+            yield _unspaced(entry, items)
+            return
+        meant = nearest(name, missing) or (missing[0] if len(missing) == 1 else None)
+        what = f"; did you mean `{meant}`?" if meant else _instead(group, wanted)
+        message = f"torchgen generates no `{name}` for `{entry.name}`{what}"
+        fix = respelling(entry, node, span, meant) if meant else None
+        yield found(entry, entry.inner(node, span), message, entry.related(entry.place.span, "the operator"), fix=fix)
+
+
+def _unspaced(entry: NativeEntry, items: list[tuple[str, Span]]) -> Diagnostic:
+    """Names that nothing but a comma, or a comma and two spaces, stands between."""
+    node = entry.get("autogen")
+    names = [part.strip() for name, _ in items for part in name.split(",") if part.strip()]
+    fix = yaml_fix(entry, "write `, ` between the names", partial(autogen_edits, entry, names))
+    message = "the names in `autogen` have a comma and one space between them"
+    return found(entry, node if node is not None else entry.place.span, message, fix=fix)
+
+
+def _instead(group: Group, wanted: list[str]) -> str:
+    if wanted:
+        return f"; the line is `autogen: {', '.join(wanted)}`"
+    return f"; it generates nothing here, for {group.skipped}" if group.skipped else "; all its variants are declared"
+
+
+@rule("ATN333", "autogen-elsewhere", fixable="safe", pure=True)
+def autogen_elsewhere(native: NativeFile) -> Iterator[Diagnostic]:
+    """`autogen` stands in an entry that torchgen does not generate from.
+
+    torchgen generates from one variant: from the mutable one if there is one, else from the in-place, the out, the
+    functional one. It looks for the name of an out variant in that entry's `autogen` alone. In another entry's it is silently
+    of no effect.
+
+    Bad:
+
+    ```yaml
+    - func: tanh(Tensor self) -> Tensor
+      dispatch:
+        CPU: tanh
+      autogen: tanh.out
+    - func: tanh_(Tensor(a!) self) -> Tensor(a!)
+      dispatch:
+        CPU: tanh_
+    ```
+
+    Good:
+
+    ```yaml
+    - func: tanh(Tensor self) -> Tensor
+      dispatch:
+        CPU: tanh
+    - func: tanh_(Tensor(a!) self) -> Tensor(a!)
+      dispatch:
+        CPU: tanh_
+      autogen: tanh.out
+    ```
+    """
+    for group in _judged(native.groups):
+        base, names = group.base, {item.name for item in group.wanted if item.kind == "out"}
+        if base is None or not names or group.generated:
+            continue
+        for entry in group.entries:
+            node = entry.get("autogen")
+            for name, span in autogen_of(entry) if node is not None and entry is not base else ():
+                if node is None or name not in names:
+                    continue
+                message = (
+                    f"torchgen generates from `{base.name}`, and reads `{name}` only in the `autogen` of that entry"
+                )
+                fix = yaml_fix(base, f"list it in `{base.name}`", partial(autogen_edits, base, wanted_names(group)))
+                yield found(
+                    entry, entry.inner(node, span), message, base.related(base.place.span, "it belongs here"), fix=fix
+                )
+
+
+@rule("ATN334", "autogen-repeated", pure=True)
+def autogen_repeated(native: NativeFile) -> Iterator[Diagnostic]:
+    """`autogen` lists an operator twice.
+
+    torchgen takes it; the second mention says nothing.
+
+    Bad:
+
+    ```yaml
+    - func: tanh(Tensor self) -> Tensor
+      dispatch:
+        CPU: tanh
+      autogen: tanh.out, tanh.out
+    ```
+
+    Good:
+
+    ```yaml
+    - func: tanh(Tensor self) -> Tensor
+      dispatch:
+        CPU: tanh
+      autogen: tanh.out
+    ```
+    """
+    for entry in native.having("autogen"):
+        node, seen = entry.get("autogen"), set[str]()
+        for name, span in autogen_of(entry):
+            if node is not None and name in seen:
+                yield found(entry, entry.inner(node, span), f"`{name}` is listed twice")
+            seen.add(name)
+
+
+@rule("ATN335", "autogen-impossible", pure=True)
+def autogen_impossible(native: NativeFile) -> Iterator[Diagnostic]:
+    """`autogen` asks for an out variant that torchgen cannot make.
+
+    An out variant writes what the operator returns, all of it. torchgen can make none of an operator that returns something
+    else beside tensors, and none of one that writes `self`, or returns what it was given to write, and is not in-place by
+    its name: what it makes is no variant of that operator.
+
+    Bad:
+
+    ```yaml
+    - func: fill(Tensor(a!) self, Scalar value) -> Tensor(a!)
+      dispatch:
+        CPU: fill
+      autogen: fill.out
+    ```
+
+    Good:
+
+    ```yaml
+    - func: fill_(Tensor(a!) self, Scalar value) -> Tensor(a!)
+      dispatch:
+        CPU: fill_
+      autogen: fill, fill.out
+    ```
+    """
+    for group in _judged(native.groups):
+        base, node = group.base, group.base.get("autogen") if group.base is not None else None
+        outs = [item.name for item in group.generated if item.kind == "out"]
+        if base is None or node is None or not outs or "inplace" in group.variants:
+            continue
+        obstacle = _obstacle(base)
+        if obstacle is not None and base.schema_text is not None:
+            span, what = obstacle
+            message = f"{what}, so that torchgen can make no `{outs[0]}` of `{base.name}`"
+            yield found(base, base.schema_text.span(span), message, base.related(node, "which is asked for here"))
+
+
+def _obstacle(entry: NativeEntry) -> tuple[Span, str] | None:
+    """What keeps an out variant from being made, and where it is."""
+    schema = entry.schema
+    if schema is None:
+        return None
+    own = self_argument(schema)
+    if own is not None and own.is_write:
+        return own.type_span, "this is written, and the name is not that of an in-place operator"
+    for item in schema.returns:
+        if item.alias is not None and item.alias.write:
+            return item.type_span, "this is written and returned"
+        if not is_tensor_like(item.type):
+            return item.type_span, f"a `{type_text(item.type)}` is returned beside tensors"
+    return None

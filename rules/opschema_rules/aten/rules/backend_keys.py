@@ -1,0 +1,202 @@
+"""The keys of a backend's YAML: which there are, which must be there, and what each holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import partial
+
+from opschema_cli.lint.diagnostic import Diagnostic, Fix
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.yaml import Node
+from opschema_cli.source.yaml_edit import rename_key
+from opschema_rules.aten.dialects import BACKEND_KEYS, DIALECTS, OPERATOR_LISTS
+from opschema_rules.aten.findings import yaml_fix
+from opschema_rules.aten.model import BackendFile, string
+from opschema_rules.aten.rules.fields import kind_of
+from opschema_rules.aten.vocabulary import nearest
+
+_KEYS = (*BACKEND_KEYS, *OPERATOR_LISTS, "non_native")
+_REQUIRED = {"backend": "a dispatch key, such as `XLA`", "cpp_namespace": "that of its kernels"}
+_CLOSE = 0.75
+
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+MAX_NAMESPACES = 2
+"""How deep torchgen's ``NamespaceHelper`` lets a namespace nest."""
+
+
+def is_strict(backend: BackendFile) -> bool:
+    """Whether torchgen reads the file, not a generator that goes on from its language; a file that is a list says nothing."""
+    return DIALECTS[backend.dialect].strict and backend.node.is_mapping
+
+
+def _meant(backend: BackendFile, name: str) -> str | None:
+    return nearest(name, set(_KEYS) - backend.fields.keys(), _CLOSE)
+
+
+def unknown_keys(backend: BackendFile) -> list[str]:
+    """The keys that torchgen does not know, a merge aside."""
+    return [name for name in backend.fields if name not in (*_KEYS, "<<")]
+
+
+@rule("ATN601", "backend-key-missing", pure=True)
+def backend_key_missing(backend: BackendFile) -> Iterator[Diagnostic]:
+    """The YAML of a backend does not say which backend it is for, or where its kernels are.
+
+    torchgen needs `backend`, the dispatch key, and `cpp_namespace`, and refuses a file in which one is missing or empty.
+
+    Bad:
+
+    ```yaml xla_native_functions.yaml
+    backend: XLA
+    supported:
+      - relu
+    ```
+
+    Bad:
+
+    ```yaml xla_native_functions.yaml
+    - backend: XLA
+      cpp_namespace: torch_xla
+    ```
+
+    Good:
+
+    ```yaml xla_native_functions.yaml
+    backend: XLA
+    cpp_namespace: torch_xla
+    supported:
+      - relu
+    ```
+    """
+    if not backend.node.is_mapping:
+        message = (
+            f"a backend's YAML is a mapping with `backend` and `cpp_namespace`, and this is {kind_of(backend.node)}"
+        )
+        yield Diagnostic(message, backend.at(backend.node.items[0] if backend.node.items else backend.node))
+    if not is_strict(backend):
+        return
+    misspelt = {_meant(backend, name) for name in unknown_keys(backend)}
+    for name, what in _REQUIRED.items():
+        key, node = backend.fields.get(name, (None, None))
+        if key is None and name not in misspelt:
+            yield Diagnostic(f"`{name}` is missing: {what}", backend.at(_head(backend)))
+        elif key is not None and node is not None and kind_of(node) == "nothing":
+            yield Diagnostic(f"`{name}` is empty; it holds {what}", backend.at(key))
+
+
+def _head(backend: BackendFile) -> Node:
+    """The first key, at which what is missing is reported."""
+    return backend.node.items[0] if backend.node.items else backend.node
+
+
+@rule("ATN602", "unknown-backend-key", fixable="safe", pure=True)
+def unknown_backend_key(backend: BackendFile) -> Iterator[Diagnostic]:
+    """The YAML of a backend has a key that torchgen does not know.
+
+    torchgen refuses the file. Its message lists `extra_headers` among the supported keys, which is refused like any other,
+    and leaves out `use_out_as_primary` and `device_guard`, which are taken. Keys of generators that go on from torchgen's
+    language (op-plugin, torch_npu, torch-mlir) are not judged in their files.
+
+    Bad:
+
+    ```yaml xla_native_functions.yaml
+    backend: XLA
+    cpp_namespce: torch_xla
+    suported:
+      - relu
+    supported:
+      - add.Tensor
+    ```
+
+    Good:
+
+    ```yaml xla_native_functions.yaml
+    backend: XLA
+    cpp_namespace: torch_xla
+    device_guard: true
+    supported:
+      - relu
+    ```
+    """
+    if not is_strict(backend):
+        return
+    for name in unknown_keys(backend):
+        near = _meant(backend, name)
+        if name == "extra_headers":
+            message = "torchgen names the key `extra_headers` in its messages and refuses it; leave it out"
+        elif near is not None:
+            message = f"torchgen knows no key `{name}`; did you mean `{near}`?"
+        else:
+            keys = ", ".join(f"`{key}`" for key in _KEYS)
+            message = f"torchgen knows no key `{name}`; there are {keys}"
+        yield Diagnostic(message, backend.at(backend.fields[name][0]), fix=_renaming(backend, name, near))
+
+
+def _renaming(backend: BackendFile, name: str, near: str | None) -> Fix | None:
+    if near is None:
+        return None
+    return yaml_fix(backend, f"write `{near}`", partial(rename_key, backend.file, backend.node, name, near))
+
+
+@rule("ATN603", "backend-value", pure=True)
+def backend_value(backend: BackendFile) -> Iterator[Diagnostic]:
+    """A key of a backend's YAML holds what it cannot hold.
+
+    `backend`, `cpp_namespace` and `class_name` are names in C++, the namespace of at most two levels; `use_out_as_primary`
+    and `device_guard` are true or false. torchgen refuses most of this, some only when it writes code, and takes a number
+    for a class's name.
+
+    Bad:
+
+    ```yaml xla_native_functions.yaml
+    backend: XLA
+    cpp_namespace: torch::lazy::xla
+    use_out_as_primary: frue
+    supported:
+      - relu
+    ```
+
+    Good:
+
+    ```yaml xla_native_functions.yaml
+    backend: XLA
+    cpp_namespace: torch::lazy
+    class_name: XLANativeFunctions
+    use_out_as_primary: false
+    supported:
+      - relu
+    ```
+    """
+    if not is_strict(backend):
+        return
+    for name in BACKEND_KEYS:
+        key, node = backend.fields.get(name, (None, None))
+        if key is None or node is None:
+            continue
+        fault = (
+            _flag_fault(backend, name) if name in ("use_out_as_primary", "device_guard") else _name_fault(name, node)
+        )
+        if fault:
+            yield Diagnostic(f"`{name}` {fault}", backend.at(node if node.end > node.start else key))
+
+
+def _flag_fault(backend: BackendFile, name: str) -> str:
+    node = backend.get(name)
+    if node is None or backend.flag(name) is not None:
+        return ""
+    return f"is true or false, and this is {kind_of(node)}"
+
+
+def _name_fault(name: str, node: Node) -> str:
+    """What is wrong with the value of a key that holds a name; an empty one is another rule's business."""
+    text = string(node)
+    if text is None:
+        return "" if kind_of(node) == "nothing" else f"is a name, and this is {kind_of(node)}"
+    parts = text.split("::") if name == "cpp_namespace" else [text]
+    bad = next((part for part in parts if not _IDENTIFIER.fullmatch(part)), None)
+    if bad is not None:
+        return f"is a name in C++, and `{text}` is none"
+    if len(parts) > MAX_NAMESPACES:
+        return f"nests {len(parts)} namespaces; torchgen takes at most {MAX_NAMESPACES}"
+    return ""

@@ -1,0 +1,232 @@
+"""The operators that a backend lists: how they are named, whether they exist, and whether they stand once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import partial
+
+from opschema_cli.lint.diagnostic import Diagnostic, Fix, Related, Severity
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.yaml_edit import remove_item, set_value
+from opschema_rules.aten.dialects import DIALECTS, OPERATOR_LISTS, SCHEMA_LISTS
+from opschema_rules.aten.findings import yaml_fix
+from opschema_rules.aten.model import BackendFile, BackendItem
+from opschema_rules.aten.rules.backend_dispatch import severity_of
+from opschema_rules.aten.rules.backend_keys import is_strict
+from opschema_rules.aten.vocabulary import listed
+
+KERNELS = ("supported", "full_codegen")
+"""The lists of what is registered under the backend's key."""
+
+MAX_GUESSES = 25
+"""Unknown operators for which candidates are sought."""
+
+_PLAIN = re.compile(r"(?:\w+::)*\w+(?:\.\w+)*", re.ASCII)
+_DUNDER_I = re.compile(r"__i(?!add__|sub__|mul__|div__|and__|or__|xor__|lshift__|rshift__|mod__|pow__)[^_]*__")
+
+
+def operators_of(backend: BackendFile) -> list[BackendItem]:
+    """The items of the lists that hold nothing but operators of ATen, those aside whose names torchgen cannot read."""
+    lists = OPERATOR_LISTS if is_strict(backend) else DIALECTS[backend.dialect].aten
+    return [item for item in backend.items if item.section in lists and not name_fault(item.name)]
+
+
+def related_items(backend: BackendFile, items: Iterable[BackendItem]) -> tuple[Related, ...]:
+    """Other places at which an operator is listed."""
+    return tuple(backend.related(item.name_node, f"`{item.section}` lists it here") for item in items)
+
+
+def name_fault(name: str) -> str:
+    """Why a text cannot be an operator's name (``torchgen.model.OperatorName.parse``); empty if it can."""
+    base = name.rpartition("::")[2].partition(".")[0]
+    if "(" in name:
+        return "an item is an operator's name, without its arguments"
+    if not _PLAIN.fullmatch(name):
+        return "a name has letters, digits and `_`, and a `.` before the overload"
+    if base.endswith("_out"):
+        return f"`_out` is for overloads: `{base.removesuffix('_out')}.out`"
+    if _DUNDER_I.fullmatch(base):
+        return "it is no in-place operator of Python"
+    return "an operator cannot be functional and in-place" if base.endswith("_functional_") else ""
+
+
+@rule("ATN611", "backend-operator-name", fixable="unsafe", pure=True)
+def backend_operator_name(backend: BackendFile) -> Iterator[Diagnostic]:
+    """A list of a backend holds a text that cannot be an operator's name.
+
+    torchgen takes a name and, behind a dot, an overload: `add.Tensor`. It keeps names that end with `_out` for overloads
+    called `out`.
+
+    Bad:
+
+    ```yaml xla_native_functions.yaml
+    backend: XLA
+    cpp_namespace: torch_xla
+    supported:
+      - add_out
+      - relu(Tensor self) -> Tensor
+    ```
+
+    Good:
+
+    ```yaml xla_native_functions.yaml
+    backend: XLA
+    cpp_namespace: torch_xla
+    supported:
+      - add.out
+      - relu
+    ```
+    """
+    if not is_strict(backend):
+        return
+    for item in backend.items:
+        fault = name_fault(item.name) if item.section in OPERATOR_LISTS else ""
+        if fault:
+            reference = backend.reference
+            candidates = reference.catalogue.candidates(item.name) if reference is not None else ()
+            fix = _respelling(backend, item, candidates)
+            message = f"`{item.name[:80]}` is no operator name: {fault}"
+            yield Diagnostic(message, backend.at(item.name_node), fix=fix, ops=(item.name[:80],))
+
+
+def _respelling(backend: BackendFile, item: BackendItem, candidates: Iterable[str]) -> Fix | None:
+    """A fix that writes the only candidate."""
+    names = list(candidates)
+    if len(names) != 1 or item.name_node is not item.node:
+        return None
+    why = "" if names[0] == item.name.removeprefix("aten::") else "the name is a guess"
+    return yaml_fix(backend, f"write `{names[0]}`", partial(set_value, backend.file, item.node, names[0]), why)
+
+
+@rule("ATN612", "unknown-backend-operator", fixable="unsafe", pure=True)
+def unknown_backend_operator(backend: BackendFile) -> Iterator[Diagnostic]:
+    """A backend lists an operator that PyTorch does not have.
+
+    The operators are those of the native_functions.yaml that the configuration names, of the one in the tree, or of the
+    installed torch, with what torchgen generates for them (`autogen`). torchgen stops at the first unknown name in `supported`,
+    `full_codegen` and `autograd`, and takes any text in `symint` and `ir_gen` without a word. Where the installed torch is not
+    known to be the version that the tree is built with, this is a warning.
+
+    Bad:
+
+    ```yaml xla_native_functions.yaml
+    backend: XLA
+    cpp_namespace: torch_xla
+    supported:
+      - add
+      - rleu
+    symint:
+      - exapnd
+    ```
+
+    Good:
+
+    ```yaml xla_native_functions.yaml
+    backend: XLA
+    cpp_namespace: torch_xla
+    supported:
+      - add.Tensor
+      - relu.out
+    ```
+    """
+    reference = backend.reference
+    if reference is None or not reference.catalogue.complete:
+        return
+    unknown: dict[str, list[BackendItem]] = {}
+    own = {item.name for item in backend.items if item.section in SCHEMA_LISTS}
+    for item in operators_of(backend):
+        if item.name not in reference.catalogue.by_name and (is_strict(backend) or item.name not in own):
+            unknown.setdefault(item.name, []).append(item)
+    severity = severity_of(reference) if is_strict(backend) else Severity.WARNING
+    for number, (name, items) in enumerate(unknown.items()):
+        candidates = reference.catalogue.candidates(name) if number < MAX_GUESSES else ()
+        message = f"`{name}` is no operator of {reference.origin}{_advice(name, candidates)}"
+        place = backend.at(items[0].name_node)
+        fix = _respelling(backend, items[0], candidates)
+        yield Diagnostic(message, place, related_items(backend, items[1:]), fix, (name,), severity=severity)
+
+
+def _advice(name: str, candidates: Iterable[str]) -> str:
+    names = list(candidates)
+    if not names:
+        return ""
+    bare = "." not in name and all(other.partition(".")[0] == name for other in names)
+    return f"; it needs an overload: {listed(names, 'or')}" if bare else f"; did you mean {listed(names, 'or')}?"
+
+
+@rule("ATN613", "repeated-backend-operator", fixable="unsafe", pure=True)
+def repeated_backend_operator(backend: BackendFile) -> Iterator[Diagnostic]:
+    """A backend lists an operator twice.
+
+    torchgen takes it without a word. Twice in one list is a slip, of which one remains when the other is removed; in
+    `supported` and `full_codegen` the operator is to have a kernel written by hand and a generated one.
+
+    Bad:
+
+    ```yaml xla_native_functions.yaml
+    backend: XLA
+    cpp_namespace: torch_xla
+    full_codegen:
+      - relu
+    supported:
+      - add.Tensor
+      - relu
+      - add.Tensor
+    ```
+
+    Good (what `ir_gen` lists has its kernel in `supported`, and `symint` tells more of it):
+
+    ```yaml xla_native_functions.yaml
+    backend: XLA
+    cpp_namespace: torch_xla
+    ir_gen:
+      - expand
+    supported:
+      - expand
+      - add.Tensor
+    symint:
+      - expand
+    ```
+    """
+    if backend.dialect == "op-plugin":  # which has an entry for each range of versions
+        return
+    first: dict[tuple[str, str], BackendItem] = {}
+    for item in backend.items:
+        if item.section in SCHEMA_LISTS:
+            continue
+        earlier = first.setdefault((item.section, item.name), item)
+        if earlier is not item:
+            message = f"`{item.name}` stands twice in `{item.section}`; remove one"
+            related = (backend.related(earlier.name_node, "it stands here first"),)
+            fix = _removal(backend, earlier, item)
+            yield Diagnostic(message, backend.at(item.name_node), related, fix, (item.name,))
+    yield from _in_two_lists(backend, first) if is_strict(backend) else ()
+
+
+def _in_two_lists(backend: BackendFile, first: dict[tuple[str, str], BackendItem]) -> Iterator[Diagnostic]:
+    for other, severity, what in (
+        ("supported", Severity.ERROR, "its kernel is generated, or written by hand, not both"),
+        ("ir_gen", Severity.WARNING, "`full_codegen` generates its node, too"),
+    ):
+        for item in backend.section(other):
+            twin = first.get(("full_codegen", item.name))
+            if twin is not None and first.get((other, item.name)) is item:
+                message = f"`{item.name}` stands in `{other}` and in `full_codegen`; {what}"
+                related = related_items(backend, [twin])
+                yield Diagnostic(message, backend.at(item.name_node), related, ops=(item.name,), severity=severity)
+
+
+def _removal(backend: BackendFile, earlier: BackendItem, item: BackendItem) -> Fix | None:
+    """A fix that removes the second of two equal items; unsafe where a comment goes with it."""
+    text = backend.file.source.text
+    written = [text[node.start : node.end] for node in (earlier.node, item.node)]
+    node = backend.get(item.section)
+    if written[0] != written[1] or node is None or item.node not in node.items:
+        return None
+    index = next(number for number, other in enumerate(node.items) if other is item.node)
+    title = f"remove the second `{item.name}`"
+    fix = yaml_fix(backend, title, partial(remove_item, backend.file, node, index))
+    if fix is not None and any("#" in text[slice(*edit.edit.span)] for edit in fix.edits):
+        return yaml_fix(backend, title, partial(remove_item, backend.file, node, index), "a comment goes with it")
+    return fix

@@ -1,0 +1,124 @@
+"""Operators of a backend in the light of their variants and of what PyTorch makes of others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from opschema_cli.lint.diagnostic import Diagnostic, Severity
+from opschema_cli.lint.rule import rule
+from opschema_rules.aten.catalogue import Known, variants
+from opschema_rules.aten.model import BackendFile, BackendItem
+from opschema_rules.aten.rules.backend_dispatch import severity_of
+from opschema_rules.aten.rules.backend_keys import is_strict
+from opschema_rules.aten.rules.backend_operators import KERNELS, related_items
+from opschema_rules.aten.signatures import base_name
+from opschema_rules.aten.vocabulary import listed
+
+
+@rule("ATN614", "backend-group-split", pure=True)
+def backend_group_split(backend: BackendFile) -> Iterator[Diagnostic]:
+    """Variants of one operator are registered partly for the backend and partly for its autograd.
+
+    torchgen wants the functional, in-place and out variants of an operator all in `supported` (or `full_codegen`) or all
+    in `autograd`.
+
+    Bad:
+
+    ```yaml xla_native_functions.yaml
+    backend: XLA
+    cpp_namespace: torch_xla
+    supported:
+      - add.Tensor
+    autograd:
+      - add_.Tensor
+    ```
+
+    Good:
+
+    ```yaml xla_native_functions.yaml
+    backend: XLA
+    cpp_namespace: torch_xla
+    supported:
+      - add.Tensor
+      - add_.Tensor
+    autograd:
+      - relu
+    ```
+    """
+    if not is_strict(backend) or not backend.section("autograd"):
+        return
+    groups = _groups(backend)
+    forward: dict[object, list[BackendItem]] = {}
+    for item in backend.items:
+        if item.section in KERNELS:
+            forward.setdefault(groups.get(item.name, item.name), []).append(item)
+    for item in backend.section("autograd"):
+        others = forward.get(groups.get(item.name, item.name), [])
+        if not others:
+            continue
+        same = any(other.name == item.name for other in others)
+        names = listed(list(dict.fromkeys(other.name for other in others)))
+        message = (
+            f"`{item.name}` stands in `autograd`, and {names} in `{others[0].section}`: all variants of an operator stand on "
+            "one side"
+        )
+        severity = Severity.ERROR if same else severity_of(backend.reference)
+        place, related = backend.at(item.name_node), related_items(backend, others)
+        yield Diagnostic(message, place, related, ops=(item.name,), severity=severity)
+
+
+def _known(backend: BackendFile, item: BackendItem) -> Known | None:
+    return backend.reference.catalogue.by_name.get(item.name) if backend.reference is not None else None
+
+
+def _groups(backend: BackendFile) -> Mapping[str, int]:
+    """The groups of operators of which the backend lists one for autograd and one for itself."""
+    forward = {_base(item) for item in backend.items if item.section in KERNELS}
+    names = [item.name for item in backend.section("autograd") if _base(item) in forward]
+    return variants(backend.reference.native, names) if names and backend.reference is not None else {}
+
+
+def _base(item: BackendItem) -> str:
+    return base_name(item.name.partition(".")[0]).base
+
+
+@rule("ATN615", "composite-backend-operator", severity="info", pure=True)
+def composite_backend_operator(backend: BackendFile) -> Iterator[Diagnostic]:
+    """A backend has a kernel for an operator that PyTorch makes of others.
+
+    An operator that is `CompositeImplicitAutograd` works on every backend whose other operators work, and has its derivative
+    from them. A kernel of the backend's own hides them, so that the operator has no derivative any more but for what is
+    registered by hand. That may be meant: pytorch/xla does it where it lowers an operator as a whole. Which operators these are
+    changes from version to version, so that nothing is said by a torch that may not be the tree's.
+
+    Bad:
+
+    ```yaml xla_native_functions.yaml
+    backend: XLA
+    cpp_namespace: torch_xla
+    supported:
+      - square
+    ```
+
+    Good:
+
+    ```yaml xla_native_functions.yaml
+    backend: XLA
+    cpp_namespace: torch_xla
+    supported:
+      - relu
+    autograd:
+      - square
+    ```
+    """
+    reference = backend.reference
+    if not is_strict(backend) or reference is None or not reference.certain:
+        return
+    for item in backend.items:
+        known = _known(backend, item) if item.section in KERNELS else None
+        if known is not None and known.implicit:
+            message = (
+                f"`{item.name}` is made of other operators in {reference.origin} (CompositeImplicitAutograd); a kernel "
+                "of its own takes its derivative away, unless one is registered"
+            )
+            yield Diagnostic(message, backend.at(item.name_node), ops=(item.name,))

@@ -1,0 +1,94 @@
+"""YAML of a backend that torchgen's loader refuses before anything of it is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import Diagnostic
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.yaml import Node
+from opschema_rules.aten.model import BackendFile
+from opschema_rules.aten.rules.backend_keys import is_strict
+from opschema_rules.aten.rules.fields import kind_of
+
+_TAGS = frozenset(
+    f"tag:yaml.org,2002:{name}"
+    for name in ("null", "bool", "int", "float", "binary", "timestamp", "omap", "pairs", "set", "str", "seq", "map")
+) | {"", "!"}
+"""The tags that PyYAML's safe loader reads."""
+
+
+@rule("ATN604", "repeated-backend-key", pure=True)
+def repeated_backend_key(backend: BackendFile) -> Iterator[Diagnostic]:
+    """A key of a backend's YAML stands twice.
+
+    torchgen refuses the file; a reader that does not would lose all operators of the first list.
+
+    Bad:
+
+    ```yaml xla_native_functions.yaml
+    backend: XLA
+    cpp_namespace: torch_xla
+    supported:
+      - relu
+    supported:
+      - add.Tensor
+    ```
+
+    Good:
+
+    ```yaml xla_native_functions.yaml
+    backend: XLA
+    cpp_namespace: torch_xla
+    supported:
+      - relu
+      - add.Tensor
+    ```
+    """
+    first: dict[str, Node] = {}
+    for key, _ in backend.node.pairs():
+        earlier = first.setdefault(key.value, key) if key.kind == "scalar" else key
+        if earlier is not key:
+            message = f"`{key.value}` stands twice; put what both hold under one"
+            yield Diagnostic(message, backend.at(key), (backend.related(earlier, "it stands here first"),))
+
+
+@rule("ATN608", "backend-yaml", pure=True)
+def backend_yaml(backend: BackendFile) -> Iterator[Diagnostic]:
+    """YAML that torchgen's loader refuses: a merge (`<<`), a tag, a key that is a list or a mapping.
+
+    The loader raises, and says nothing of the rest of the file.
+
+    Bad:
+
+    ```yaml xla_native_functions.yaml
+    backend: XLA
+    cpp_namespace: torch_xla
+    class_name: !name Kernels
+    <<: {device_guard: true}
+    supported:
+      - relu
+    ```
+
+    Good:
+
+    ```yaml xla_native_functions.yaml
+    backend: XLA
+    cpp_namespace: torch_xla
+    class_name: !!str Kernels
+    device_guard: true
+    supported:
+      - relu
+    ```
+    """
+    if not is_strict(backend):
+        return
+    for key, _ in backend.node.pairs():
+        target = backend.file.document.follow(key)
+        if target.kind != "scalar":
+            yield Diagnostic(f"a key of a backend's YAML is a word, and this is {kind_of(target)}", backend.at(key))
+        elif key.value == "<<" and not key.style:
+            yield Diagnostic("torchgen's loader knows no merge (`<<`); write the keys out", backend.at(key))
+    for node in backend.node.walk() if "!" in backend.file.source.text else ():
+        if node.tag not in _TAGS:
+            yield Diagnostic(f"torchgen's loader refuses the tag `{node.tag[:80]}`; leave it out", backend.at(node))

@@ -1,0 +1,198 @@
+"""Copies of ATen's schemas that are not, or no longer, what ATen has.
+
+Copies are those of op-plugin's YAML, as far as they hold for the version of the reference, and those of a native_functions.yaml
+that is an excerpt of PyTorch's own, if it is certain that both are of one version. The reference is the native_functions.yaml that
+the configuration names, or that of the installed torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import Diagnostic, Severity
+from opschema_cli.lint.rule import rule
+from opschema_rules.aten.drift import CopiedSchemas, Side
+
+
+def _found(copied: CopiedSchemas, *sides: Side, severity: Severity = Severity.WARNING) -> Iterator[Diagnostic]:
+    for copy, item in copied.differences:
+        if item.side in sides:
+            yield Diagnostic(item.message, item.place, item.related, ops=(copy.name,), severity=severity)
+
+
+@rule("ATN801", "copied-operator-missing", severity="warning", pure=True)
+def copied_operator_missing(copied: CopiedSchemas) -> Iterator[Diagnostic]:
+    """A schema is copied from PyTorch, and PyTorch has no such operator.
+
+    It was removed, or its overload has another name now. Where entries say for which versions they hold, the copy has to end
+    with the last version that had it.
+
+    Bad (PyTorch has `add.Tensor`):
+
+    ```yaml op_plugin_functions.yaml
+    all_version: [v2.12, v2.13]
+    official:
+      - func: add.Tensors(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor
+        op_api: all_version
+    ```
+
+    Good:
+
+    ```yaml op_plugin_functions.yaml
+    all_version: [v2.12, v2.13]
+    official:
+      - func: add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor
+        op_api: all_version
+      - func: add.Tensors(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor
+        op_api: [v2.12, v2.12]
+    ```
+    """
+    yield from _found(copied, "removed")
+
+
+@rule("ATN802", "copied-arguments", severity="warning", pure=True)
+def copied_arguments(copied: CopiedSchemas) -> Iterator[Diagnostic]:
+    """A schema that is copied from PyTorch has other arguments than PyTorch's.
+
+    An argument has another name, is missing, is one too many, or stands elsewhere. Names matter to callers who write them,
+    number and order to the signature of the kernel in C++.
+
+    Bad (PyTorch has `add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor`):
+
+    ```yaml op_plugin_functions.yaml
+    all_version: [v2.12, v2.13]
+    official:
+      - func: add.Tensor(Tensor self, Tensor tensor, *, Scalar alpha=1) -> Tensor
+        op_api: all_version
+    ```
+
+    Good:
+
+    ```yaml op_plugin_functions.yaml
+    all_version: [v2.12, v2.13]
+    official:
+      - func: add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor
+        op_api: all_version
+      - func: add.Tensor(Tensor self, Tensor tensor, *, Scalar alpha=1) -> Tensor
+        op_api: [v2.12, v2.12]
+    ```
+    """
+    yield from _found(copied, "arguments")
+
+
+@rule("ATN803", "copied-type", severity="warning", pure=True)
+def copied_type(copied: CopiedSchemas) -> Iterator[Diagnostic]:
+    """An argument of a schema that is copied from PyTorch has another type than in PyTorch.
+
+    The kernel in C++ then has another signature. `int` for `SymInt` is a note only (`info`): such a kernel can be registered,
+    and sees plain numbers where PyTorch traces symbolic ones.
+
+    Bad (PyTorch has `expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)`):
+
+    ```yaml op_plugin_functions.yaml
+    all_version: [v2.12, v2.13]
+    official:
+      - func: expand(Tensor(a) self, Tensor size, *, bool implicit=False) -> Tensor(a)
+        op_api: all_version
+    ```
+
+    Good:
+
+    ```yaml op_plugin_functions.yaml
+    all_version: [v2.12, v2.13]
+    official:
+      - func: expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)
+        op_api: all_version
+      - func: expand(Tensor(a) self, Tensor size, *, bool implicit=False) -> Tensor(a)
+        op_api: [v2.12, v2.12]
+    ```
+    """
+    yield from _found(copied, "type")
+    yield from _found(copied, "symint", severity=Severity.INFO)
+
+
+@rule("ATN804", "copied-alias", severity="warning", pure=True)
+def copied_alias(copied: CopiedSchemas) -> Iterator[Diagnostic]:
+    """A schema that is copied from PyTorch says something else of what is written or aliased.
+
+    The annotations (`Tensor(a!)`) tell autograd and functionalization what an operator does to its arguments.
+
+    Bad (PyTorch has `relu_(Tensor(a!) self) -> Tensor(a!)`):
+
+    ```yaml op_plugin_functions.yaml
+    all_version: [v2.12, v2.13]
+    official:
+      - func: relu_(Tensor self) -> Tensor
+        op_api: all_version
+    ```
+
+    Good:
+
+    ```yaml op_plugin_functions.yaml
+    all_version: [v2.12, v2.13]
+    official:
+      - func: relu_(Tensor(a!) self) -> Tensor(a!)
+        op_api: all_version
+      - func: relu_(Tensor self) -> Tensor
+        op_api: [v2.12, v2.12]
+    ```
+    """
+    yield from _found(copied, "alias")
+
+
+@rule("ATN805", "copied-default", severity="warning", pure=True)
+def copied_default(copied: CopiedSchemas) -> Iterator[Diagnostic]:
+    """An argument of a schema that is copied from PyTorch has another default than in PyTorch.
+
+    Who calls the copy without the argument gets another result than who calls PyTorch's operator.
+
+    Bad (PyTorch has `add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor`):
+
+    ```yaml op_plugin_functions.yaml
+    all_version: [v2.12, v2.13]
+    official:
+      - func: add.Tensor(Tensor self, Tensor other, *, Scalar alpha=2) -> Tensor
+        op_api: all_version
+    ```
+
+    Good:
+
+    ```yaml op_plugin_functions.yaml
+    all_version: [v2.12, v2.13]
+    official:
+      - func: add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor
+        op_api: all_version
+      - func: add.Tensor(Tensor self, Tensor other, *, Scalar alpha=2) -> Tensor
+        op_api: [v2.12, v2.12]
+    ```
+    """
+    yield from _found(copied, "default")
+
+
+@rule("ATN806", "copied-returns", severity="warning", pure=True)
+def copied_returns(copied: CopiedSchemas) -> Iterator[Diagnostic]:
+    """A schema that is copied from PyTorch returns something else than PyTorch's.
+
+    The kernel in C++ then has another signature, which the dispatcher refuses when it is registered.
+
+    Bad (PyTorch has `add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor`):
+
+    ```yaml op_plugin_functions.yaml
+    all_version: [v2.12, v2.13]
+    official:
+      - func: add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> (Tensor, Tensor)
+        op_api: all_version
+    ```
+
+    Good:
+
+    ```yaml op_plugin_functions.yaml
+    all_version: [v2.12, v2.13]
+    official:
+      - func: add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor
+        op_api: all_version
+      - func: add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> (Tensor, Tensor)
+        op_api: [v2.12, v2.12]
+    ```
+    """
+    yield from _found(copied, "returns")

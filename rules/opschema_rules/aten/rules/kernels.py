@@ -1,0 +1,372 @@
+"""A backend's kernels against the operators of its YAML."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Severity
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.yaml_edit import YamlEditError, insert_item, insert_key, set_value
+from opschema_rules.aten.cpp_types import CppSignature
+from opschema_rules.aten.kernel_drift import differences, fits, is_same
+from opschema_rules.aten.kernel_tree import Method
+from opschema_rules.aten.kernels import Asked, BackendKernels, Missing, kernels_named, sides
+from opschema_rules.aten.model import BackendFile, string
+from opschema_rules.aten.rules.backend_keys import unknown_keys
+
+
+@rule("ATN701", "kernel-missing", fixable="safe")
+def kernel_missing(kernels: BackendKernels) -> Iterator[Diagnostic]:
+    """An operator of a backend's YAML whose kernel is nowhere defined.
+
+    torchgen declares the kernel as a method of the backend's class and registers it, so that the backend does not link. The
+    check of its `gen_backend_stubs --impl-path` looks into one file and counts lines with the kernel's name; comments and
+    calls deceive it. Here every C++ file of the tree is read, overloads are told apart by their types, and comments,
+    declarations and what the preprocessor drops (`#if 0`) do not count.
+
+    A kernel that a macro may define is not reported, nor is anything if more than half of all kernels are not found: they
+    are generated, then, or in another tree. Operators of `full_codegen` need no kernel.
+
+    Bad:
+
+    ```yaml backend.yaml
+    backend: XLA
+    cpp_namespace: torch_xla
+    supported: [relu, square, add.Tensor]
+    ```
+
+    ```cpp kernels.cpp
+    namespace torch_xla {
+    at::Tensor XLANativeFunctions::relu(const at::Tensor& self) { return self; }
+    // at::Tensor XLANativeFunctions::square(const at::Tensor& self) {
+    at::Tensor XLANativeFunctions::add(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha) {
+      return XLANativeFunctions::square(self);
+    }
+    }
+    ```
+
+    Bad, as the kernel takes `c10::SymInt`, and the operator is not under `symint`:
+
+    ```yaml backend.yaml
+    backend: XLA
+    cpp_namespace: torch_xla
+    supported: [relu, expand]
+    ```
+
+    ```cpp kernels.cpp
+    namespace torch_xla {
+    at::Tensor XLANativeFunctions::relu(const at::Tensor& self) { return self; }
+    at::Tensor XLANativeFunctions::expand_symint(const at::Tensor& self, c10::SymIntArrayRef size, bool implicit) {}
+    }
+    ```
+
+    Good:
+
+    ```yaml backend.yaml
+    backend: XLA
+    cpp_namespace: torch_xla
+    supported: [relu, square]
+    ```
+
+    ```cpp kernels.cpp
+    #define SAME(name) at::Tensor XLANativeFunctions::name(const at::Tensor& self) { return self; }
+    namespace torch_xla {
+    at::Tensor XLANativeFunctions::relu(const at::Tensor& self) { return self; }
+    SAME(square)
+    }
+    ```
+    """
+    backend = kernels.backend
+    for missing in kernels.missing:
+        item = missing.asked.item
+        if _is_symint(missing) and _is_misplaced(backend, item.name):
+            continue
+        related = () if missing.near is None else (missing.near.related(f"`{missing.near.name}` is defined here"),)
+        fix = _listing(kernels, missing)
+        yield Diagnostic(_missing(kernels, missing), backend.at(item.name_node), related, fix, ops=(item.name,))
+
+
+def _is_symint(missing: Missing) -> bool:
+    """Whether all that is amiss is that the kernel takes ``SymInt``."""
+    return missing.near is not None and missing.near.name == f"{missing.asked.name}_symint"
+
+
+def _is_misplaced(backend: BackendFile, name: str) -> bool:
+    """Whether an operator stands under a key that torchgen does not know, which may be meant for ``symint``."""
+    lists = map(backend.get, unknown_keys(backend))
+    return any(string(item) == name for node in lists if node is not None for item in node.items)
+
+
+def _listing(kernels: BackendKernels, missing: Missing) -> Fix | None:
+    """List an operator under ``symint``, if that is what its kernel is written for."""
+    asked, near, backend = missing.asked, missing.near, kernels.backend
+    signature = asked.operator.symint
+    if near is None or signature is None or near.name != signature.name or not is_same(signature, near.written):
+        return None
+    name, node = asked.item.name, backend.get("symint")
+    try:
+        if node is None:
+            edits = insert_key(backend.file, backend.node, "symint", [name])
+        elif node.kind == "scalar":  # `symint:` without items
+            edits = set_value(backend.file, node, [name])
+        else:
+            edits = insert_item(backend.file, node, len(node.items), name)
+    except YamlEditError:
+        return None
+    return Fix(f"list `{name}` under `symint`", tuple(FileEdit(backend.path, edit) for edit in edits))
+
+
+def _missing(kernels: BackendKernels, missing: Missing) -> str:
+    asked, near = missing.asked, missing.near
+    lacking = f"`{kernels.class_name}` defines no `{asked.name}`, the kernel of `{asked.item.name}`"
+    if near is None:
+        return (
+            f"{lacking}; define `{_definition(kernels.class_name, asked.signature)}`, or take the operator off the list"
+        )
+    if _is_symint(missing):
+        return f"{lacking}, but `{near.name}`; list the operator under `symint`, too"
+    if asked.name == f"{near.name}_symint":
+        return (
+            f"{lacking}, but `{near.name}`; rename it, and have it take `c10::SymInt`: the operator is under `symint`"
+        )
+    return f"{lacking}; did you mean it by `{near.name}`?"
+
+
+def _definition(owner: str, signature: CppSignature) -> str:
+    parameters = ", ".join(f"{item.type} {item.name}" for item in signature.parameters)
+    return f"{signature.returns} {owner}::{signature.name}({parameters})"
+
+
+@rule("ATN702", "kernel-unlisted")
+def kernel_unlisted(kernels: BackendKernels) -> Iterator[Diagnostic]:
+    """A kernel that no operator of the backend's YAML asks for.
+
+    torchgen declares the backend's class from the YAML, so that a method which is not in it does not compile. Where the tree
+    declares the method itself, nothing is reported; nor is a method that may be the kernel of an operator which is not known,
+    or that is compiled conditionally.
+
+    Bad:
+
+    ```yaml backend.yaml
+    backend: XLA
+    cpp_namespace: torch_xla
+    supported: [relu]
+    ```
+
+    ```cpp kernels.cpp
+    namespace torch_xla {
+    at::Tensor XLANativeFunctions::relu(const at::Tensor& self) { return self; }
+    at::Tensor XLANativeFunctions::square(const at::Tensor& self) { return self; }
+    }
+    ```
+
+    Good:
+
+    ```yaml backend.yaml
+    backend: XLA
+    cpp_namespace: torch_xla
+    supported: [relu, square]
+    ```
+
+    ```cpp kernels.cpp
+    namespace torch_xla {
+    at::Tensor XLANativeFunctions::relu(const at::Tensor& self) { return self; }
+    at::Tensor XLANativeFunctions::square(const at::Tensor& self) { return self; }
+    }
+    ```
+    """
+    for method in kernels.unlisted:
+        related = kernels.backend.related(kernels.backend.node.items[0], "the backend's operators are listed here")
+        yield Diagnostic(_unlisted(kernels, method), method.place, (related,))
+
+
+def _unlisted(kernels: BackendKernels, method: Method) -> str:
+    kernel = f"`{kernels.class_name}::{method.name}`"
+    listed = [item for item in kernels.asked if item.name == method.name]
+    if any(fits(item.signature, method.written) for item in listed):
+        return f"{kernel} is defined twice; remove one of them"
+    if listed:
+        names = _names([item.item.name for item in listed], " or ")
+        return f"{kernel} is not the kernel of {names}; {_what_to_do(kernels, method)}"
+    return f"no operator of `{kernels.backend.path}` has the kernel {kernel}; {_what_to_do(kernels, method)}"
+
+
+def _what_to_do(kernels: BackendKernels, method: Method) -> str:
+    named = kernels_named(kernels.operators, method.name)
+    fitting = sorted({item.name for item, signature in named if fits(signature, method.written)})
+    if fitting:
+        symint = ", and under `symint`," if method.name.endswith("_symint") else ","
+        return f"list {_names(fitting, ' or ')}{symint} or remove it"
+    if named:
+        return "remove it, or mend its arguments"
+    known = {one.name for item in kernels.operators.values() for one in item.signatures}
+    close = difflib.get_close_matches(method.name, known, 1)
+    return f"did you mean `{close[0]}`?" if close else "remove it"
+
+
+def _names(names: list[str], last: str = " and ") -> str:
+    quoted = [f"`{name}`" for name in names]
+    return last.join(filter(None, (", ".join(quoted[:-1]), quoted[-1])))
+
+
+@rule("ATN703", "kernel-drift")
+def kernel_drift(kernels: BackendKernels) -> Iterator[Diagnostic]:
+    """A kernel whose arguments or returned value are not those of its operator.
+
+    The kernels of a backend outside of PyTorch's tree follow the dispatcher's convention: `Scalar` is `const at::Scalar &`,
+    `Tensor(a!)` is `at::Tensor &`, `int[]` is `at::IntArrayRef`, and `SymInt` is `c10::SymInt` for operators under `symint` and
+    `int64_t` for others. torchgen declares the kernel so, and another definition does not compile.
+
+    Namespaces, typedefs and the names of parameters make no difference; a type that is not known is left alone, as is a kernel
+    that is compiled conditionally. Where it is not certain that the tree is built with the PyTorch that it is judged by, this is
+    a warning, and types that other versions of torchgen wrote are taken as well.
+
+    Bad:
+
+    ```yaml backend.yaml
+    backend: XLA
+    cpp_namespace: torch_xla
+    supported: [add.Tensor]
+    ```
+
+    ```cpp kernels.cpp
+    namespace torch_xla {
+    at::Tensor XLANativeFunctions::add(const at::Tensor& self, const at::Tensor& other, at::Scalar alpha) { return self; }
+    }
+    ```
+
+    Good:
+
+    ```yaml backend.yaml
+    backend: XLA
+    cpp_namespace: torch_xla
+    supported: [add.Tensor]
+    ```
+
+    ```cpp kernels.cpp
+    namespace torch_xla {
+    using at::Tensor;
+    Tensor XLANativeFunctions::add(Tensor const& a, const Tensor& b, const c10::Scalar& factor) { return a; }
+    }
+    ```
+    """
+    severity = Severity.ERROR if kernels.certain else Severity.WARNING
+    for asked, method in kernels.drifted:
+        faults = list(differences(asked.signature, method.written, any_version=not kernels.certain))
+        if faults:
+            message = _drift(kernels, asked, method, [text for _, text in faults])
+            place, related = method.at(faults[0][0]), sides(kernels, asked)
+            yield Diagnostic(message, place, related, ops=(asked.item.name,), severity=severity)
+
+
+def _drift(kernels: BackendKernels, asked: Asked, method: Method, faults: list[str]) -> str:
+    reference = kernels.backend.reference
+    origin = f" of {reference.origin}" if reference is not None else ""
+    kernel = f"`{kernels.class_name}::{asked.name}` {'; '.join(faults)}"
+    return f"{kernel}: `{asked.item.name}`{origin} asks for `{asked.signature}`{_symint(asked, method)}"
+
+
+def _symint(asked: Asked, method: Method) -> str:
+    """What to do if a kernel takes SymInt, but its operator is not under ``symint``."""
+    takes = any("SymInt" in item.type for item in method.written.parameters)
+    written = asked.name.endswith("_symint")
+    return (
+        f"; list it under `symint`, and name the kernel `{asked.name}_symint`, if it is to take these"
+        if takes and not written
+        else ""
+    )
+
+
+@rule("ATN704", "kernel-generated")
+def kernel_generated(kernels: BackendKernels) -> Iterator[Diagnostic]:
+    """A kernel of an operator under `full_codegen`, which torchgen defines as well.
+
+    The class then has two definitions of one method. It is what remains when an operator moves from `supported` to
+    `full_codegen`; its kernel has to go. Files that are generated themselves are not judged.
+
+    Bad:
+
+    ```yaml backend.yaml
+    backend: XLA
+    cpp_namespace: torch_xla
+    full_codegen: [relu]
+    ```
+
+    ```cpp kernels.cpp
+    namespace torch_xla {
+    at::Tensor XLANativeFunctions::relu(const at::Tensor& self) { return self; }
+    }
+    ```
+
+    Good:
+
+    ```yaml backend.yaml
+    backend: XLA
+    cpp_namespace: torch_xla
+    full_codegen: [relu]
+    supported: [square]
+    ```
+
+    ```cpp kernels.cpp
+    namespace torch_xla {
+    at::Tensor XLANativeFunctions::square(const at::Tensor& self) { return self; }
+    }
+    ```
+    """
+    for asked, method in kernels.repeated:
+        message = (
+            f"`{kernels.class_name}::{asked.name}` is defined here, and torchgen defines it for `full_codegen`;"
+            f" remove this one, or move `{asked.item.name}` to `supported`"
+        )
+        yield Diagnostic(message, method.place, sides(kernels, asked)[:1], ops=(asked.item.name,))
+
+
+@rule("ATN705", "kernel-argument-order", severity="warning")
+def kernel_argument_order(kernels: BackendKernels) -> Iterator[Diagnostic]:
+    """A kernel whose parameters have the names of the operator's arguments, but exchanged.
+
+    Their types are the same, so that it compiles, and computes with the wrong ones. Parameters with names of their own tell
+    nothing.
+
+    Bad:
+
+    ```yaml backend.yaml
+    backend: XLA
+    cpp_namespace: torch_xla
+    supported: [add.Tensor]
+    ```
+
+    ```cpp kernels.cpp
+    namespace torch_xla {
+    at::Tensor XLANativeFunctions::add(const at::Tensor& other, const at::Tensor& self, const at::Scalar& alpha) { return self; }
+    }
+    ```
+
+    Good:
+
+    ```yaml backend.yaml
+    backend: XLA
+    cpp_namespace: torch_xla
+    supported: [add.Tensor]
+    ```
+
+    ```cpp kernels.cpp
+    namespace torch_xla {
+    at::Tensor XLANativeFunctions::add(const at::Tensor& a, const at::Tensor& b, const at::Scalar& alpha) { return a; }
+    }
+    ```
+    """
+    for asked, method in kernels.paired:
+        names = [item.name for item in asked.signature.parameters]
+        written = [item.name for item in method.written.parameters]
+        moved = [at for at, name in enumerate(written) if name in names and name != names[at]]
+        wanted, found = [names[at] for at in moved], [written[at] for at in moved]
+        if not moved or sorted(wanted) != sorted(found):
+            continue
+        message = (
+            f"`{kernels.class_name}::{asked.name}` takes {_names(found)} where `{asked.item.name}` has {_names(wanted)};"
+            " name them in the operator's order"
+        )
+        place = method.at(method.written.parameters[moved[0]].span)
+        yield Diagnostic(message, place, sides(kernels, asked), ops=(asked.item.name,))

@@ -1,0 +1,241 @@
+"""By which operators a backend is judged: the configuration's, the tree's, the installed torch's."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from opschema_cli.errors import OpschemaError
+from opschema_cli.project import Project
+from opschema_cli.workspace import Workspace
+from opschema_rules.aten.head import AtenOptions
+from opschema_rules.aten.model import BackendFile, Reference
+from opschema_rules.aten.pack import load
+
+NATIVE = "torchgen/packaged/ATen/native/native_functions.yaml"
+BACKEND = "backend: XLA\ncpp_namespace: torch_xla\nsupported:\n  - abs\n"
+COMMIT = "a" * 40
+
+
+def native(*names: str, dispatch: str = "CPU") -> str:
+    """A native_functions.yaml of operators with these names."""
+    entries = (f"- func: {name}(Tensor self) -> Tensor\n  dispatch:\n    {dispatch}: {name}\n" for name in names)
+    return "\n".join(entries)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPSCHEMA_TORCH", "VIRTUAL_ENV", "CONDA_PREFIX"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "interpreter"))
+
+
+@pytest.fixture
+def install(tmp_path: Path) -> Callable[..., Path]:
+    """Makes an environment ``tmp_path/NAME`` with a torch of a version, whose operators are ``names``."""
+
+    def make(name: str, version: str, *names: str) -> Path:
+        packages = tmp_path / name / "lib/python3.11/site-packages"
+        write(packages / NATIVE, native(*names))
+        write(packages / "torch/version.py", f"__version__ = '{version}'\ngit_version = '{COMMIT}'\n")
+        write(packages / "torch/__init__.py", "raise AssertionError('torch is imported')\n")
+        return tmp_path / name
+
+    return make
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def find(root: Path, files: dict[str, str] | None = None, options: AtenOptions | None = None) -> Reference | None:
+    """The reference of the backend in a tree."""
+    for path, text in {"xla.yaml": BACKEND, **(files or {})}.items():
+        write(root / path, text)
+    loaded = load(Project(Workspace(root)), options or AtenOptions())
+    return next(item for item in loaded.subjects if isinstance(item, BackendFile)).reference
+
+
+def told(reference: Reference | None) -> tuple[str, bool] | None:
+    return (reference.origin, reference.certain) if reference is not None else None
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "root").mkdir()
+    return tmp_path / "root"
+
+
+# -- the tree's own ----------------------------------------------------------------------------------------------------
+
+
+def test_there_may_be_none(root: Path) -> None:
+    assert find(root) is None
+
+
+def test_the_only_native_functions_of_the_tree(root: Path) -> None:
+    found = find(root, {"n/native_functions.yaml": native("abs", "relu")})
+    assert told(found) == ("`n/native_functions.yaml`", True)
+    assert found is not None
+    assert list(found.catalogue.by_name) == ["abs", "relu"]
+
+
+def test_of_several_the_one_where_pytorch_keeps_it(root: Path) -> None:
+    aten = "third_party/pytorch/aten/src/ATen/native/native_functions.yaml"
+    assert told(find(root, {"native_functions.yaml": native("abs"), aten: native("relu")})) == (f"`{aten}`", True)
+
+
+def test_of_several_the_one_that_has_what_the_backend_lists(root: Path) -> None:
+    listed = "".join(f"  - op{number}\n" for number in range(9))
+    names = [f"op{number}" for number in range(8)]  # the ninth is a mistake
+    files = {
+        "xla.yaml": BACKEND.replace("  - abs\n", listed),
+        "a/native_functions.yaml": native("mine", "yours"),
+        "b/native_functions.yaml": native(*names),
+    }
+    assert told(find(root, files)) == ("`b/native_functions.yaml`", True)
+
+
+def test_none_of_several_that_all_fit(root: Path) -> None:
+    assert find(root, {"a/native_functions.yaml": native("abs"), "b/native_functions.yaml": native("abs")}) is None
+
+
+def test_an_excerpt_of_another_backend_is_none(root: Path) -> None:
+    excerpt = native("abs", dispatch="XPU")
+    assert find(root, {"native_functions.yaml": excerpt}) is None
+    assert find(root, {"native_functions.yaml": excerpt + "  ufunc_inner_loop: {Generic: abs (Float)}\n"}) is None
+    assert find(root, {"native_functions.yaml": native("abs", dispatch="CompositeExplicitAutograd")}) is not None
+
+
+# -- the configuration's -----------------------------------------------------------------------------------------------
+
+
+def test_the_configuration_names_it(root: Path) -> None:
+    files = {"native_functions.yaml": native("abs"), "other/list.yaml": native("relu")}
+    for named in ("other/list.yaml", "./other/list.yaml"):
+        assert told(find(root, files, AtenOptions(native_functions=named))) == ("`other/list.yaml`", True)
+
+
+@pytest.mark.parametrize("named", ["missing.yaml", "../outside.yaml", "link.yaml", "/etc/passwd", "folder"])
+def test_the_configuration_leads_to_no_file_outside_of_the_tree(root: Path, named: str) -> None:
+    write(root.parent / "outside.yaml", native("abs"))
+    (root / "link.yaml").symlink_to(root.parent / "outside.yaml")
+    (root / "folder").mkdir()
+    with pytest.raises(OpschemaError, match="is no file of the workspace"):
+        find(root, {}, AtenOptions(native_functions=named))
+
+
+# -- the installed torch's ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variable", ["VIRTUAL_ENV", "CONDA_PREFIX", "OPSCHEMA_TORCH"])
+def test_the_torch_of_an_environment(
+    root: Path, install: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.setenv(variable, str(install("env", "2.13.0+cpu", "abs")))
+    found = find(root)
+    assert told(found) == ("the installed torch 2.13.0+cpu", False)
+    assert found is not None
+    assert (found.version, "abs" in found.catalogue.by_name) == ("2.13.0+cpu", True)
+
+
+def test_the_torch_beside_the_interpreter(root: Path, install: Callable[..., Path]) -> None:
+    install("interpreter", "2.9.0", "abs")
+    assert told(find(root)) == ("the installed torch 2.9.0", False)
+
+
+def test_the_active_environment_comes_before_the_interpreter(
+    root: Path, install: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install("interpreter", "2.9.0", "abs")
+    monkeypatch.setenv("VIRTUAL_ENV", str(install("env", "2.13.0", "abs")))
+    assert told(find(root)) == ("the installed torch 2.13.0", False)
+
+
+def test_the_environment_in_the_tree(root: Path, install: Callable[..., Path]) -> None:
+    install("root/.venv", "2.9.0", "abs")
+    assert told(find(root)) == ("the installed torch 2.9.0", False)
+
+
+def test_an_environment_in_the_tree_leads_to_no_file_outside(root: Path, install: Callable[..., Path]) -> None:
+    (root / ".venv").symlink_to(install("elsewhere", "2.9.0", "abs"))
+    assert find(root) is None
+
+
+def test_a_checkout_and_a_file_can_be_named(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checkout = tmp_path / "pytorch"
+    write(checkout / "aten/src/ATen/native/native_functions.yaml", native("abs"))
+    write(checkout / "version.txt", "2.14.0a0\n")
+    monkeypatch.setenv("OPSCHEMA_TORCH", str(checkout))
+    assert told(find(root)) == ("the installed torch 2.14.0a0", False)
+    file = tmp_path / "ops.yaml"
+    write(file, native("abs"))
+    monkeypatch.setenv("OPSCHEMA_TORCH", str(file))
+    assert told(find(root)) == (f"`{file.as_posix()}`", False)
+
+
+def test_a_variable_that_names_no_torch_is_an_error(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPSCHEMA_TORCH", "/nowhere")
+    with pytest.raises(OpschemaError, match="OPSCHEMA_TORCH"):
+        find(root)
+
+
+def test_the_configuration_can_do_without(root: Path, install: Callable[..., Path]) -> None:
+    install("interpreter", "2.9.0", "abs")
+    assert find(root, {}, AtenOptions(installed_torch=False)) is None
+
+
+def test_its_torchgen_lends_the_vocabulary(root: Path, install: Callable[..., Path]) -> None:
+    packages = install("interpreter", "2.9.0", "abs") / "lib/python3.11/site-packages"
+    write(packages / "torchgen/model.py", "class DispatchKey(Enum):\n    CPU = auto()\n    Mine = auto()\n")
+    write(packages / "torchgen/gen_backend_stubs.py", "if isinstance(item, dict):\n    pass\n")
+    found = find(root)
+    assert found is not None
+    assert (found.vocabulary.dispatch_keys, found.takes_options) == (frozenset({"CPU", "Mine"}), True)
+
+
+def test_it_is_not_read_unless_something_is_judged(root: Path, install: Callable[..., Path]) -> None:
+    install("interpreter", "2.9.0", "abs")
+    write(root / "native_functions.yaml", native("abs"))
+    workspace = Workspace(root)
+    load(Project(workspace), AtenOptions())
+    assert all(not Path(path).is_absolute() for path in workspace.reads)
+
+
+PINS = [
+    ({}, False),
+    ({"requirements.txt": "numpy\ntorch==2.9.1  # as pytorch/xla\n"}, True),
+    ({"requirements/dev.txt": "torch ~= 2.9.0\n"}, True),
+    ({"requirements.txt": "torch==2.8.0\n"}, False),
+    ({"requirements.txt": "torch==2.9.0\n", "pyproject.toml": "dependencies = ['torch==2.8']\n"}, False),
+    ({"requirements.txt": "torch>=2.9\n"}, False),
+    ({"requirements.txt": "torchvision==2.9.0\n# torch==2.9.0\n"}, False),
+    ({"pyproject.toml": 'requires = ["torch==2.9.0"]\n'}, True),
+    ({"setup.py": "base_version = '2.9'\n"}, True),
+    ({"setup.py": "version = os.getenv('TORCH_XLA_VERSION', '2.9.0')\n"}, True),
+    ({"setup.py": "_libtpu_version = '2.9.0'\n_torchax_version = '2.9.0'\n"}, False),
+    ({"setup.py": "base_version = '2.9'\n", ".torch_commit": "# a day\n" + "b" * 40}, False),
+    ({".torch_commit": COMMIT}, True),
+]
+
+
+@pytest.mark.parametrize(("files", "certain"), PINS)
+def test_it_is_certain_only_if_the_tree_pins_it(
+    root: Path, install: Callable[..., Path], files: dict[str, str], certain: bool
+) -> None:
+    install("interpreter", "2.9.0+cpu", "abs")
+    assert told(find(root, files)) == ("the installed torch 2.9.0+cpu", certain)
+
+
+def test_nothing_is_imported(root: Path, install: Callable[..., Path]) -> None:
+    before = set(sys.modules)
+    packages = install("interpreter", "2.9.0", "abs") / "lib/python3.11/site-packages"
+    write(packages / "torchgen/__init__.py", "raise AssertionError('torchgen is imported')\n")
+    found = find(root)
+    assert found is not None
+    assert found.catalogue.complete
+    assert not {name for name in set(sys.modules) - before if name.partition(".")[0] in ("torch", "torchgen")}
