@@ -30,8 +30,20 @@ def func_id(program: Program) -> Iterator[Diagnostic]:
 
     ```python
     KERNELS = [
-        {"func_id": 0, "name": "add", "source": "kernels/aiv/add.cpp", "core_type": "aiv", "signature": [D.IN, D.IN, D.OUT]},
-        {"func_id": 0, "name": "mul", "source": "kernels/aiv/mul.cpp", "core_type": "aiv", "signature": [D.IN, D.IN, D.OUT]},
+        {
+            "func_id": 0,
+            "name": "add",
+            "source": "kernels/aiv/add.cpp",
+            "core_type": "aiv",
+            "signature": [D.IN, D.IN, D.OUT],
+        },
+        {
+            "func_id": 0,
+            "name": "mul",
+            "source": "kernels/aiv/mul.cpp",
+            "core_type": "aiv",
+            "signature": [D.IN, D.IN, D.OUT],
+        },
     ]
     ```
 
@@ -141,7 +153,13 @@ def name_source(program: Program) -> Iterator[Diagnostic]:
 
     ```python
     KERNELS = [
-        {"func_id": 0, "name": "PV", "source": "kernels/aiv/softmax_prepare.cpp", "core_type": "aiv", "signature": [D.IN, D.OUT]},
+        {
+            "func_id": 0,
+            "name": "PV",
+            "source": "kernels/aiv/softmax_prepare.cpp",
+            "core_type": "aiv",
+            "signature": [D.IN, D.OUT],
+        },
         {"func_id": 1, "name": "SF", "source": "kernels/aic/pv_matmul.cpp", "core_type": "aic", "signature": [D.IN, D.OUT]},
     ]
     ```
@@ -150,7 +168,13 @@ def name_source(program: Program) -> Iterator[Diagnostic]:
 
     ```python
     KERNELS = [
-        {"func_id": 0, "name": "SF", "source": "kernels/aiv/softmax_prepare.cpp", "core_type": "aiv", "signature": [D.IN, D.OUT]},
+        {
+            "func_id": 0,
+            "name": "SF",
+            "source": "kernels/aiv/softmax_prepare.cpp",
+            "core_type": "aiv",
+            "signature": [D.IN, D.OUT],
+        },
         {"func_id": 1, "name": "PV", "source": "kernels/aic/pv_matmul.cpp", "core_type": "aic", "signature": [D.IN, D.OUT]},
     ]
     ```

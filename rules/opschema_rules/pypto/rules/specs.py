@@ -34,6 +34,7 @@ def golden_output_direction(entry: SpecEntry) -> Iterator[Diagnostic]:
     import torch
     from golden import TensorSpec, run_jit
 
+
     @pl.jit
     def accumulate(x: pl.Tensor[[8, 8], pl.FP32], total: pl.Tensor[[8, 8], pl.FP32]):
         flat = pl.reshape(total, [64])
@@ -41,11 +42,13 @@ def golden_output_direction(entry: SpecEntry) -> Iterator[Diagnostic]:
             flat[0:64] = pl.add(flat[0:64], pl.reshape(x, [64]))
         return total
 
+
     def build_specs():
         return [
             TensorSpec("x", [8, 8], torch.float32, init_value=torch.randn),
             TensorSpec("total", [8, 8], torch.float32, init_value=torch.randn, is_output=True),
         ]
+
 
     run_jit(fn=accumulate, specs=build_specs())
     ```
@@ -57,9 +60,10 @@ def golden_output_direction(entry: SpecEntry) -> Iterator[Diagnostic]:
     import torch
     from golden import TensorSpec, run_jit
 
+
     @pl.jit
-    def attend(cache: pl.Out[pl.Tensor[[8, 8], pl.FP32]], y: pl.Out[pl.Tensor[[1, 8], pl.FP32]]):
-        ...
+    def attend(cache: pl.Out[pl.Tensor[[8, 8], pl.FP32]], y: pl.Out[pl.Tensor[[1, 8], pl.FP32]]): ...
+
 
     run_jit(
         fn=attend,
@@ -77,13 +81,14 @@ def golden_output_direction(entry: SpecEntry) -> Iterator[Diagnostic]:
     import torch
     from golden import TensorSpec, run_jit
 
-    @pl.jit
-    def attend(cache: pl.InOut[pl.Tensor[[8, 8], pl.FP32]], y: pl.Out[pl.Tensor[[1, 8], pl.FP32]]):
-        ...
 
     @pl.jit
-    def read(cache: pl.Tensor[[8, 8], pl.FP32], y: pl.Out[pl.Tensor[[1, 8], pl.FP32]]):
-        ...
+    def attend(cache: pl.InOut[pl.Tensor[[8, 8], pl.FP32]], y: pl.Out[pl.Tensor[[1, 8], pl.FP32]]): ...
+
+
+    @pl.jit
+    def read(cache: pl.Tensor[[8, 8], pl.FP32], y: pl.Out[pl.Tensor[[1, 8], pl.FP32]]): ...
+
 
     def build_specs():
         return [
@@ -91,11 +96,13 @@ def golden_output_direction(entry: SpecEntry) -> Iterator[Diagnostic]:
             TensorSpec("y", [1, 8], torch.float32, is_output=True),
         ]
 
+
     def build_read_specs():
         return [
             TensorSpec("cache", [8, 8], torch.float32, init_value=torch.randn),
             TensorSpec("y", [1, 8], torch.float32, is_output=True),
         ]
+
 
     run_jit(fn=attend, specs=build_specs())
     run_jit(fn=read, specs=build_read_specs())
