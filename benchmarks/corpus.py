@@ -1,6 +1,8 @@
 """Unpacks the revisions of real repositories that the corpus tests and the benchmark read.
 
     python -m benchmarks.corpus tileops path/to/TileOPs.git corpus-folder
+    python -m benchmarks.corpus xla path/to/xla.git corpus-folder      # likewise simpler, pypto, pypto-lib
+    python -m benchmarks.corpus torch corpus-folder corpus-folder     # copies the schemas of the installed torch
     OPSCHEMA_CORPUS=corpus-folder pytest -m corpus
 
 Nothing of theirs is committed here; the folder lies outside the project.
@@ -9,9 +11,13 @@ Nothing of theirs is committed here; the folder lies outside the project.
 from __future__ import annotations
 
 import argparse
+import shutil
 import subprocess
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
+
+from benchmarks.torchgen import packaged
 
 HEAD = "52dbc086"
 CARRIER_FIX = "bfae9be4"
@@ -64,8 +70,45 @@ HISTORY = (
 """Twenty commits spread over the manifest's history."""
 
 
-def revisions() -> dict[str, str]:
-    """Every revision by the name of its folder."""
+XLA_HEAD = "41398bfff3"
+XLA_HEADER = "32fe908404"
+"""The commit of pytorch/xla that wrote xla_native_functions.yaml in place of a hand-kept header."""
+
+XLA_MOVES = (
+    "0064f439f2", "039629c01e", "03eb05e59f", "041ebf92a1", "05fa2aa6ad", "0bef61c546", "11602fc62f", "1262dd46f3",
+    "1715ccd0c1", "1e71c8e970", "1f8a7ee160", "227ac13d71", "281f369650", "2cc13c08da", "352dd8c394", "36583d461b",
+    "3c0d68da07", "3eb8a9d9eb", "45689b9f9f", "4ab7a24943", "4d85d36fad", "4ea000b9c3", "56a52d5335", "587a6b6d01",
+    "5a2bbf3624", "5df0fbf451", "63a85d9b88", "67e4efbc9f", "6bfcd242b2", "71c5a00592", "728b352394", "76df13008a",
+    "773265ef66", "79cbdb606f", "7a306610e7", "83e51d2a06", "84a77683ea", "93ed11ba0f", "97686a60f7", "98bbc9cf2d",
+    "99a1341b85", "9a341cfd01", "9c01c3ca14", "9e4db963a1", "9f7dfe22cc", "a008de3548", "a1691bdd17", "a4d48cb871",
+    "ab15402f7c", "accd86afbb", "b2f9d01612", "b8bf944ecd", "b8cef3e43c", "ba61212bc4", "ba8871e4a0", "bb43e8a704",
+    "c4e2622ab4", "c91bf61d14", "c9a132484f", "cbd455b295", "d7c443085f", "e15d8952f6", "e2357ba8d8", "e7ebd144f1",
+    "e81b52968b", "eb7878e371", "f62b9d8b0e",
+)  # fmt: skip
+"""Commits of pytorch/xla that moved operators between the lists of that file."""
+
+XLA_YAML = ("codegen/xla_native_functions.yaml", "xla_native_functions.yaml")
+"""Where the file has stood."""
+
+SIMPLER = ("6ebaf7715", "8b34712bc", "d60b8acdb", "affb46123", "b972b288e", "2e598d648")
+"""Commits of simpler; of all but the newest the parent is read, too."""
+
+
+def revisions(repository: str) -> dict[str, str]:
+    """Every revision of a repository by the name of its folder."""
+    if repository == "xla":
+        header = {f"aten/xla-{XLA_HEADER}": XLA_HEADER, f"aten/xla-{XLA_HEADER}_parent": f"{XLA_HEADER}^"}
+        return {"aten/xla-head": XLA_HEAD, **header}
+    if repository == "simpler":
+        parents = {f"pypto/simpler-{commit}p": f"{commit}^" for commit in SIMPLER[1:]}
+        return {**{f"pypto/simpler-{commit}": commit for commit in SIMPLER}, **parents}
+    if repository != "tileops":
+        commit = {"pypto": "e2d0f78ae", "pypto-lib": "634e77bde"}[repository]
+        return {f"pypto/{repository}-{commit}": commit}
+    return _of_tileops()
+
+
+def _of_tileops() -> dict[str, str]:
     found = {f"tileops-{HEAD}": HEAD}
     for commit in (CARRIER_FIX, *FIXES, *MIGRATED):
         found[f"tileops-{commit}"] = commit
@@ -86,15 +129,42 @@ def unpack(git: Path, revision: str, folder: Path) -> None:
         tar.extractall(folder, filter="data")
 
 
+def moves(git: Path, folder: Path) -> Iterator[str]:
+    """Write pytorch/xla's YAML before and after each of :data:`XLA_MOVES`."""
+    for commit in XLA_MOVES:
+        for side, revision in (("before", f"{commit}^"), ("after", commit)):
+            for path in XLA_YAML:
+                found = subprocess.run(["git", "-C", str(git), "show", f"{revision}:{path}"], capture_output=True)
+                if found.returncode == 0:
+                    target = folder / "aten/xla-moves" / commit / side / path
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    target.write_bytes(found.stdout)
+        yield f"aten/xla-moves/{commit}"
+
+
+def copy_torch(folder: Path) -> None:
+    """Copy the schemas of the installed torch."""
+    source = packaged()
+    if source is None:
+        raise SystemExit("no torchgen is installed")
+    for name in ("ATen", "autograd"):
+        shutil.copytree(source / name, folder / "aten/torch-2.13" / name, dirs_exist_ok=True)
+
+
 def main() -> None:
     """Unpack all revisions."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
-    parser.add_argument("repository", choices=["tileops"])
+    parser.add_argument("repository", choices=["tileops", "xla", "simpler", "pypto", "pypto-lib", "torch"])
     parser.add_argument("git", type=Path)
     parser.add_argument("folder", type=Path)
     options = parser.parse_args()
-    for name, revision in revisions().items():
+    if options.repository == "torch":
+        copy_torch(options.folder)
+        return
+    for name, revision in revisions(options.repository).items():
         unpack(options.git, revision, options.folder / name)
+        print(name)
+    for name in moves(options.git, options.folder) if options.repository == "xla" else ():
         print(name)
 
 
