@@ -13,6 +13,7 @@ from opschema_rules.pypto.model import Contract, SignatureRule
 
 _LIMIT = re.compile(r"\b(CORE|CHIP)_MAX_(TENSOR|SCALAR)_ARGS\s*=\s*(\d+)")
 _LIMITS = re.compile(r"(?:^|/)arg_direction\.h\Z")
+_EXECUTOR = re.compile(r"(?:^|/)aicpu_executor\.cpp\Z")
 _DUMP = re.compile(r"(?:^|/)\w*dump_aicpu\.h\Z")
 
 
@@ -30,7 +31,8 @@ def _rule(word: str) -> SignatureRule:
 
 
 def _of_tree(project: Project) -> Contract:
-    found = Contract()
+    executors = [text for _, text in _texts(project, _EXECUTOR)]
+    found = Contract(names_entry=not executors or any("ORCH_ENTRY_SYMBOL" in text for text in executors))
     for path, text in _texts(project, _LIMITS):
         limits = {(where, what): int(number) for where, what, number in _LIMIT.findall(text)}
         if not limits:

@@ -150,7 +150,8 @@ class Contract:
     ``b972b288e``). ``arg_index``: each entry names its slot in a parallel list (until ``b1e4bd239``). ``widest``: entry *i* is
     slot *i*, and the longest signature counts. ``source`` says how this was found out; ``certain`` is false when nothing in the
     tree tells and the newest is assumed. ``dumps`` is false where the tree's runtime reads no kernel's signature at all; a limit is
-    0 where it is not known.
+    0 where it is not known. ``names_entry`` is false where the runtime on the device looks for ``aicpu_orchestration_entry``,
+    whatever the description names.
     """
 
     rule: SignatureRule = "widest"
@@ -161,6 +162,7 @@ class Contract:
     source: str = "the newest runtime is assumed"
     certain: bool = False
     dumps: bool = True
+    names_entry: bool = True
 
 
 @dataclass(frozen=True, eq=False)
