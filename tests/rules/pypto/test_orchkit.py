@@ -201,6 +201,16 @@ FAULTS: dict[str, tuple[str, dict[str, str], str]] = {
         {"total: pl.InOut[pl.Tensor[[ROWS, WIDTH], pl.FP32]]": "total: pl.Tensor[[ROWS, WIDTH], pl.FP32]"},
         "language/scale.py:23:12: golden-output-direction",
     ),
+    "a function that the source does not have": (
+        ATTENTION,
+        {'"aicpu_orchestration_entry"': '"aicpu_orchestration_enter"'},
+        "attention/kernel_config.py:14:19: orchestration-function",
+    ),
+    "an orchestration's signature that is too short": (
+        ATTENTION,
+        {"[_D.IN, _D.IN, _D.IN, _D.IN, _D.OUT]": "[_D.IN, _D.IN, _D.IN, _D.IN]"},
+        "attention/kernel_config.py:15:15: orchestration-arguments",
+    ),
     "a kernel that is submitted in two ways": (
         MLP_CPP,
         {
