@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(
     not version("torch").startswith("2.13."), reason="what is written down is of torch 2.13"
 )
 
-COUNT = int(os.environ.get("OPSCHEMA_MUTANTS", "200"))
+COUNT = int(os.environ.get("OPSCHEMA_MUTANTS", "80"))
 SEED = int(os.environ.get("OPSCHEMA_SEED", "20261121"))
 
 #: Errors that torchgen does not see, by code and a pattern of the message: why they are errors all the same.
