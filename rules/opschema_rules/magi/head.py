@@ -27,14 +27,15 @@ class MagiOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fi
 
 def holding(project: Project, words: Iterable[str]) -> Iterator[str]:
     """The Python files that hold one of the words."""
-    mark = re.compile(rb"\b(?:" + b"|".join(re.escape(word).encode() for word in words) + rb")\b")
+    parts = [word.encode() for word in words]  # found several times as fast by themselves
+    mark = re.compile(rb"\b(?:" + b"|".join(map(re.escape, parts)) + rb")\b")
     for path in project.workspace.files:
         if path.endswith(".py"):
             try:
                 data = project.workspace.data(path)
             except ReadError:
                 continue
-            if mark.search(data):
+            if any(part in data for part in parts) and mark.search(data):
                 yield path
 
 

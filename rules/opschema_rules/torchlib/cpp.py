@@ -7,26 +7,18 @@ from collections.abc import Container, Iterable
 
 from opschema_cli.project import Project, Reading
 from opschema_cli.source.preprocessor import Macro, read_directives
-from opschema_cli.workspace import ReadError, is_cpp
+from opschema_cli.workspace import is_cpp
 from opschema_rules.torchlib.cpp_facts import MAX_MACRO, CppFacts
 from opschema_rules.torchlib.cpp_join import EXPANDING, OPENS, USES, Join
 from opschema_rules.torchlib.cpp_model import CppOperators
 from opschema_rules.torchlib.cpp_reader import FACTS
-from opschema_rules.torchlib.head import CPP_REGISTERS
-
-_WORDS = (b"TORCH_LIBRARY", b"RegisterOperators", b".impl", b"::Library")
-"""Each match of the former holds one of these, which are found faster."""
-
-
-def registers(data: bytes) -> bool:
-    """Whether a C++ file may register operators, or define macros which do."""
-    return any(word in data for word in _WORDS) and CPP_REGISTERS.search(data) is not None
+from opschema_rules.torchlib.head import cpp_registers, data_of
 
 
 def read_cpp(project: Project, paths: Iterable[str]) -> CppOperators:
     """What the C++ files among some paths define and register; those that mention nothing of it are not parsed."""
-    data = {path: found for path in paths if is_cpp(path) and (found := _data(project, path))}
-    naming = [path for path, text in data.items() if registers(text)]
+    data = {path: found for path in paths if is_cpp(path) and (found := data_of(project, path))}
+    naming = [path for path, text in data.items() if cpp_registers(text)]
     facts = project.cpp_readings(FACTS, naming)
     facts.update(project.cpp_readings(FACTS, _holding(data, facts, _registering_macros(facts.values()))))
     unknown = _unknown_macros(facts.values())
@@ -40,13 +32,6 @@ def _macros_of(text: str) -> tuple[Macro, ...]:
 
 
 MACROS = Reading("torchlib-macros", _macros_of, tuple[Macro, ...])
-
-
-def _data(project: Project, path: str) -> bytes:
-    try:
-        return project.workspace.data(path)
-    except ReadError:
-        return b""
 
 
 def _holding(data: dict[str, bytes], known: Container[str], names: Iterable[str]) -> list[str]:

@@ -24,6 +24,10 @@ CPP_REGISTERS = re.compile(rb"(?<![A-Za-z0-9])TORCH_LIBRARY|RegisterOperators|\.
 """What a C++ file holds that registers operators, or defines macros which do."""
 
 
+_CPP_PARTS = (b"TORCH_LIBRARY", b"RegisterOperators", b".impl", b"::Library")
+"""Each match of the former holds one of these, which are found faster."""
+
+
 class TorchlibOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
     """``torch`` is the version of torch that the tree is for (``2.6``); ``tests`` reads what tests register, too."""
 
@@ -34,6 +38,11 @@ class TorchlibOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknow
 def registers(data: bytes) -> bool:
     """Whether a Python file may register an operator; the plain search comes first, since it is several times as fast."""
     return any(word in data for word in _PARTS) and _REGISTERS.search(data) is not None
+
+
+def cpp_registers(data: bytes) -> bool:
+    """Whether a C++ file may register operators, or define macros which do."""
+    return any(part in data for part in _CPP_PARTS) and CPP_REGISTERS.search(data) is not None
 
 
 def detect(project: Project, options: TorchlibOptions) -> bool:
@@ -56,7 +65,7 @@ def sources(project: Project, options: TorchlibOptions) -> list[str]:
 def cpp_sources(project: Project, options: TorchlibOptions) -> list[str]:
     """All C++ files, if one of them holds operators."""
     found = [path for path in project.workspace.files if is_cpp(path) and (options.tests or not _TEST.search(path))]
-    return found if any(CPP_REGISTERS.search(data_of(project, path)) for path in found) else []
+    return found if any(cpp_registers(data_of(project, path)) for path in found) else []
 
 
 def data_of(project: Project, path: str) -> bytes:

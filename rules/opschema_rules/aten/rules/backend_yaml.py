@@ -7,15 +7,10 @@ from collections.abc import Iterator
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.yaml import Node
+from opschema_rules.aten.loader import TAGS
 from opschema_rules.aten.model import BackendFile
 from opschema_rules.aten.rules.backend_keys import is_strict
 from opschema_rules.aten.rules.fields import kind_of
-
-_TAGS = frozenset(
-    f"tag:yaml.org,2002:{name}"
-    for name in ("null", "bool", "int", "float", "binary", "timestamp", "omap", "pairs", "set", "str", "seq", "map")
-) | {"", "!"}
-"""The tags that PyYAML's safe loader reads."""
 
 
 @rule("ATN604", "repeated-backend-key", pure=True)
@@ -90,5 +85,5 @@ def backend_yaml(backend: BackendFile) -> Iterator[Diagnostic]:
         elif key.value == "<<" and not key.style:
             yield Diagnostic("torchgen's loader knows no merge (`<<`); write the keys out", backend.at(key))
     for node in backend.node.walk() if "!" in backend.file.source.text else ():
-        if node.tag not in _TAGS:
+        if node.tag not in TAGS:
             yield Diagnostic(f"torchgen's loader refuses the tag `{node.tag[:80]}`; leave it out", backend.at(node))

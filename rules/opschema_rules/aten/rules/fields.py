@@ -14,6 +14,7 @@ from opschema_cli.source.yaml import TIMESTAMP, Node, scalar_value
 from opschema_cli.source.yaml_edit import quote_scalar, rename_key, set_value
 from opschema_rules.aten.findings import found, listing, yaml_fix
 from opschema_rules.aten.kinds import items_of
+from opschema_rules.aten.loader import TAGS, refused_key
 from opschema_rules.aten.model import NativeEntry, NativeFile
 from opschema_rules.aten.vocabulary import nearest, slip
 
@@ -308,11 +309,6 @@ def _retyped(entry: NativeEntry, wanted: tuple[str, ...], value: Node) -> Fix | 
 
 
 _MARKS = (" !", "\n!", "\t!", "[!", "{!", ",!")
-_TAGS = frozenset(
-    f"tag:yaml.org,2002:{name}"
-    for name in ("null", "bool", "int", "float", "binary", "timestamp", "omap", "pairs", "set", "str", "seq", "map")
-)
-"""The tags that PyYAML's safe loader constructs."""
 
 
 @rule("ATN105", "native-yaml", pure=True)
@@ -340,23 +336,17 @@ def native_yaml(native: NativeFile) -> Iterator[Diagnostic]:
     root, text = native.file.root, native.file.source.text
     tagged = any(mark in text for mark in _MARKS) and _TAG.search(text) is not None
     for node in root.walk() if root is not None and tagged else ():
-        if node.tag and node.tag != "!" and node.tag not in _TAGS:
+        if node.tag not in TAGS:
             yield Diagnostic(
                 f"torchgen's loader refuses the tag `{node.tag}`; leave it out", Place(native.path, node.span)
             )
     for entry in native.entries:
         for mapping in _mappings(entry):
             for key in mapping.items[::2]:
-                if key.kind != "scalar" or key.value == "<<":
-                    yield from _refused_key(entry, key)
+                suspect = key.kind != "scalar" or key.value == "<<"
+                why = refused_key(key, entry.file.document.follow(key)) if suspect else ""
+                if why:
+                    yield found(entry, key, why)
 
 
 _TAG = re.compile(r"[\s\[{,]![\w!<]")
-
-
-def _refused_key(entry: NativeEntry, key: Node) -> Iterator[Diagnostic]:
-    target = entry.file.document.follow(key)
-    if target.kind != "scalar":
-        yield found(entry, key, f"a key cannot be {kind_of(target)}")
-    elif key.value == "<<" and not key.style and not key.tag:
-        yield found(entry, key, "torchgen's loader knows no merge (`<<`); write the fields out")
