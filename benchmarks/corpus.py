@@ -11,13 +11,12 @@ Nothing of theirs is committed here; the folder lies outside the project.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import shutil
 import subprocess
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
-
-from benchmarks.torchgen import packaged
 
 HEAD = "52dbc086"
 CARRIER_FIX = "bfae9be4"
@@ -140,6 +139,13 @@ def moves(git: Path, folder: Path) -> Iterator[str]:
                     target.parent.mkdir(parents=True, exist_ok=True)
                     target.write_bytes(found.stdout)
         yield f"aten/xla-moves/{commit}"
+
+
+def packaged() -> Path | None:
+    """The schemas inside the installed torch; None without one."""
+    found = importlib.util.find_spec("torchgen")
+    folder = Path(found.origin).parent / "packaged" if found is not None and found.origin else None
+    return folder if folder is not None and folder.is_dir() else None
 
 
 def copy_torch(folder: Path) -> None:

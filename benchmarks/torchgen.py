@@ -5,13 +5,13 @@ python -m benchmarks.torchgen
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks.corpus import packaged
 from benchmarks.measure import Measured, measure
 
 _PARSE = """\
@@ -34,13 +34,6 @@ with open({native!r}) as file:
     data = yaml.load(file)
 yaml.dump(data, io.StringIO())
 """
-
-
-def packaged() -> Path | None:
-    """The schemas inside the installed torch; None without one."""
-    found = importlib.util.find_spec("torchgen")
-    folder = Path(found.origin).parent / "packaged" if found is not None and found.origin else None
-    return folder if folder is not None and folder.is_dir() else None
 
 
 def rows(work: Path, source: Path, runs: int) -> Iterator[tuple[str, Measured]]:

@@ -32,7 +32,7 @@ def differing(one: Tensor, other: Tensor) -> tuple[int, tuple[int, ...]]:
     for start, (a, b) in chunks(one, other):
         differ = bits(a) != bits(b)
         if a.is_floating_point():
-            differ &= ~(_isnan(a) & _isnan(b))
+            differ &= ~(is_nan(a) & is_nan(b))
         found = int(differ.count_nonzero())
         if found and first < 0:
             first = start + int(differ.to(torch.uint8).argmax())
@@ -111,7 +111,8 @@ def _exact(actual: Tensor, exact: Tensor, *, side: str, output: str) -> Comparis
     return Comparison(figures, (finding("exact", message, side=side, output=output),))
 
 
-def _isnan(tensor: Tensor) -> Tensor:
+def is_nan(tensor: Tensor) -> Tensor:
+    """Which elements are NaN, also for the eight-bit dtypes, whose ``isnan`` torch does not have."""
     return tensor.to(torch.float32).isnan() if tensor.element_size() == 1 else tensor.isnan()
 
 

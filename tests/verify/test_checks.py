@@ -178,6 +178,32 @@ def test_an_unwritten_element_is_found_without_a_reference(size: int, dtype: tor
     assert checks(repeats(first, op, "after")) == [("poison", "y")]
 
 
+def test_an_allocator_that_hands_out_poison_again_hides_nothing() -> None:
+    calls = []
+
+    def again() -> dict[str, Tensor]:
+        calls.append(None)
+        return {"y": torch.tensor([1.0, torch.nan if len(calls) < 4 else 0.5])}
+
+    assert checks(repeats({"y": torch.tensor([1.0, torch.nan])}, again, "after")) == [("poison", "y")]
+
+
+@pytest.mark.parametrize(("value", "calls"), [(torch.nan, 5), (1.0, 2)])
+def test_only_results_that_hold_poison_are_asked_for_again(value: float, calls: int) -> None:
+    called = []
+
+    def again() -> dict[str, Tensor]:
+        called.append(None)
+        return {
+            "y": torch.tensor([value]),
+            "e": torch.empty(0, dtype=torch.float8_e4m3fn),
+            "c": torch.ones(1, dtype=torch.cfloat),
+        }
+
+    assert repeats(again(), again, "after") == []
+    assert len(called) == 1 + calls
+
+
 def test_an_output_that_comes_and_goes_is_found() -> None:
     assert checks(repeats({"y": torch.zeros(1)}, dict, "after")) == [("repeat", "y")]
 
