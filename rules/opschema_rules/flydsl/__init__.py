@@ -1,0 +1,1 @@
+"""FlyDSL kernels: signatures, launches, buffer descriptors and what the compile cache does not see."""

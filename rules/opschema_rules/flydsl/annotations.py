@@ -1,0 +1,56 @@
+"""What the parameters of traced functions take, by their annotations."""
+
+from __future__ import annotations
+
+import re
+
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.program import External
+from opschema_cli.source.python import Expr, Param
+from opschema_rules.flydsl.model import Kind, Parameter
+from opschema_rules.flydsl.names import Names
+
+_DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+_NUMBER = re.compile(r"(?:U?Int\d+|B?Float\d+\w*|TFloat32|Boolean|Index)\Z")
+_KINDS = {
+    "Tensor": Kind.TENSOR,
+    "Constexpr": Kind.CONSTEXPR,
+    "Stream": Kind.STREAM,
+    "Pointer": Kind.POINTER,
+}
+_TYPES = ("type", "typing.Type")
+_PYTHON = frozenset({"int", "float", "bool", "str", "bytes", "list", "dict", "tuple", "set", "object"})
+
+
+def parameter(names: Names, body: Body, param: Param) -> Parameter:
+    """A parameter of a function that stands in ``body``."""
+    if param.annotation is None:
+        return Parameter(param, Kind.NONE)
+    text = _head(param.annotation)
+    dsl = names.full(body, text).rpartition(".")[2] if text else ""
+    return Parameter(param, _of_dsl(dsl) if dsl else _of_others(names, body, text), dsl)
+
+
+def _head(annotation: Expr) -> str:
+    """The name that an annotation is, subscripts it by, or quotes."""
+    if annotation.kind == "subscript":
+        return _head(annotation.items[0])
+    if annotation.kind == "const" and isinstance(annotation.value, str):
+        found = _DOTTED.match(annotation.value.strip())
+        return found[0] if found else ""
+    return annotation.text if annotation.kind == "name" else ""
+
+
+def _of_dsl(name: str) -> Kind:
+    if name in _KINDS:
+        return _KINDS[name]
+    return Kind.NUMBER if _NUMBER.match(name) else Kind.DSL
+
+
+def _of_others(names: Names, body: Body, text: str) -> Kind:
+    found = names.bodies.resolve(body, text) if text else None
+    if not isinstance(found, External):
+        return Kind.UNKNOWN
+    if found.name in _TYPES:
+        return Kind.TYPE
+    return Kind.PYTHON if found.name in _PYTHON else Kind.UNKNOWN

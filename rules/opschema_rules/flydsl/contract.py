@@ -1,0 +1,148 @@
+"""Which FlyDSL the kernels are for: what a tensor argument becomes changed three times in three days of May 2026.
+
+| era | ``from_dlpack(t)`` | a raw tensor | shape in the cache key |
+|---|---|---|---|
+| ``baked``, to 0.1.8 | static | static | no |
+| ``dynamic``, commit 250c11d | dynamic | dynamic | no |
+| ``split``, commit 801fc4e6, 0.2.0 | static | dynamic | of what is static |
+| ``current``, from 0.2.2, with ``from_torch_tensor`` | static | dynamic | of what is static |
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from opschema_cli.project import Project
+from opschema_cli.workspace import ReadError
+
+JIT_ARGUMENT = "flydsl/compiler/jit_argument.py"
+"""Where FlyDSL itself makes arguments of tensors."""
+
+RELEASES = tuple(
+    Version(item)
+    for item in [
+        "0.1.5",
+        "0.1.6",
+        "0.1.7",
+        "0.1.8",
+        "0.2.0",
+        "0.2.1",
+        "0.2.2",
+        "0.2.3",
+        "0.2.4",
+        "0.3.0",
+        "0.3.1",
+        "0.3.2",
+        "0.3.4",
+        "0.3.4.1",
+        "0.4.0",
+        "0.4.1",
+        "0.4.2",
+    ]
+)
+"""What PyPI has."""
+
+_FILES = re.compile(r"(?:.*/)?(?:pyproject\.toml|setup\.py|setup\.cfg|requirements[\w.-]*\.(?:txt|in))\Z")
+_PIN = re.compile(r"""(?mi)(?:^|["'\s])flydsl\s*((?:(?:[<>~!=]=|===|[<>])\s*[\d.]+[\w.]*\s*,?\s*)+)""")
+
+
+class Era(IntEnum):
+    """What a tensor argument becomes; later ones are greater."""
+
+    BAKED = 0
+    DYNAMIC = 1
+    SPLIT = 2
+    CURRENT = 3
+
+
+@dataclass(frozen=True)
+class Contract:
+    """The eras that the kernels may meet, and the releases; ``source`` tells what says so.
+
+    ``own`` when the workspace is FlyDSL itself: what its API has is then read from its files. Nothing is known when there is
+    no source.
+    """
+
+    eras: frozenset[Era]
+    releases: tuple[Version, ...] = ()
+    source: str = ""
+    own: bool = False
+
+    def surely(self, *eras: Era) -> bool:
+        """Whether only these eras are possible: what a rule asks that holds in them only."""
+        return bool(self.source) and self.eras <= set(eras)
+
+    @property
+    def name(self) -> str:
+        """The eras in words."""
+        return " or ".join(era.name.lower() for era in sorted(self.eras)) if self.source else "unknown"
+
+
+UNKNOWN = Contract(frozenset(Era))
+
+
+def find_contract(project: Project, option: str) -> Contract:
+    """The contract of a workspace: as configured, as its own FlyDSL shows, or as its requirements pin it.
+
+    Raises:
+        InvalidVersion: the option is no version.
+    """
+    if option:
+        return _of_releases((Version(option),), "the configuration")
+    own = [path for path in project.workspace.files if f"/{path}".endswith(f"/{JIT_ARGUMENT}")]
+    if len(own) == 1:
+        return Contract(frozenset({_era_of(_text(project, own[0]))}), (), own[0], own=True)
+    pins = [(path, pin) for path in project.workspace.files if _FILES.match(path) for pin in _pins(project, path)]
+    if not pins or own:
+        return UNKNOWN
+    pins.sort(key=lambda item: (item[0].count("/"), item[0]))
+    admitted = [item for item in RELEASES if all(item in pin for _, pin in pins)]
+    return _of_releases(tuple(admitted), pins[0][0]) if admitted else UNKNOWN
+
+
+def _of_releases(releases: tuple[Version, ...], source: str) -> Contract:
+    return Contract(frozenset(map(_era, releases)), releases, source)
+
+
+def _era(release: Version) -> Era:
+    if release < Version("0.1.9"):
+        return Era.BAKED
+    return Era.SPLIT if release < Version("0.2.2") else Era.CURRENT
+
+
+def _era_of(text: str) -> Era:
+    """The era of a FlyDSL by the file that makes arguments of tensors."""
+    if "def from_torch_tensor(" in text:
+        return Era.CURRENT
+    if "dynamic_layout" in text:
+        return Era.SPLIT
+    adaptor = text[text.find("class TensorAdaptor") :]
+    initializer = adaptor[: adaptor.find("\n    def ", adaptor.find("def __init__") + 1)]
+    return Era.DYNAMIC if "mark_layout_dynamic(" in initializer else Era.BAKED
+
+
+def _pins(project: Project, path: str) -> Iterator[SpecifierSet]:
+    for match in _PIN.finditer(_text(project, path)):
+        try:
+            yield SpecifierSet(match[1].strip().rstrip(","))
+        except (InvalidSpecifier, InvalidVersion):
+            continue
+
+
+def _text(project: Project, path: str) -> str:
+    try:
+        return project.workspace.data(path).decode("utf-8", "replace")
+    except ReadError:
+        return ""
+
+
+def known(releases: Iterable[Version]) -> str:
+    """Releases in words: the first and the last."""
+    found = sorted(releases)
+    return f"{found[0]} to {found[-1]}" if len(found) > 1 else "".join(map(str, found))

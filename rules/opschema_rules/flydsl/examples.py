@@ -1,0 +1,39 @@
+"""Builds the small workspace that a rule's example stands in.
+
+A ``python`` fence is the module of the kernels, below its imports; one with a path after its language is that file, whole. A
+``toml`` fence is ``opschema.toml``; without one, a current FlyDSL is configured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+KERNELS_PATH = "kit/kernels.py"
+
+HEAD = """\
+import torch
+
+import flydsl.compiler as flyc
+import flydsl.expr as fx
+
+
+"""
+
+BASE_FILES = {
+    "opschema.toml": '[flydsl]\nversion = "0.4.2"\n',
+    "kit/__init__.py": "",
+}
+
+
+def example_files(fences: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """The files of an example's workspace, by path."""
+    files = dict(BASE_FILES)
+    for info, text in fences:
+        language, _, path = info.partition(" ")
+        if path:
+            files[path.strip()] = text
+        elif language == "toml":
+            files["opschema.toml"] = text
+        elif language == "python":
+            files[KERNELS_PATH] = HEAD + text
+    return files

@@ -1,0 +1,45 @@
+"""What tells that a tree has FlyDSL kernels, without importing the rest of the pack."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from opschema_cli.lint.pack import CATALOGUE, PackHead
+from opschema_cli.project import Project
+from opschema_cli.workspace import ReadError
+
+MARK = "flydsl"
+"""What every file that uses the package holds, or gets from one that does."""
+
+_USES = re.compile(rb"(?m)^[ \t]*(?:import|from)[ \t]+flydsl\b")
+
+
+class FlydslOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
+    """``version`` is the FlyDSL that the kernels are for (``0.4.2``); empty, it is told from the tree."""
+
+    version: str = ""
+
+
+def holding(project: Project, words: Iterable[str]) -> Iterator[str]:
+    """The Python files that hold one of the words."""
+    parts = [word.encode() for word in words]
+    for path in project.workspace.files:
+        if path.endswith(".py"):
+            try:
+                data = project.workspace.data(path)
+            except ReadError:
+                continue
+            if any(part in data for part in parts):
+                yield path
+
+
+def detect(project: Project, options: FlydslOptions) -> bool:
+    """Whether a file imports the package."""
+    return any(_USES.search(project.workspace.data(path)) for path in holding(project, [MARK]))
+
+
+HEAD = PackHead("flydsl", detect, FlydslOptions, "opschema_rules.flydsl.pack", Path(__file__).with_name(CATALOGUE))

@@ -1,0 +1,222 @@
+"""What a tree of FlyDSL kernels holds: traced functions with their parameters, what calls and launches them, and how tensors
+are wrapped and described.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+from opschema_cli.project import Project
+from opschema_cli.source.bodies import Bodies, Body, argument_for
+from opschema_cli.source.python import Expr, Function, Param
+from opschema_cli.source.text import Place
+from opschema_rules.flydsl.contract import Contract
+from opschema_rules.flydsl.names import Names
+
+TracedKind: TypeAlias = Literal["kernel", "jit"]
+
+
+class Kind(Enum):
+    """What a parameter of a traced function takes."""
+
+    TENSOR = "tensor"
+    NUMBER = "number at run time"
+    CONSTEXPR = "constant at compile time"
+    STREAM = "stream"
+    POINTER = "pointer"
+    TYPE = "type"
+    DSL = "other value of the DSL"
+    PYTHON = "plain Python value"
+    NONE = "not annotated"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, eq=False)
+class Parameter:
+    """A parameter; ``dsl`` is the name of its annotation in FlyDSL (``Int32``), empty for any other."""
+
+    param: Param
+    kind: Kind
+    dsl: str = ""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.param.name
+
+
+@dataclass(eq=False)
+class Traced:
+    """A function under ``flyc.kernel`` (which a launch starts on the GPU) or ``flyc.jit`` (which is traced and compiled).
+
+    ``decorator`` is the decorator's expression, or the call ``flyc.jit(function)``.
+    """
+
+    body: Body
+    kind: TracedKind
+    decorator: Expr
+    parameters: tuple[Parameter, ...]
+    calls: list[Call] = field(default_factory=list)
+
+    @property
+    def function(self) -> Function:
+        """The function."""
+        assert self.body.function is not None
+        return self.body.function
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.function.name
+
+    @property
+    def title(self) -> str:
+        """Its name with those of the functions and classes around it."""
+        names = [item.function or item.cls for item in self.body.outward()]
+        return ".".join(item.name for item in reversed(names) if item is not None)
+
+    @property
+    def place(self) -> Place:
+        """Where its name is written."""
+        return self.body.at(self.function.span)
+
+    @cached_property
+    def takes_instance(self) -> bool:
+        """Whether its first parameter is the instance or class that it is called on."""
+        return self.body.parent is not None and self.body.parent.cls is not None and bool(self.body.this)
+
+    @property
+    def passed(self) -> tuple[Parameter, ...]:
+        """The parameters that a caller fills."""
+        return self.parameters[1:] if self.takes_instance else self.parameters
+
+    def parameter(self, name: str) -> Parameter | None:
+        """The parameter of that name."""
+        return next((item for item in self.parameters if item.name == name), None)
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """A call of a traced function that stands in ``body``; ``launch`` is the call of ``.launch`` on what a kernel's call gives."""
+
+    target: Traced
+    body: Body
+    expr: Expr
+    launch: Expr | None = None
+
+    @property
+    def place(self) -> Place:
+        """Where the call is written."""
+        return self.body.at(self.expr)
+
+    @property
+    def unpacks(self) -> bool:
+        """Whether ``*`` or ``**`` hides arguments."""
+        return any(word in ("*", "**") for word in self.expr.keywords)
+
+    def argument(self, name: str) -> Expr | None:
+        """What it passes as that parameter; None when nothing, or when unpacking hides it."""
+        return argument_for(self.expr, [item.param for item in self.target.passed], name)
+
+
+@dataclass(frozen=True, eq=False)
+class Wrap:
+    """A tensor wrapped by ``from_dlpack`` or ``from_torch_tensor``; ``marks`` are the calls chained to it, in their order."""
+
+    body: Body
+    expr: Expr
+    api: str
+    marks: tuple[Expr, ...] = ()
+
+    @property
+    def tensor(self) -> Expr | None:
+        """The tensor."""
+        given = self.expr.positional()
+        return given[0] if given else self.expr.keyword("tensor")
+
+    @property
+    def whole(self) -> Expr:
+        """The wrapping with its marks."""
+        return self.marks[-1] if self.marks else self.expr
+
+
+@dataclass(frozen=True, eq=False)
+class Descriptor:
+    """A call that makes a buffer descriptor of a tensor. ``params`` are those of the function that is called.
+
+    Its ``num_records`` is how many bytes may be read and written; without, and with ``max_size`` false, it comes from the
+    tensor's layout.
+    """
+
+    body: Body
+    expr: Expr
+    api: str
+    params: tuple[Param, ...]
+
+    @property
+    def place(self) -> Place:
+        """Where the call is written."""
+        return self.body.at(self.expr)
+
+    def argument(self, name: str) -> Expr | None:
+        """What is passed as one parameter."""
+        return argument_for(self.expr, self.params, name)
+
+    @property
+    def tensor(self) -> Expr | None:
+        """The tensor that is described."""
+        return self.argument(self.params[0].name) if self.params else None
+
+    @property
+    def max_size(self) -> Expr | None:
+        """The argument ``max_size``."""
+        return self.argument("max_size")
+
+    @property
+    def num_records(self) -> Expr | None:
+        """The argument ``num_records_bytes``."""
+        return self.argument("num_records_bytes")
+
+    @property
+    def takes_bytes(self) -> bool:
+        """Whether the function that is called has a parameter for the number of bytes."""
+        return any(item.name == "num_records_bytes" for item in self.params)
+
+
+@dataclass(eq=False)
+class FlyTree:
+    """All of a workspace."""
+
+    project: Project
+    bodies: Bodies
+    names: Names
+    contract: Contract
+    traced: list[Traced] = field(default_factory=list)
+    wraps: list[Wrap] = field(default_factory=list)
+    descriptors: list[Descriptor] = field(default_factory=list)
+
+    @cached_property
+    def _by_body(self) -> dict[int, Traced]:
+        return {id(item.body): item for item in self.traced}
+
+    def traced_of(self, body: Body | None) -> Traced | None:
+        """The traced function whose body that is."""
+        return self._by_body.get(id(body))
+
+    def around(self, body: Body) -> Traced | None:
+        """The innermost traced function in which a body lies."""
+        return next((found for item in body.outward() if (found := self.traced_of(item)) is not None), None)
+
+    def within(self, traced: Traced) -> Iterator[Body]:
+        """The function's body and all nested ones."""
+        yield from _nested(self.bodies, traced.body)
+
+
+def _nested(bodies: Bodies, body: Body) -> Iterator[Body]:
+    yield body
+    for inner in bodies.within(body):
+        yield from _nested(bodies, inner)

@@ -1,0 +1,98 @@
+"""FlyDSL's names, however they are imported and whether its package lies in the workspace or not."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from opschema_cli.source.bodies import Bodies, Body
+from opschema_cli.source.program import (
+    ClassRef,
+    External,
+    FunctionRef,
+    Missing,
+    ModuleRef,
+    Resolution,
+    Unresolved,
+    ValueRef,
+)
+from opschema_cli.source.python import Expr, PythonFile
+
+ROOT = "flydsl"
+
+
+class Names:
+    """What dotted names mean inside bodies."""
+
+    def __init__(self, bodies: Bodies) -> None:
+        self.bodies = bodies
+        self._definitions: dict[str, FunctionRef | None] = {}
+
+    def full(self, body: Body, dotted: str) -> str:
+        """A name of FlyDSL in full (``flydsl.compiler.jit``, or with the module that defines it); empty for any other."""
+        found = self.bodies.resolve(body, dotted) if dotted else None
+        if isinstance(found, Unresolved):
+            name = self._imported(body, dotted)
+        else:
+            name = self._name(found) if found is not None else ""
+        return name if name.partition(".")[0] == ROOT else ""
+
+    def definition(self, name: str) -> FunctionRef | None:
+        """The one function of that name at the top of a module of FlyDSL in the workspace."""
+        if name not in self._definitions:
+            self._definitions[name] = self._defined(name)
+        return self._definitions[name]
+
+    @cached_property
+    def package(self) -> list[PythonFile]:
+        """FlyDSL's own files, where it lies in the workspace."""
+        program = self.bodies.program
+        paths = [path for path in sorted(program.files) if f"/{ROOT}/" in f"/{path}"]
+        own = [path for path in paths if program.module_name(path).partition(".")[0] == ROOT]
+        return [file for file in map(program.load, own) if file is not None]
+
+    def _defined(self, name: str) -> FunctionRef | None:
+        mark = f"def {name}("
+        found = [(file, file.body.function(name)) for file in self.package if mark in file.source.text]
+        functions = [FunctionRef(file, function) for file, function in found if function is not None]
+        return functions[0] if len(functions) == 1 else None
+
+    def _imported(self, body: Body, dotted: str) -> str:
+        """A name by what the import says that binds its first word: FlyDSL's own modules import ``*`` from generated ones,
+        behind which nothing is known.
+        """
+        first, _, rest = dotted.partition(".")
+        if body.binder(first) is not None and not any(item.name == first for item in body.scope.imports):
+            return ""
+        bound = [item for item in (*body.scope.imports, *body.file.body.imports) if item.name == first]
+        modules = {(self.bodies.program.absolute_module(body.file, item), item.attr) for item in bound}
+        if len(modules) != 1:
+            return ""
+        ((module, attr),) = modules
+        return ".".join(filter(None, [module, attr, rest])) if module else ""
+
+    def last(self, body: Body, expr: Expr) -> str:
+        """The last word of a name of FlyDSL (``jit``); empty for any other expression."""
+        return self.full(body, expr.text).rpartition(".")[2] if expr.kind == "name" else ""
+
+    def called(self, body: Body, call: Expr) -> str:
+        """The last word of the function of FlyDSL that a call calls."""
+        return self.full(body, call.callee).rpartition(".")[2] if call.callee else ""
+
+    def _name(self, found: Resolution) -> str:
+        match found:
+            case External(name=name):
+                return name
+            case FunctionRef(file=file, function=function, owner=None):
+                return self._within(file, function.name)
+            case ClassRef(file=file, cls=cls):
+                return self._within(file, cls.name)
+            case ValueRef(file=file, assign=assign, owner=None):
+                return self._within(file, assign.target)
+            case ModuleRef(path=path):
+                return self.bodies.program.module_name(path)
+            case Missing(module=module, name=name):
+                return f"{self.bodies.program.module_name(module)}.{name}"
+        return ""
+
+    def _within(self, file: PythonFile, name: str) -> str:
+        return f"{self.bodies.program.module_name(file.path)}.{name}"

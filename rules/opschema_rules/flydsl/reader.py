@@ -1,0 +1,124 @@
+"""Finds the traced functions of a tree, their calls, and the tensors that are wrapped and described."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opschema_cli.project import Project
+from opschema_cli.source.bodies import Bodies, Body
+from opschema_cli.source.program import FunctionRef, Program
+from opschema_cli.source.python import Expr, Param
+from opschema_rules.flydsl.annotations import parameter
+from opschema_rules.flydsl.contract import find_contract
+from opschema_rules.flydsl.head import MARK, FlydslOptions, holding
+from opschema_rules.flydsl.model import Call, Descriptor, FlyTree, Parameter, Traced, TracedKind, Wrap
+from opschema_rules.flydsl.names import Names
+
+WRAPPERS = ("from_dlpack", "from_torch_tensor", "TensorAdaptor")
+MARKS = ("mark_layout_dynamic", "mark_shape_dynamic", "mark_stride_dynamic", "mark_static")
+
+_KINDS: dict[str, TracedKind] = {"kernel": "kernel", "jit": "jit"}
+
+
+def _params(*names: str) -> tuple[Param, ...]:
+    """Parameters by name; those behind ``*`` by keyword only."""
+    cut = names.index("*") if "*" in names else len(names)
+    plain = [Param(name, "normal", 0, 0, 0) for name in names[:cut]]
+    return (*plain, *(Param(name, "kwonly", 0, 0, 0) for name in names[cut + 1 :]))
+
+
+DESCRIBERS = {
+    "make_buffer_tensor": _params("tensor", "max_size", "*", "num_records_bytes"),
+    "create_buffer_resource": _params("memref_val", "stride", "max_size", "*", "num_records_bytes", "base_byte_offset"),
+}
+"""FlyDSL's functions that make buffer descriptors of tensors, as they are called where their source is not at hand."""
+
+
+def read_tree(project: Project, options: FlydslOptions) -> FlyTree:
+    """Everything of the workspace that uses FlyDSL."""
+    paths = list(holding(project, [MARK]))
+    project.load_python(paths)
+    bodies = Bodies(Program(project.workspace.files, project.python, paths), paths)
+    names = Names(bodies)
+    tree = FlyTree(project, bodies, names, find_contract(project, options.version))
+    for file in bodies.files:
+        for body in bodies.of(file):
+            if body.function is not None:
+                tree.traced.extend(_decorated(names, body))
+            tree.traced.extend(_applied(names, body))
+            tree.wraps.extend(_wraps(names, body))
+            tree.descriptors.extend(_descriptors(names, body))
+    for traced in tree.traced:
+        traced.calls.extend(_calls(bodies, traced))
+    return tree
+
+
+def _decorated(names: Names, body: Body) -> Iterator[Traced]:
+    """The function of a body, if a decorator traces it."""
+    assert body.function is not None
+    around = body.parent or body
+    for decorator in body.function.decorators:
+        target = decorator.items[0] if decorator.kind == "call" else decorator
+        kind = _KINDS.get(_compiler(names, around, target))
+        if kind is not None:
+            yield Traced(body, kind, decorator, _parameters(names, body))
+            return
+
+
+def _applied(names: Names, body: Body) -> Iterator[Traced]:
+    """The functions that ``flyc.jit(function)`` traces."""
+    for call in body.scope.calls:
+        kind = _KINDS.get(_compiler(names, body, call.items[0]))
+        given = call.positional() if kind is not None else []
+        target = names.bodies.called(body, given[0].text) if given and given[0].kind == "name" else None
+        if kind is not None and target is not None:
+            yield Traced(target, kind, call, _parameters(names, target))
+
+
+def _compiler(names: Names, body: Body, expr: Expr) -> str:
+    """The last word of a name of ``flydsl.compiler``."""
+    full = names.full(body, expr.text) if expr.kind == "name" else ""
+    return full.rpartition(".")[2] if full.startswith("flydsl.compiler.") else ""
+
+
+def _parameters(names: Names, body: Body) -> tuple[Parameter, ...]:
+    return tuple(parameter(names, body.parent or body, item) for item in body.params)
+
+
+def _calls(bodies: Bodies, traced: Traced) -> Iterator[Call]:
+    for body, expr in bodies.calls_of(traced.body):
+        launches = (item for item in body.scope.calls if _is_launch(item) and item.items[0].items[0].span == expr.span)
+        yield Call(traced, body, expr, next(launches, None))
+
+
+def _is_launch(call: Expr) -> bool:
+    return call.items[0].kind == "attribute" and call.items[0].text == "launch"
+
+
+def _wraps(names: Names, body: Body) -> Iterator[Wrap]:
+    marks = {
+        item.items[0].items[0].span: item
+        for item in body.scope.calls
+        if item.items[0].kind == "attribute" and item.items[0].text in MARKS
+    }
+    for call in body.scope.calls:
+        api = _compiler(names, body, call.items[0])
+        if api in WRAPPERS:
+            chain: list[Expr] = []
+            while (found := marks.get((chain[-1] if chain else call).span)) is not None:
+                chain.append(found)
+            yield Wrap(body, call, api, tuple(chain))
+
+
+def _descriptors(names: Names, body: Body) -> Iterator[Descriptor]:
+    for call in body.scope.calls:
+        if not call.callee:
+            continue
+        api, named = names.called(body, call), names.bodies.resolve(body, call.callee)
+        found = named if isinstance(named, FunctionRef) else names.definition(api) if api in DESCRIBERS else None
+        if found is not None:
+            given = {item.name for item in found.function.params}
+            if "max_size" in given and (found.function.name in DESCRIBERS or "num_records_bytes" in given):
+                yield Descriptor(body, call, found.function.name, found.function.params)
+        elif api in DESCRIBERS:
+            yield Descriptor(body, call, api, DESCRIBERS[api])
