@@ -24,28 +24,11 @@ from opschema_cli.workspace import ReadError
 JIT_ARGUMENT = "flydsl/compiler/jit_argument.py"
 """Where FlyDSL itself makes arguments of tensors."""
 
-RELEASES = tuple(
-    Version(item)
-    for item in [
-        "0.1.5",
-        "0.1.6",
-        "0.1.7",
-        "0.1.8",
-        "0.2.0",
-        "0.2.1",
-        "0.2.2",
-        "0.2.3",
-        "0.2.4",
-        "0.3.0",
-        "0.3.1",
-        "0.3.2",
-        "0.3.4",
-        "0.3.4.1",
-        "0.4.0",
-        "0.4.1",
-        "0.4.2",
-    ]
+_NUMBERS = (
+    *("0.1.5", "0.1.6", "0.1.7", "0.1.8", "0.2.0", "0.2.1", "0.2.2", "0.2.3", "0.2.4"),
+    *("0.3.0", "0.3.1", "0.3.2", "0.3.4", "0.3.4.1", "0.4.0", "0.4.1", "0.4.2"),
 )
+RELEASES = tuple(map(Version, _NUMBERS))
 """What PyPI has."""
 
 _FILES = re.compile(r"(?:.*/)?(?:pyproject\.toml|setup\.py|setup\.cfg|requirements[\w.-]*\.(?:txt|in))\Z")
