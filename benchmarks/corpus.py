@@ -1,7 +1,7 @@
 """Unpacks the revisions of real repositories that the corpus tests and the benchmark read.
 
     python -m benchmarks.corpus tileops path/to/TileOPs.git corpus-folder
-    python -m benchmarks.corpus xla path/to/xla.git corpus-folder      # likewise simpler, pypto, pypto-lib
+    python -m benchmarks.corpus xla path/to/xla.git corpus-folder      # likewise simpler, pypto, pypto-lib, flydsl
     python -m benchmarks.corpus torch corpus-folder corpus-folder     # copies the schemas of the installed torch
     OPSCHEMA_CORPUS=corpus-folder pytest -m corpus
 
@@ -92,9 +92,17 @@ XLA_YAML = ("codegen/xla_native_functions.yaml", "xla_native_functions.yaml")
 SIMPLER = ("6ebaf7715", "8b34712bc", "d60b8acdb", "affb46123", "b972b288e", "2e598d648")
 """Commits of simpler; of all but the newest the parent is read, too."""
 
+FLYDSL = (
+    *("5e64bba2", "202793de", "fd6ff00c", "e5f41ee5", "4cffe5f6", "5301ec17", "1dfedbf4", "1f8f3325"),
+    *("801fc4e6", "250c11d", "29a9dd66", "d6a8a723", "b25dbe1a", "0fab09fd", "11c4174d"),
+)
+"""Commits of FlyDSL: what mended a fault or migrated by hand, its parent, and what changed the API; the last is the newest."""
+
 
 def revisions(repository: str) -> dict[str, str]:
     """Every revision of a repository by the name of its folder."""
+    if repository == "flydsl":
+        return {f"flydsl/{commit}": commit for commit in FLYDSL}
     if repository == "xla":
         header = {f"aten/xla-{XLA_HEADER}": XLA_HEADER, f"aten/xla-{XLA_HEADER}_parent": f"{XLA_HEADER}^"}
         return {"aten/xla-head": XLA_HEAD, **header}
@@ -160,7 +168,7 @@ def copy_torch(folder: Path) -> None:
 def main() -> None:
     """Unpack all revisions."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
-    parser.add_argument("repository", choices=["tileops", "xla", "simpler", "pypto", "pypto-lib", "torch"])
+    parser.add_argument("repository", choices=["tileops", "xla", "simpler", "pypto", "pypto-lib", "flydsl", "torch"])
     parser.add_argument("git", type=Path)
     parser.add_argument("folder", type=Path)
     options = parser.parse_args()

@@ -132,6 +132,15 @@ class Bodies:
         """The functions of one name that are written directly in a body."""
         return [item for item in self.within(body) if item.function is not None and item.function.name == name]
 
+    def at(self, file: PythonFile, offset: int) -> Body:
+        """The innermost body that what is written there belongs to: a function's head belongs to what encloses it."""
+        found = self.module(file)
+        for body in self.of(file):
+            definition = body.function or body.cls
+            if definition is not None and _head_end(definition) <= offset < definition.outer.end:
+                found = body
+        return found
+
     def holding(self, *words: str) -> Iterator[Body]:
         """Every body of the files whose text holds one of the words."""
         for file in self.files:
@@ -243,6 +252,13 @@ def _bodies(body: Body) -> Iterator[Body]:
         yield from _bodies(Body(body.file, function.body, function, None, body))
     for cls in body.scope.classes:
         yield from _bodies(Body(body.file, cls.body, None, cls, body))
+
+
+def _head_end(definition: Function | Class) -> int:
+    if isinstance(definition, Class):
+        return max([definition.end, *(item.end for item in definition.bases)])
+    ends = [item.full_end for item in definition.params]
+    return max([definition.end, *ends, *([definition.returns.end] if definition.returns is not None else [])])
 
 
 def param_for(call: Expr, index: int, params: Sequence[Param]) -> Param | None:

@@ -42,6 +42,7 @@ Nodes are libcst's. They are found by name, or by a span that the facts of the f
 | | ``rename_local(function, old, new)``: uses of a parameter or local in one function, nested ones too |
 | ``calls`` | ``drop_argument(call, keyword, position=None)``; ``rename_keyword(call, old, new)`` |
 | ``arguments`` | ``add_keyword(call, name, code)``; ``to_list(tuple)``: a written tuple as a list |
+| ``insertion`` | ``insert_element(elements, index, code, opening)``: a parameter or argument; dropping it restores the text |
 | ``new_imports`` | ``extend_import(statement, name)``; ``add_import(module, name)``: of the standard library, at the top |
 | ``signatures`` | ``rename_parameter(function, old, new)``: with uses and docstring; ``drop_parameter(function, name)`` |
 | | ``add_parameter(function, code, after=None, keyword_only=False)``; ``set_default(function, name, code or None)`` |

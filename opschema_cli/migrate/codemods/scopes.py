@@ -52,6 +52,19 @@ def local_uses(rewrite: Rewrite, function: cst.FunctionDef, name: str) -> list[c
     return [node for node in uses if not _is_parameter(tree, node)]
 
 
+def module_uses(tree: PythonTree, name: str) -> list[cst.Name]:
+    """Reads and writes of a module's variable, in functions too.
+
+    Raises:
+        Refused: ``global`` or ``nonlocal`` names it.
+    """
+    nodes = tree.names(name)
+    problems = list(_declared(tree, nodes))
+    if problems:
+        raise Refused(problems)
+    return [node for node in nodes if _owner(tree, node, name) is tree.module]
+
+
 def _is_parameter(tree: PythonTree, node: cst.Name) -> bool:
     above = tree.parent(node)
     return isinstance(above, cst.Param) and above.name is node

@@ -16,7 +16,8 @@ from opschema_cli.migrate.codemods.scopes import all_parameters
 from opschema_cli.source.python_tree import PythonTree
 from opschema_cli.source.text import Span
 
-_Listed: TypeAlias = "cst.Param | cst.ParamStar | cst.ParamSlash"
+Listed: TypeAlias = "cst.Param | cst.ParamStar | cst.ParamSlash"
+"""What stands between commas in a signature."""
 
 _TYPE_COMMENT = re.compile(r"#\s*type:\s*\(")
 
@@ -52,7 +53,7 @@ def drop_parameter(rewrite: Rewrite, function: cst.FunctionDef, name: str) -> No
         Refused: as :func:`check_parameter`.
     """
     check_parameter(rewrite, function, name)
-    listed = _listed(function.params)
+    listed = listed_parameters(function.params)
     index = next(i for i, item in enumerate(listed) if isinstance(item, cst.Param) and item.name.value == name)
     rewrite.drop(listed, index)
     needed_by = {cst.ParamStar: function.params.kwonly_params, cst.ParamSlash: function.params.posonly_params}
@@ -162,7 +163,7 @@ def set_keyword_only(rewrite: Rewrite, function: cst.FunctionDef, name: str, key
         raise _refused(tree, param, f"other parameters stand between {name} and `*`")
     if not keyword_only and param.default is None:
         _refuse_order(tree, [*params.posonly_params, *peers], None, name)
-    listed = _listed(params)
+    listed = listed_parameters(params)
     star = next((index for index, item in enumerate(listed) if isinstance(item, cst.ParamStar)), None)
     if star is not None:
         rewrite.drop(listed, star)
@@ -173,7 +174,7 @@ def set_keyword_only(rewrite: Rewrite, function: cst.FunctionDef, name: str, key
         rewrite.replace(_at(element_span(tree, following).start), _spread(tree, following, "*"))
 
 
-def _listed(params: cst.Parameters) -> list[_Listed]:
+def listed_parameters(params: cst.Parameters) -> list[Listed]:
     """All that stands between commas in a signature."""
     slash = [params.posonly_ind] if isinstance(params.posonly_ind, cst.ParamSlash) else []
     star = [params.star_arg] if isinstance(params.star_arg, cst.Param | cst.ParamStar) else []
@@ -186,7 +187,7 @@ def _insert(
 ) -> None:
     """Write a parameter behind another; ``first`` where it is the first of its kind, of which a round adds one."""
     tree = rewrite.tree
-    listed = _listed(function.params)
+    listed = listed_parameters(function.params)
     index = next((i + 1 for i, item in enumerate(listed) if item is anchor), 0)
     if index < len(listed):
         at, text = element_span(tree, listed[index]).start, _spread(tree, listed[index], code)

@@ -11,7 +11,7 @@ from opschema_rules.flydsl.model import Kind, Parameter
 from opschema_rules.flydsl.names import Names
 
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
-_NUMBER = re.compile(r"(?:U?Int\d+|B?Float\d+\w*|TFloat32|Boolean|Index)\Z")
+_NUMBER = re.compile(r"(?:(?:Int|Uint)\d+|B?Float\d+\w*|TFloat32|Boolean|Index)\Z")
 _KINDS = {
     "Tensor": Kind.TENSOR,
     "Constexpr": Kind.CONSTEXPR,
@@ -44,7 +44,12 @@ def _head(annotation: Expr) -> str:
 def _of_dsl(name: str) -> Kind:
     if name in _KINDS:
         return _KINDS[name]
-    return Kind.NUMBER if _NUMBER.match(name) else Kind.DSL
+    return Kind.NUMBER if is_number(name) else Kind.DSL
+
+
+def is_number(name: str) -> bool:
+    """Whether FlyDSL's type of that name is one of numbers."""
+    return _NUMBER.match(name) is not None
 
 
 def _of_others(names: Names, body: Body, text: str) -> Kind:

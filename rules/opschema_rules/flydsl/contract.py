@@ -18,6 +18,7 @@ from enum import IntEnum
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
+from opschema_cli.errors import OpschemaError
 from opschema_cli.project import Project
 from opschema_cli.workspace import ReadError
 
@@ -32,7 +33,13 @@ RELEASES = tuple(map(Version, _NUMBERS))
 """What PyPI has."""
 
 _FILES = re.compile(r"(?:.*/)?(?:pyproject\.toml|setup\.py|setup\.cfg|requirements[\w.-]*\.(?:txt|in))\Z")
-_PIN = re.compile(r"""(?mi)(?:^|["'\s])flydsl\s*((?:(?:[<>~!=]=|===|[<>])\s*[\d.]+[\w.]*\s*,?\s*)+)""")
+_SPECIFIERS = r"(?:(?:===|[<>~!=]=|[<>])\s*\d[\w.*+!]*[ \t]*,?[ \t]*)+"
+_PIN = re.compile(rf"""(?mi)(?:^|["'\s])flydsl[ \t]*(?:\[[^\]]*\])?[ \t]*\(?[ \t]*({_SPECIFIERS})""")
+_POETRY = re.compile(
+    r"""(?mi)^[ \t]*["']?flydsl["']?[ \t]*=[ \t]*(?:\{[^}\n]*\bversion[ \t]*=[ \t]*)?["']([^"']+)["']"""
+)
+_POETRY_VERSION = re.compile(r"(\^|~|)(\d+(?:\.\d+)*)\Z")
+_COMMENT = re.compile(r"(?m)(?:^|\s)#.*$")
 
 
 class Era(IntEnum):
@@ -74,19 +81,29 @@ def find_contract(project: Project, option: str) -> Contract:
     """The contract of a workspace: as configured, as its own FlyDSL shows, or as its requirements pin it.
 
     Raises:
-        InvalidVersion: the option is no version.
+        OpschemaError: the option is no version.
     """
     if option:
-        return _of_releases((Version(option),), "the configuration")
+        return _of_releases((_configured(option),), "the configuration")
     own = [path for path in project.workspace.files if f"/{path}".endswith(f"/{JIT_ARGUMENT}")]
     if len(own) == 1:
-        return Contract(frozenset({_era_of(_text(project, own[0]))}), (), own[0], own=True)
+        era = _era_of(_text(project, own[0]))
+        return UNKNOWN if era is None else Contract(frozenset({era}), (), own[0], own=True)
     pins = [(path, pin) for path in project.workspace.files if _FILES.match(path) for pin in _pins(project, path)]
     if not pins or own:
         return UNKNOWN
     pins.sort(key=lambda item: (item[0].count("/"), item[0]))
     admitted = [item for item in RELEASES if all(item in pin for _, pin in pins)]
     return _of_releases(tuple(admitted), pins[0][0]) if admitted else UNKNOWN
+
+
+def _configured(option: str) -> Version:
+    try:
+        return Version(option)
+    except InvalidVersion:
+        raise OpschemaError(
+            f"tool.opschema.flydsl: `version` is `{option}`, which is no version such as `{RELEASES[-1]}`"
+        ) from None
 
 
 def _of_releases(releases: tuple[Version, ...], source: str) -> Contract:
@@ -99,23 +116,46 @@ def _era(release: Version) -> Era:
     return Era.SPLIT if release < Version("0.2.2") else Era.CURRENT
 
 
-def _era_of(text: str) -> Era:
-    """The era of a FlyDSL by the file that makes arguments of tensors."""
+def _era_of(text: str) -> Era | None:
+    """The era of a FlyDSL by the file that makes arguments of tensors; None for one of no known form."""
     if "def from_torch_tensor(" in text:
         return Era.CURRENT
     if "dynamic_layout" in text:
         return Era.SPLIT
-    adaptor = text[text.find("class TensorAdaptor") :]
+    _, found, adaptor = text.partition("class TensorAdaptor")
+    if not found:
+        return None
     initializer = adaptor[: adaptor.find("\n    def ", adaptor.find("def __init__") + 1)]
     return Era.DYNAMIC if "mark_layout_dynamic(" in initializer else Era.BAKED
 
 
 def _pins(project: Project, path: str) -> Iterator[SpecifierSet]:
-    for match in _PIN.finditer(_text(project, path)):
+    text = _COMMENT.sub("", _text(project, path))
+    written = [match[1].strip().rstrip(",") for match in _PIN.finditer(text)]
+    if path.endswith(".toml"):
+        written += [_of_poetry(match[1].strip()) for match in _POETRY.finditer(text)]
+    for item in written:
         try:
-            yield SpecifierSet(match[1].strip().rstrip(","))
+            yield SpecifierSet(item)
         except (InvalidSpecifier, InvalidVersion):
             continue
+
+
+def _of_poetry(written: str) -> str:
+    """Poetry's ``^0.3.1``, ``~0.3`` and ``0.3.1`` as a specifier; what is no such form as it is."""
+    match = _POETRY_VERSION.match(written)
+    if match is None:
+        return written
+    parts = [int(item) for item in match[2].split(".")]
+    if not match[1]:
+        return f"=={match[2]}"
+    place = (
+        next((at for at, part in enumerate(parts) if part), len(parts) - 1)
+        if match[1] == "^"
+        else min(1, len(parts) - 1)
+    )
+    above = ".".join(map(str, [*parts[:place], parts[place] + 1]))
+    return f">={match[2]},<{above}"
 
 
 def _text(project: Project, path: str) -> str:

@@ -101,17 +101,30 @@ class Traced:
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """A call of a traced function that stands in ``body``; ``launch`` is the call of ``.launch`` on what a kernel's call gives."""
+    """A call of a traced function that stands in ``body``; ``launches`` are the calls of ``.launch`` on what a kernel's call gives.
+
+    Of a call of ``flyc.compile``, ``expr`` is what it says of the function: the arguments behind it.
+    """
 
     target: Traced
     body: Body
     expr: Expr
-    launch: Expr | None = None
+    launches: tuple[Expr, ...] = ()
 
     @property
     def place(self) -> Place:
         """Where the call is written."""
         return self.body.at(self.expr)
+
+    @property
+    def launch(self) -> Expr | None:
+        """The first of its launches."""
+        return self.launches[0] if self.launches else None
+
+    @property
+    def compiles(self) -> bool:
+        """Whether it is a call of ``flyc.compile``."""
+        return self.expr.items[0].start != self.expr.start
 
     @property
     def unpacks(self) -> bool:
@@ -213,10 +226,11 @@ class FlyTree:
 
     def within(self, traced: Traced) -> Iterator[Body]:
         """The function's body and all nested ones."""
-        yield from _nested(self.bodies, traced.body)
+        yield from nested(self.bodies, traced.body)
 
 
-def _nested(bodies: Bodies, body: Body) -> Iterator[Body]:
+def nested(bodies: Bodies, body: Body) -> Iterator[Body]:
+    """A body and all that are written inside it."""
     yield body
     for inner in bodies.within(body):
-        yield from _nested(bodies, inner)
+        yield from nested(bodies, inner)

@@ -29,11 +29,13 @@ class Names:
 
     def full(self, body: Body, dotted: str) -> str:
         """A name of FlyDSL in full (``flydsl.compiler.jit``, or with the module that defines it); empty for any other."""
-        found = self.bodies.resolve(body, dotted) if dotted else None
+        if not dotted or _is_parameter(body, dotted.partition(".")[0]):
+            return ""
+        found = self.bodies.resolve(body, dotted)
         if isinstance(found, Unresolved):
             name = self._imported(body, dotted)
         else:
-            name = self._name(found) if found is not None else ""
+            name = self._name(found)
         return name if name.partition(".")[0] == ROOT else ""
 
     def definition(self, name: str) -> FunctionRef | None:
@@ -44,9 +46,10 @@ class Names:
 
     @cached_property
     def package(self) -> list[PythonFile]:
-        """FlyDSL's own files, where it lies in the workspace."""
+        """FlyDSL's own files, where it lies in the workspace; not one that the package of its name hides."""
         program = self.bodies.program
-        paths = [path for path in sorted(program.files) if f"/{ROOT}/" in f"/{path}"]
+        hidden = {path.removesuffix("/__init__.py") + ".py" for path in program.files if path.endswith("/__init__.py")}
+        paths = [path for path in sorted(program.files) if f"/{ROOT}/" in f"/{path}" and path not in hidden]
         own = [path for path in paths if program.module_name(path).partition(".")[0] == ROOT]
         return [file for file in map(program.load, own) if file is not None]
 
@@ -63,6 +66,11 @@ class Names:
         first, _, rest = dotted.partition(".")
         if body.binder(first) is not None and not any(item.name == first for item in body.scope.imports):
             return ""
+        written = [
+            item.value for scope in (body.scope, body.file.body) for item in scope.assigns if item.target == first
+        ]
+        if any(value is None or value.kind != "const" for value in written):
+            return ""  # not merely `None` where the import fails
         bound = [item for item in (*body.scope.imports, *body.file.body.imports) if item.name == first]
         modules = {(self.bodies.program.absolute_module(body.file, item), item.attr) for item in bound}
         if len(modules) != 1:
@@ -96,3 +104,13 @@ class Names:
 
     def _within(self, file: PythonFile, name: str) -> str:
         return f"{self.bodies.program.module_name(file.path)}.{name}"
+
+
+def _is_parameter(body: Body, name: str) -> bool:
+    """Whether a name is a parameter of a function around, and not imported inside that."""
+    for item in body.outward():
+        if item.function is not None and any(imported.name == name for imported in item.scope.imports):
+            return False
+        if any(param.name == name for param in item.params):
+            return True
+    return False

@@ -5,9 +5,11 @@ from __future__ import annotations
 from opschema_cli.lint.pack import Description, Entry, Fact, Loaded, Pack, collect_migrations, collect_rules
 from opschema_cli.project import Project
 from opschema_rules.flydsl import migrations, rules
+from opschema_rules.flydsl.contract import known
 from opschema_rules.flydsl.examples import example_files
 from opschema_rules.flydsl.head import FlydslOptions, detect
 from opschema_rules.flydsl.reader import read_tree
+from opschema_rules.flydsl.show import show
 
 
 def load(project: Project, options: FlydslOptions) -> Loaded:
@@ -22,10 +24,19 @@ def load(project: Project, options: FlydslOptions) -> Loaded:
 
 
 def describe(project: Project, options: FlydslOptions) -> list[Description]:
-    """Which FlyDSL the kernels are for."""
-    contract = read_tree(project, options).contract
-    fact = Fact("tensor arguments", contract.name, contract.source or "nothing in the tree says which")
-    return [Description("FlyDSL", [fact], "set `version` in `[tool.opschema.flydsl]`")]
+    """Which FlyDSL the kernels are for, and how many of them are called where that can be followed."""
+    tree = read_tree(project, options)
+    contract = tree.contract
+    facts = [Fact("tensor arguments", contract.name, contract.source or "nothing in the tree says which")]
+    if contract.releases:
+        facts.append(Fact("releases", known(contract.releases), contract.source))
+    for title, kind in (("kernels", "kernel"), ("under jit", "jit")):
+        found = [item for item in tree.traced if item.kind == kind]
+        uncalled = sum(not item.calls for item in found)
+        facts.append(
+            Fact(title, str(len(found)), f"{uncalled} without a call that can be followed" if uncalled else "")
+        )
+    return [Description("FlyDSL", facts, "set `version` in `[tool.opschema.flydsl]`")]
 
 
 PACK = Pack(
@@ -36,6 +47,7 @@ PACK = Pack(
     rules=collect_rules(rules),
     options=FlydslOptions,
     example=example_files,
+    show=show,
     describe=describe,
     migrations=collect_migrations(migrations),
 )

@@ -9,9 +9,10 @@ from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.program import FunctionRef, Program
 from opschema_cli.source.python import Expr, Param
 from opschema_rules.flydsl.annotations import parameter
-from opschema_rules.flydsl.contract import find_contract
+from opschema_rules.flydsl.calls import find_calls
+from opschema_rules.flydsl.contract import Era, find_contract
 from opschema_rules.flydsl.head import MARK, FlydslOptions, holding
-from opschema_rules.flydsl.model import Call, Descriptor, FlyTree, Parameter, Traced, TracedKind, Wrap
+from opschema_rules.flydsl.model import Descriptor, FlyTree, Parameter, Traced, TracedKind, Wrap
 from opschema_rules.flydsl.names import Names
 
 WRAPPERS = ("from_dlpack", "from_torch_tensor", "TensorAdaptor")
@@ -20,7 +21,7 @@ MARKS = ("mark_layout_dynamic", "mark_shape_dynamic", "mark_stride_dynamic", "ma
 _KINDS: dict[str, TracedKind] = {"kernel": "kernel", "jit": "jit"}
 
 
-def _params(*names: str) -> tuple[Param, ...]:
+def params(*names: str) -> tuple[Param, ...]:
     """Parameters by name; those behind ``*`` by keyword only."""
     cut = names.index("*") if "*" in names else len(names)
     plain = [Param(name, "normal", 0, 0, 0) for name in names[:cut]]
@@ -28,10 +29,13 @@ def _params(*names: str) -> tuple[Param, ...]:
 
 
 DESCRIBERS = {
-    "make_buffer_tensor": _params("tensor", "max_size", "*", "num_records_bytes"),
-    "create_buffer_resource": _params("memref_val", "stride", "max_size", "*", "num_records_bytes", "base_byte_offset"),
+    "make_buffer_tensor": params("tensor", "max_size", "*", "num_records_bytes"),
+    "create_buffer_resource": params("memref_val", "stride", "max_size", "*", "num_records_bytes", "base_byte_offset"),
 }
 """FlyDSL's functions that make buffer descriptors of tensors, as they are called where their source is not at hand."""
+
+FIRST_DESCRIBERS = {**DESCRIBERS, "make_buffer_tensor": params("tensor", "max_size")}
+"""The same up to 0.1.8."""
 
 
 def read_tree(project: Project, options: FlydslOptions) -> FlyTree:
@@ -47,9 +51,8 @@ def read_tree(project: Project, options: FlydslOptions) -> FlyTree:
                 tree.traced.extend(_decorated(names, body))
             tree.traced.extend(_applied(names, body))
             tree.wraps.extend(_wraps(names, body))
-            tree.descriptors.extend(_descriptors(names, body))
-    for traced in tree.traced:
-        traced.calls.extend(_calls(bodies, traced))
+            tree.descriptors.extend(_descriptors(tree, body))
+    find_calls(names, bodies, tree.traced)
     return tree
 
 
@@ -85,16 +88,6 @@ def _parameters(names: Names, body: Body) -> tuple[Parameter, ...]:
     return tuple(parameter(names, body.parent or body, item) for item in body.params)
 
 
-def _calls(bodies: Bodies, traced: Traced) -> Iterator[Call]:
-    for body, expr in bodies.calls_of(traced.body):
-        launches = (item for item in body.scope.calls if _is_launch(item) and item.items[0].items[0].span == expr.span)
-        yield Call(traced, body, expr, next(launches, None))
-
-
-def _is_launch(call: Expr) -> bool:
-    return call.items[0].kind == "attribute" and call.items[0].text == "launch"
-
-
 def _wraps(names: Names, body: Body) -> Iterator[Wrap]:
     marks = {
         item.items[0].items[0].span: item
@@ -110,15 +103,17 @@ def _wraps(names: Names, body: Body) -> Iterator[Wrap]:
             yield Wrap(body, call, api, tuple(chain))
 
 
-def _descriptors(names: Names, body: Body) -> Iterator[Descriptor]:
+def _descriptors(tree: FlyTree, body: Body) -> Iterator[Descriptor]:
+    names = tree.names
+    is_first = tree.contract.surely(Era.BAKED) and not tree.contract.own
     for call in body.scope.calls:
         if not call.callee:
             continue
         api, named = names.called(body, call), names.bodies.resolve(body, call.callee)
         found = named if isinstance(named, FunctionRef) else names.definition(api) if api in DESCRIBERS else None
         if found is not None:
-            given = {item.name for item in found.function.params}
+            given = {item.name for item in found.function.params[1:]}
             if "max_size" in given and (found.function.name in DESCRIBERS or "num_records_bytes" in given):
                 yield Descriptor(body, call, found.function.name, found.function.params)
         elif api in DESCRIBERS:
-            yield Descriptor(body, call, api, DESCRIBERS[api])
+            yield Descriptor(body, call, api, (FIRST_DESCRIBERS if is_first else DESCRIBERS)[api])

@@ -12,12 +12,12 @@ from functools import cached_property
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import MAX_HOPS, Bodies, Body
+from opschema_cli.source.expected import expects_failure
 from opschema_cli.source.python import Expr, Param
 from opschema_cli.source.resolution import Unresolved
 from opschema_cli.source.strings import strings
 from opschema_rules.magi.annotations import Hints
 from opschema_rules.magi.calls import Calls, OpCall
-from opschema_rules.magi.expected import expects_failure
 from opschema_rules.magi.given import Callback, Meta, Mutates, callback_of, flag_of, meta_of, mutates_of
 from opschema_rules.magi.lowering import Lowerer
 from opschema_rules.magi.registrations import Registration, Registrations, Written

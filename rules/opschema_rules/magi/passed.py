@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from opschema_cli.source.bodies import argument_for
+from opschema_cli.source.expected import expects_failure
 from opschema_cli.source.python import Expr
 from opschema_cli.source.resolution import ClassRef
 from opschema_rules.magi.calls import OpCall
 from opschema_rules.magi.dataclasses import Dataclass
-from opschema_rules.magi.expected import expects_failure
 from opschema_rules.magi.given import followed
 from opschema_rules.magi.model import MagiOp
 from opschema_rules.magi.registrations import Written

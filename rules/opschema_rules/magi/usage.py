@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from opschema_cli.source.bodies import Body
-from opschema_rules.magi.expected import expects_failure
+from opschema_cli.source.expected import expects_failure
 from opschema_rules.magi.model import MagiOp
 
 _TRACING = re.compile(r"compile|fake|make_fx|opcheck|export|trac(?:e|ing)|graph", re.IGNORECASE)

@@ -8,10 +8,10 @@ from functools import lru_cache
 
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema
 from opschema_cli.source.bodies import Body
+from opschema_cli.source.function_tree import FunctionTree
 from opschema_rules.torchlib.model import Operator, Registration
 from opschema_rules.torchlib.passing import filled, mismatches, pairs
 from opschema_rules.torchlib.snippets import dotted
-from opschema_rules.torchlib.syntax import FunctionTree
 
 _VIEWS = frozenset(
     {"view", "view_as", "t", "transpose", "permute", "unsqueeze", "squeeze", "expand", "expand_as", "narrow", "select"}

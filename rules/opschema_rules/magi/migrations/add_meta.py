@@ -11,11 +11,11 @@ import msgspec
 from opschema_cli.migrate.codemods.arguments import add_keyword
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, Site, migration
+from opschema_cli.migrate.workbench import LeftAlone, Workbench, left
 from opschema_cli.source.python import Expr
 from opschema_rules.magi.given import Meta
 from opschema_rules.magi.migrations.mirrors import Mirrors
 from opschema_rules.magi.migrations.trees import meant_ops, registering_call, tree_of
-from opschema_rules.magi.migrations.workbench import LeftAlone, Workbench, left
 from opschema_rules.magi.model import MagiOp
 from opschema_rules.magi.registrations import Written
 

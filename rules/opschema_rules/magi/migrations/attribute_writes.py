@@ -11,6 +11,7 @@ import libcst as cst
 from opschema_cli.migrate.codemods.scopes import dotted
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.mentions import texts_with
+from opschema_cli.migrate.workbench import LeftAlone, Workbench
 from opschema_cli.source.python import PythonFile
 from opschema_cli.source.python_tree import PythonTree
 from opschema_cli.source.resolution import ClassRef
@@ -18,7 +19,6 @@ from opschema_cli.source.text import Place
 from opschema_rules.magi.dataclasses import Dataclass
 from opschema_rules.magi.migrations.instances import Instances
 from opschema_rules.magi.migrations.trees import naming
-from opschema_rules.magi.migrations.workbench import LeftAlone, Workbench
 from opschema_rules.magi.model import MagiTree
 
 _WRITES = r"""

@@ -15,10 +15,10 @@ from opschema_cli.migrate.codemods.scopes import effects
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.mentions import mentions
 from opschema_cli.migrate.migration import Note, Site, migration
+from opschema_cli.migrate.workbench import LeftAlone, Workbench, left
 from opschema_cli.source.bodies import MAX_HOPS, Body
 from opschema_cli.source.python import Expr
 from opschema_rules.magi.migrations.trees import OptionError, tree_of
-from opschema_rules.magi.migrations.workbench import LeftAlone, Workbench, left
 from opschema_rules.magi.model import MagiTree
 from opschema_rules.magi.registrations import PARAMETERS, Registrations
 

@@ -9,6 +9,7 @@ import libcst as cst
 
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, Site, migration
+from opschema_cli.migrate.workbench import LeftAlone, Workbench, left
 from opschema_cli.source.python import Assign, PythonFile
 from opschema_cli.source.python_tree import PythonTree
 from opschema_cli.source.resolution import ClassRef, External, Folded
@@ -16,7 +17,6 @@ from opschema_cli.source.text import Edit, Place, Span
 from opschema_rules.magi.classes import EnumKind
 from opschema_rules.magi.migrations.enum_values import EnumValues, string_uses
 from opschema_rules.magi.migrations.trees import meant_ops, naming, tree_of
-from opschema_rules.magi.migrations.workbench import LeftAlone, Workbench, left
 from opschema_rules.magi.model import MagiTree
 
 _IDENTITY = re.compile(r"\bis\b(?P<not>\s+not\b)?")

@@ -10,13 +10,13 @@ import libcst as cst
 from opschema_cli.migrate.codemods.definitions import function_node
 from opschema_cli.migrate.codemods.scopes import dotted, local_uses
 from opschema_cli.migrate.migration import Note
+from opschema_cli.migrate.workbench import Workbench
 from opschema_cli.source.bodies import Body, param_for
 from opschema_cli.source.python import Expr, PythonFile
 from opschema_cli.source.python_tree import PythonTree
 from opschema_cli.source.resolution import ClassRef, ValueRef
 from opschema_cli.source.text import Place
-from opschema_rules.magi.migrations.trees import body_at, is_inner, meaning, meta_body
-from opschema_rules.magi.migrations.workbench import Workbench
+from opschema_rules.magi.migrations.trees import is_inner, meaning, meta_body
 from opschema_rules.magi.model import MagiOp, MagiTree
 from opschema_rules.magi.signature import Leaf
 
@@ -47,7 +47,7 @@ class EnumValues:
     def _is_annotated(self, file: PythonFile, tree: PythonTree, node: cst.BaseExpression) -> bool:
         if not isinstance(node, cst.Name) or is_inner(tree, node, node.value):
             return False
-        binder = body_at(self.tree.bodies, file, tree.span(node).start).binder(node.value)
+        binder = self.tree.bodies.at(file, tree.span(node).start).binder(node.value)
         param = next((item for item in binder.params if item.name == node.value), None) if binder is not None else None
         annotation = param.annotation if param is not None and param.by_name else None
         return binder is not None and annotation is not None and self._means(binder.parent or binder, annotation)
@@ -66,7 +66,7 @@ class EnumValues:
         first, _, rest = dotted(node).partition(".")
         if not rest:
             return False
-        binder = body_at(self.tree.bodies, file, tree.span(node).start).binder(first)
+        binder = self.tree.bodies.at(file, tree.span(node).start).binder(first)
         for op in self.tree.ops if binder is not None and not is_inner(tree, node, first) else ():
             if binder in (op.body, meta_body(op)):
                 leaves = op.lowering.leaves

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from opschema_cli.migrate.draft import Draft
+from opschema_cli.migrate.workbench import LeftAlone
 from opschema_cli.source.resolution import ClassRef, Unresolved
 from opschema_cli.source.text import Place
 from opschema_rules.magi.dataclasses import Dataclass
 from opschema_rules.magi.makers import Maker
 from opschema_rules.magi.migrations.trees import naming
-from opschema_rules.magi.migrations.workbench import LeftAlone
 from opschema_rules.magi.model import MagiTree
 
 _WRITERS = ("__setattr__", "__delattr__")

@@ -10,6 +10,7 @@ from opschema_cli.migrate.codemods.arguments import add_keyword
 from opschema_cli.migrate.codemods.rewrite import Rewrite
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, Site, migration
+from opschema_cli.migrate.workbench import LeftAlone, Workbench, left
 from opschema_cli.source.python import Expr
 from opschema_cli.source.resolution import ClassRef
 from opschema_cli.source.text import Place, Span
@@ -17,7 +18,6 @@ from opschema_rules.magi.dataclasses import Dataclass
 from opschema_rules.magi.migrations.attribute_writes import AttributeWrites
 from opschema_rules.magi.migrations.family import family_of, refuse_family
 from opschema_rules.magi.migrations.trees import meant_ops, tree_of
-from opschema_rules.magi.migrations.workbench import LeftAlone, Workbench, left
 from opschema_rules.magi.model import MagiTree
 
 

@@ -13,6 +13,7 @@ from opschema_cli.migrate.codemods.elements import element_span
 from opschema_cli.migrate.codemods.new_imports import extend_import
 from opschema_cli.migrate.codemods.rewrite import Problem, Refused, Rewrite
 from opschema_cli.migrate.codemods.scopes import effects
+from opschema_cli.migrate.workbench import LeftAlone, Workbench
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Import, PythonFile
 from opschema_cli.source.python_tree import PythonTree
@@ -22,7 +23,6 @@ from opschema_rules.magi.calls import OpCall
 from opschema_rules.magi.migrations.group_functions import INDENT
 from opschema_rules.magi.migrations.grouping import Grouping
 from opschema_rules.magi.migrations.trees import meaning, naming, python_files
-from opschema_rules.magi.migrations.workbench import LeftAlone, Workbench
 
 _ESCAPES = "the op is used here otherwise than by a call"
 

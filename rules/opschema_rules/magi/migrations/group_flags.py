@@ -10,6 +10,7 @@ import msgspec
 
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, Site, migration
+from opschema_cli.migrate.workbench import LeftAlone, Workbench, left
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.resolution import FunctionRef, Resolution, Unresolved
 from opschema_cli.source.text import Place
@@ -18,7 +19,6 @@ from opschema_rules.magi.migrations.group_calls import GroupedCalls
 from opschema_rules.magi.migrations.group_functions import group_backward, group_meta, group_op, group_setup, known
 from opschema_rules.magi.migrations.grouping import Grouping, is_name
 from opschema_rules.magi.migrations.trees import OptionError, meaning, meant_ops, naming, tree_of
-from opschema_rules.magi.migrations.workbench import LeftAlone, Workbench, left
 from opschema_rules.magi.model import MagiOp, MagiTree
 from opschema_rules.magi.signature import Branch
 

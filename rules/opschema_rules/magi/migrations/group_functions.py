@@ -14,6 +14,7 @@ from opschema_cli.migrate.codemods.elements import element_span
 from opschema_cli.migrate.codemods.rewrite import Problem, Refused, Rewrite
 from opschema_cli.migrate.codemods.scopes import all_parameters, is_write, local_uses
 from opschema_cli.migrate.codemods.signatures import drop_parameter, parameter
+from opschema_cli.migrate.workbench import LeftAlone, Workbench
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python_tree import PythonTree
 from opschema_cli.source.resolution import Unresolved
@@ -22,7 +23,6 @@ from opschema_rules.magi.given import Lambda
 from opschema_rules.magi.migrations.grouping import Grouping
 from opschema_rules.magi.migrations.spelling import of_dataclasses
 from opschema_rules.magi.migrations.trees import is_inner, meta_body
-from opschema_rules.magi.migrations.workbench import LeftAlone, Workbench
 
 INDENT = "    "
 

@@ -6,9 +6,9 @@ import keyword
 from dataclasses import dataclass
 from functools import cached_property
 
+from opschema_cli.migrate.workbench import LeftAlone
 from opschema_cli.source.python import Param
 from opschema_cli.source.resolution import Unresolved
-from opschema_rules.magi.migrations.workbench import LeftAlone
 from opschema_rules.magi.model import MagiOp
 from opschema_rules.magi.signature import Leaf
 

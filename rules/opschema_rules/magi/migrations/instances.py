@@ -13,7 +13,7 @@ from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.python import Expr, Param, PythonFile
 from opschema_cli.source.python_tree import PythonTree
 from opschema_cli.source.resolution import ClassRef, External, ModuleRef, Unresolved
-from opschema_rules.magi.migrations.trees import body_at, is_inner
+from opschema_rules.magi.migrations.trees import is_inner
 from opschema_rules.magi.model import MagiTree
 
 Answer: TypeAlias = Literal["yes", "no", "unknown"]
@@ -47,7 +47,7 @@ class Instances:
 
     def of(self, file: PythonFile, tree: PythonTree, node: cst.BaseExpression) -> Answer:
         """Whether an expression's value is an instance, by how it is written."""
-        body = body_at(self.bodies, file, tree.span(node).start)
+        body = self.bodies.at(file, tree.span(node).start)
         if isinstance(node, cst.Name):
             inner = is_inner(tree, node, node.value)
             return "unknown" if inner else self._name(body, node.value, MAX_HOPS)

@@ -12,7 +12,7 @@ from opschema_cli.migrate.codemods.scopes import all_parameters, dotted
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.mentions import texts_with
 from opschema_cli.source.bodies import Bodies, Body
-from opschema_cli.source.python import Class, Function, PythonFile
+from opschema_cli.source.python import PythonFile
 from opschema_cli.source.python_tree import PythonTree
 from opschema_cli.source.resolution import Resolution, Unresolved
 from opschema_cli.source.text import Span
@@ -69,23 +69,6 @@ def _others(body: Body, words: set[str]) -> Iterator[str]:
             yield assign.target.rpartition(".")[2]
 
 
-def body_at(bodies: Bodies, file: PythonFile, offset: int) -> Body:
-    """The innermost body that what is written there belongs to: a function's head belongs to what encloses it."""
-    found = bodies.module(file)
-    for body in bodies.of(file):
-        definition = body.function or body.cls
-        if definition is not None and _head_end(definition) <= offset < definition.outer.end:
-            found = body
-    return found
-
-
-def _head_end(definition: Function | Class) -> int:
-    if isinstance(definition, Class):
-        return max([definition.end, *(item.end for item in definition.bases)])
-    ends = [item.full_end for item in definition.params]
-    return max([definition.end, *ends, *([definition.returns.end] if definition.returns is not None else [])])
-
-
 def meaning(bodies: Bodies, file: PythonFile, tree: PythonTree, node: cst.CSTNode) -> Resolution:
     """What a dotted name means where its node stands."""
     name = dotted(node)
@@ -93,7 +76,7 @@ def meaning(bodies: Bodies, file: PythonFile, tree: PythonTree, node: cst.CSTNod
         return Unresolved("it is no name")
     if is_inner(tree, node, name.partition(".")[0]):
         return Unresolved(f"`{name}` is bound inside of an expression")
-    return bodies.resolve(body_at(bodies, file, tree.span(node).start), name)
+    return bodies.resolve(bodies.at(file, tree.span(node).start), name)
 
 
 def is_inner(tree: PythonTree, node: cst.CSTNode, name: str, outermost: cst.CSTNode | None = None) -> bool:

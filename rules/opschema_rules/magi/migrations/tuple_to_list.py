@@ -14,6 +14,7 @@ from opschema_cli.migrate.codemods.rewrite import Problem, Refused, Rewrite
 from opschema_cli.migrate.codemods.signatures import parameter
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, Site, migration
+from opschema_cli.migrate.workbench import LeftAlone, Workbench, left
 from opschema_cli.source.bodies import Body, argument_for
 from opschema_cli.source.python import Expr, Param, PythonFile
 from opschema_cli.source.resolution import ClassRef, External
@@ -23,7 +24,6 @@ from opschema_rules.magi.migrations.spelling import of_dataclasses
 from opschema_rules.magi.migrations.trees import meaning, meant_ops, meta_body, naming, tree_of
 from opschema_rules.magi.migrations.tuple_types import element_of, rewritten, tuple_of
 from opschema_rules.magi.migrations.tuple_uses import tuple_uses
-from opschema_rules.magi.migrations.workbench import LeftAlone, Workbench, left
 from opschema_rules.magi.model import MagiOp, MagiTree
 from opschema_rules.magi.signature import Leaf
 

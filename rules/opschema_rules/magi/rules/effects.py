@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.operator_schema import Argument
+from opschema_cli.source.function_tree import FunctionTree, function_tree
 from opschema_cli.source.text import Edit, Span
 from opschema_rules.magi.as_torch import as_operator, schema_type
 from opschema_rules.magi.given import Mutates, Named
@@ -25,7 +26,6 @@ from opschema_rules.magi.usage import is_called_to_fail
 from opschema_rules.torchlib.model import Operator
 from opschema_rules.torchlib.rules.effects import first_writes, returned_values, shared_argument
 from opschema_rules.torchlib.storage import Tensors, rebound
-from opschema_rules.torchlib.syntax import FunctionTree, function_tree
 
 
 def _tensors(op: MagiOp, tree: FunctionTree) -> Tensors:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import MAX_HOPS
+from opschema_cli.source.function_tree import FunctionTree, function_tree
 from opschema_cli.source.resolution import ClassRef
 from opschema_cli.source.strings import strings
 from opschema_cli.source.text import Edit, Span
@@ -20,7 +21,6 @@ from opschema_rules.magi.reporting import called, is_sound, lowers, registered, 
 from opschema_rules.magi.signature import Leaf
 from opschema_rules.magi.usage import is_called_to_fail
 from opschema_rules.torchlib.snippets import dotted
-from opschema_rules.torchlib.syntax import FunctionTree, function_tree
 
 
 def lowered_enums(op: MagiOp) -> Iterator[tuple[Leaf, EnumKind]]:

@@ -10,11 +10,11 @@ from opschema_cli.lint.diagnostic import Diagnostic, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.bodies import Body
+from opschema_cli.source.function_tree import FunctionTree, function_tree
 from opschema_cli.source.python import Expr
 from opschema_rules.torchlib.model import Operator, Registration
 from opschema_rules.torchlib.places import declared
 from opschema_rules.torchlib.storage import Tensors, gives_itself, implementations, sharing, tensors_of, writes_itself
-from opschema_rules.torchlib.syntax import FunctionTree, function_tree
 
 _COMPOSITE = frozenset({"CompositeImplicitAutograd", "CompositeExplicitAutograd", "default"})
 

@@ -9,11 +9,11 @@ from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Relat
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.bodies import Body
+from opschema_cli.source.function_tree import FunctionTree, function_tree
 from opschema_cli.source.text import Edit
 from opschema_rules.torchlib.model import Operator, Problem, Registration
 from opschema_rules.torchlib.places import declared, quoted
 from opschema_rules.torchlib.storage import implementations, rebound, tensors_of
-from opschema_rules.torchlib.syntax import FunctionTree, function_tree
 
 
 @rule("REG108", "mutates-names", fixable="safe")

@@ -12,11 +12,11 @@ from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema
 from opschema_cli.source.bodies import Body
+from opschema_cli.source.function_tree import FunctionTree, function_tree, is_name, own_nodes
 from opschema_cli.source.python import Expr
 from opschema_rules.torchlib.model import Operator
 from opschema_rules.torchlib.passing import mismatches
 from opschema_rules.torchlib.places import declared
-from opschema_rules.torchlib.syntax import FunctionTree, function_tree, is_name, own_nodes
 
 _MAKERS = frozenset({"empty", "zeros", "ones", "full", "rand", "randn", "empty_strided"})
 _MAKERS_LIKE = frozenset({f"{name}_like" for name in ("empty", "zeros", "ones", "full", "rand", "randn")})

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from opschema_cli.lint.diagnostic import Place
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.text import Span
+from opschema_cli.source.text import Place, Span
 
 MAX_CHARACTERS = 100_000
 """Longest function that is read."""

@@ -1,0 +1,111 @@
+"""Whether the FlyDSL that a tree is for has a name: as its own copy defines it, or as the table of the releases says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from packaging.version import Version
+
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.text import Place, Span
+from opschema_rules.flydsl.api_reading import Package
+from opschema_rules.flydsl.api_renames import RENAMED, Renamed
+from opschema_rules.flydsl.api_table import first_missing, having, load_api, members, missing_from
+from opschema_rules.flydsl.contract import JIT_ARGUMENT, known
+from opschema_rules.flydsl.model import FlyTree
+from opschema_rules.flydsl.names import ROOT
+
+
+@dataclass(frozen=True)
+class Absent:
+    """A name that FlyDSL does not have.
+
+    ``where`` says which FlyDSL, and ``seen`` which releases have it; ``place`` is the module of the tree that lacks it. Some of
+    the releases that the tree admits have it if it is not ``always`` absent.
+    """
+
+    name: str
+    where: str
+    seen: str = ""
+    place: Place | None = None
+    always: bool = True
+
+    @property
+    def word(self) -> str:
+        """Its last word."""
+        return self.name.rpartition(".")[2]
+
+
+class Lookup:
+    """Looks names up for one tree."""
+
+    def __init__(self, tree: FlyTree) -> None:
+        self.tree = tree
+
+    @property
+    def knows(self) -> bool:
+        """Whether anything is known of the tree's FlyDSL."""
+        return self.tree.contract.own or self._newest is not None
+
+    def absent(self, body: Body, dotted: str) -> Absent | None:
+        """The first part that FlyDSL does not have of a dotted name in a body."""
+        full = self.tree.names.full(body, dotted)
+        return self.absent_of(full) if full else None
+
+    def absent_of(self, full: str) -> Absent | None:
+        """The first part of a name that the tree's own FlyDSL does not have, or the newest release that is admitted."""
+        if self.tree.contract.own:
+            name = first_missing(full, self._own)
+            if not name or name.rpartition(".")[2].startswith("_"):  # made when it is built, perhaps
+                return None
+            return Absent(name, "this FlyDSL", "", self._place(name.rpartition(".")[0]))
+        name = missing_from(full, self._newest) if self._newest is not None else ""
+        return self._of_releases(name, having(name)) if name else None
+
+    def absent_member(self, wrapper: str, word: str) -> Absent | None:
+        """A method or attribute that the tensors do not have which a function wraps."""
+        if self.tree.contract.own:
+            names = self._own.members(wrapper)
+        else:
+            names = members(wrapper, self._newest) if self._newest is not None else None
+        if names is None or word in names or word.startswith("__"):
+            return None
+        if self.tree.contract.own:
+            return Absent(word, "this FlyDSL", "", self._place(f"{ROOT}.compiler.jit_argument"))
+        return self._of_releases(word, [item for item in load_api() if word in (members(wrapper, item) or ())])
+
+    def renamed(self, name: str) -> Renamed | None:
+        """What an absent name is called by the tree's FlyDSL."""
+        rows = [row for row in RENAMED if row.old == name and row.gone]
+        return next((row for row in rows if self.absent_of(row.new) is None), None)
+
+    def _of_releases(self, name: str, seen: list[Version]) -> Absent:
+        never = not any(item in seen for item in self.tree.contract.releases)
+        return Absent(name, f"FlyDSL {self._newest}", known(seen), None, never)
+
+    @cached_property
+    def _newest(self) -> Version | None:
+        """The newest release that is admitted, which is what is installed anew; None where the table does not have it."""
+        newest = max(self.tree.contract.releases, default=None)
+        return newest if newest in load_api() else None
+
+    @cached_property
+    def _folder(self) -> str:
+        """Where the tree keeps its own FlyDSL."""
+        return self.tree.contract.source.removesuffix(JIT_ARGUMENT)
+
+    @cached_property
+    def _own(self) -> Package:
+        files = self.tree.project.workspace.files
+        paths = [path for path in files if path.startswith(f"{self._folder}{ROOT}/") and path.endswith(".py")]
+        return Package([path.removeprefix(self._folder) for path in paths], self._text)
+
+    def _text(self, path: str) -> str:
+        source = self.tree.project.source(f"{self._folder}{path}")
+        if source is None:
+            raise ValueError(path)
+        return source.text
+
+    def _place(self, module: str) -> Place:
+        return Place(f"{self._folder}{self._own.paths[module]}", Span(0, 0))

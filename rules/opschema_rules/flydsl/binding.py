@@ -1,0 +1,61 @@
+"""How the arguments of a call find the parameters of a function, and where they do not."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from opschema_cli.source.bodies import param_for
+from opschema_cli.source.python import Expr, Param
+
+Fault = Literal["missing", "surplus", "unknown", "twice", "position-only"]
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """One thing that Python's binding refuses: the parameter's name or the keyword, and the argument, if there is one."""
+
+    fault: Fault
+    name: str = ""
+    argument: Expr | None = None
+
+
+def misfits(call: Expr, params: Sequence[Param], also: Collection[str] = ()) -> Iterator[Misfit]:
+    """Why a call does not fit; nothing is said of what ``*`` or ``**`` may hide. ``also`` are keywords that it may pass besides."""
+    starred, mapped = "*" in call.keywords, "**" in call.keywords
+    filled: set[str] = set()
+    for index in range(1, len(call.items)):
+        keyword, value = call.keywords[index - 1], call.items[index]
+        if keyword in ("*", "**") or keyword in also:
+            continue
+        param = _named(keyword, params) if keyword else param_for(call, index, params)
+        if param is not None and param.name in filled:
+            yield Misfit("twice", param.name, value)
+        elif param is not None:
+            filled.add(param.name)
+        elif keyword:
+            yield from _unknown(keyword, value, params)
+        elif not starred and not _takes(params, "vararg"):
+            yield Misfit("surplus", argument=value)
+    for param in params:
+        if param.name not in filled and _is_needed(param) and not mapped and not (starred and param.kind != "kwonly"):
+            yield Misfit("missing", param.name)
+
+
+def _named(keyword: str, params: Sequence[Param]) -> Param | None:
+    return next((item for item in params if item.name == keyword and item.kind in ("normal", "kwonly")), None)
+
+
+def _unknown(keyword: str, value: Expr, params: Sequence[Param]) -> Iterator[Misfit]:
+    if not _takes(params, "kwarg"):
+        posonly = any(item.name == keyword and item.kind == "posonly" for item in params)
+        yield Misfit("position-only" if posonly else "unknown", keyword, value)
+
+
+def _takes(params: Sequence[Param], kind: str) -> bool:
+    return any(item.kind == kind for item in params)
+
+
+def _is_needed(param: Param) -> bool:
+    return param.by_name and param.default is None

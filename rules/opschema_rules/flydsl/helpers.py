@@ -1,0 +1,111 @@
+"""The helpers that are traced into compiled functions and whose source their cache keys leave out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from posixpath import dirname
+
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.python import Expr
+from opschema_cli.workspace import ReadError
+from opschema_rules.flydsl.head import holding
+from opschema_rules.flydsl.model import FlyTree, Traced, nested
+from opschema_rules.flydsl.names import ROOT
+
+EXTRA = "EXTRA_SOURCE_DIRS"
+"""What names folders whose files go into every key, in the environment or in FlyDSL."""
+
+_SETTINGS = (".sh", ".yml", ".yaml", ".toml", ".cfg", ".ini", ".env", "Dockerfile")
+
+
+@dataclass(frozen=True)
+class Helper:
+    """A call in ``body`` by which the plain function ``target`` is traced into ``traced``, whose key does not see it."""
+
+    traced: Traced
+    body: Body
+    call: Expr
+    target: Body
+
+
+def unseen_helpers(tree: FlyTree) -> Iterator[Helper]:
+    """The calls of plain functions in other folders than the compiled function's, or by an attribute of their module.
+
+    Kernels are followed wherever they are, functions under ``jit``, which have keys of their own, by their own folder, and
+    plain functions in the same folder.
+    """
+    for traced in tree.traced:
+        if traced.kind == "jit" and is_compiled(tree, traced) and not _is_own(tree, traced.body):
+            yield from _unseen(tree, traced)
+
+
+def is_compiled(tree: FlyTree, traced: Traced) -> bool:
+    """Whether a function is surely compiled by itself, and not only traced into others: it launches, the function around it
+    returns it, or the module calls it.
+    """
+    around = traced.body.parent
+    if around is None or tree.around(around) is not None:
+        return False
+    if any(_gives(item, traced.name) for item in around.scope.returns) or any(
+        call.body.function is None for call in traced.calls
+    ):
+        return True
+    calls = (call.items[0] for body in tree.within(traced) for call in body.scope.calls)
+    return any(item.text == "launch" if item.kind == "attribute" else item.text.endswith(".launch") for item in calls)
+
+
+def _gives(returned: Expr, name: str) -> bool:
+    """Whether what a function returns is or holds what a name stands for."""
+    if returned.kind in ("tuple", "list", "dict"):
+        return any(_gives(item, name) for item in returned.items)
+    return returned.kind == "name" and returned.text == name
+
+
+def _unseen(tree: FlyTree, traced: Traced) -> Iterator[Helper]:
+    reached, waiting = {traced.body}, [(traced.body, dirname(traced.body.file.path))]
+    while waiting:
+        current, folder = waiting.pop()
+        for body, call, target in _calls(tree, current):
+            called = tree.traced_of(target)
+            if called is None and not ("." not in call.callee and dirname(target.file.path) == folder):
+                yield Helper(traced, body, call, target)
+            elif target not in reached:
+                reached.add(target)
+                own = called is not None and called.kind == "jit"
+                waiting.append((target, dirname(target.file.path) if own else folder))
+
+
+def _calls(tree: FlyTree, traced: Body) -> Iterator[tuple[Body, Expr, Body]]:
+    """The calls of functions at the top of modules by names of the module."""
+    for body in nested(tree.bodies, traced):
+        for call in body.scope.calls:
+            if call.callee and body.binder(call.callee.partition(".")[0]) is None:
+                target = tree.bodies.called(body, call.callee)
+                if target is not None and _is_top_level(target) and not _is_own(tree, target):
+                    yield body, call, target
+
+
+def _is_top_level(body: Body) -> bool:
+    return body.parent is not None and body.parent.parent is None and body.parent.cls is None
+
+
+def _is_own(tree: FlyTree, body: Body) -> bool:
+    """Whether a function belongs to FlyDSL itself, all of which is in every key."""
+    return tree.bodies.program.module_name(body.file.path).partition(".")[0] == ROOT
+
+
+def names_folders(tree: FlyTree) -> bool:
+    """Whether something in the workspace, but for FlyDSL itself and texts, names folders for the keys."""
+    project = tree.project
+    own = {file.path for file in tree.names.package}
+    if any(path not in own for path in holding(project, [EXTRA])):
+        return True
+    return any(_holds(tree, path) for path in project.workspace.files if path.endswith(_SETTINGS))
+
+
+def _holds(tree: FlyTree, path: str) -> bool:
+    try:
+        return EXTRA.encode() in tree.project.workspace.data(path)
+    except ReadError:
+        return False

@@ -1,0 +1,174 @@
+"""Where a tree uses names of FlyDSL that were renamed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.python import Expr, Import, PythonFile, Use
+from opschema_cli.source.python_tree import PythonTree
+from opschema_cli.source.text import Place, Span
+from opschema_rules.flydsl.api_renames import Renamed
+from opschema_rules.flydsl.contract import Era
+from opschema_rules.flydsl.model import FlyTree
+
+_TENSOR = frozenset({"torch.Tensor", "torch.nn.Parameter"})
+
+
+@dataclass(frozen=True)
+class ApiUse:
+    """A use of a renamed name: where its last word is written, and the other places that change with it.
+
+    ``imported`` is the import, where that binds the word: ``reads`` are then what reads it.
+    """
+
+    row: Renamed
+    path: str
+    word: Span
+    reads: tuple[Span, ...] = ()
+    imported: Import | None = None
+
+    @property
+    def place(self) -> Place:
+        """Where the word is written."""
+        return Place(self.path, self.word)
+
+
+def api_uses(tree: FlyTree, file: PythonFile, rows: Iterable[Renamed]) -> Iterator[ApiUse]:
+    """The uses of names in a file that does not belong to FlyDSL itself."""
+    known = {row.old: row for row in rows if not row.is_method and row.word in file.source.text}
+    reads: dict[tuple[str, str], list[tuple[Body, Use]]] = {}
+    for row, at, body, use in _reads(tree, file, known) if known else ():
+        words = use.name.split(".")
+        if at == 0:
+            reads.setdefault((row.word, words[0]), []).append((body, use))
+        elif words[at] == row.word and _means(tree, row, [(body, use)]):
+            span = _word(file, use, at)
+            if span is not None:
+                yield ApiUse(row, file.path, span)
+    for row, item in _imports(tree, file, known) if known else ():
+        found = reads.get((row.word, item.name), [])
+        span = _imported_word(file, item)
+        if span is not None and _means(tree, row, found):
+            plain = item.name == item.attr
+            spans = tuple(Span(use.start, use.start + len(item.name)) for _, use in found) if plain else ()
+            yield ApiUse(row, file.path, span, spans, item)
+
+
+def _reads(tree: FlyTree, file: PythonFile, known: dict[str, Renamed]) -> Iterator[tuple[Renamed, int, Body, Use]]:
+    """What reads a name, with the place of the word by which it does in the dotted name."""
+    for body in tree.bodies.of(file):
+        for use in body.scope.uses:
+            words = use.name.split(".")
+            for at in range(len(words)):
+                row = known.get(tree.names.full(body, ".".join(words[: at + 1])))
+                if row is not None:
+                    yield row, at, body, use
+
+
+def _imports(tree: FlyTree, file: PythonFile, known: dict[str, Renamed]) -> Iterator[tuple[Renamed, Import]]:
+    for body in tree.bodies.of(file):
+        for item in body.scope.imports:
+            row = _imported(tree, file, body, item, known)
+            if row is not None:
+                yield row, item
+
+
+def _imported(tree: FlyTree, file: PythonFile, body: Body, item: Import, known: dict[str, Renamed]) -> Renamed | None:
+    """What an import of a name means."""
+    module = tree.bodies.program.absolute_module(file, item)
+    if not item.attr or module is None:
+        return None
+    return known.get(f"{module}.{item.attr}") or known.get(tree.names.full(body, item.name))
+
+
+def _word(file: PythonFile, use: Use, at: int) -> Span | None:
+    """Where a word of a dotted name is written; None where the dots have white space around them."""
+    words = use.name.split(".")
+    start = use.start + sum(len(word) + 1 for word in words[:at])
+    return Span(start, start + len(words[at])) if file.text(use.span) == use.name else None
+
+
+def _imported_word(file: PythonFile, item: Import) -> Span | None:
+    """Where an import writes the name that it imports."""
+    text = file.text(item.span)
+    return Span(item.start, item.start + len(item.attr)) if text.startswith(item.attr) else None
+
+
+def _means(tree: FlyTree, row: Renamed, reads: list[tuple[Body, Use]]) -> bool:
+    """Whether what is read is to be renamed: a name that stands beside the new one is, where it certainly takes what that takes."""
+    if not row.tensors or Era.CURRENT not in tree.contract.eras or not tree.contract.source:
+        return True
+    calls = [next((call for call in body.scope.calls if call.items[0].span == use.span), None) for body, use in reads]
+    given = [(body, _first(call)) for (body, _), call in zip(reads, calls, strict=True) if call is not None]
+    return len(given) == len(reads) > 0 and all(
+        value is not None and is_torch(tree, body, value) for body, value in given
+    )
+
+
+def _first(call: Expr) -> Expr | None:
+    given = call.positional()
+    return given[0] if given else call.keyword("tensor")
+
+
+def is_torch(tree: FlyTree, body: Body, expr: Expr, seen: frozenset[str] = frozenset()) -> bool:
+    """Whether an expression is for certain a tensor of torch, if the names that are ``seen`` are."""
+    if expr.kind == "call":
+        callee = expr.items[0]
+        name = tree.bodies.external(body, expr.callee)
+        if name.startswith("torch."):
+            return name.count(".") == 1 and name.rpartition(".")[2] in _MAKERS
+        if callee.kind == "attribute":
+            return callee.text in _METHODS and is_torch(tree, body, callee.items[0], seen)
+        owner, _, method = expr.callee.rpartition(".")
+        inner = Expr("name", callee.start, callee.start + len(owner), owner)
+        return method in _METHODS and bool(owner) and is_torch(tree, body, inner, seen)
+    if expr.kind == "subscript":
+        return is_torch(tree, body, expr.items[0], seen)
+    if expr.kind != "name" or "." in expr.text or expr.text in seen:
+        return expr.text in seen
+    binder = body.binder(expr.text) or tree.bodies.module(body.file)
+    param = next((item for item in binder.params if item.name == expr.text), None)
+    annotation = param.annotation if param is not None else None
+    if annotation is not None and not any(item.target == expr.text for item in binder.scope.assigns):
+        return annotation.kind == "name" and tree.bodies.external(binder.parent or binder, annotation.text) in _TENSOR
+    values = binder.values(expr.text)
+    return bool(values) and all(is_torch(tree, binder, value, seen | {expr.text}) for value in values or ())
+
+
+_MAKERS = frozenset(
+    {"empty", "zeros", "ones", "full", "rand", "randn", "randint", "arange", "tensor", "empty_like", "zeros_like"}
+    | {"ones_like", "full_like", "rand_like", "randn_like", "linspace", "eye", "cat", "stack", "as_tensor"}
+)
+_METHODS = frozenset(
+    {"cuda", "cpu", "to", "contiguous", "clone", "detach", "view", "reshape", "flatten", "t", "transpose", "permute"}
+    | {
+        "half",
+        "float",
+        "bfloat16",
+        "double",
+        "int",
+        "long",
+        "unsqueeze",
+        "squeeze",
+        "expand",
+        "requires_grad_",
+        "fill_",
+    }
+)
+
+
+def method_uses(tree: PythonTree, path: str, row: Renamed) -> Iterator[ApiUse]:
+    """Where a file defines or reads a method that was renamed, or has its name as a string."""
+    for attribute in tree.attributes(row.word):
+        yield ApiUse(row, path, tree.span(attribute.attr))
+    for name in tree.names(row.word):
+        if isinstance(tree.parent(name), cst.FunctionDef | cst.AssignTarget | cst.AnnAssign):
+            yield ApiUse(row, path, tree.span(name))
+    for text in tree.strings(row.word):
+        start, end = tree.span(text)
+        quote = len(text.quote)
+        yield ApiUse(row, path, Span(start + len(text.prefix) + quote, end - quote))

@@ -1,0 +1,66 @@
+"""Counts of elements and bytes as sums of products of extents, so that two of them can be told equal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+MAX_TERMS = 64
+"""Most products in one sum."""
+
+Product = tuple[str, ...]
+
+
+class TooLargeError(ValueError):
+    """A count has too many terms."""
+
+
+@dataclass(frozen=True)
+class Count:
+    """A sum: how often each product of extents (their names in order, the empty one for 1) is in it; none is there 0 times."""
+
+    terms: Mapping[Product, int]
+
+    @classmethod
+    def of(cls, value: int) -> Count:
+        """A number."""
+        return cls({(): value} if value else {})
+
+    @classmethod
+    def named(cls, name: str) -> Count:
+        """An extent of which only the name is known."""
+        return cls({(name,): 1})
+
+    @property
+    def value(self) -> int | None:
+        """The number that it is; None when it depends on an extent."""
+        return self.terms.get((), 0) if set(self.terms) <= {()} else None
+
+    def __add__(self, other: Count) -> Count:
+        return _count([*self.terms.items(), *other.terms.items()])
+
+    def __mul__(self, other: Count) -> Count:
+        if len(self.terms) * len(other.terms) > MAX_TERMS:
+            raise TooLargeError("the sum is too long")
+        pairs = [(one, two) for one in self.terms.items() for two in other.terms.items()]
+        return _count([(tuple(sorted(a + b)), x * y) for (a, x), (b, y) in pairs])
+
+    def __sub__(self, other: Count) -> Count:
+        return self + Count.of(-1) * other
+
+    def ratio(self, other: Count) -> int | None:
+        """The whole number that ``other`` is to be multiplied by to be this; None when there is none."""
+        if not other.terms or set(self.terms) != set(other.terms):
+            return None
+        found = {divmod(self.terms[product], factor) for product, factor in other.terms.items()}
+        ((whole, rest),) = found if len(found) == 1 else {(0, 1)}
+        return whole if not rest else None
+
+
+def _count(terms: list[tuple[Product, int]]) -> Count:
+    found: dict[Product, int] = {}
+    for product, factor in terms:
+        found[product] = found.get(product, 0) + factor
+    if len(found) > MAX_TERMS:
+        raise TooLargeError("the sum is too long")
+    return Count({product: factor for product, factor in found.items() if factor})

@@ -1,0 +1,196 @@
+"""`rename-api`: names of FlyDSL as a release calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+import libcst as cst
+import msgspec
+from packaging.version import InvalidVersion, Version
+
+from opschema_cli.errors import OpschemaError
+from opschema_cli.lint.diagnostic import Place
+from opschema_cli.migrate.codemods.rewrite import Rewrite
+from opschema_cli.migrate.draft import Draft
+from opschema_cli.migrate.mentions import mentions, texts_with
+from opschema_cli.migrate.migration import Note, Site, migration
+from opschema_cli.migrate.workbench import LeftAlone, Workbench, left
+from opschema_cli.source.python_tree import PythonTree, TreeError
+from opschema_cli.workspace import is_python
+from opschema_rules.flydsl.api_renames import RENAMED, Renamed
+from opschema_rules.flydsl.contract import RELEASES
+from opschema_rules.flydsl.migrations.api_uses import ApiUse, api_uses, method_uses
+from opschema_rules.flydsl.migrations.trees import tree_of
+from opschema_rules.flydsl.model import FlyTree
+
+
+class RenameApi(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``to`` is the FlyDSL that the code is to be for (`0.4.2`); the newest known one without."""
+
+    to: str = ""
+
+
+def find(draft: Draft, options: RenameApi) -> Iterator[Site]:
+    """The uses of names that were renamed by then, FlyDSL's own files left out."""
+    rows = _rows(options)
+    tree = tree_of(draft)
+    if tree is None:
+        return
+    own = {file.path for file in tree.names.package}
+    for file in tree.bodies.files:
+        if file.path in own:
+            continue
+        found = list(api_uses(tree, file, rows))
+        for row in rows:
+            if row.is_method and row.word in file.source.text:
+                found += method_uses(draft.tree(file.path), file.path, row)
+        for use in found:
+            yield Site(use.place, f"rename `{use.row.word}` to `{use.row.new_word}`", (), (), use)
+
+
+def _rows(options: RenameApi) -> list[Renamed]:
+    """The renames that the release has seen.
+
+    Raises:
+        OpschemaError: it is none.
+    """
+    try:
+        release = Version(options.to) if options.to else max(RELEASES)
+    except InvalidVersion:
+        raise OpschemaError(f"-o to={options.to}: a release is expected, such as {max(RELEASES)}") from None
+    return [row for row in RENAMED if row.by(release)]
+
+
+@migration("rename-api", find=find, options=RenameApi)
+def rename_api(draft: Draft, sites: Sequence[Site], options: RenameApi) -> Iterator[Note]:
+    """Rename what FlyDSL calls by another name now, as `from_dlpack` of a torch tensor to `from_torch_tensor`.
+
+    The names are those of a small table with the release that brought each, `opschema_rules/flydsl/api_renames.py`; `to` is the
+    release that the code is to be for. Uses are found through imports, whatever they are called here; methods that FlyDSL looks
+    for, as `__fly_values__`, wherever they are defined, read or written as a string. FlyDSL's own files stay as they are.
+
+    A use is left, with a note, where the new name means something else than the old one meant in the FlyDSL that the code is
+    for now, and where the new one is bound to something else in the file. `from_dlpack` takes any tensor that speaks DLPack
+    since 0.2.2: from there on it is renamed only where its argument is certainly a tensor of torch.
+
+    What differs in a detail, and what comments, docstrings and other texts still say, comes back as notes.
+
+        opschema migrate rename-api -o to=0.2.2
+    """
+    rows = _rows(options)
+    tree = tree_of(draft)
+    assert tree is not None
+    bench = Workbench(draft)
+    done: list[ApiUse] = []
+    private: list[tuple[Place, str]] = []
+    for site in sites:
+        assert isinstance(site.subject, ApiUse)
+        try:
+            _check(tree, site.subject, rows)
+            with bench.whole(), bench.on(site.place.path) as rewrite:
+                _rename(rewrite, site.subject)
+                private += _private(rewrite.tree, site.subject)
+            done.append(site.subject)
+        except LeftAlone as found:
+            yield from left(site, found)
+    bench.commit()
+    since = draft.revision
+    draft.settle()
+    for use in done:
+        if use.row.remark and len(use.row.eras) == len(_ALL):
+            yield Note(draft.forward(use.place, since), f"`{use.row.new_word}` differs: {use.row.remark}")
+    for place, name in private:
+        yield Note(draft.forward(place, since), f"`{name}` is private: what has the new name may not have it")
+    yield from _mentions(draft, done, {file.path for file in tree.names.package})
+
+
+_ALL = Renamed("", "", "0").eras
+
+
+def _check(tree: FlyTree, use: ApiUse, rows: Sequence[Renamed]) -> None:
+    """Check that the new name means what the old one means here.
+
+    Raises:
+        LeftAlone: it may not.
+    """
+    row = use.row
+    further = next((item for item in rows if item.old == row.new and not item.same), None)
+    if not row.same or further is not None:
+        raise LeftAlone(use.place, f"`{(further or row).new_word}` is used in another way: {(further or row).remark}")
+    allowed = set(row.eras) | ({_CURRENT} if row.tensors else set())
+    if row.eras != _ALL and not tree.contract.surely(*allowed):
+        known = tree.contract.name if tree.contract.source else "any"
+        raise LeftAlone(use.place, f"this may be code for FlyDSL of the era `{known}`: {row.remark}")
+
+
+_CURRENT = max(_ALL)
+
+
+def _rename(rewrite: Rewrite, use: ApiUse) -> None:
+    """Write the new name.
+
+    Raises:
+        LeftAlone: the file binds it to something else.
+    """
+    tree, new = rewrite.tree, use.row.new_word
+    if use.imported is None or use.imported.name != use.imported.attr:
+        rewrite.replace(use.word, new)
+        return
+    statement = tree.statement(tree.find(use.word, cst.Name))
+    bound = [node for node in tree.names(new) if tree.enclosing(node, cst.ImportAlias) is not None]
+    beside = [node for node in bound if tree.statement(node) is statement]
+    taken = [node for node in tree.names(new) if not beside or node not in (*beside, *_reads(tree, new))]
+    if taken:
+        raise LeftAlone(Place(use.path, tree.span(taken[0])), f"`{new}` is bound to something else here")
+    if beside and isinstance(statement, cst.ImportFrom) and not isinstance(statement.names, cst.ImportStar):
+        names = list(statement.names)
+        rewrite.drop(names, next(at for at, item in enumerate(names) if tree.span(item).start == use.word.start))
+    else:
+        rewrite.replace(use.word, new)
+    for span in use.reads:
+        rewrite.replace(span, new)
+
+
+def _private(tree: PythonTree, use: ApiUse) -> Iterator[tuple[Place, str]]:
+    """The private attributes that are asked of what has the name, or of what it gives when it is called."""
+    names = use.reads if use.imported is not None else () if use.row.is_method else (use.word,)
+    for span in names:
+        node: cst.CSTNode | None = tree.find(span, cst.Name)
+        child, above = node, tree.parent(node) if node is not None else None
+        while isinstance(above, cst.Call | cst.Attribute) and child in (getattr(above, "func", None), *_parts(above)):
+            if isinstance(above, cst.Attribute) and above.attr is not child and above.attr.value.startswith("_"):
+                if not above.attr.value.endswith("__"):
+                    yield Place(use.path, tree.span(above.attr)), above.attr.value
+                break
+            child, above = above, tree.parent(above)
+
+
+def _parts(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    return iter((node.value, node.attr) if isinstance(node, cst.Attribute) else ())
+
+
+def _reads(tree: PythonTree, name: str) -> list[cst.Name]:
+    """What reads a name, and neither binds nor declares it."""
+    binders = (cst.AssignTarget, cst.Param, cst.FunctionDef, cst.ClassDef, cst.ImportAlias, cst.NameItem, cst.AsName)
+    return [node for node in tree.names(name) if not isinstance(tree.parent(node), binders)]
+
+
+def _mentions(draft: Draft, done: Sequence[ApiUse], own: Collection[str]) -> Iterator[Note]:
+    """What still says an old name: texts of the files that changed; of names that are gone, of all others too."""
+    changed = {use.path for use in done}
+    gone = {use.row.word for use in done if use.row.gone}
+    for word in sorted({use.row.word for use in done}):
+        paths = [source.path for source in texts_with(draft.project, {word}) if source.path not in own]
+        paths = [path for path in paths if path in changed or word in gone]
+        for found in mentions(draft.project, [word], paths):
+            if not is_python(found.place.path) or not _is_code(draft, found.place):
+                yield Note(found.place, f"`{word}` is still mentioned here")
+
+
+def _is_code(draft: Draft, place: Place) -> bool:
+    """Whether a name stands there that is code, of whatever meaning."""
+    try:
+        draft.tree(place.path).find(place.span, cst.Name)
+    except (LookupError, TreeError):
+        return False
+    return True

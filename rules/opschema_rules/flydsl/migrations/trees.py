@@ -1,0 +1,11 @@
+"""The tree of a draft."""
+
+from __future__ import annotations
+
+from opschema_cli.migrate.draft import Draft
+from opschema_rules.flydsl.model import FlyTree
+
+
+def tree_of(draft: Draft) -> FlyTree | None:
+    """The tree that the pack read; None where it found none."""
+    return next((item for item in draft.loaded.subjects if isinstance(item, FlyTree)), None)

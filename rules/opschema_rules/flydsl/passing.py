@@ -1,0 +1,135 @@
+"""What calls pass as the parameters of traced functions: a value of Python, of run time, a tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from opschema_cli.lint.diagnostic import Related
+from opschema_cli.source.bodies import Body, argument_for
+from opschema_cli.source.program import Folded
+from opschema_cli.source.python import Expr
+from opschema_cli.source.text import Place
+from opschema_rules.flydsl.binding import Misfit, misfits
+from opschema_rules.flydsl.model import Call, FlyTree, Kind, Parameter, Traced
+from opschema_rules.flydsl.run_time import Late, RunTime, launches, node_at
+
+ATTRIBUTES = ("unit_attrs", "value_attrs")
+"""Keywords that the call of any kernel takes besides its parameters."""
+
+AT_RUN_TIME = frozenset({Kind.TENSOR, Kind.NUMBER, Kind.STREAM, Kind.POINTER})
+"""Kinds of parameters that surely are known on the GPU only."""
+
+
+@dataclass(frozen=True, eq=False)
+class Passed:
+    """An argument, the parameter that it is passed as, and the traced function in which the call stands."""
+
+    tree: FlyTree
+    call: Call
+    parameter: Parameter
+    expr: Expr
+    around: Traced | None
+
+    @property
+    def place(self) -> Place:
+        """Where the argument is written."""
+        return self.call.body.at(self.expr)
+
+    @property
+    def text(self) -> str:
+        """The argument as it is written."""
+        return self.call.body.file.text(self.expr)
+
+    @cached_property
+    def own(self) -> Parameter | None:
+        """The parameter of the function around the call that is passed on as it is, where that function launches kernels."""
+        if self.around is None or self.expr.kind != "name" or not launches(self.tree, self.around):
+            return None
+        found = self.around.parameter(self.expr.text)
+        binder = self.call.body.binder(self.expr.text)
+        rebound = any(item.target == self.expr.text for body in self._inner for item in body.scope.assigns)
+        return found if binder is self.around.body and not rebound else None
+
+    @property
+    def _inner(self) -> Iterator[Body]:
+        return self.tree.within(self.around) if self.around is not None else iter(())
+
+    @cached_property
+    def late(self) -> Late:
+        """Whether its value is known on the GPU only."""
+        node = node_at(self.call.body, self.expr.span) if self.around is not None else None
+        return RunTime(self.tree, self.around).late(self.call.body, node) if node is not None and self.around else ""
+
+    @cached_property
+    def python(self) -> bool:
+        """Whether it is a plain value of Python: a constant, a name of one, a ``Constexpr`` that is passed on."""
+        if self.own is not None:
+            return self.own.kind is Kind.CONSTEXPR
+        body = self.call.body
+        for part in self.expr.walk():
+            binder = body.binder(part.text.partition(".")[0]) if part.kind == "name" else None
+            if binder is not None and any(item.name == part.text.partition(".")[0] for item in binder.params):
+                return False
+        found = self.tree.bodies.program.fold(body.file, self.expr, body.scopes)
+        return isinstance(found, Folded) and not found.symbol and isinstance(found.value, int | float | str | None)
+
+
+def passed(tree: FlyTree, call: Call) -> Iterator[Passed]:
+    """The arguments of a call that fits, whose parameters are certain."""
+    around = tree.around(call.body)
+    if not fits(tree, call):
+        return
+    for parameter in call.target.passed:
+        value = argument_for(call.expr, [item.param for item in call.target.passed], parameter.name)
+        if value is not None:
+            yield Passed(tree, call, parameter, value, around)
+
+
+def fits(tree: FlyTree, call: Call) -> bool:
+    """Whether a call is judged and its signature takes it."""
+    judged = binds_as_written(tree, call) and not (call.compiles and call.target.kind == "kernel")
+    return judged and not misfits_of(call)
+
+
+def misfits_of(call: Call) -> list[Misfit]:
+    """Why a call does not fit the signature of the function that it calls."""
+    also = ATTRIBUTES if call.target.kind == "kernel" else ()
+    return list(misfits(call.expr, [item.param for item in call.target.passed], also))
+
+
+def binds_as_written(tree: FlyTree, call: Call) -> bool:
+    """Whether a call takes what the definition of its function says: nothing else decorates it, and no instance is passed."""
+    target = call.target
+    through = bool(call.body.this) and call.expr.callee.partition(".")[0] == call.body.this
+    return _is_plain(tree, target) and (through or not target.takes_instance)
+
+
+def _is_plain(tree: FlyTree, traced: Traced) -> bool:
+    around = traced.body.parent or traced.body
+    others = [item for item in traced.function.decorators if item is not traced.decorator]
+    names = [item.callee or item.text for item in others]
+    return all(tree.bodies.external(around, name) == "staticmethod" for name in names)
+
+
+def is_read(traced: Traced, parameter: Parameter) -> bool:
+    """Whether a function, or one inside it, says the parameter's name."""
+    name = parameter.name
+    for scope in traced.body.scope.walk():
+        said = [*(item.name for item in scope.uses), *(item.target for item in scope.assigns), *scope.deleted]
+        if any(item.partition(".")[0] == name for item in said):
+            return True
+        if any(call.callee in ("locals", "vars", "eval", "exec") for call in scope.calls):
+            return True
+    return False
+
+
+def signature(traced: Traced) -> Related:
+    """A function's name with its parameters, as the other side of a finding."""
+    return Related(traced.place, f"`{traced.name}({', '.join(item.name for item in traced.passed)})`")
+
+
+def listed(names: list[str]) -> str:
+    """Names as a message lists them."""
+    return ", ".join(f"`{name}`" for name in names)

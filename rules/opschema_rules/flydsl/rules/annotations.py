@@ -1,0 +1,104 @@
+"""Parameters annotated as Python values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Severity
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.python import Expr
+from opschema_cli.source.text import Edit
+from opschema_rules.flydsl.contract import Era
+from opschema_rules.flydsl.helpers import is_compiled
+from opschema_rules.flydsl.model import FlyTree, Kind, Parameter, Traced
+
+_NUMBERS = {"int": "Int32", "float": "Float32", "bool": "Boolean"}
+"""What FlyDSL makes of Python's numbers."""
+
+
+@rule("FLY206", "python-annotation", fixable="safe")
+def python_annotation(tree: FlyTree) -> Iterator[Diagnostic]:
+    """A parameter of a traced function that is annotated as a plain Python value.
+
+    The annotation says how an argument is compiled: `fx.Constexpr[int]` keeps it as a Python value, part of the cache key;
+    `fx.Int32` makes it a value of the run time. FlyDSL takes no notice of `int`, `float` and `bool`: what is passed becomes
+    an `fx.Int32`, `fx.Float32` or `fx.Boolean`, which no `range`, no shape and no `if` of Python can use. From 0.2.3 on it
+    warns. A `str` cannot be passed at all but as `fx.Constexpr[str]`: the call raises `TypeError`.
+
+    A function under `@flyc.jit` is told of if it launches a kernel, is returned by the function around it or called by the
+    module. One that traced functions call is a plain function to them, and its arguments are what they are.
+
+    Bad:
+
+    ```python
+    @flyc.kernel
+    def scale(A: fx.Tensor, n: int):
+        print(n)
+
+
+    @flyc.jit
+    def launch(A: fx.Tensor, n: int):
+        scale(A, n).launch(grid=(1, 1, 1), block=(64, 1, 1))
+    ```
+
+    Bad:
+
+    ```python
+    @flyc.kernel
+    def scale(A: fx.Tensor, mode: str):
+        print(mode)
+    ```
+
+    Good:
+
+    ```python
+    @flyc.jit
+    def row(width: int):
+        return width * 2
+
+
+    @flyc.kernel
+    def scale(A: fx.Tensor, n: fx.Int32, mode: fx.Constexpr[str]):
+        print(row(128), mode)
+
+
+    @flyc.jit
+    def launch(A: fx.Tensor, n: fx.Int32):
+        scale(A, n, "fast").launch(grid=(1, 1, 1), block=(64, 1, 1))
+    ```
+    """
+    for traced in tree.traced:
+        for item in traced.passed if traced.kind == "kernel" or is_compiled(tree, traced) else ():
+            if item.kind == Kind.PYTHON and item.param.annotation is not None:
+                yield from _judged(tree, traced, item, item.param.annotation)
+
+
+def _judged(tree: FlyTree, traced: Traced, item: Parameter, annotation: Expr) -> Iterator[Diagnostic]:
+    written = annotation.value if isinstance(annotation.value, str) else annotation.text
+    place, prefix = traced.body.at(annotation), _prefix(tree, traced)
+    if written in _NUMBERS:
+        made = f"{prefix or 'fx'}.{_NUMBERS[written]}"
+        message = (
+            f"`{item.name}` of `{traced.title}` is annotated `{written}`, of which FlyDSL takes no notice: what is passed "
+            f"becomes `{made}`; annotate that, or `{prefix or 'fx'}.Constexpr[{written}]` for a constant"
+        )
+        edit = FileEdit(place.path, Edit(annotation.span, made))
+        fix = Fix(f"annotate `{made}`, as which it is compiled", (edit,)) if prefix else None
+        yield Diagnostic(message, place, (), fix, ops=(traced.title,), severity=Severity.WARNING)
+    elif written == "str" and tree.contract.surely(Era.SPLIT, Era.CURRENT):
+        message = (
+            f"`{item.name}` of `{traced.title}` is annotated `str`, which no call can pass at run time: "
+            f"annotate `{prefix or 'fx'}.Constexpr[str]`"
+        )
+        edit = FileEdit(place.path, Edit(annotation.span, f"{prefix}.Constexpr[str]"))
+        fix = Fix(f"annotate `{prefix}.Constexpr[str]`", (edit,)) if prefix else None
+        yield Diagnostic(message, place, (), fix, ops=(traced.title,))
+
+
+def _prefix(tree: FlyTree, traced: Traced) -> str:
+    """What the file calls ``flydsl.expr``; empty when it does not import it."""
+    for item in traced.body.file.body.imports:
+        module = ".".join(filter(None, [item.module, item.attr]))
+        if module == "flydsl.expr" and not item.level and "." not in item.name and item.name != "flydsl":
+            return item.name
+    return ""

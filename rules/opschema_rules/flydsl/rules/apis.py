@@ -1,0 +1,227 @@
+"""Names of FlyDSL, and how tensors are wrapped and marked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import Diagnostic, Related, Severity
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.expected import expects_failure
+from opschema_cli.source.python import Condition, PythonFile
+from opschema_cli.source.text import Place, Span
+from opschema_rules.flydsl.api_lookup import Absent, Lookup
+from opschema_rules.flydsl.model import FlyTree, Wrap
+from opschema_rules.flydsl.names import ROOT
+from opschema_rules.flydsl.tensors import Tensors
+
+INSTEAD = {
+    "mark_static": "leave it out (`opschema migrate drop-mark-static`)",
+    "raw_cache_signature": "the arguments' `__cache_signature__` is what is left",
+    "_reusable_slot_spec": "it is `__c_abi_spec__` now",
+}
+"""What to do instead of names that have no other name now."""
+
+_REWRITTEN = ("range", "range_constexpr")
+"""What FlyDSL looks for in the loops of a kernel by its last word, whatever stands before."""
+
+
+@rule("FLY207", "removed-api")
+def removed_api(tree: FlyTree) -> Iterator[Diagnostic]:
+    """A name that the FlyDSL of the tree does not have.
+
+    Looked up are imports, attributes of FlyDSL's modules, methods of wrapped tensors, and the number of bytes that
+    `make_buffer_tensor()` takes from 0.2.0 on only. Where the tree holds FlyDSL itself, its files say what there is;
+    otherwise it is the releases that the requirements admit: a name that none of them has is an error, one that only the
+    newest lacks, which a new installation gets, is a warning. Names behind a compiled module are not known. What
+    `try`, `hasattr()` or a test of the version guards is left alone.
+
+    Bad:
+
+    ```python
+    def wrap(x):
+        return flyc.from_dlpack(x).mark_static(dims=[1])
+    ```
+
+    Bad:
+
+    ```python
+    from flydsl.expr import buffer_ops
+    ```
+
+    Bad:
+
+    ```toml
+    [flydsl]
+    version = "0.1.8"
+    ```
+
+    ```python
+    def wrap(x):
+        return flyc.from_torch_tensor(x)
+    ```
+
+    Bad:
+
+    ```toml
+    [flydsl]
+    version = "0.1.8"
+    ```
+
+    ```python
+    @flyc.kernel
+    def scale(W: fx.Tensor, M: fx.Int32):
+        w = fx.rocdl.make_buffer_tensor(W, max_size=False, num_records_bytes=M * 4)
+    ```
+
+    Good:
+
+    ```python
+    def wrap(x):
+        return flyc.from_dlpack(x).mark_shape_dynamic(0)
+    ```
+
+    Good:
+
+    ```python
+    try:
+        from flydsl.expr import buffer_ops
+    except ImportError:
+        from kit import buffer_ops
+
+
+    def wrap(x):
+        if hasattr(flyc, "TensorAdaptor"):
+            return flyc.TensorAdaptor(x)
+        return flyc.from_torch_tensor(x)
+    ```
+    """
+    lookup = Lookup(tree)
+    if not lookup.knows:
+        return
+    own = {item.path for item in tree.names.package}
+    for file in tree.bodies.files:
+        names = _imported(tree, file) if file.path not in own else frozenset()
+        for body in tree.bodies.of(file) if names else ():
+            yield from _absent_imports(lookup, body)
+            yield from _absent_uses(lookup, body, names)
+    for wrap in tree.wraps:
+        if wrap.body.file.path not in own:
+            yield from _absent_members(lookup, wrap)
+    for item in tree.descriptors:
+        if not item.takes_bytes and item.body.file.path not in own:
+            given = item.expr.keyword("num_records_bytes")
+            if given is not None and not _is_left_alone(tree, item.body, given.start, "num_records_bytes"):
+                message = (
+                    f"`{item.api}()` of this FlyDSL takes no `num_records_bytes`: leave it and `max_size=False` out"
+                )
+                yield Diagnostic(message, item.body.at(given))
+
+
+def _imported(tree: FlyTree, file: PythonFile) -> frozenset[str]:
+    """The names that a file imports from FlyDSL."""
+    modules = (
+        (item.name, tree.bodies.program.absolute_module(file, item))
+        for scope in file.body.walk()
+        for item in scope.imports
+    )
+    return frozenset(name for name, module in modules if module and module.partition(".")[0] == ROOT)
+
+
+def _absent_imports(lookup: Lookup, body: Body) -> Iterator[Diagnostic]:
+    tree, seen = lookup.tree, set[str]()
+    for item in body.scope.imports:
+        if item.level or item.module.partition(".")[0] != ROOT:
+            continue
+        found = lookup.absent_of(".".join(filter(None, [item.module, item.attr.strip("*")])))
+        if found is not None and found.name not in seen and not _is_left_alone(tree, body, item.start, found.word):
+            seen.add(found.name)
+            yield _diagnostic(lookup, found, body.at(item.span))
+
+
+def _absent_uses(lookup: Lookup, body: Body, names: frozenset[str]) -> Iterator[Diagnostic]:
+    known: dict[str, Absent | None] = {}
+    for use in body.scope.uses:
+        first, _, rest = use.name.partition(".")
+        if not rest or first not in names or rest in _REWRITTEN:
+            continue
+        if use.name not in known:
+            known[use.name] = lookup.absent(body, use.name)
+        found = known[use.name]
+        place = _word_in(body, use.span, rest, found) if found is not None else None
+        if found is not None and place is not None and not _is_left_alone(lookup.tree, body, use.start, found.word):
+            yield _diagnostic(lookup, found, place)
+
+
+def _word_in(body: Body, span: Span, rest: str, found: Absent) -> Place | None:
+    """Where the absent word is written behind the imported name; None when it is what the import brings."""
+    words = rest.split(".")
+    if found.word not in words:
+        return None
+    text = body.file.source.text[span.start : span.end]
+    at = text.find(found.word, text.find(".") + 1)
+    return body.at(Span(span.start + at, span.start + at + len(found.word))) if at > 0 else body.at(span)
+
+
+def _absent_members(lookup: Lookup, wrap: Wrap) -> Iterator[Diagnostic]:
+    """The attributes of what one call wraps, chained to it or of the name that it is given once."""
+    body = wrap.body
+    api = wrap.api if wrap.api != "TensorAdaptor" else ""
+    for word, place in _attributes(lookup.tree, wrap) if api else ():
+        found = lookup.absent_member(api, word)
+        if found is not None and not _is_left_alone(lookup.tree, body, place.span.start, word):
+            yield _diagnostic(lookup, found, place)
+
+
+def _attributes(tree: FlyTree, wrap: Wrap) -> Iterator[tuple[str, Place]]:
+    body = wrap.body
+    chain = {wrap.expr.span, *(item.span for item in wrap.marks)}
+    for call in body.scope.calls:
+        callee = call.items[0]
+        if callee.kind == "attribute" and callee.items[0].span in chain:
+            yield callee.text, body.at(Span(callee.end - len(callee.text), callee.end))
+    held = Tensors(tree).held_by(wrap)
+    for use in body.scope.uses:
+        first, _, rest = use.name.partition(".")
+        if first in held and rest:
+            word, start = rest.partition(".")[0], use.start + len(first) + 1
+            yield word, body.at(Span(start, start + len(word)))
+
+
+def _diagnostic(lookup: Lookup, found: Absent, place: Place) -> Diagnostic:
+    if "." in found.name:
+        seen = f", which is in {found.seen}" if found.seen else ""
+        lacks = f"{found.where} has no `{found.name}`{seen}"
+    else:
+        lacks = f"what wraps a tensor has no `{found.name}` in {found.where}"
+    row = lookup.renamed(found.name)
+    renamed = f"it is `{row.new_word}` from {row.since} on (`opschema migrate rename-api`)" if row is not None else ""
+    instead = renamed or INSTEAD.get(found.word, "")
+    message = f"{lacks}: {instead}" if instead else lacks
+    related = (Related(found.place, "what it has"),) if found.place is not None else ()
+    return Diagnostic(message, place, related, severity=Severity.ERROR if found.always else Severity.WARNING)
+
+
+# What is guarded
+
+
+def _is_left_alone(tree: FlyTree, body: Body, at: int, word: str) -> bool:
+    """Whether code asks first whether the name is there, or expects that it is not."""
+    if expects_failure(tree.bodies, body, at) or any(word in scope.strings for scope in body.file.body.walk()):
+        return True
+    for outer in body.outward():
+        if any(_guards(tree, outer, span) for span in outer.scope.guarded if span.start <= at < span.end):
+            return True
+        at = outer.function.outer.start if outer.function is not None else at
+    return False
+
+
+def _guards(tree: FlyTree, body: Body, span: Span) -> bool:
+    """Whether a stretch that may not run may be there for other FlyDSLs: all but a kernel's choice by its own variables."""
+    condition = next((item for item in body.scope.conditions if span in (item.body, item.orelse)), None)
+    return condition is None or tree.around(body) is None or not _is_of_locals(body, condition)
+
+
+def _is_of_locals(body: Body, condition: Condition) -> bool:
+    names = [item.text for item in condition.expr.walk() if item.kind == "name"]
+    return all(body.binder(name.partition(".")[0]) is not None or name.endswith("const_expr") for name in names)

@@ -1,0 +1,219 @@
+"""Calls of kernels and launchers against their signatures, and kernels that are called in vain."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import Diagnostic
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.function_tree import function_tree
+from opschema_cli.source.text import Span
+from opschema_rules.flydsl.binding import Misfit
+from opschema_rules.flydsl.model import Call, FlyTree, Traced
+from opschema_rules.flydsl.passing import binds_as_written, listed, misfits_of, signature
+from opschema_rules.flydsl.usage import is_meant_to_fail
+
+
+@rule("FLY211", "kernel-arguments")
+def kernel_arguments(tree: FlyTree) -> Iterator[Diagnostic]:
+    """A call of a kernel or launcher that its signature does not take.
+
+    FlyDSL binds the arguments when it traces the launch, as Python binds those of any call: one too few, one too many, a
+    keyword that is no parameter's, or one parameter filled twice raise `TypeError`, at the first call on a machine that has a
+    GPU. The calls that are looked at are those by the function's name, those of what a factory returns
+    (`run = build(...)`; `run(a, b)`), and `flyc.compile(launch, a, b)`.
+
+    What `*args` or `**kwargs` may hide is not judged. A kernel's call takes `unit_attrs` and `value_attrs` besides.
+
+    Bad:
+
+    ```python
+    @flyc.kernel
+    def scale(A: fx.Tensor, C: fx.Tensor, n: fx.Int32):
+        if fx.thread_idx.x < n:
+            C[fx.thread_idx.x] = A[fx.thread_idx.x]
+
+
+    @flyc.jit
+    def launch(A: fx.Tensor, C: fx.Tensor, n: fx.Int32, stream: fx.Stream = fx.Stream(None)):
+        scale(A, C).launch(grid=(1,), block=(64,), stream=stream)
+    ```
+
+    Bad, what a factory returns:
+
+    ```python
+    def build(tile):
+        @flyc.jit
+        def launch(A: fx.Tensor, n: fx.Int32, stream: fx.Stream = fx.Stream(None)):
+            print(A, n, tile)
+
+        return launch
+
+
+    def run(x):
+        launch = build(64)
+        launch(x, x.shape[0], strm=torch.cuda.current_stream())
+    ```
+
+    Good:
+
+    ```python
+    @flyc.kernel
+    def scale(A: fx.Tensor, C: fx.Tensor, n: fx.Int32, tile: fx.Constexpr[int] = 4):
+        if fx.thread_idx.x < n * tile:
+            C[fx.thread_idx.x] = A[fx.thread_idx.x]
+
+
+    @flyc.jit
+    def launch(A: fx.Tensor, C: fx.Tensor, n: fx.Int32, stream: fx.Stream = fx.Stream(None)):
+        scale(A, C, n=n, value_attrs={"rocdl.waves_per_eu": 2}).launch(grid=(1,), block=(64,), stream=stream)
+
+
+    def run(*tensors):
+        launch(*tensors, stream=torch.cuda.current_stream())
+    ```
+    """
+    for traced in tree.traced:
+        for call in traced.calls:
+            if not binds_as_written(tree, call) or is_meant_to_fail(tree, call.body):
+                continue
+            found = misfits_of(call)
+            missing = [item.name for item in found if item.fault == "missing"]
+            surplus = [item for item in found if item.fault == "surplus"]
+            if missing:
+                yield _misfit(call, f"nothing is passed for {listed(missing)}", _head(call))
+            if surplus and surplus[0].argument is not None:
+                count = sum(item.param.kind in ("posonly", "normal") for item in traced.passed)
+                yield _misfit(call, f"at most {count} arguments are taken by position", surplus[0].argument.span)
+            for item in found:
+                if item.argument is not None and item.fault not in ("missing", "surplus"):
+                    yield _misfit(call, _told(traced, item, missing), item.argument.span)
+
+
+def _misfit(call: Call, what: str, span: Span) -> Diagnostic:
+    target = call.target
+    return Diagnostic(
+        f"this call of `{target.name}` does not fit: {what}",
+        call.body.at(span),
+        (signature(target),),
+        ops=(target.title,),
+    )
+
+
+def _head(call: Call) -> Span:
+    """The name that is called."""
+    return call.expr.items[0].span
+
+
+def _told(traced: Traced, item: Misfit, missing: list[str]) -> str:
+    if item.fault == "twice":
+        return f"`{item.name}` is passed twice"
+    if item.fault == "position-only":
+        return f"`{item.name}` is taken by position only"
+    close = difflib.get_close_matches(item.name, missing or [one.name for one in traced.passed], 1)
+    return f"it has no parameter `{item.name}`" + (f", but `{close[0]}`" if close else "")
+
+
+@rule("FLY213", "unlaunched-kernel")
+def unlaunched_kernel(tree: FlyTree) -> Iterator[Diagnostic]:
+    """A kernel that is called and not launched.
+
+    The call of a kernel only takes its arguments; `.launch(grid=..., block=...)` on what it returns writes the kernel into the
+    program and starts it. Without, the program is compiled and runs, and the kernel does not: the output keeps what it
+    held. Nothing is said where what the call returns is passed on, returned or kept in anything but a name.
+
+    A kernel that is called at a module's top level, or handed to `flyc.compile`, which takes launchers, raises.
+
+    Bad:
+
+    ```python
+    @flyc.kernel
+    def fill(A: fx.Tensor):
+        A[0] = 1
+
+
+    @flyc.jit
+    def launch(A: fx.Tensor, stream: fx.Stream = fx.Stream(None)):
+        fill(A)
+    ```
+
+    Bad, through a name:
+
+    ```python
+    @flyc.kernel
+    def fill(A: fx.Tensor):
+        A[0] = 1
+
+
+    @flyc.jit
+    def launch(A: fx.Tensor, stream: fx.Stream = fx.Stream(None)):
+        pending = fill(A)
+    ```
+
+    Good:
+
+    ```python
+    @flyc.kernel
+    def fill(A: fx.Tensor):
+        A[0] = 1
+
+
+    def pending(A):
+        return fill(A)
+
+
+    @flyc.jit
+    def launch(A: fx.Tensor, stream: fx.Stream = fx.Stream(None)):
+        first = fill(A)
+        first.launch(grid=(1,), block=(64,), stream=stream)
+        (
+            fill(A)
+            .launch(grid=(1,), block=(64,), stream=stream)
+        )
+        pending(A).launch(grid=(1,), block=(64,), stream=stream)
+    ```
+    """
+    for traced in tree.traced:
+        for call in traced.calls if traced.kind == "kernel" else ():
+            if is_meant_to_fail(tree, call.body) or call.launches:
+                continue
+            if call.compiles:
+                yield _unlaunched(
+                    call, "`flyc.compile` takes a function under `flyc.jit`, and this is a kernel: it raises"
+                )
+            elif call.body.function is None and call.body.cls is None and tree.around(call.body) is None:
+                yield _unlaunched(
+                    call, f"`{traced.name}` is a kernel, which only a function under `flyc.jit` may call: it raises"
+                )
+            elif _is_dropped(call):
+                yield _unlaunched(
+                    call, f"`{traced.name}` is called and never launched, so it does not run: add `.launch(...)`"
+                )
+
+
+def _unlaunched(call: Call, message: str) -> Diagnostic:
+    return Diagnostic(message, call.place, (signature(call.target),), ops=(call.target.title,))
+
+
+def _is_dropped(call: Call) -> bool:
+    """Whether a statement does nothing with what a call returns, but for a name that nothing reads, or ``.launch`` uncalled."""
+    tree = function_tree(call.body) if call.body.function is not None else None
+    for node in tree.nodes if tree is not None else ():
+        if not isinstance(node, ast.Expr | ast.Assign):
+            continue
+        uncalled = isinstance(node.value, ast.Attribute) and node.value.attr == "launch"
+        value = node.value.value if isinstance(node.value, ast.Attribute) and uncalled else node.value
+        if tree is None or tree.place(value).span != call.expr.span:
+            continue
+        if isinstance(node, ast.Expr):
+            return True
+        names = [target.id for target in node.targets if isinstance(target, ast.Name)]
+        return len(names) == len(node.targets) and not any(_reads(call.body, name) for name in names)
+    return False
+
+
+def _reads(body: Body, name: str) -> bool:
+    return any(use.name.partition(".")[0] == name for scope in body.scope.walk() for use in scope.uses)

@@ -1,0 +1,275 @@
+"""What the compile cache does not see: captured values, helpers elsewhere, attributes of instances."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from posixpath import dirname
+
+from opschema_cli.lint.diagnostic import Diagnostic, Related
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.text import Span
+from opschema_rules.flydsl.captures import Cell
+from opschema_rules.flydsl.helpers import Helper, names_folders, unseen_helpers
+from opschema_rules.flydsl.holes import Hole, holes
+from opschema_rules.flydsl.instances import baked_attributes
+from opschema_rules.flydsl.model import FlyTree
+
+
+@rule("FLY204", "closure-capture", severity="warning")
+def closure_capture(tree: FlyTree) -> Iterator[Diagnostic]:
+    """A captured value that changes the code and not its cache key.
+
+    A function under `@flyc.jit` is compiled once for each cache key, and the artifact is kept on the disk. The key holds
+    the source of the function and of what it captures, and the captured values that are numbers, strings, `None`, tuples,
+    classes or members of enumerations. It does not hold lists, dicts, sets, bytes, dtypes and devices of torch, and
+    instances of classes, frozen dataclasses too. Two builds that differ in nothing else have the same key: the second one,
+    in this process or in another, silently runs the code of the first.
+
+    What is captured by a kernel or a helper counts as if the function that launches it captured it. Left alone are values
+    that come from what the key holds, that are constants, that every caller in the workspace gives the same value, and
+    whatever cannot be told.
+
+    Bad:
+
+    ```python
+    def build(sizes: list):
+        @flyc.kernel
+        def scale(A: fx.Tensor):
+            tile = sizes[0]
+
+        @flyc.jit
+        def launch(A: fx.Tensor):
+            scale(A).launch(grid=(1, 1, 1), block=(64, 1, 1))
+
+        return launch
+    ```
+
+    Bad, the number of stages is read of the instance only:
+
+    ```python
+    from dataclasses import dataclass
+
+
+    @dataclass(frozen=True)
+    class Config:
+        tile: int
+        stages: int
+
+
+    def build(config: Config):
+        tile = config.tile
+
+        @flyc.jit
+        def launch(A: fx.Tensor):
+            for _ in range(config.stages):
+                print(tile)
+
+        return launch
+    ```
+
+    Bad:
+
+    ```python
+    def build(dtype: torch.dtype):
+        @flyc.jit
+        def launch(A: fx.Tensor):
+            wide = dtype == torch.float32
+
+        return launch
+    ```
+
+    Good, a tuple is seen, and so are the numbers that a list is made of:
+
+    ```python
+    def build(order: tuple, tile: int):
+        tiles = [tile, 2 * tile]
+
+        @flyc.jit
+        def launch(A: fx.Tensor):
+            print(order, tiles, tile)
+
+        return launch
+    ```
+
+    Good, the tag tells what is not seen:
+
+    ```python
+    def build(dtype: torch.dtype, sizes: list):
+        tag = (str(dtype), *sizes)
+
+        @flyc.jit
+        def launch(A: fx.Tensor):
+            _ = tag
+            print(dtype, sizes)
+
+        return launch
+    ```
+    """
+    for hole in holes(tree):
+        yield _missed(hole)
+
+
+def _missed(hole: Hole) -> Diagnostic:
+    name, title = hole.cell.name, hole.traced.title
+    read = f"`{name}.{hole.attribute}`" if hole.attribute else f"`{name}`"
+    holder = f"of `{name}`, " if hole.attribute else ""
+    varies = "" if hole.root == hole.cell else f", made from `{hole.root.name}`"
+    instead = hole.held.instead.format(name)
+    if hole.attribute:
+        instead = f"capture `{hole.attribute}` of it by itself"
+    message = (
+        f"{read}, {holder}{hole.held.words}{varies}, is no part of the cache key of `{title}`: "
+        f"builds that differ in it alone share one artifact on the disk; {instead}"
+    )
+    place = hole.body.at(Span(hole.use.start, hole.use.end))
+    related = [Related(hole.cell.binder.at(_bound(hole.cell)), "what is captured")]
+    if hole.root != hole.cell:
+        related.append(Related(hole.root.binder.at(_bound(hole.root)), "what it varies with"))
+    related.append(Related(hole.traced.place, "whose key does not see it"))
+    return Diagnostic(message, place, tuple(related), ops=(title,))
+
+
+def _bound(cell: Cell) -> Span:
+    """Where a variable is bound."""
+    param = next((item for item in cell.binder.params if item.name == cell.name), None)
+    if param is not None:
+        return param.span
+    return next(item.span for item in cell.binder.scope.assigns if item.target == cell.name)
+
+
+@rule("FLY205", "cross-dir-helper", severity="info")
+def cross_dir_helper(tree: FlyTree) -> Iterator[Diagnostic]:
+    """A helper in another folder, traced into a function whose cache key does not see it.
+
+    The key of a compiled function holds its source, that of the kernels it launches, and that of the plain functions they
+    call by name, if these lie in the folder of the compiled function. A helper in another folder, or called as an attribute
+    of its module, is traced like the rest, but after an edit of it the artifact from before is run, until the cache is
+    cleared or FlyDSL is another version. The environment variable `FLYDSL_EXTRA_SOURCE_DIRS` names folders whose files
+    count for every key; where the workspace names any, nothing is told. There is one finding for each folder of helpers.
+
+    Bad:
+
+    ```python kit/common/math.py
+    def double(x):
+        return x + x
+    ```
+
+    ```python
+    from kit.common.math import double
+
+
+    @flyc.kernel
+    def scale(A: fx.Tensor, n: fx.Int32):
+        print(double(n))
+
+
+    @flyc.jit
+    def launch(A: fx.Tensor, n: fx.Int32):
+        scale(A, n).launch(grid=(1, 1, 1), block=(64, 1, 1))
+    ```
+
+    Good:
+
+    ```python kit/math.py
+    def double(x):
+        return x + x
+    ```
+
+    ```python
+    from kit.math import double
+
+
+    @flyc.kernel
+    def scale(A: fx.Tensor, n: fx.Int32):
+        print(double(n))
+
+
+    @flyc.jit
+    def launch(A: fx.Tensor, n: fx.Int32):
+        scale(A, n).launch(grid=(1, 1, 1), block=(64, 1, 1))
+    ```
+    """
+    folders: dict[str, list[Helper]] = {}
+    for item in unseen_helpers(tree):
+        folders.setdefault(dirname(item.target.file.path), []).append(item)
+    if folders and not names_folders(tree):
+        for folder, found in sorted(folders.items()):
+            yield _unseen(folder, found)
+
+
+def _unseen(folder: str, found: list[Helper]) -> Diagnostic:
+    first = min(found, key=lambda item: (item.body.file.path, item.call.start))
+    others = len({item.target for item in found}) - 1
+    more = f", and so are {others} more of its folder" if others > 1 else ", and so is another one" if others else ""
+    named = folder or "."
+    why = "called as an attribute of its module" if "." in first.call.callee else f"a function of `{named}`"
+    message = (
+        f"`{first.call.callee}`, {why}, is traced into `{first.traced.title}`, whose cache key does not see its source{more}: "
+        f"after an edit the old artifact runs; name `{named}` in `FLYDSL_EXTRA_SOURCE_DIRS`"
+    )
+    function = first.target.function
+    assert function is not None
+    related = (Related(first.target.at(function.span), "the helper"), Related(first.traced.place, "whose key it is"))
+    return Diagnostic(
+        message, first.body.at(first.call.items[0]), related, ops=tuple(sorted({item.traced.title for item in found}))
+    )
+
+
+@rule("FLY220", "instance-state", severity="warning")
+def instance_state(tree: FlyTree) -> Iterator[Diagnostic]:
+    """An attribute of the instance that a method under `@flyc.jit` bakes into the code.
+
+    The cache key of a compiled method has the type of `self`, and nothing of its attributes. What the method and the kernels
+    that it launches read of `self` is a constant of the code, so that another instance of the class, in the same process
+    already, runs the code of the first one.
+
+    Told of are attributes that `__init__` or a dataclass takes from what the instance is made with. Attributes of the class
+    are left alone, and those that callers pass as arguments, too.
+
+    Bad:
+
+    ```python
+    class Scale:
+        def __init__(self, factor):
+            self.factor = factor
+
+        @flyc.kernel
+        def kernel(self, A: fx.Tensor):
+            print(self.factor)
+
+        @flyc.jit
+        def run(self, A: fx.Tensor):
+            self.kernel(A).launch(grid=(1, 1, 1), block=(64, 1, 1))
+    ```
+
+    Good:
+
+    ```python
+    class Scale:
+        threads = 64
+
+        def __init__(self, factor):
+            self.factor = factor
+
+        @flyc.kernel
+        def kernel(self, A: fx.Tensor, factor: fx.Constexpr[int]):
+            print(factor)
+
+        @flyc.jit
+        def run(self, A: fx.Tensor, factor: fx.Constexpr[int]):
+            self.kernel(A, factor).launch(grid=(1, 1, 1), block=(self.threads, 1, 1))
+
+        def __call__(self, A):
+            self.run(A, self.factor)
+    ```
+    """
+    for item in baked_attributes(tree):
+        message = (
+            f"`self.{item.attribute}` is baked into what `{item.traced.title}` compiles, and its cache key has of `self` the type "
+            f"only: instances that differ in it run the code of the first; pass it as `fx.Constexpr`"
+        )
+        related = (
+            Related(item.body.at(item.written.span), "where instances get it"),
+            Related(item.traced.place, "whose key it is"),
+        )
+        yield Diagnostic(message, item.body.at(item.use.span), related, ops=(item.traced.title,))

@@ -1,0 +1,222 @@
+"""What Python needs while it traces, and has not yet."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Related
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.text import Edit, Span
+from opschema_rules.flydsl.handed import Handed, handed
+from opschema_rules.flydsl.model import FlyTree, Traced
+from opschema_rules.flydsl.needs import Need, needs
+from opschema_rules.flydsl.run_time import RunTime, dotted, is_loop
+from opschema_rules.flydsl.usage import is_meant_to_fail
+
+
+@rule("FLY217", "late-decision", fixable="unsafe")
+def late_decision(tree: FlyTree) -> Iterator[Diagnostic]:
+    """A value of run time that Python needs while it traces.
+
+    The body of a kernel or launcher runs once, in Python, to write the program of the GPU. An `if`, a `while`, a conditional
+    expression and a `for` over `range` become part of that program; all else that asks for a value does so at once, and a
+    parameter that is no `Constexpr` has none yet. It raises: `range_constexpr(n)` and `range(n)` outside a `for`, an
+    `if const_expr(n > 0)`, `int(n)`, an `assert`, `min` and `max`, the condition of a comprehension, the index of a Python
+    list, the shape of `full` or of `make_rmem_tensor` (which ends the process in 0.4.2).
+
+    The variable of `for i in range(4)` is such a value too, since the loop is one of the GPU, and it is not even a number of
+    FlyDSL's: as an index it raises, and where Python decides by it, as in `if const_expr(i == 0)` or an `assert`, it is
+    always true.
+    `range_constexpr` unrolls the loop and has a variable that is a number.
+
+    A plain function that a kernel calls with such a value stays plain Python: its `if` and its `for` over `range` raise too.
+    Under `flyc.jit` they become part of the program.
+
+    Only values are judged that come from parameters annotated as numbers, thread and block indices and such loops, and of launchers
+    those that launch kernels: a function under `flyc.jit` that a kernel calls may be given Python numbers.
+
+    Bad:
+
+    ```python
+    @flyc.kernel
+    def copy(A: fx.Tensor, n: fx.Int32):
+        for i in fx.range_constexpr(n // 4):
+            A[i] = 0
+    ```
+
+    Bad:
+
+    ```python
+    @flyc.kernel
+    def copy(A: fx.Tensor, n: fx.Int32):
+        if fx.const_expr(n > 0):
+            A[0] = n
+    ```
+
+    Bad, the loop is one of the GPU:
+
+    ```python
+    @flyc.kernel
+    def copy(A: fx.Tensor):
+        offsets = [0, 4, 1, 5]
+        for i in range(4):
+            A[offsets[i]] = 0
+    ```
+
+    Bad, the `if` is one of a plain function:
+
+    ```python
+    def clamp(n):
+        if n > 64:
+            return 64
+        return n
+
+
+    @flyc.kernel
+    def copy(A: fx.Tensor, n: fx.Int32):
+        A[0] = clamp(n)
+    ```
+
+    Good:
+
+    ```python
+    @flyc.kernel
+    def copy(A: fx.Tensor, n: fx.Int32, unroll: fx.Constexpr[int]):
+        offsets = [0, 4, 1, 5]
+        for i in fx.range_constexpr(4):
+            A[offsets[i]] = 0
+        for i in range(n // unroll):
+            if i < n - 1 and n > 3:
+                A[i] = n if n > 4 else 0
+        if fx.const_expr(unroll > 2):
+            A[0] = [offsets[i] for i in range(unroll)][0]
+    ```
+
+    Good, a helper that a kernel calls with Python numbers:
+
+    ```python
+    @flyc.jit
+    def fill(A: fx.Tensor, n: fx.Int32):
+        for i in fx.range_constexpr(n):
+            A[i] = 0
+
+
+    @flyc.kernel
+    def copy(A: fx.Tensor):
+        fill(A, 4)
+    ```
+    """
+    for traced in tree.traced:
+        run_time = RunTime(tree, traced)
+        for need in needs(run_time):
+            if not is_meant_to_fail(tree, traced.body):
+                yield Diagnostic(
+                    _asked(need),
+                    need.tree.place(need.node),
+                    tuple(_sources(traced, run_time, need)),
+                    _fix(tree, run_time, need),
+                    (traced.title,),
+                )
+        for item in handed(run_time):
+            if not is_meant_to_fail(tree, traced.body) and not is_meant_to_fail(tree, item.helper):
+                yield _of_helper(item)
+
+
+def _of_helper(item: Handed) -> Diagnostic:
+    function = item.helper.function
+    name = function.name if function is not None else ""
+    written = item.helper.file.text(item.tree.place(item.node).span)
+    return Diagnostic(
+        f"`{written}` is known at run time only where a kernel calls `{name}`, and `{item.what}` decides in Python there: it "
+        "raises; put the function under `flyc.jit`",
+        item.tree.place(item.node),
+        (Related(item.caller.at(item.argument), f"passed as `{item.parameter}`"),),
+    )
+
+
+_WAYS = {
+    "count": "`{by}` needs a number while the function is traced: it raises",
+    "index": "`{by}` is a Python list or tuple, which cannot be indexed by it: it raises",
+    "shape": "`{by}` needs the shape while the function is traced: it fails",
+    "decide": "`{by}` decides while the function is traced: it raises",
+    "decide: const_expr": "`const_expr` decides while the function is traced: it raises",
+}
+
+
+def _asked(need: Need) -> str:
+    written = need.body.file.text(need.tree.place(need.node).span)
+    what = _WAYS[need.way].format(by=need.by)
+    if need.way.startswith("decide") and need.late == "raw":
+        what = what.replace("it raises", "it is always true")
+    why = "belongs to a loop of the GPU" if need.late == "raw" else "is known at run time only"
+    return f"`{written}` {why}, and {what}"
+
+
+def _sources(traced: Traced, run_time: RunTime, need: Need) -> Iterator[Related]:
+    """Where the late values come from: the parameter, or the loop."""
+    names = [node.id for node in ast.walk(need.node) if isinstance(node, ast.Name)]
+    for name in dict.fromkeys(names):
+        parameter = traced.parameter(name)
+        if parameter is not None and run_time.held(need.body, name) == [None]:
+            yield Related(traced.body.at(parameter.param.full_span), "no `Constexpr`")
+    loop = _loop(run_time, need)
+    if loop is not None:
+        yield Related(loop[0].at(loop[1]), "a loop of the GPU")
+
+
+def _loop(run_time: RunTime, need: Need) -> tuple[Body, Span] | None:
+    """The ``range`` of the loop whose variable a raw value comes from, where it is bound once and in the same function."""
+    for node in ast.walk(need.node):
+        held = run_time.held(need.body, node.id) if isinstance(node, ast.Name) and need.late == "raw" else None
+        if held and len(held) == 1 and isinstance(held[0], ast.For) and held[0] in need.tree.nodes and is_loop(held[0]):
+            call = held[0].iter
+            if isinstance(call, ast.Call):
+                return need.body, need.tree.place(call.func).span
+    return None
+
+
+def _fix(tree: FlyTree, run_time: RunTime, need: Need) -> Fix | None:
+    """Another loop or condition, where one word makes it."""
+    path = need.body.file.path
+    outer = need.outer
+    if need.way == "decide: const_expr" and need.late == "number" and isinstance(outer, ast.Call):
+        text = need.body.file.text(need.tree.place(outer.args[0]).span)
+        edit = Edit(need.tree.place(outer).span, text if "\n" not in text else f"({text})")
+        why = "both branches are then compiled, and what they assign needs a value before"
+        return Fix("decide at run time: drop `const_expr`", (FileEdit(path, edit),), "unsafe", why)
+    if need.by == "range_constexpr" and isinstance(outer, ast.Call) and _is_loop_of(need, outer):
+        edit = Edit(need.tree.place(outer.func).span, "range")
+        why = "the loop is not unrolled then, and its variable is no Python number"
+        return Fix("loop at run time: `range`", (FileEdit(path, edit),), "unsafe", why)
+    loop = _loop(run_time, need)
+    name = _unrolled(tree, need.body)
+    if loop is not None and name and not _has_late_bounds(run_time, need, loop[1]):
+        why = "it unrolls the loop"
+        return Fix(f"loop while tracing: `{name}`", (FileEdit(path, Edit(loop[1], name)),), "unsafe", why)
+    return None
+
+
+def _is_loop_of(need: Need, call: ast.Call) -> bool:
+    return any(isinstance(node, ast.For) and node.iter is call for node in need.tree.nodes)
+
+
+def _has_late_bounds(run_time: RunTime, need: Need, at: Span) -> bool:
+    """Whether the loop at that place has a bound that is not known while tracing."""
+    for node in need.tree.nodes:
+        if isinstance(node, ast.Call) and need.tree.place(node.func).span == at:
+            return any(run_time.late(need.body, item) or not _is_static(item) for item in node.args)
+    return True
+
+
+def _is_static(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) or bool(dotted(node)) or isinstance(node, ast.BinOp)
+
+
+def _unrolled(tree: FlyTree, body: Body) -> str:
+    """How the body calls ``range_constexpr``; empty when no import leads there."""
+    for name in ("range_constexpr", "fx.range_constexpr", "expr.range_constexpr"):
+        if tree.names.full(body, name).startswith("flydsl."):
+            return name
+    return ""

@@ -1,0 +1,163 @@
+"""Sizes of tensors that are constants of their module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from opschema_cli.lint.diagnostic import Diagnostic, Related, Severity
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.program import Folded
+from opschema_cli.source.python import Assign, Expr, PythonFile, Use
+from opschema_cli.source.text import Span
+from opschema_rules.flydsl.key import sees_globals
+from opschema_rules.flydsl.model import Call, FlyTree
+
+_CREATORS = frozenset(f"torch.{name}" for name in ("empty", "full", "ones", "rand", "randn", "zeros"))
+_DIVISIONS = ("//", "/", "%")
+_HOPS = 4
+
+
+@rule("FLY209", "module-extent", severity="warning")
+def module_extent(tree: FlyTree) -> Iterator[Diagnostic]:
+    """A size of tensors, a constant of the module, that a launch bakes into the code.
+
+    The grid is computed from the constant while the function is traced, so the artifact is for this one size. To FlyDSL
+    from 0.2.0 on the value is a part of the cache key, and the function raises when the constant changes while the process
+    runs: a cost. Before that the key does not have it: when the file is edited, the artifact of the old size is run, reads
+    zeros beyond its end and drops what is stored there.
+
+    Only what is plainly an extent is told of: an integer that stands alone as a size where torch makes a tensor, and that
+    the grid of a launch divides (`M // BLOCK`), and never one that anything is divided by, as tiles are.
+    The migration `extent-to-parameter` makes it a parameter.
+
+    Bad:
+
+    ```python
+    M, BLOCK = 4096, 128
+
+
+    @flyc.kernel
+    def scale(A: fx.Tensor):
+        print(A)
+
+
+    @flyc.jit
+    def launch(A: fx.Tensor):
+        scale(A).launch(grid=(M // BLOCK, 1, 1), block=(BLOCK, 1, 1))
+
+
+    launch(torch.zeros(M, 16))
+    ```
+
+    Good, the size is a parameter, and tiles may well be constants:
+
+    ```python
+    M, BLOCK = 4096, 128
+
+
+    @flyc.kernel
+    def scale(A: fx.Tensor, rows: fx.Int32):
+        print(A)
+
+
+    @flyc.jit
+    def launch(A: fx.Tensor, rows: fx.Int32):
+        scale(A, rows).launch(grid=(rows // BLOCK, 1, 1), block=(BLOCK, 1, 1))
+
+
+    launch(torch.zeros(M, BLOCK), M)
+    ```
+    """
+    grids: dict[str, list[tuple[Call, Expr]]] = {}
+    for call in (item for traced in tree.traced if traced.kind == "kernel" for item in traced.calls):
+        for launch in call.launches:
+            grid = launch.keyword("grid")
+            if grid is not None and tree.around(call.body) is not None:
+                grids.setdefault(call.body.file.path, []).append((call, grid))
+    for found in grids.values():
+        yield from _extents(tree, found)
+
+
+def _extents(tree: FlyTree, grids: list[tuple[Call, Expr]]) -> Iterator[Diagnostic]:
+    file = grids[0][0].body.file
+    divided: dict[str, tuple[Call, Use]] = {}
+    divisors: set[str] = set()
+    for call, grid in grids:
+        for expr in _followed(call.body, grid, _HOPS):
+            for use, is_divisor in _uses(call.body, expr):
+                if is_divisor:
+                    divisors.add(use.name)
+                elif _is_divided(expr, use):
+                    divided.setdefault(use.name, (call, use))
+    constants = {name: item for name in divided if name not in divisors and (item := _constant(tree, file, name))}
+    sizes = _sizes(tree, file, constants) if constants else {}
+    for name in sorted(constants.keys() & sizes.keys()):
+        call, use = divided[name]
+        yield _baked(tree, call, use, constants[name], sizes[name])
+
+
+def _followed(body: Body, expr: Expr, hops: int) -> Iterator[Expr]:
+    """An expression and those of the variables of its function that it names."""
+    yield expr
+    for part in expr.walk() if hops > 0 else ():
+        values = [item for item in body.scope.assigns if item.target == part.text] if part.kind == "name" else []
+        if len(values) == 1 and values[0].value is not None:
+            yield from _followed(body, values[0].value, hops - 1)
+
+
+def _uses(body: Body, expr: Expr) -> Iterator[tuple[Use, bool]]:
+    """The module's names in an expression, each with whether something is divided by it."""
+    below = {part.start for item in expr.walk() if item.text in _DIVISIONS for part in item.items[1].walk()}
+    for part in expr.walk():
+        if part.kind == "name" and "." not in part.text and body.binder(part.text) is None:
+            yield Use(part.text, part.start, part.end), part.start in below
+
+
+def _is_divided(expr: Expr, use: Use) -> bool:
+    """Whether a name stands above a division."""
+    above = (item.items[0] for item in expr.walk() if item.kind == "binary" and item.text == "//")
+    return any(item.start <= use.start and use.end <= item.end for item in above)
+
+
+def _constant(tree: FlyTree, file: PythonFile, name: str) -> Assign | None:
+    """The one assignment of an integer to a name of the module."""
+    written = file.assigns.get(name, [])
+    value = written[0].value if len(written) == 1 and written[0].sure else None
+    folded = tree.bodies.program.fold(file, value) if value is not None else None
+    return written[0] if isinstance(folded, Folded) and type(folded.value) is int else None
+
+
+def _sizes(tree: FlyTree, file: PythonFile, wanted: Iterable[str]) -> dict[str, Expr]:
+    """Where torch makes tensors with a size that is one of the names."""
+    found: dict[str, Expr] = {}
+    for body in tree.bodies.of(file):
+        for call in body.scope.calls if tree.around(body) is None else ():
+            if call.callee and tree.bodies.external(body, call.callee) in _CREATORS:
+                for size in _dimensions(call):
+                    if size.text in wanted and body.binder(size.text) is None:
+                        found.setdefault(size.text, size)
+    return found
+
+
+def _dimensions(call: Expr) -> Iterator[Expr]:
+    for given in call.positional():
+        yield from given.items if given.kind in ("tuple", "list") else (given,)
+
+
+def _baked(tree: FlyTree, call: Call, use: Use, constant: Assign, size: Expr) -> Diagnostic:
+    around, seen = tree.around(call.body), sees_globals(tree)
+    title = around.title if around is not None else call.target.title
+    effect = "the artifact is for this size only"
+    if seen is False:
+        effect = "the cache key does not have it, so that after an edit the artifact of the old size runs"
+    message = (
+        f"`{use.name}`, a constant of the module and the size of a tensor, is baked into `{title}`: {effect}; "
+        "make it a parameter"
+    )
+    related = (
+        Related(call.body.at(constant.span), "the constant"),
+        Related(call.body.at(size), "the size of a tensor"),
+    )
+    severity = Severity.WARNING if seen is False else Severity.INFO
+    return Diagnostic(message, call.body.at(Span(use.start, use.end)), related, ops=(title,), severity=severity)

@@ -1,0 +1,407 @@
+"""What parameters are passed and used for: constants of the trace, values of run time, nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Related, Severity
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.python import Expr
+from opschema_cli.source.text import Edit, Place
+from opschema_rules.flydsl.contract import Era
+from opschema_rules.flydsl.model import Call, FlyTree, Kind, Parameter, Traced
+from opschema_rules.flydsl.passing import AT_RUN_TIME, Passed, fits, is_read, passed
+from opschema_rules.flydsl.usage import is_meant_to_fail
+
+_COLLECTIONS = ("list", "set", "dict")
+
+
+def _at(traced: Traced, parameter: Parameter) -> Place:
+    return traced.body.at(parameter.param.full_span)
+
+
+def _declared(item: Passed) -> tuple[Related, ...]:
+    return (Related(_at(item.call.target, item.parameter), f"`{item.call.target.name}` takes it as this"),)
+
+
+@rule("FLY212", "unread-parameter", severity="info")
+def unread_parameter(tree: FlyTree) -> Iterator[Diagnostic]:
+    """A parameter of a kernel or launcher that its body never reads.
+
+    Every call evaluates and passes it, the kernel loads it, and a reader looks for the bound that it sets: a kernel that takes
+    `n` and does not compare with it writes out of bounds for an `n` that is no multiple of its tile. A `Constexpr` that nothing
+    reads compiles the kernel anew for each of its values.
+
+    Nothing is said of a name that begins with `_`, of one that is deleted, of functions that read none of their parameters, of
+    `self`, of a stream (see [ignored-stream](FLY219.md)), and of a `Constexpr` of a launcher, which may be there to
+    make the compile cache tell its values apart. Where kernels of one file share a signature, or part of it, and
+    another one reads the parameter, it is taken for part of a common interface.
+
+    Bad:
+
+    ```python
+    @flyc.kernel
+    def scale(A: fx.Tensor, C: fx.Tensor, n: fx.Int32):
+        C[fx.thread_idx.x] = A[fx.thread_idx.x]
+    ```
+
+    Good:
+
+    ```python
+    @flyc.kernel
+    def scale(A: fx.Tensor, C: fx.Tensor, n: fx.Int32, _reserved: fx.Int32):
+        if fx.thread_idx.x < n:
+            C[fx.thread_idx.x] = A[fx.thread_idx.x]
+    ```
+
+    Good, two kernels of one interface:
+
+    ```python
+    @flyc.kernel
+    def plain(A: fx.Tensor, C: fx.Tensor, factor: fx.Float32):
+        C[fx.thread_idx.x] = A[fx.thread_idx.x]
+
+
+    @flyc.kernel
+    def scaled(A: fx.Tensor, C: fx.Tensor, factor: fx.Float32):
+        C[fx.thread_idx.x] = A[fx.thread_idx.x] * factor
+    ```
+    """
+    for traced in tree.traced:
+        if traced.function.stub or is_meant_to_fail(tree, traced.body):
+            continue
+        read = [item for item in traced.passed if is_read(traced, item)]
+        for parameter in traced.passed if read else ():
+            if parameter not in read and _counts(traced, parameter) and not _is_common(tree, traced, parameter):
+                yield Diagnostic(
+                    f"`{traced.name}` takes `{parameter.name}` and does not read it: drop it here and in the calls, or "
+                    f"name it `_{parameter.name}`",
+                    traced.body.at(parameter.param.span),
+                    tuple(_passing(traced, parameter)),
+                    ops=(traced.title,),
+                )
+
+
+def _counts(traced: Traced, parameter: Parameter) -> bool:
+    if traced.kind == "kernel":
+        return not parameter.name.startswith("_") and parameter.param.by_name
+    return parameter.kind in (Kind.TENSOR, Kind.NUMBER, Kind.POINTER) and not parameter.name.startswith("_")
+
+
+def _is_common(tree: FlyTree, traced: Traced, parameter: Parameter) -> bool:
+    """Whether another function of the file has the parameter, reads it, and shares most of the signature."""
+    names = {item.name for item in traced.passed}
+    for other in tree.traced:
+        found = other.parameter(parameter.name) if other is not traced else None
+        if found is not None and other.kind == traced.kind and other.body.file is traced.body.file:
+            shared = names & {item.name for item in other.passed}
+            if 2 * len(shared) > len(names) and is_read(other, found):
+                return True
+    return False
+
+
+def _passing(traced: Traced, parameter: Parameter) -> Iterator[Related]:
+    for call in traced.calls[:3]:
+        value = call.argument(parameter.name)
+        if value is not None:
+            yield Related(call.body.at(value), "passed here")
+
+
+@rule("FLY216", "late-constexpr")
+def late_constexpr(tree: FlyTree) -> Iterator[Diagnostic]:
+    """A `Constexpr` parameter that a call fills with a value which is no constant.
+
+    A kernel's `Constexpr` is a value of Python, handed to its body as it is while the kernel is traced. Given the launcher's
+    `n: fx.Int32`, which has a value on the GPU only, the body holds a value of another function: a loop over it
+    raises, and arithmetic with it fails when the module is verified. Make the launcher's parameter a `Constexpr` too, which
+    compiles once for each value, or the kernel's an `fx.Int32`.
+
+    A launcher's `Constexpr` becomes part of the compile cache's key, so it takes numbers, strings and tuples: a list, a set
+    or a dict raises `TypeError` in every release, `None` since 0.2.0.
+
+    Bad:
+
+    ```python
+    @flyc.kernel
+    def copy(A: fx.Tensor, steps: fx.Constexpr[int]):
+        for i in fx.range_constexpr(steps):
+            A[i] = i
+
+
+    @flyc.jit
+    def launch(A: fx.Tensor, n: fx.Int32, stream: fx.Stream = fx.Stream(None)):
+        copy(A, n // 16).launch(grid=(1,), block=(64,), stream=stream)
+    ```
+
+    Bad:
+
+    ```python
+    @flyc.jit
+    def launch(A: fx.Tensor, order: fx.Constexpr[tuple]):
+        print(order)
+
+
+    def run(x):
+        launch(x, [1, 0])
+    ```
+
+    Good:
+
+    ```python
+    @flyc.kernel
+    def copy(A: fx.Tensor, steps: fx.Constexpr[int]):
+        for i in fx.range_constexpr(steps):
+            A[i] = i
+
+
+    @flyc.jit
+    def launch(A: fx.Tensor, n: fx.Constexpr[int], stream: fx.Stream = fx.Stream(None)):
+        copy(A, n // 16).launch(grid=(1,), block=(64,), stream=stream)
+    ```
+    """
+    for traced in tree.traced:
+        for call in traced.calls:
+            if not is_meant_to_fail(tree, call.body):
+                for item in passed(tree, call):
+                    if item.parameter.kind is Kind.CONSTEXPR:
+                        yield from _unfit_constant(tree, item)
+
+
+def _unfit_constant(tree: FlyTree, item: Passed) -> Iterator[Diagnostic]:
+    target, name = item.call.target, item.parameter.name
+    if target.kind == "kernel":
+        late = item.late or (item.own is not None and item.own.kind in AT_RUN_TIME)
+        if late and is_read(target, item.parameter):
+            yield Diagnostic(
+                f"`{item.text}` is known at run time only, and `{target.name}` takes `{name}` as a `Constexpr`, which it "
+                "needs while it is traced: make both of them the one or the other",
+                item.place,
+                (*_origin(item), *_declared(item)),
+                ops=(target.title,),
+            )
+    elif _is_host(tree, item.call):
+        nothing = item.expr.kind == "const" and item.expr.value is None and item.text == "None"
+        if item.expr.kind in _COLLECTIONS or (nothing and tree.contract.surely(Era.SPLIT, Era.CURRENT)):
+            what = "None" if nothing else f"a {item.expr.kind}"
+            yield Diagnostic(
+                f"`{target.name}` takes `{name}` as a `Constexpr`, which is part of the compile cache's key and cannot be {what}: "
+                "pass numbers, strings or a tuple of them",
+                item.place,
+                _declared(item),
+                ops=(target.title,),
+            )
+
+
+def _origin(item: Passed) -> Iterator[Related]:
+    """The launcher's parameter that an argument names."""
+    names = [part.text for part in item.expr.walk() if part.kind == "name"]
+    around = item.around
+    found = next((found for name in names if around is not None and (found := around.parameter(name))), None)
+    if around is not None and found is not None:
+        yield Related(_at(around, found), f"`{around.name}` gets it at run time")
+
+
+def _is_host(tree: FlyTree, call: Call) -> bool:
+    """Whether a call stands where nothing is traced, as far as the tree shows."""
+    outermost = [body for body in call.body.outward() if body.function is not None]
+    traced = any(tree.around(body) is not None for body in outermost)
+    callers = [body for item in outermost for body, _ in tree.bodies.calls_of(item)]
+    return not traced and all(tree.around(body) is None for body in callers)
+
+
+@rule("FLY218", "argument-kind", fixable="safe")
+def argument_kind(tree: FlyTree) -> Iterator[Diagnostic]:
+    """An argument that is of another kind than the parameter which takes it.
+
+    A kernel's parameter that is no `Constexpr` is an operand of the launch, so the call has to pass a value of FlyDSL: with a
+    Python number, `None` or a launcher's `Constexpr`, it raises `TypeError: Cannot derive IR types`, and so does a default
+    that is a Python number. Write `fx.Int32(4)`, or declare the parameter a `Constexpr`.
+
+    A launcher's parameters are filled by the host, which may pass Python numbers; but no `None` for a tensor or a number, by
+    default neither, and of a `float` for an `fx.Int32` the fraction is lost without a word.
+
+    A tensor that is passed where a number is declared, and the reverse, is found when the body does
+    something with it, or not at all: annotations are not enforced, and what is passed decides. The same holds for an
+    `fx.Int32` that is passed where the kernel declares `fx.Int64`: the kernel computes in 32 bits. These are warnings.
+
+    Bad:
+
+    ```python
+    @flyc.kernel
+    def fill(A: fx.Tensor, n: fx.Int32):
+        A[0] = n
+
+
+    @flyc.jit
+    def launch(A: fx.Tensor, stream: fx.Stream = fx.Stream(None)):
+        fill(A, 4).launch(grid=(1,), block=(64,), stream=stream)
+    ```
+
+    Bad, the arguments have changed places:
+
+    ```python
+    @flyc.kernel
+    def fill(A: fx.Tensor, n: fx.Int32):
+        A[0] = n
+
+
+    @flyc.jit
+    def launch(A: fx.Tensor, n: fx.Int32, stream: fx.Stream = fx.Stream(None)):
+        fill(n, A).launch(grid=(1,), block=(64,), stream=stream)
+    ```
+
+    Bad, a default that a call counts on:
+
+    ```python
+    @flyc.jit
+    def launch(A: fx.Tensor, bias: fx.Tensor = None, stream: fx.Stream = fx.Stream(None)):
+        print(A, bias)
+
+
+    def run(x):
+        launch(x)
+    ```
+
+    Good:
+
+    ```python
+    @flyc.kernel
+    def fill(A: fx.Tensor, n: fx.Int32, m: fx.Int32, tile: fx.Constexpr[int] = 4):
+        A[0] = n + m + tile
+
+
+    @flyc.jit
+    def launch(A: fx.Tensor, n: fx.Int32, tile: fx.Constexpr[int], stream: fx.Stream = fx.Stream(None)):
+        fill(A, n, fx.Int32(4), tile).launch(grid=(1,), block=(64,), stream=stream)
+
+
+    def run(x):
+        launch(x, 12, 4)
+    ```
+    """
+    for traced in tree.traced:
+        if not is_meant_to_fail(tree, traced.body):
+            yield from _bare_defaults(tree, traced)
+        for call in traced.calls:
+            if not is_meant_to_fail(tree, call.body):
+                judge = _to_kernel if traced.kind == "kernel" else _to_launcher
+                for item in passed(tree, call):
+                    yield from judge(tree, item)
+
+
+def _bare_defaults(tree: FlyTree, traced: Traced) -> Iterator[Diagnostic]:
+    """Defaults that no parameter of the kind can have, where a call counts on them."""
+    for parameter in traced.passed:
+        default = parameter.param.default
+        if default is None or not _is_unfit_default(traced, parameter, default):
+            continue
+        counting = [call for call in traced.calls if _counts_on(tree, call, parameter)]
+        what = (
+            "a Python value, and a kernel is passed values of FlyDSL's"
+            if traced.kind == "kernel"
+            else "no tensor or number"
+        )
+        if counting:
+            yield Diagnostic(
+                f"the default of `{parameter.name}` is {what}: it raises where a call of `{traced.name}` counts on it",
+                traced.body.at(default),
+                tuple(Related(call.place, "counts on it") for call in counting[:3]),
+                _wrapped(tree, parameter, traced.body, traced.body, default),
+                (traced.title,),
+            )
+
+
+def _is_unfit_default(traced: Traced, parameter: Parameter, default: Expr) -> bool:
+    if traced.kind == "kernel":
+        return parameter.kind in AT_RUN_TIME and _is_plain_value(default)
+    nothing = default.kind == "const" and traced.body.file.text(default) == "None"
+    return nothing and parameter.kind in (Kind.TENSOR, Kind.NUMBER, Kind.POINTER)
+
+
+def _counts_on(tree: FlyTree, call: Call, parameter: Parameter) -> bool:
+    """Whether a call leaves a parameter to its default, and the function is not just called by another one while that is traced."""
+    if call.unpacks or call.argument(parameter.name) is not None or is_meant_to_fail(tree, call.body):
+        return False
+    return fits(tree, call) and (call.target.kind == "kernel" or _is_host(tree, call))
+
+
+def _is_plain_value(expr: Expr) -> bool:
+    return expr.kind == "const" or (expr.kind == "unary" and all(part.kind == "const" for part in expr.items))
+
+
+def _to_kernel(tree: FlyTree, item: Passed) -> Iterator[Diagnostic]:
+    target, parameter = item.call.target, item.parameter
+    if parameter.kind in (Kind.CONSTEXPR, Kind.TYPE, Kind.UNKNOWN):
+        return
+    if item.python:
+        how = "a `Constexpr`" if item.own is not None else "a Python value"
+        yield Diagnostic(
+            f"`{item.text}` is {how}, and `{target.name}` is passed `{parameter.name}` at run time: it raises; pass a value of "
+            "FlyDSL's, or declare the parameter a `Constexpr`",
+            item.place,
+            (
+                *_declared(item),
+                *((Related(_at(item.around, item.own), "the `Constexpr`"),) if item.around and item.own else ()),
+            ),
+            _wrapped(tree, parameter, target.body, item.call.body, item.expr),
+            (target.title,),
+        )
+        return
+    words = _clash(item)
+    if words and item.around is not None and item.own is not None:
+        yield Diagnostic(
+            f"`{item.text}` is {words[0]}, and `{target.name}` takes `{parameter.name}` as {words[1]}; annotations are not "
+            f"enforced, so the kernel works with {words[0]}",
+            item.place,
+            (*_declared(item), Related(_at(item.around, item.own), f"{words[0]}")),
+            ops=(target.title,),
+            severity=Severity.WARNING,
+        )
+
+
+def _clash(item: Passed) -> tuple[str, str] | None:
+    """What is passed and what is taken, in words, if they are surely different."""
+    own, parameter = item.own, item.parameter
+    if own is None or own.kind not in AT_RUN_TIME or parameter.kind not in AT_RUN_TIME:
+        return None
+    differs = own.kind is not parameter.kind or (own.kind is Kind.NUMBER and own.dsl != parameter.dsl)
+    return (f"`fx.{own.dsl}`", f"`fx.{parameter.dsl}`") if differs else None
+
+
+def _wrapped(tree: FlyTree, parameter: Parameter, written: Body, body: Body, expr: Expr) -> Fix | None:
+    """A constant made a value of the parameter's type, if that type has a name where the constant stands."""
+    annotation = parameter.param.annotation
+    if parameter.kind is not Kind.NUMBER or annotation is None or annotation.kind != "name":
+        return None
+    name = annotation.text
+    if expr.kind != "const" or isinstance(expr.value, str | None) or not tree.names.full(body, name):
+        return None
+    if tree.names.full(body, name) != tree.names.full(written.parent or written, name):
+        return None
+    if isinstance(expr.value, float) and "Float" not in parameter.dsl:
+        return None
+    text = f"{name}({body.file.text(expr)})"
+    return Fix(f"write `{text}`", (FileEdit(body.file.path, Edit(expr.span, text)),))
+
+
+def _to_launcher(tree: FlyTree, item: Passed) -> Iterator[Diagnostic]:
+    parameter, target = item.parameter, item.call.target
+    if item.expr.kind != "const" or parameter.kind not in (Kind.TENSOR, Kind.NUMBER) or not _is_host(tree, item.call):
+        return
+    if item.text == "None":
+        yield Diagnostic(
+            f"`{target.name}` takes `{parameter.name}` as `fx.{parameter.dsl}`, which cannot be `None`: it raises `TypeError` "
+            "or `ValueError`",
+            item.place,
+            _declared(item),
+            ops=(target.title,),
+        )
+    elif isinstance(item.expr.value, float) and "nt" in parameter.dsl:
+        yield Diagnostic(
+            f"`{target.name}` takes `{parameter.name}` as `fx.{parameter.dsl}`, so the fraction of `{item.text}` is lost",
+            item.place,
+            _declared(item),
+            ops=(target.title,),
+            severity=Severity.WARNING,
+        )

@@ -1,0 +1,191 @@
+"""What is known of the tensors that are passed to kernels: how callers wrap them, and what shape they are made with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from opschema_cli.source.bodies import Body, argument_for
+from opschema_cli.source.python import Expr, Param
+from opschema_cli.source.resolution import Unresolved
+from opschema_rules.flydsl.model import FlyTree, Wrap
+from opschema_rules.flydsl.reader import MARKS
+
+MAX_HOPS = 8
+"""Longest chain of calls that a tensor is followed through."""
+
+_MAKERS = ("empty", "zeros", "ones", "rand", "randn")
+_KEEPING = frozenset(
+    ("to", "cuda", "cpu", "half", "float", "double", "bfloat16", "type", "detach", "contiguous", "requires_grad_")
+)
+"""Methods of a tensor whose result lies in memory as the tensor does, when that is contiguous."""
+
+_RESHAPING = ("resize_", "t_", "transpose_", "swapaxes_", "swapdims_", "squeeze_", "unsqueeze_", "as_strided_", "set_")
+
+
+@dataclass(frozen=True)
+class Passed:
+    """A tensor where it leaves the code that is traced: the argument of a caller; ``marks`` if it surely is a wrapping."""
+
+    body: Body
+    expr: Expr
+    marks: frozenset[str] | None = None
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether its layout surely is dynamic."""
+        return self.marks is not None and "mark_layout_dynamic" in self.marks
+
+
+class Tensors:
+    """Follows the tensors of one tree."""
+
+    def __init__(self, tree: FlyTree) -> None:
+        self.tree = tree
+        self._wraps = {(item.body.file.path, *item.whole.span): item for item in tree.wraps}
+
+    def wrap_of(self, body: Body, expr: Expr) -> Wrap | None:
+        """The wrapping that an expression surely is: written there, or what the name is given once."""
+        if expr.kind != "name":
+            return self._wraps.get((body.file.path, *expr.span))
+        value = value_of(self.tree, body, expr.text)
+        return self._wraps.get((body.file.path, *value.span)) if value is not None else None
+
+    def marks(self, body: Body, expr: Expr) -> frozenset[str] | None:
+        """The methods that mark the wrapping which an expression is, at once or later; None where it may be no wrapping."""
+        wrap = self.wrap_of(body, expr)
+        return frozenset(map(method_of, self.mark_calls(wrap))) if wrap is not None else None
+
+    def mark_calls(self, wrap: Wrap) -> list[Expr]:
+        """The calls that mark a wrapping: chained to it, or on the name that it is given once."""
+        found = list(wrap.marks)
+        for name in self.held_by(wrap):
+            found += [call for call in wrap.body.scope.calls if call.callee in {f"{name}.{mark}" for mark in MARKS}]
+        return found
+
+    def held_by(self, wrap: Wrap) -> list[str]:
+        """The names of its body that a wrapping is given, and that nothing else is."""
+        targets = [
+            item.target
+            for item in wrap.body.scope.assigns
+            if item.value is not None and item.value.span == wrap.whole.span
+        ]
+        names = [name for name in targets if "." not in name]
+        return [name for name in names if self.wrap_of(wrap.body, Expr("name", 0, 0, name)) is wrap]
+
+    def passed(self, body: Body, expr: Expr) -> list[Passed] | None:
+        """What the callers pass as a tensor that is used in a body; None when not all that is known."""
+        found: list[Passed] = []
+        return found if self._collect(body, expr, found, MAX_HOPS) else None
+
+    def _collect(self, body: Body, expr: Expr, found: list[Passed], hops: int) -> bool:
+        binder = body.binder(expr.text) if expr.kind == "name" else None
+        if binder is None or hops <= 0 or not any(item.name == expr.text for item in binder.params):
+            return False
+        given = list(self._given(binder, expr.text))
+        return bool(given) and all(
+            item is not None and self._follow(caller, item, found, hops - 1) for caller, item in given
+        )
+
+    def _follow(self, body: Body, expr: Expr, found: list[Passed], hops: int) -> bool:
+        """What an argument is: a parameter of a function that is traced is followed to its callers."""
+        if self._is_traced(body) and expr.kind == "name":
+            return self._collect(body, expr, found, hops)
+        found.append(Passed(body, expr, self.marks(body, expr)))
+        return True
+
+    def _is_traced(self, body: Body) -> bool:
+        """Whether a function is traced, or called by one that is."""
+        if self.tree.around(body) is not None:
+            return True
+        callers = self.tree.bodies.calls_of(body) if body.function is not None else []
+        return any(self.tree.around(caller) is not None for caller, _ in callers)
+
+    def _given(self, target: Body, name: str) -> Iterator[tuple[Body, Expr | None]]:
+        """What the calls of a function pass as one parameter."""
+        traced = self.tree.traced_of(target)
+        if traced is not None:
+            yield from ((call.body, call.argument(name)) for call in traced.calls)
+        else:
+            for body, call in self.tree.bodies.calls_of(target):
+                yield body, argument_for(call, _passed_params(target), name)
+
+
+def value_of(tree: FlyTree, body: Body, name: str) -> Expr | None:
+    """The one value that a local or a module's name ever has; None when it may have several, or is not known."""
+    binder = body.binder(name) or tree.bodies.module(body.file)
+    values = binder.values(name) if "." not in name else None
+    changed = {f"{name}.{item}" for item in _RESHAPING}
+    if values is None or len(values) != 1 or any(call.callee in changed for call in binder.scope.calls):
+        return None
+    return values[0]
+
+
+def shape_of(tree: FlyTree, body: Body, expr: Expr, hops: int = MAX_HOPS) -> tuple[Body, tuple[Expr, ...]] | None:
+    """The sizes that a tensor is made with, which lies in memory row by row, and the body they are written in."""
+    if hops <= 0:
+        return None
+    if expr.kind == "name":
+        value = value_of(tree, body, expr.text)
+        return shape_of(tree, body.binder(expr.text) or body, value, hops - 1) if value is not None else None
+    if expr.kind != "call":
+        return None
+    made = tree.bodies.external(body, expr.callee)
+    if made.rpartition(".")[0] == "torch" and made.rpartition(".")[2] in _MAKERS:
+        sizes = _sizes(expr)
+        return (body, sizes) if sizes is not None else None
+    if made == "torch.randint":
+        size = expr.keyword("size") or next(
+            (item for item in expr.positional() if item.kind in ("tuple", "list")), None
+        )
+        return (body, size.items) if size is not None and size.kind in ("tuple", "list") else None
+    return shape_of(tree, body, owner, hops - 1) if (owner := _keeper(expr)) is not None else None
+
+
+def number(tree: FlyTree, body: Body, expr: Expr) -> int | None:
+    """The whole number that an expression always is."""
+    found = tree.bodies.program.fold(body.file, expr, body.scopes)
+    value = None if isinstance(found, Unresolved) or found.symbol else found.value
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def method_of(call: Expr) -> str:
+    """The last word of what a call calls."""
+    return call.items[0].text.rpartition(".")[2]
+
+
+def _passed_params(body: Body) -> tuple[Param, ...]:
+    is_method = body.parent is not None and body.parent.cls is not None and bool(body.this)
+    return body.params[1:] if is_method else body.params
+
+
+def _sizes(call: Expr) -> tuple[Expr, ...] | None:
+    """The sizes of ``torch.empty(2, 3)`` or ``torch.empty((2, 3))``."""
+    if any(word in ("*", "**", "memory_format", "names", "out") for word in call.keywords):
+        return None
+    given = call.positional() or [item for item in [call.keyword("size")] if item is not None]
+    if len(given) == 1:
+        return given[0].items if given[0].kind in ("tuple", "list") else _single(given[0])
+    return tuple(given) or None
+
+
+def _single(size: Expr) -> tuple[Expr, ...] | None:
+    return (size,) if size.kind == "const" else None
+
+
+def _keeper(call: Expr) -> Expr | None:
+    """The tensor of ``tensor.to(...)`` and its like."""
+    callee = call.items[0]
+    if "memory_format" in call.keywords:
+        return None
+    if callee.kind == "attribute":
+        return callee.items[0] if callee.text in _KEEPING else None
+    owner, _, method = callee.text.rpartition(".")
+    if callee.kind == "name" and owner and method in _KEEPING:
+        return Expr("name", callee.start, callee.start + len(owner), owner)
+    return None
+
+
+def names_in(exprs: Iterable[Expr]) -> set[str]:
+    """The first words of all names in expressions."""
+    return {item.text.partition(".")[0] for expr in exprs for item in expr.walk() if item.kind == "name"}

@@ -1,0 +1,25 @@
+"""What is written to be refused: tests that expect an error."""
+
+from __future__ import annotations
+
+import re
+
+from opschema_cli.source.bodies import Body
+from opschema_rules.flydsl.model import FlyTree
+
+_EXPECTS = re.compile(r"\b(?:raises|warns|assert(?:Raises|Warns)(?:Regex)?|xfail|expectedFailure)\b")
+
+
+def is_meant_to_fail(tree: FlyTree, body: Body) -> bool:
+    """Whether a test holds a body, or is all that calls the traced function in which it lies."""
+    if _expects(body):
+        return True
+    traced = tree.around(body)
+    return traced is not None and bool(traced.calls) and all(_expects(call.body) for call in traced.calls)
+
+
+def _expects(body: Body) -> bool:
+    outermost = next((item for item in reversed(list(body.outward())) if item.function is not None), None)
+    if outermost is None or outermost.function is None:
+        return False
+    return _EXPECTS.search(outermost.file.text(outermost.function.outer)) is not None

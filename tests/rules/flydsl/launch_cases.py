@@ -1,0 +1,219 @@
+"""Small programs, what the rules say of each, and whether FlyDSL refuses it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from opschema_rules.flydsl.examples import HEAD
+
+XS = "XS = [1, 2, 3, 4]"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kernel of this body, a launcher that calls and launches it, and the host's call; the codes that lint finds.
+
+    ``refused`` tells whether FlyDSL raises; by default, whether lint finds anything.
+    """
+
+    body: str = "x = n + 1"
+    codes: tuple[str, ...] = ()
+    params: str = "A: fx.Tensor, n: fx.Int32"
+    decorator: str = "flyc.kernel"
+    call: str = "k(A, n)"
+    launch: str = ".launch(grid=(1,), block=(64,), stream=stream)"
+    takes: str = "A: fx.Tensor, n: fx.Int32, stream: fx.Stream = fx.Stream(None)"
+    host: str = "launch(torch.zeros(4, 4), 3)"
+    helper: str = ""
+    refused: bool | None = None
+
+    @property
+    def id(self) -> str:
+        """What sets it apart."""
+        default = Case()
+        names = ("helper", "body", "params", "decorator", "call", "launch", "takes", "host")
+        parts = [getattr(self, name) for name in names]
+        usual = [getattr(default, name) for name in names]
+        return " / ".join(part for part, same in zip(parts, usual, strict=True) if part != same) or "plain"
+
+    @property
+    def raises(self) -> bool:
+        """Whether FlyDSL refuses the program."""
+        return bool(self.codes) if self.refused is None else self.refused
+
+    def text(self) -> str:
+        """The module."""
+        body = "".join(f"    {line}\n" for line in self.body.splitlines())
+        kernel = f"@{self.decorator}\ndef k({self.params}):\n{body}"
+        launcher = f"@flyc.jit\ndef launch({self.takes}):\n    {self.call}{self.launch}\n"
+        return f"{HEAD}{XS}\n\n\n{self.helper}\n\n\n{kernel}\n\n{launcher}\n\ndef run():\n    {self.host}\n"
+
+
+def _late(*bodies: str) -> list[Case]:
+    return [Case(body, ("FLY217",)) for body in bodies]
+
+
+def _fine(*bodies: str) -> list[Case]:
+    return [Case(body) for body in bodies]
+
+
+LATE = _late(
+    "for i in fx.range_constexpr(n):\n    x = i",
+    "for i in fx.range_constexpr(0, n):\n    x = i",
+    "m = n // 2\nfor i in fx.range_constexpr(m):\n    x = i",
+    "m = fx.Int32(n) + 1\nfor i in fx.range_constexpr(m):\n    x = i",
+    "n //= 2\nfor i in fx.range_constexpr(n):\n    x = i",
+    "for i in fx.range_constexpr(fx.thread_idx.x):\n    x = n",
+    "for i in range(4):\n    for j in fx.range_constexpr(i):\n        x = n",
+    "def f():\n    for i in fx.range_constexpr(n):\n        x = i\nf()",
+    "x = [i for i in range(n)]",
+    "x = list(range(n))",
+    "for i in range(4):\n    x = [j + n for j in range(i)]",
+    "if fx.const_expr(n):\n    x = n",
+    "if fx.const_expr(n > 0):\n    x = n",
+    "if fx.const_expr(n > 0 and n < 3):\n    x = n",
+    "if fx.const_expr(not (n > 0)):\n    x = n",
+    "if fx.const_expr(False):\n    x = n\nelif fx.const_expr(n > 0):\n    x = 2",
+    "while fx.const_expr(n > 0):\n    x = n",
+    "x = int(n)",
+    "x = float(n * 2)",
+    "x = bool(n)",
+    "for i in range(4):\n    x = int(i) + n",
+    "x = XS[n]",
+    "x = XS[-n]",
+    "x = XS[:n]",
+    "xs = [1, 2]\nx = xs[n]",
+    "xs = [1, 2]\nxs[n] = 3",
+    "x = (1, 2)[n % 2]",
+    "for i in range(4):\n    x = XS[i] + n",
+    "for i in range(4):\n    x = XS[i + 1] + n",
+    "x = [i for i in XS if n > 0]",
+    "assert n > 0",
+    "assert n == 3, 'three'",
+    "x = min(n, 3)",
+    "x = max(3, n)",
+    "import math\nx = math.log2(n)",
+    "x = fx.full((n,), 0.0, fx.Float32)",
+    "x = fx.Vector.filled(n, 0.0, fx.Float32)",
+)
+
+ALWAYS_TRUE = [
+    Case("for i in range(4):\n    if fx.const_expr(i == 77):\n        x = n", ("FLY217",), refused=False),
+    Case("for i in range(4):\n    assert i < 4\nx = n", ("FLY217",), refused=False),
+]
+
+FINE = _fine(
+    "x = n + 1",
+    "for i in range(n):\n    x = i + 1",
+    "for i in fx.range_constexpr(4):\n    x = XS[i] + n",
+    "if n > 0:\n    x = n",
+    "if n > 0 and n < 3:\n    x = n",
+    "x = 1 if n > 0 else 2",
+    "x = 1 if fx.const_expr(n > 0) else 2",
+    "x = fx.const_expr(n)",
+    "if not fx.const_expr(n > 0):\n    x = n",
+    "if fx.const_expr(n is None):\n    x = n",
+    "x = {1: 2}.get(n)",
+    "x = [XS[i] for i in range(4)]\ny = n",
+    "x = f'{n}'",
+    "x = 'a%s' % n",
+    "x = isinstance(n, int)",
+    "for n in fx.range_constexpr(2):\n    x = XS[n]",
+    "def f(n):\n    return XS[n]\nx = f(1) + n",
+    "x = [n for n in range(4)]\ny = XS[x[0]]\nz = n",
+    "n = 2\nx = XS[n]",
+    "x = fx.make_layout((n, 4), (4, 1))",
+    "x = fx.full(4, 0.0, fx.Float32)\ny = n",
+    "for i in range(4):\n    if i == 0:\n        x = n",
+)
+
+CALLS = [
+    Case(codes=("FLY211",), call="k(A)"),
+    Case(codes=("FLY211",), call="k(A, n, n)"),
+    Case(codes=("FLY211",), call="k(A, n, n=n)"),
+    Case(codes=("FLY211",), call="k(A, n, m=n)"),
+    Case(codes=("FLY211", "FLY211"), call="k(A, m=n)"),
+    Case(codes=("FLY211",), host="launch(torch.zeros(4, 4))"),
+    Case(codes=("FLY211",), host="launch(torch.zeros(4, 4), 3, None, 5)"),
+    Case(codes=("FLY211",), host="flyc.compile(launch, torch.zeros(4, 4))"),
+    Case(host="flyc.compile(launch, torch.zeros(4, 4), 3, fx.Stream(None))"),
+    Case(host="flyc.compile(launch)"),
+    Case(host="launch(*[torch.zeros(4, 4), 3])"),
+    Case(call="k(n=n, A=A)"),
+    Case(call="k(A, n, unit_attrs=['a.b'])"),
+    Case(codes=("FLY213",), launch="", refused=False),
+    Case(codes=("FLY213",), launch=".launch", refused=False),
+    Case(codes=("FLY213",), host="flyc.compile(k, torch.zeros(4, 4), 3)"),
+    Case(codes=("FLY214",), launch=".launch(grids=(1,), stream=stream)"),
+    Case(codes=("FLY214", "FLY214"), launch=".launch((1,), (64,), stream=stream)"),
+    Case(codes=("FLY214",), launch=".launch(grid=(), block=(64,), stream=stream)"),
+    Case(codes=("FLY214",), launch=".launch(grid=(1, 1, 1, 2), block=(64,), stream=stream)", refused=False),
+    Case(codes=("FLY214",), launch=".launch(grid=(n / 64,), block=(64,), stream=stream)"),
+    Case(codes=("FLY214",), launch=".launch(grid=(1,), block=(64,), stream=0)"),
+    Case(launch=".launch(grid=(n // 64,), block=[64, 1, 1], stream=stream, smem=0)"),
+    Case(codes=("FLY215",), decorator="flyc.kernel(known_block_size=[256, 1])"),
+    Case(codes=("FLY215",), decorator="flyc.kernel(known_block_size=256)"),
+    Case(codes=("FLY215",), decorator="flyc.kernel(known_block_size=[0, 1, 1])"),
+    Case(codes=("FLY215",), decorator="flyc.kernel(known_block_size=[256, 1, 1])"),
+    Case(codes=("FLY215",), decorator="flyc.kernel(known_block_size=[256, 1, 1])", launch=".launch(stream=stream)"),
+    Case(decorator="flyc.kernel(known_block_size=(64, 1, 1))"),
+    Case(
+        decorator="flyc.kernel(known_block_size=[256, 1, 1])",
+        launch=".launch(grid=(1,), block=(n, 1, 1), stream=stream)",
+    ),
+]
+
+CONSTEXPR = "A: fx.Tensor, n: fx.Constexpr[int]"
+LAUNCHED = "A: fx.Tensor, n: fx.Constexpr[int], stream: fx.Stream = fx.Stream(None)"
+KINDS = [
+    Case("x = fx.thread_idx.x + n", ("FLY216",), params=CONSTEXPR),
+    Case("x = fx.thread_idx.x + n", ("FLY216",), params=CONSTEXPR, call="k(A, n // 2)"),
+    Case("x = fx.thread_idx.x + n", params=CONSTEXPR, takes=LAUNCHED),
+    Case("x = fx.thread_idx.x + n", params=CONSTEXPR, call="k(A, 4)"),
+    Case("x = A", ("FLY212",), params=CONSTEXPR, refused=False),
+    Case(codes=("FLY216",), takes=LAUNCHED, call="k(A, fx.Int32(n))", host="launch(torch.zeros(4, 4), [3])"),
+    Case(codes=("FLY216",), takes=LAUNCHED, call="k(A, fx.Int32(n))", host="launch(torch.zeros(4, 4), {3: 4})"),
+    Case(takes=LAUNCHED, call="k(A, fx.Int32(n))"),
+    Case(codes=("FLY218",), takes=LAUNCHED),
+    Case(codes=("FLY218",), call="k(A, 7)"),
+    Case(call="k(A, XS)", refused=True),
+    Case(codes=("FLY218",), call="k(None, n)"),
+    Case(codes=("FLY218", "FLY218"), call="k(n, A)", refused=False, body="x = fx.thread_idx.x"),
+    Case(call="k(A, fx.Int32(7))"),
+    Case(codes=("FLY218",), params="A: fx.Tensor, n: fx.Int32 = 3", call="k(A)"),
+    Case(params="A: fx.Tensor, n: fx.Int32 = 3"),
+    Case(codes=("FLY218",), host="launch(None, 3)"),
+    Case(codes=("FLY218",), host="launch(torch.zeros(4, 4), 3.5)", refused=False),
+    Case(
+        codes=("FLY218",),
+        takes="A: fx.Tensor, n: fx.Int32, B: fx.Tensor = None, stream: fx.Stream = fx.Stream(None)",
+        call="k(B, n)",
+    ),
+]
+
+
+def _helped(helper: str, *codes: str, body: str = "x = f(n)") -> Case:
+    return Case(body, codes, helper=helper)
+
+
+HELPERS = [
+    _helped("def f(n):\n    if n > 4:\n        return 4\n    return n", "FLY217"),
+    _helped("def f(n):\n    m = 3\n    if not n:\n        return m\n    return n", "FLY217"),
+    _helped("def f(n):\n    if n > 0 and n < 4:\n        return 4\n    return n", "FLY217"),
+    _helped("def f(n):\n    return 4 if n // 2 == 4 else n", "FLY217"),
+    _helped("def f(n):\n    for i in range(n):\n        pass", "FLY217"),
+    _helped("def f(n):\n    while n > 4:\n        pass", "FLY217"),
+    _helped("def f(n, m):\n    assert m\n    return n", "FLY217", body="x = f(1, m=n)"),
+    _helped("def f(n):\n    if n is None:\n        return 4\n    return n"),
+    _helped("def f(n):\n    if isinstance(n, int):\n        return 4 if n > 3 else 3\n    return n"),
+    _helped(
+        "def f(n):\n    if not isinstance(n, int):\n        return n\n    if n > 3:\n        return 3\n    return n"
+    ),
+    _helped("def f(n):\n    n = 3\n    if n > 2:\n        return 3\n    return n"),
+    _helped("def f(n):\n    if n > 4:\n        return 4\n    return n", body="x = f(4) + n"),
+    _helped("@flyc.jit\ndef f(n):\n    x = 0\n    if n > 4:\n        x = 4\n    return x"),
+    _helped(
+        "def f(n):\n    try:\n        if n > 4:\n            return 4\n    except RuntimeError:\n        pass\n    return n"
+    ),
+]
+"""Functions that the kernel calls and nothing traces."""

@@ -1,0 +1,33 @@
+"""Each small program with a launch: what the rules say, and that FlyDSL itself says the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from opschema_cli.testing import lint_files
+from opschema_rules.flydsl.examples import BASE_FILES, KERNELS_PATH
+from opschema_rules.flydsl.pack import PACK
+from tests.rules.flydsl.key_oracle import RELEASES
+from tests.rules.flydsl.launch_cases import ALWAYS_TRUE, CALLS, FINE, HELPERS, KINDS, LATE, Case
+from tests.rules.flydsl.trace_oracle import errors
+
+CASES = [*LATE, *ALWAYS_TRUE, *FINE, *CALLS, *KINDS, *HELPERS]
+RULES = [f"FLY{number}" for number in (211, 213, 214, 215, 216, 217, 218, 219)]
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in CASES])
+def test_what_the_rules_say(case: Case) -> None:
+    select = RULES if "FLY212" not in case.codes else [*RULES, "FLY212"]
+    linted = lint_files([PACK], {**BASE_FILES, KERNELS_PATH: case.text()}, select)
+    assert sorted(linted.codes()) == sorted(case.codes), [item.message for item in linted.diagnostics]
+
+
+@pytest.mark.parametrize("folder", RELEASES)
+def test_flydsl_says_the_same(folder: Path) -> None:
+    plain, *found = errors(folder, [case.text() for case in (Case(), *CASES)])
+    if plain:
+        pytest.skip(f"this FlyDSL traces nothing here: {plain}")
+    differ = [(case.id, error) for case, error in zip(CASES, found, strict=True) if bool(error) != case.raises]
+    assert differ == []

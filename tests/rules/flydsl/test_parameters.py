@@ -1,0 +1,206 @@
+"""What parameters are passed and used for: places, messages, fixes, and what is left alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from opschema_cli.testing import Linted, fix_files, lint_files
+from opschema_rules.flydsl.examples import BASE_FILES, HEAD, KERNELS_PATH
+from opschema_rules.flydsl.pack import PACK
+
+LAUNCH = """\
+@flyc.jit
+def launch(A: fx.Tensor, n: fx.Int32, stream: fx.Stream = fx.Stream(None)):
+    fill(A, n).launch(grid=(1,), block=(64,), stream=stream)
+
+
+"""
+
+
+def lint(text: str, *codes: str) -> Linted:
+    return lint_files([PACK], {**BASE_FILES, KERNELS_PATH: HEAD + text}, codes)
+
+
+def told(linted: Linted) -> list[tuple[str, str]]:
+    return [(linted.text(item.place), item.message) for item in linted.diagnostics]
+
+
+def fixed(text: str, code: str) -> str:
+    texts, _ = fix_files([PACK], {**BASE_FILES, KERNELS_PATH: HEAD + text}, [code], unsafe=True)
+    return texts.get(KERNELS_PATH, HEAD + text).removeprefix(HEAD)
+
+
+def kernel(body: str, params: str = "A: fx.Tensor, n: fx.Int32") -> str:
+    lines = "".join(f"    {line}\n" for line in body.splitlines())
+    return f"@flyc.kernel\ndef fill({params}):\n{lines}\n\n"
+
+
+# -- FLY212
+
+
+def test_an_unread_parameter_and_what_passes_it() -> None:
+    linted = lint(kernel("A[0] = 1") + LAUNCH, "FLY212")
+    assert told(linted) == [
+        ("n", "`fill` takes `n` and does not read it: drop it here and in the calls, or name it `_n`")
+    ]
+    assert [(linted.text(item.place), item.message) for item in linted.diagnostics[0].related] == [("n", "passed here")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        kernel("A[0] = 1", "A: fx.Tensor, _n: fx.Int32"),
+        kernel("del n\nA[0] = 1"),
+        kernel("def inner():\n    A[0] = n\ninner()"),
+        kernel("A[0] = [n for _ in fx.range_constexpr(2)][0]"),
+        kernel("A[0] = (lambda: n)()"),
+        kernel("A[0] = locals()['n']"),
+        kernel("pass"),
+        kernel("x = fx.thread_idx.x"),
+        LAUNCH.replace("fill(A, n)", "fill(A)").replace("n: fx.Int32", "tag: fx.Constexpr[int]"),
+        kernel("A[0] = 1") + kernel("A[0] = n").replace("fill", "fill_by"),
+    ],
+)
+def test_parameters_that_are_read_or_meant_to_be_there(text: str) -> None:
+    assert told(lint(text, "FLY212")) == []
+
+
+# -- FLY216, FLY218
+
+
+def test_a_late_constexpr_names_both_declarations() -> None:
+    constant = kernel("A[0] = fx.thread_idx.x + n", "A: fx.Tensor, n: fx.Constexpr[int]")
+    linted = lint(constant + LAUNCH.replace("fill(A, n)", "fill(A, (n + 63) // 64)"), "FLY216")
+    assert told(linted) == [
+        (
+            "(n + 63) // 64",
+            "`(n + 63) // 64` is known at run time only, and `fill` takes `n` as a `Constexpr`, which it needs while it is "
+            "traced: make both of them the one or the other",
+        )
+    ]
+    assert [linted.text(item.place) for item in linted.diagnostics[0].related] == [
+        "n: fx.Int32",
+        "n: fx.Constexpr[int]",
+    ]
+
+
+@pytest.mark.parametrize(
+    "call", ["fill(A, 4)", "fill(A, TILE)", "fill(A, m)", "fill(A, unknown())", "fill(A, A.shape[0])"]
+)
+def test_constants_and_what_is_not_known_may_be_a_constexpr(call: str) -> None:
+    constant = kernel("A[0] = fx.thread_idx.x + n", "A: fx.Tensor, n: fx.Constexpr[int]")
+    launch = LAUNCH.replace("fill(A, n)", call).replace("n: fx.Int32", "n: fx.Int32, m: fx.Constexpr[int]")
+    assert told(lint("TILE = 4\n" + constant + launch, "FLY216")) == []
+
+
+def test_a_constant_is_wrapped() -> None:
+    text = kernel("A[0] = n") + LAUNCH.replace("fill(A, n)", "fill(A, 4)")
+    assert [place for place, _ in told(lint(text, "FLY218"))] == ["4"]
+    assert fixed(text, "FLY218") == text.replace("fill(A, 4)", "fill(A, fx.Int32(4))")
+
+
+def test_a_name_of_the_launcher_hides_a_constant_of_its_module() -> None:
+    assert told(lint("n = 4\n" + kernel("A[0] = n") + LAUNCH, "FLY218")) == []
+
+
+def test_arguments_that_have_changed_places_are_a_warning() -> None:
+    linted = lint(kernel("A[0] = n") + LAUNCH.replace("fill(A, n)", "fill(n, A)"), "FLY218")
+    assert [(place, linted.diagnostics[0].severity.value) for place, _ in told(linted)] == [
+        ("n", "warning"),
+        ("A", "warning"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "launch",
+    [
+        LAUNCH.replace("fill(A, n)", "fill(A, m)").replace("n: fx.Int32", "n: fx.Int32, m"),
+        LAUNCH.replace("    fill(A, n)", "    n = fx.Int64(n)\n    fill(A, n)"),
+        LAUNCH.replace("@flyc.jit\n", ""),
+        LAUNCH + "@flyc.jit\ndef outer(A: fx.Tensor):\n    launch(A, 4)\n",
+    ],
+)
+def test_kinds_that_are_not_certain_are_left_alone(launch: str) -> None:
+    text = kernel("A[0] = n", "A: fx.Tensor, n: fx.Int64") + launch
+    assert told(lint(text, "FLY218")) == []
+
+
+def test_what_a_call_that_does_not_fit_passes_is_not_judged() -> None:
+    text = kernel("A[0] = n") + LAUNCH.replace("fill(A, n)", "fill(4, A, n)")
+    assert lint(text, "FLY211", "FLY216", "FLY218").codes() == ["FLY211"]
+
+
+# -- FLY217
+
+
+def test_a_late_count_and_where_it_comes_from() -> None:
+    text = kernel("steps = n // 4\nfor i in fx.range_constexpr(steps):\n    A[i] = i")
+    linted = lint(text, "FLY217")
+    assert told(linted) == [
+        (
+            "steps",
+            "`steps` is known at run time only, and `range_constexpr` needs a number while the function is traced: it raises",
+        )
+    ]
+    assert fixed(text, "FLY217") == text.replace("fx.range_constexpr", "range")
+
+
+def test_the_index_of_a_loop_of_the_gpu() -> None:
+    text = kernel("xs = [1, 2]\nfor i in range(2):\n    A[0] = xs[i]")
+    linted = lint(text, "FLY217")
+    assert told(linted) == [
+        (
+            "i",
+            "`i` belongs to a loop of the GPU, and `xs` is a Python list or tuple, which cannot be indexed by it: it raises",
+        )
+    ]
+    assert [linted.text(item.place) for item in linted.diagnostics[0].related] == ["range"]
+    assert fixed(text, "FLY217") == text.replace("in range(2)", "in fx.range_constexpr(2)")
+
+
+def test_a_loop_of_the_gpu_over_a_late_bound_is_not_unrolled() -> None:
+    text = kernel("xs = [1, 2]\nfor i in range(n):\n    A[0] = xs[i]")
+    assert len(told(lint(text, "FLY217"))) == 1
+    assert fixed(text, "FLY217") == text
+
+
+def test_a_condition_becomes_one_of_the_gpu() -> None:
+    text = kernel("x = 0\nif fx.const_expr(n > 0):\n    x = 1\nA[0] = x")
+    assert fixed(text, "FLY217") == text.replace("fx.const_expr(n > 0)", "n > 0")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "n = 4\nA[0] = int(n)",
+        "for n in fx.range_constexpr(3):\n    A[0] = int(n)",
+        "if A:\n    n = 3\nA[0] = int(n)",
+        "n, m = unknown()\nA[0] = int(n)",
+        "with unknown() as n:\n    A[0] = int(n)",
+        "def f(n):\n    return int(n)\nA[0] = f(3)",
+        "def f():\n    nonlocal n\n    n = 3\nf()\nA[0] = int(n)",
+        "A[0] = [int(n) for n in (1, 2)][0]",
+        "int = unknown\nA[0] = int(n)",
+        "A[0] = other.min(n, 3)",
+        "A[0] = fx.min(n, 3)",
+        "xs = {1: 2}\nA[0] = xs[n]",
+        "xs = unknown()\nA[0] = xs[n]",
+        "A[0] = A[n]",
+        "for i in range(3):\n    pass\nA[0] = XS[i]",
+        "range = unknown\nA[0] = [i for i in range(n)]",
+        "A[0] = int(n.value)",
+        "A[0] = int(n is None)",
+        "A[0] = int(unknown(n))",
+        "return lambda: int(n)",
+    ],
+)
+def test_what_looks_late_and_is_not_certainly(body: str) -> None:
+    assert told(lint("XS = [1, 2]\n\n\n" + kernel(body), "FLY217")) == []
+
+
+def test_functions_under_jit_that_launch_nothing_may_be_given_python_values() -> None:
+    text = "@flyc.jit\ndef steps(A: fx.Tensor, n: fx.Int32):\n    A[0] = int(n)\n\n\n"
+    assert told(lint(text, "FLY217")) == []
+    launching = kernel("A[0] = n") + LAUNCH.replace("    fill", "    m = int(n)\n    fill")
+    assert [place for place, _ in told(lint(launching, "FLY217"))] == ["n"]
+    assert told(lint(launching + "@flyc.jit\ndef outer(A: fx.Tensor):\n    launch(A, 4)\n", "FLY217")) == []
