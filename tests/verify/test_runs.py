@@ -198,7 +198,6 @@ def test_an_op_that_can_no_longer_be_run_fails_the_run(changed: Path, module: st
     [
         ("def\n", "recipes.py:1: invalid syntax"),
         ("1 / 0\n", "recipes.py raises ZeroDivisionError: division by zero"),
-        (RECIPE + RECIPE, "Op has two recipes"),
         (None, "recipes.py: No such file"),
     ],
 )
