@@ -12,6 +12,7 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.project import Project
 from opschema_cli.workspace import ReadError, glob_spec
 from opschema_rules.pypto.model import Kernel, Part, Program
+from opschema_rules.pypto.submodules import submodules
 
 
 @rule("PTO115", "source-missing")
@@ -86,7 +87,6 @@ def source_missing(program: Program) -> Iterator[Diagnostic]:
 
 
 _WRITES = re.compile(r"\bwrite_(?:text|bytes)\b|\.write\(")
-_MODULE = re.compile(r"(?m)^\s*path\s*=\s*(\S+)\s*$")
 
 
 def _diagnostic(part: Part) -> Diagnostic:
@@ -112,8 +112,7 @@ def _users(part: Part) -> tuple[Related, ...]:
 
 def _is_made(project: Project, path: str) -> bool:
     """Whether something is to bring a file: a build, as git does not keep it, or a submodule."""
-    modules = _MODULE.findall(_text(project, ".gitmodules"))
-    if any(path.startswith(f"{module.rstrip('/')}/") for module in modules):
+    if any(path.startswith(f"{module.path}/") for module in submodules(project)):
         return True
     folders = path.split("/")[:-1]
     above = ["/".join(folders[:depth]) for depth in range(len(folders) + 1)]
