@@ -20,6 +20,7 @@ from opschema_rules.aten.autograd import TORCH as TORCH_AUTOGRAD
 from opschema_rules.aten.autograd import Autograd
 from opschema_rules.aten.bindings import TORCH_BINDINGS, Bindings
 from opschema_rules.aten.exceptions import TORCH_EXCEPTIONS, Exceptions
+from opschema_rules.aten.signatures import base_name
 from opschema_rules.aten.vocabulary import TORCH, Vocabulary
 
 if TYPE_CHECKING:
@@ -355,6 +356,20 @@ class DerivativesFile:
         """The formulas of every entry whose schema can be told, by dispatch key."""
         definitions = filter(None, (entry.definition for entry in self.entries))
         return [block for definition in definitions for block in definition.blocks]
+
+    @cached_property
+    def complete(self) -> bool:
+        """Whether every item names an operator, so that one that is not here is nowhere."""
+        items = self.file.root.items if self.file.root is not None else ()
+        return len(self.entries) == len(items) and all(entry.name for entry in self.entries)
+
+    @cached_property
+    def by_base(self) -> Mapping[str, list[DerivativeEntry]]:
+        """The entries by the name of their operator, without overload and without what tells an in-place one."""
+        found: dict[str, list[DerivativeEntry]] = {}
+        for entry in self.entries:
+            found.setdefault(base_name(entry.name.partition(".")[0]).base, []).append(entry)
+        return found
 
     @cached_property
     def described(self) -> Mapping[str, int]:

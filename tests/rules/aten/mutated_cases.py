@@ -448,6 +448,17 @@ def cases() -> tuple[Case, ...]:
             ("- func: square(Tensor self)", "- func: square(Tensor self, int x =1)"),
         ),
         *_derivatives(
+            "erfinv floor mm",
+            ("- name: erfinv(Tensor self) -> Tensor\n", "- name: relu(Tensor self) -> Tensor\n"),
+            ("- name: floor(Tensor self) -> Tensor\n  self: zeros_like(grad)\n  result: auto_element_wise\n", ""),
+            ("- name: floor(Tensor self) -> Tensor\n", "- name: _foreach_floor_(Tensor(a!)[] self) -> ()\n"),
+            (
+                "- name: floor(Tensor self) -> Tensor\n",
+                "- name: floor.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)\n",
+            ),
+            ("- name: _foreach_mm(", "- name: _foreach_mn("),
+        ),
+        *_derivatives(
             "acos fractional_max_pool3d add",
             ("  result: auto_element_wise\n", "  result: auto_linear\n  output_differentiability: ['True']\n"),
             ("  self: grad * -((-self * self + 1).rsqrt()).conj()\n", "  self: auto_linear\n"),

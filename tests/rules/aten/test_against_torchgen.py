@@ -141,7 +141,8 @@ ELSEWHERE: tuple[tuple[str, int, str], ...] = (
     ("has an argument named|to not be both an input", 3, "the entry of derivatives.yaml"),
     ("could not find ATen function for schema", 3, "the copy of the schema in derivatives.yaml"),
     ("There's a formula for", 3, "the entry of derivatives.yaml"),
-    ("should have a differentiability info", 3, "the entry of derivatives.yaml"),
+    ("should have a differentiability info", 3, "the operator over lists that uses the derivative of another"),
+    ("foreach_arg_type|'strides_or_error", 3, "the same, or the derivative"),
     (
         "definition of gradient as|Cannot use auto_|at least one differentiable|No differentiable input",
         1,
