@@ -8,7 +8,6 @@ import shutil
 import sys
 import time
 from functools import cache
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,7 +20,6 @@ from opschema_cli.lint.runner import Job, run
 from opschema_cli.lint.settings import resolve_settings
 from opschema_cli.project import Project
 from opschema_cli.source import python_workers
-from opschema_cli.source.python_workers import Parsers
 from opschema_cli.source.python_workers import Parsers
 from opschema_cli.workspace import ReadError, Workspace
 from tests.command import TILEKIT, Opschema
