@@ -361,7 +361,7 @@ class DerivativesFile:
     def complete(self) -> bool:
         """Whether every item names an operator, so that one that is not here is nowhere."""
         items = self.file.root.items if self.file.root is not None else ()
-        return len(self.entries) == len(items) and all(entry.name for entry in self.entries)
+        return bool(items) and len(self.entries) == len(items) and all(entry.name for entry in self.entries)
 
     @cached_property
     def by_base(self) -> Mapping[str, list[DerivativeEntry]]:

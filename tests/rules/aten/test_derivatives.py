@@ -30,7 +30,7 @@ NATIVE = """\
   dispatch:
     CPU: twice
 """
-RULES = [item.code for item in PACK.rules if "ATN400" < item.code < "ATN520"]
+RULES = [item.code for item in PACK.rules if "ATN400" < item.code < "ATN520" and item.code != "ATN446"]
 PAIR = "pair(Tensor self, Tensor other, *, Scalar alpha=1) -> (Tensor left, Tensor right, int count)"
 MAKE = "make(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
 
