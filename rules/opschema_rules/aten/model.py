@@ -14,7 +14,7 @@ from opschema_cli.lint.diagnostic import Place, Related
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.schema.schema_string import ParsedSchema, parse_schema
 from opschema_cli.source.text import Span
-from opschema_cli.source.yaml import Node, YamlFile, scalar_value
+from opschema_cli.source.yaml import TIMESTAMP, Node, YamlFile, scalar_value
 from opschema_cli.source.yaml_spans import value_span
 from opschema_rules.aten.autograd import TORCH as TORCH_AUTOGRAD
 from opschema_rules.aten.autograd import Autograd
@@ -94,7 +94,17 @@ class Entry:
 def string(node: Node | None) -> str | None:
     """The text of a scalar that PyYAML reads as a string; None of anything else."""
     value = scalar_value(node) if node is not None and node.kind == "scalar" else None
-    return value if isinstance(value, str) else None
+    return value if isinstance(value, str) and node is not None and not is_date(node) else None
+
+
+def is_date(node: Node) -> bool:
+    """Whether PyYAML makes a date of a scalar that has no other value."""
+    if node.style or not node.value[:1].isdigit():
+        return False
+    return node.tag in ("", _TIMESTAMP_TAG) and TIMESTAMP.fullmatch(node.value) is not None
+
+
+_TIMESTAMP_TAG = "tag:yaml.org,2002:timestamp"
 
 
 @dataclass(frozen=True)

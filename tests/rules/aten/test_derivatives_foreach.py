@@ -195,6 +195,8 @@ def test_derivatives_of_other_operators_are_not_expected_to_have_all() -> None:
     "broken",
     [
         "- name: twin(Tensor self) -> Tensr\n  self: grad\n",
+        "- name: twim(Tensor self) -> Tensor\n  self: grad\n",
+        "- name: twin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)\n  self: grad\n",
         "- name: twin(Tensor self, Tensor other) -> Tensor\n  self: grad\n",
         "- {}\n",
         "- twin\n",

@@ -12,7 +12,7 @@ from opschema_rules.aten.derivatives import DEFAULT, NOT_FORMULAS
 from opschema_rules.aten.findings import found, no_list, yaml_fix
 from opschema_rules.aten.kinds import items_of
 from opschema_rules.aten.loader import refused
-from opschema_rules.aten.model import DerivativeEntry, DerivativesFile, Entry, string
+from opschema_rules.aten.model import DerivativeEntry, DerivativesFile, Entry, is_date, string
 from opschema_rules.aten.vocabulary import TORCH, hint
 
 _KINDS = {"mapping": "a mapping", "sequence": "a list"}
@@ -23,6 +23,8 @@ def written(node: Node) -> str:
     if node.kind != "scalar":
         return _KINDS.get(node.kind, node.kind)
     value = scalar_value(node)
+    if is_date(node):
+        return f"the date `{node.value}`"
     if isinstance(value, str):
         return "text" if value.strip() else "blank text" if value else "empty text"
     return "empty" if value is None else f"the {_noun(value)} `{node.value}`"

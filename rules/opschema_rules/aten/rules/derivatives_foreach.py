@@ -76,7 +76,9 @@ def foreach_without_derivative(derivatives: DerivativesFile) -> Iterator[Diagnos
     ```
     """
     demanding = list(_demanding(derivatives))
-    without = [operator for operator in demanding if _lacks(derivatives, operator)]
+    # An entry that is for no known operator may be meant for any.
+    told = demanding and all(entry.definition is not None and entry.definition.known for entry in derivatives.entries)
+    without = [operator for operator in demanding if told and _lacks(derivatives, operator)]
     lacking, names = ({mapped_name(operator.schema) for operator in items} for items in (without, demanding))
     if len(lacking) <= max(_MISTAKES, len(names) // 10):
         yield from (_without(derivatives, operator) for operator in without)
@@ -133,17 +135,12 @@ def _is_of(definition: Definition, operator: Operator) -> bool:
 
 
 def _lacks(derivatives: DerivativesFile, operator: Operator) -> bool:
-    """Whether there is certainly no derivative for it: every entry that could be it is understood, and is not."""
+    """Whether there is no derivative for it."""
     mapped = mapped_name(operator.schema)
-    near = [*_own(derivatives, operator), *derivatives.by_base.get(mapped, ())]
-    understood = all(_is_understood(entry.definition) for entry in near)
-    # The derivative of a view is also that of its copy.
-    return understood and not mapped.endswith("_copy") and _used(derivatives, operator) is None
-
-
-def _is_understood(definition: Definition | None) -> bool:
-    """Whether it can be told which operator it is for; torchgen takes an out variant's entry for that of a functional one."""
-    return definition is not None and definition.known and kind_of(definition.schema) != "out"
+    schemas = [entry.schema for entry in (*_own(derivatives, operator), *derivatives.by_base.get(mapped, ()))]
+    # torchgen takes an out variant's entry for that of a functional one, and the derivative of a view for its copy, too.
+    plain = all(schema is not None and kind_of(schema) != "out" for schema in schemas) and not mapped.endswith("_copy")
+    return plain and _used(derivatives, operator) is None
 
 
 def _without(derivatives: DerivativesFile, operator: Operator) -> Diagnostic:

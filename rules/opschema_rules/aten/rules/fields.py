@@ -10,12 +10,12 @@ from typing import Final
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.text import Edit, Span
-from opschema_cli.source.yaml import TIMESTAMP, Node, scalar_value
+from opschema_cli.source.yaml import Node, scalar_value
 from opschema_cli.source.yaml_edit import quote_scalar, rename_key, set_value
 from opschema_rules.aten.findings import found, listing, no_list, yaml_fix
 from opschema_rules.aten.kinds import items_of
 from opschema_rules.aten.loader import TAGS, refused_key
-from opschema_rules.aten.model import NativeEntry, NativeFile
+from opschema_rules.aten.model import NativeEntry, NativeFile, is_date
 from opschema_rules.aten.vocabulary import nearest, slip
 
 _CLOSE = 0.75
@@ -267,7 +267,7 @@ def kind_of(node: Node) -> str:
         return "a number"
     if value is None:
         return "nothing"
-    return "a date" if not node.style and not node.tag and TIMESTAMP.fullmatch(node.value) else "text"
+    return "a date" if is_date(node) else "text"
 
 
 def _mistyped(entry: NativeEntry, name: str, key: Node, value: Node) -> Diagnostic:
