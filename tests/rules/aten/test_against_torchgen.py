@@ -361,5 +361,5 @@ def test_the_file_of_pytorch_xla() -> None:
         pytest.skip("aten/xla-head is not below OPSCHEMA_CORPUS")
     drawn = mutants({BACKEND: path.read_text(encoding="utf-8")}, BACKEND, random.Random(SEED))
     # Nothing says that the installed torch is the one that it is written for, so that its findings are warnings.
-    found = [judge(next(drawn), lowest=Severity.WARNING) for _ in range(80)]
+    found = [judge(next(drawn), lowest=Severity.WARNING) for _ in range(min(80, max(20, COUNT // 10)))]
     _agree(found, "missed", "misplaced", "only ours", "crashed")
