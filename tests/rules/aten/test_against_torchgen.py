@@ -308,10 +308,6 @@ def test_the_mutants_are_of_both_kinds() -> None:
     assert len(judged()) // 2 < refused < len(judged())
 
 
-def test_nothing_is_found_in_the_installed_files() -> None:
-    assert lint_files([PACK], {name: installed(name) for name in (NATIVE, TAGS, DERIVATIVES)}).diagnostics == []
-
-
 def test_nothing_is_found_in_a_plot() -> None:
     chance = random.Random(SEED)
     for _ in range(40):

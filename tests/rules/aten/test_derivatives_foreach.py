@@ -228,10 +228,8 @@ def test_the_trees_own_generator_tells_which_need_none(generator: str, codes: li
     assert lint(LISTS, RELU, {"python gen_variable_type.py": generator}).codes() == codes
 
 
-def test_nothing_is_found_in_the_installed_torch() -> None:
+def test_one_derivative_of_the_installed_torch_is_missing() -> None:
     files = {NATIVE: installed(NATIVE), DERIVATIVES: installed(DERIVATIVES)}
-    linted = lint_files([PACK], files, ["ATN446"])
-    assert linted.codes() == []
     without = re.sub(r"(?ms)^- name: div\.(Tensor|Scalar)\(.*?(?=^- )", "", files[DERIVATIVES])
     found = lint_files([PACK], {**files, DERIVATIVES: without}, ["ATN446"])
     assert sorted({name for item in found.diagnostics for name in item.ops}) == [
