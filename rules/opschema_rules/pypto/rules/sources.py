@@ -33,6 +33,7 @@ def source_missing(program: Program) -> Iterator[Diagnostic]:
     from simpler.task_interface import ArgDirection as D
     from simpler_setup import SceneTestCase, scene_test
 
+
     @scene_test(level=2, runtime="tensormap_and_ringbuffer")
     class TestAdd(SceneTestCase):
         CALLABLE = {
@@ -57,6 +58,7 @@ def source_missing(program: Program) -> Iterator[Diagnostic]:
     ```python program/test_add.py
     from simpler.task_interface import ArgDirection as D
     from simpler_setup import SceneTestCase, scene_test
+
 
     @scene_test(level=2, runtime="tensormap_and_ringbuffer")
     class TestAdd(SceneTestCase):
