@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-JOBS ?= 2
+# One more than the two cores that CI has: many tests wait for processes that they started.
+JOBS ?= 3
 # What the tests are written against; a bare torch may bring gigabytes of CUDA.
 TORCH := torch==2.13.0
 

@@ -9,12 +9,14 @@ Example:
 
 from __future__ import annotations
 
+import atexit
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
-from opschema_cli.config import load_config
+from opschema_cli.config import Config, load_config
 from opschema_cli.lint.diagnostic import Diagnostic, Place
 from opschema_cli.lint.fix import fix_all
 from opschema_cli.lint.pack import Pack
@@ -134,15 +136,23 @@ def migrate_files(
 
 def _prepare(packs: Iterable[Pack], files: Mapping[str, str], select: Iterable[str]) -> tuple[Job, Project]:
     registry = Registry(tuple(packs))
+    root = _empty_folder()
+    config = _config(files["opschema.toml"]) if "opschema.toml" in files else load_config(root)[0]
+    return Job(registry, resolve_settings(config, registry, select=select)), Project(Workspace(root, files))
+
+
+@cache
+def _empty_folder() -> Path:
+    """One for all workspaces: to make and remove a folder takes a slow disk longer than linting takes."""
+    folder = tempfile.TemporaryDirectory()
+    atexit.register(folder.cleanup)
+    return Path(folder.name)
+
+
+def _config(text: str) -> Config:
     with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder)
-        if "opschema.toml" in files:
-            (root / "opschema.toml").write_text(files["opschema.toml"], encoding="utf-8")
-        config, _ = load_config(root)
-        settings = resolve_settings(config, registry, select=select)
-        workspace = Workspace(root, files)
-        _ = workspace.files
-    return Job(registry, settings), Project(workspace)
+        Path(folder, "opschema.toml").write_text(text, encoding="utf-8")
+        return load_config(Path(folder))[0]
 
 
 def check_examples(pack: Pack, rule: Rule) -> None:

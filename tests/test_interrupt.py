@@ -127,7 +127,7 @@ def end(process: int, screen: int) -> tuple[int, str]:
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + 60
+    until = time.monotonic() + 240
     while not condition():
         assert time.monotonic() < until, "it never came to it"
         time.sleep(0.005)

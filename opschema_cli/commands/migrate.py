@@ -69,6 +69,7 @@ class MigrateOptions:
     skip: tuple[str, ...]
     option: tuple[str, ...]
     verify: bool
+    cells: int | None
     allow_unverified: bool
     allow_dirty: bool
     output_format: str
@@ -111,6 +112,7 @@ class MigrateOptions:
 @click.option(
     "--verify", is_flag=True, help="With --apply: run the ops first, and write only if they still compute the same."
 )
+@click.option("--cells", type=click.IntRange(1), help="With --verify: most cells of one op [40].")
 @click.option("--allow-unverified", is_flag=True, help="With --verify: also if nothing of an op could be checked.")
 @click.option("--allow-dirty", is_flag=True, help="With --apply: also when git has uncommitted changes.")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
@@ -180,8 +182,9 @@ def _check_usage(mode: str, options: MigrateOptions) -> None:
         raise click.UsageError("--explain takes no options of a migration")
     if options.output_format != "text" and mode in ("recover", "explain"):
         raise click.UsageError(f"--{mode} has no --output-format {options.output_format}")
-    if options.allow_unverified and not options.verify:
-        raise click.UsageError("--allow-unverified goes with --verify")
+    for name, asked in (("--allow-unverified", options.allow_unverified), ("--cells", options.cells is not None)):
+        if asked and not options.verify:
+            raise click.UsageError(f"{name} goes with --verify")
     for name, given in (("--allow-dirty", options.allow_dirty), ("--verify", options.verify)):
         if given and mode != "apply":
             raise click.UsageError(f"{name} goes with --apply")
@@ -313,7 +316,7 @@ def _verified(session: Session, draft: Draft, results: Sequence[Result], options
     # Not at the top: it needs PyTorch, and nothing else here does.
     from opschema_cli.commands.verified import verify_draft
 
-    return verify_draft(session, draft, results, allow_unverified=options.allow_unverified)
+    return verify_draft(session, draft, results, cells=options.cells, allow_unverified=options.allow_unverified)
 
 
 def _check_tree(session: Session, draft: Draft, *, allow_dirty: bool) -> None:

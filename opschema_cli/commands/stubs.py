@@ -23,7 +23,7 @@ from opschema_cli.lint.pack import Pack, StubMaker, StubRequest, Stubs, StubsRef
 from opschema_cli.lint.registry import Registry
 from opschema_cli.lint.replay import code_stamp
 from opschema_cli.lint.runner import Job, run
-from opschema_cli.lint.settings import resolve_settings
+from opschema_cli.lint.settings import pack_options, resolve_settings
 from opschema_cli.phrases import some
 from opschema_cli.project import Project
 from opschema_cli.reporters import Report, Summary, load_writer
@@ -138,8 +138,8 @@ class _Work:
         Raises:
             OpschemaError: nothing can be generated here, or it is not told from what; or a path leads out of the workspace.
         """
-        settings = resolve_settings(session.config, session.registry).pack_options
-        makers = [(pack, pack.stubs) for pack in session.registry.packs if pack.stubs is not None]
+        settings = pack_options(session.config, session.registry)
+        makers = [(pack, pack.stubs) for pack in session.registry_for(project).packs if pack.stubs is not None]
         found = [(path, pack, made) for pack, made in makers for path in made.sources(project, settings[pack.name])]
         source = _relative(session.workspace, options.source)
         chosen = _chosen(found, source)
@@ -164,7 +164,7 @@ class _Work:
         Raises:
             OpschemaError: it refuses, or is not there.
         """
-        options = resolve_settings(self.session.config, self.session.registry).pack_options[self.pack.name]
+        options = pack_options(self.session.config, self.session.registry)[self.pack.name]
         return self.maker.make(self.project, options, self.request)
 
 
@@ -187,7 +187,7 @@ def _lint(
     session: Session, project: Project, packs: Sequence[Pack], source: str = "", ignore: Sequence[str] = ()
 ) -> Report:
     """What these packs find in a file, or in all; a rule that fails is nothing of the file."""
-    settings = resolve_settings(session.config, session.registry, ignore=ignore)
+    settings = resolve_settings(session.config, session.registry.narrowed(pack.name for pack in packs), ignore=ignore)
     started = time.perf_counter()
     outcome = run(Job(Registry(packs, session.registry.partial), settings, stamp=project.stamp), project)
     seconds = time.perf_counter() - started

@@ -47,9 +47,16 @@ class Subject:
         return found
 
 
-def verify_draft(session: Session, draft: Draft, results: Sequence[Result], *, allow_unverified: bool = False) -> bool:
-    """Run the ops that a draft touches, before and after, and print what came of it; whether nothing failed, and something of
-    each op was run, unless ``allow_unverified``.
+def verify_draft(
+    session: Session,
+    draft: Draft,
+    results: Sequence[Result],
+    *,
+    cells: int | None = None,
+    allow_unverified: bool = False,
+) -> bool:
+    """Run the ops that a draft touches, before and after, at most ``cells`` of each, and print what came of it; whether nothing
+    failed, and something of each op was run, unless ``allow_unverified``.
 
     Raises:
         OpschemaError: PyTorch is missing, or the trees cannot be run.
@@ -61,8 +68,9 @@ def verify_draft(session: Session, draft: Draft, results: Sequence[Result], *, a
         draft_of(draft.project.workspace) as tree,
         closing(open_workspace(tree, no_plugins=not session.run_plugins, cache=False)) as after,
     ):
-        every = make_plans(after, (), Limits())
-        plans = _plans(after, every, draft, subject.ops)
+        limits = Limits() if cells is None else Limits(cells=cells)
+        every = make_plans(after, (), limits)
+        plans = _plans(after, every, draft, subject.ops, limits)
         if not plans and not subject.ops:
             click.echo("opschema: no op is affected that could be verified", err=True)
             return True
@@ -70,11 +78,13 @@ def verify_draft(session: Session, draft: Draft, results: Sequence[Result], *, a
         others = len(names - subject.ops)
         more = f", {others} of them because a file changes that they run" if others else ""
         click.echo(f"opschema: verifying {count(len(plans), 'op')}{more}", err=True)
-        asked = Asked(renamed={new: old for new, old in subject.renamed.items() if new in names})
+        renamed = {new: old for new, old in subject.renamed.items() if new in names}
         started = time.perf_counter()
         with tempfile.TemporaryDirectory(prefix="opschema-", ignore_cleanup_errors=True) as folder:
             sides = Tree(after, Version(name="the draft")), Tree(session, Version(name="."))
-            found = _run(prepare(plans, *sides, asked, Path(folder), {plan.op for plan in every}))
+            found = _run(
+                prepare(plans, *sides, Asked(renamed=renamed, limits=limits), Path(folder), {plan.op for plan in every})
+            )
     _print(found, time.perf_counter() - started)
     wanted = subject.ops.union(plan.op for plan in plans if plan.implemented)
     return not found.failed and (_verified(found, wanted) or allow_unverified)
@@ -90,12 +100,12 @@ def _verified(results: Results, ops: Iterable[str]) -> bool:
     return not missed
 
 
-def _plans(after: Session, every: Sequence[Plan], draft: Draft, ops: Iterable[str]) -> list[Plan]:
+def _plans(after: Session, every: Sequence[Plan], draft: Draft, ops: Iterable[str], limits: Limits) -> list[Plan]:
     """The plans of the ops that a draft is about, then of those that run a file which changes."""
     wanted = set(ops)
     # An op that is not implemented has cells only if it is named.
     unnamed = sorted(plan.op for plan in every if plan.op in wanted and not plan.cells)
-    named = {plan.op: plan for plan in (make_plans(after, unnamed, Limits()) if unnamed else ())}
+    named = {plan.op: plan for plan in (make_plans(after, unnamed, limits) if unnamed else ())}
     touched = [
         change.path
         for change in draft.changes

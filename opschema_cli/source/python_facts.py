@@ -211,6 +211,8 @@ class _Recorder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if kind is not None:
+            return  # too deep: what is below was not placed
         spans = self.state.spans
         start = spans[id(self.start_node)][0] if self.start_node is not None else self.start
         end = spans[id(self.end_node)][1] if self.end_node is not None else self.state.offset

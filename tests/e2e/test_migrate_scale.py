@@ -14,7 +14,7 @@ from tests.command import EXECUTABLE, environment
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes are measured with wait4")
 
-FEW, MANY = 50, 200
+FEW, MANY = 25, 100
 
 
 def migrate(folder: Path, cache: Path) -> float:

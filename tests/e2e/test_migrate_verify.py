@@ -71,7 +71,9 @@ def tilekit(tmp_path: Path) -> Path:
 
 
 def test_what_computes_the_same_is_written(tilekit: Path, tmp_path: Path) -> None:
-    done = Opschema(tilekit, tmp_path / "cache")("migrate", "drop-carrier", "--apply", "--verify", timeout=300)
+    done = Opschema(tilekit, tmp_path / "cache")(
+        "migrate", "drop-carrier", "--apply", "--verify", "--cells", "4", timeout=300
+    )
     assert done.code == 0, done.err
     assert "Migrated 2 sites" in done.out
     assert "WindowMaskFwdOp" in done.err
@@ -82,7 +84,9 @@ def test_what_computes_the_same_is_written(tilekit: Path, tmp_path: Path) -> Non
 
 
 def test_what_computes_something_else_is_not_written(tilekit: Path, tmp_path: Path) -> None:
-    done = Opschema(tilekit, tmp_path / "cache")("migrate", "double-rows", "--apply", "--verify", timeout=300)
+    done = Opschema(tilekit, tmp_path / "cache")(
+        "migrate", "double-rows", "--apply", "--verify", "--cells", "4", timeout=300
+    )
     assert done.code == 1, done.err
     assert "regression  RMSNormFwdOp[" in done.err
     assert "regression  BatchCenterFwdOp[" not in done.err, "it runs the same module, and another kernel"
@@ -93,14 +97,24 @@ def test_what_computes_something_else_is_not_written(tilekit: Path, tmp_path: Pa
 
 
 def test_a_renamed_op_is_compared_with_itself(tilekit: Path, tmp_path: Path) -> None:
-    asked = ["rename-op", "-o", "old=AvgPool1dFwdOp", "-o", "new=MeanPool1dFwdOp", "--apply", "--verify"]
+    asked = [
+        "rename-op",
+        "-o",
+        "old=AvgPool1dFwdOp",
+        "-o",
+        "new=MeanPool1dFwdOp",
+        "--apply",
+        "--verify",
+        "--cells",
+        "4",
+    ]
     done = Opschema(tilekit, tmp_path / "cache")("migrate", *asked, timeout=300)
     assert done.code == 0, done.err
     row = next(line for line in done.err.splitlines() if line.startswith(" MeanPool1dFwdOp (was AvgPool1dFwdOp)"))
     assert " - " in row.partition("cpu-sim")[2], row
     assert "declares no op" not in done.err
     assert "Passed: " in done.err
-    assert "40 unchanged" in done.err
+    assert "4 unchanged" in done.err
     assert "class MeanPool1dFwdOp" in (tilekit / "tilekit/ops/pool.py").read_text()
 
 
@@ -113,7 +127,9 @@ def test_nothing_is_written_of_an_op_of_which_nothing_could_be_run(tilekit: Path
     assert done.code == 1, done.err
     assert "nothing was checked of MeanPool1dFwdOp; --allow-unverified writes all the same" in done.err
     assert "AvgPool1dFwdOp" in path.read_text()
-    done = Opschema(tilekit, tmp_path / "cache")("migrate", *asked, "--verify", "--allow-unverified", timeout=300)
+    done = Opschema(tilekit, tmp_path / "cache")(
+        "migrate", *asked, "--verify", "--cells", "4", "--allow-unverified", timeout=300
+    )
     assert done.code == 0, done.err
     assert "AvgPool1dFwdOp" not in path.read_text()
     done = Opschema(tilekit, tmp_path / "cache")("migrate", *asked, "--allow-unverified")
@@ -161,6 +177,11 @@ def test_renamings_follow_each_other() -> None:
 
     subject = Subject.of([renaming("A", "B"), renaming("C", "D"), renaming("B", "E")])
     assert subject == Subject({"D", "E"}, {"E": "A", "D": "C"})
+
+
+def test_a_number_of_cells_goes_with_verify(tilekit: Path, tmp_path: Path) -> None:
+    done = Opschema(tilekit, tmp_path / "cache")("migrate", "drop-carrier", "--apply", "--cells", "3")
+    assert (done.code, "--cells goes with --verify" in done.err) == (2, True)
 
 
 def test_verify_goes_with_apply(tilekit: Path, tmp_path: Path) -> None:

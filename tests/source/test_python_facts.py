@@ -455,3 +455,9 @@ def test_no_mixture_of_python_raises(text: str) -> None:
 @settings(max_examples=100, deadline=None)
 def test_no_torn_module_raises(text: str, cut: int) -> None:
     check(text[: cut % (len(text) + 1)])
+
+
+@pytest.mark.parametrize("text", ["@a\ndef f(x=({})): pass\n", "@a\nclass C({}): pass\n", "x = {}\n"])
+def test_what_nests_too_deeply_is_said_to(text: str) -> None:
+    facts = collect(text.format("not " * 900 + "1"))
+    assert (facts.error, facts.error_at) == ("it nests too deeply", 0)

@@ -198,7 +198,6 @@ def test_an_op_that_can_no_longer_be_run_fails_the_run(changed: Path, module: st
     [
         ("def\n", "recipes.py:1: invalid syntax"),
         ("1 / 0\n", "recipes.py raises ZeroDivisionError: division by zero"),
-        (RECIPE + RECIPE, "Op has two recipes"),
         (None, "recipes.py: No such file"),
     ],
 )
@@ -515,12 +514,12 @@ def test_an_interrupt_ends_all_processes(kit: Path, tmp_path: Path, number: sign
         command, cwd=kit, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 240
         while not hangs.read_text() and time.monotonic() < deadline:
             time.sleep(0.05)
         # A terminal sends ^C to the whole group.
         os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=120)
     finally:
         process.kill()
     assert process.returncode == 130
@@ -537,7 +536,7 @@ def test_a_kill_ends_the_workers_of_all_processes(kit: Path, tmp_path: Path) -> 
     env = environment(tmp_path / "cache", KIT_HANGS=str(hangs), TMPDIR=str(tmp_path))
     process = subprocess.Popen(command, cwd=kit, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 240
         while not hangs.read_text() and time.monotonic() < deadline:
             time.sleep(0.05)
     finally:
@@ -545,7 +544,7 @@ def test_a_kill_ends_the_workers_of_all_processes(kit: Path, tmp_path: Path) -> 
         process.wait()
     pids = [int(pid) for pid in hangs.read_text().split()]
     assert pids
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while any(map(alive, pids)):
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,7 +13,7 @@ from opschema_cli.errors import OpschemaError
 from opschema_cli.main import run as opschema
 from opschema_cli.verify.results import read_results
 from opschema_cli.verify.sanitizers import EXIT_CODE, summary, under_sanitizer
-from tests.verify.faults import FAULTS, Fault, cu, plant
+from tests.verify.faults import Fault, cu, plant
 
 TILEKIT = Path(__file__).resolve().parents[2] / "fixtures" / "tilekit"
 MEMCHECK = """
@@ -25,13 +23,6 @@ MEMCHECK = """
 =========     Address 0x7f0000000600 is out of bounds
 ========= ERROR SUMMARY: 1 error
 """
-RUN = """
-import torch
-from tilekit.ops import GeluFwdOp
-x = torch.zeros(469, dtype=torch.float16)
-print(GeluFwdOp()(x[:256]).sum().item())
-GeluFwdOp()(x)
-"""
 
 
 def environment() -> dict[str, str]:
@@ -39,19 +30,6 @@ def environment() -> dict[str, str]:
         return under_sanitizer("cpu", os.environ)[1]
     except OpschemaError as error:
         pytest.skip(str(error))
-
-
-def test_address_sanitizer_names_the_line_that_writes_beyond(tmp_path: Path) -> None:
-    fault = next(fault for fault in FAULTS if fault.name == "writes one element beyond its output")
-    root = plant(fault, TILEKIT, tmp_path)
-    environ = {**environment(), "TILEKIT_CACHE_DIR": str(tmp_path / "cache"), "CUDA_VISIBLE_DEVICES": ""}
-    done = subprocess.run(
-        [sys.executable, "-c", RUN], cwd=root, env=environ, capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stdout) == (EXIT_CODE, "0.0\n"), done.stderr
-    what, *places = summary(done.stderr).splitlines()
-    assert what == "heap-buffer-overflow, READ of size 2"
-    assert any(place.startswith("at gelu.cu:") for place in places), places
 
 
 BEYOND = Fault(
@@ -72,7 +50,7 @@ def test_a_write_beyond_is_named_with_its_line_at_its_cell(
     line = source[: source.index(edit.new)].count("\n") + 1
     monkeypatch.chdir(root)
     monkeypatch.setenv("OPSCHEMA_CACHE_DIR", str(tmp_path / "cache"))
-    asked = ["verify", "GeluFwdOp", "--device", "cpu", "--sanitizer", "--cells", "12", "--results", str(tmp_path / "r")]
+    asked = ["verify", "GeluFwdOp", "--device", "cpu", "--sanitizer", "--cells", "4", "--results", str(tmp_path / "r")]
     assert opschema(asked) == 1
     cells = read_results(tmp_path / "r").cells
     sound, beyond = cells["GeluFwdOp[mlp-float16-row-s0]"], cells["GeluFwdOp[mlp-float16-odd-s0]"]

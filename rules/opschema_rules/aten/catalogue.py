@@ -9,7 +9,7 @@ from functools import cached_property
 
 import msgspec
 
-from opschema_rules.aten.model import NativeFile
+from opschema_rules.aten.model import NativeFile, Reference
 from opschema_rules.aten.signatures import base_name, full_name
 from opschema_rules.aten.traits import EXPLICIT, IMPLICIT, autogen_of, dispatch_of, is_structured, tags_of
 
@@ -113,6 +113,13 @@ def variants(native: NativeFile, names: Iterable[str]) -> Mapping[str, int]:
             members = [full_name(item.schema) for item in group.entries if item.schema is not None]
             found.update(dict.fromkeys([*members, *(item.name for item in group.generated)], number))
     return found
+
+
+def variants_across(reference: Reference | None, forward: Iterable[str], autograd: Iterable[str]) -> Mapping[str, int]:
+    """The groups of operators of which a backend lists one for itself and one for its autograd."""
+    bases = {_base(name) for name in forward}
+    names = [name for name in autograd if _base(name) in bases]
+    return variants(reference.native, names) if names and reference is not None else {}
 
 
 def _base(name: str) -> str:

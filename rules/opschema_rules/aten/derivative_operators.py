@@ -43,7 +43,7 @@ class Operators:
         """The operator of exactly this schema, if it is sound."""
         entry = self.declared.get(text)
         if entry is not None:
-            return _sound(entry)
+            return sound(entry)
         function = self.native.functions.get(text.partition("(")[0])
         if function is None or not function.generated or str(function.schema) != text:
             return None
@@ -53,7 +53,7 @@ class Operators:
         """The operator of a name with its overload, if there is one and it is sound."""
         known = self.native.by_name.get(name, ())
         if known:
-            return _sound(known[0]) if len(known) == 1 else None
+            return sound(known[0]) if len(known) == 1 else None
         found = self.native.functions.get(name)
         return Operator(found.schema, found.entry, generated=True) if found is not None else None
 
@@ -62,7 +62,7 @@ class Operators:
         key = _key(operator.schema)
         near = self.generated_by_base if generated else self.declared_by_base
         for other in near.get(base_name(operator.schema.name).base, ()):
-            found = other if isinstance(other, Operator) else _sound(other)
+            found = other if isinstance(other, Operator) else sound(other)
             if found is not None and found.name != operator.name and _key(found.schema) == key:
                 yield found
 
@@ -109,6 +109,11 @@ def is_abstract(entry: NativeEntry) -> bool:
     return not keys or not keys <= _IMPLICIT
 
 
+def sound(entry: NativeEntry) -> Operator | None:
+    """An entry's operator; None if its schema is unsound."""
+    return Operator(entry.schema, entry) if entry.schema is not None else None
+
+
 def _base(text: str) -> str:
     """The name without the overload."""
     return text.partition("(")[0].partition(".")[0].strip()
@@ -123,10 +128,6 @@ def _key(schema: OperatorSchema) -> SignatureKey:
 def _without_namespace(text: str) -> str:
     head, bracket, rest = text.partition("(")
     return head.rpartition("::")[2] + bracket + rest
-
-
-def _sound(entry: NativeEntry) -> Operator | None:
-    return Operator(entry.schema, entry) if entry.schema is not None else None
 
 
 def text_of(operator: Operator) -> str:

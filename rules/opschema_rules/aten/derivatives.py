@@ -12,7 +12,8 @@ from opschema_cli.schema.operator_schema import Argument, OperatorSchema, Return
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node, YamlFile, scalar_value
 from opschema_rules.aten.autograd import TORCH, Autograd
-from opschema_rules.aten.derivative_operators import Operator, text_of
+from opschema_rules.aten.derivative_operators import Operator, sound, text_of
+from opschema_rules.aten.foreach import is_foreach, maps
 from opschema_rules.aten.formulas import uses, with_saved
 from opschema_rules.aten.kinds import items_of
 from opschema_rules.aten.model import DerivativeEntry, DerivativesFile, NativeFile, string
@@ -264,15 +265,15 @@ class Definition:
         return tuple(item for item in variants if kind_of(item.schema) != "out" and text_of(item) not in described)
 
     def foreach_variants(self) -> Iterator[Operator]:
-        """The operators over lists whose derivatives torchgen makes of these (``is_reference_for_foreach``)."""
+        """The operators over lists whose derivatives torchgen makes of these."""
         operators = self.entry.owner.operators
-        name = f"_foreach_{self.schema.name}"
+        name = f"_foreach_{base_name(self.schema.name).base}"
         for entry in operators.declared_by_base.get(name, ()) if operators is not None else ():
-            if entry.schema is not None and text_of(Operator(entry.schema, entry)) not in self.entry.owner.described:
-                own, theirs = self.schema.arguments, entry.schema.arguments
-                fits = all(item.type in (of.type, of.type.inner) for item, of in zip(own, theirs, strict=False))
-                if fits and len(own) == len(theirs) and not out_arguments(entry.schema):
-                    yield Operator(entry.schema, entry)
+            operator = sound(entry)
+            if operator is None or text_of(operator) in self.entry.owner.described:
+                continue
+            if maps(operator.schema, self.schema) and not out_arguments(operator.schema):
+                yield operator
 
     @cached_property
     def gradient_names(self) -> frozenset[str]:
@@ -319,11 +320,6 @@ class Definition:
         if any(name in (known, value.name) for known, value in self.outputs):
             return name not in self.arguments
         return False
-
-
-def is_foreach(schema: OperatorSchema) -> bool:
-    """Whether the operator maps another one over lists."""
-    return schema.name.startswith("_foreach_")
 
 
 def _output_name(schema: OperatorSchema, index: int, arguments: set[str]) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Related, Severity
+from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related, Severity
 from opschema_cli.source.text import Edit, Span
-from opschema_cli.source.yaml import Node
+from opschema_cli.source.yaml import Node, YamlFile
 from opschema_cli.source.yaml_edit import YamlEditError
-from opschema_rules.aten.model import Entry, NativeEntry
+from opschema_rules.aten.model import Entry, NativeEntry, string
 
 
 def found(
@@ -23,6 +23,21 @@ def found(
     """A finding in an entry."""
     ops = (entry.name,) if entry.name else ()
     return Diagnostic(message, entry.at(target), related, fix, ops, severity=severity)
+
+
+def no_list(file: YamlFile, what: str, *, filled: bool = True) -> Iterator[Diagnostic]:
+    """A finding if the file is no list, or, where it has to be ``filled``, an empty one; ``what`` says what it is."""
+    root = file.root
+    if root is None or not root.is_sequence or (filled and not root.items):
+        span = Span(0, 0) if root is None else root.items[0].span if root.items else root.span
+        kind = "empty" if root is None else _written(root)
+        yield Diagnostic(
+            f"{file.path.rpartition('/')[2]} is a list of entries ({what}), and this is {kind}", Place(file.path, span)
+        )
+
+
+def _written(root: Node) -> str:
+    return {"mapping": "a mapping", "sequence": "an empty list"}.get(root.kind, "text" if string(root) else "no text")
 
 
 def func_text(entry: NativeEntry) -> str:

@@ -112,6 +112,11 @@ def saves(text: str, name: str) -> bool:
     return name in text and (uses(text, name) or _attribute(name).search(text) is not None)
 
 
+def saves_of(text: str, name: str) -> re.Match[str] | None:
+    """What a backward formula makes torchgen save of the argument or output, which is not all of it."""
+    return _attribute(name).search(text) if name in text else None
+
+
 def element_wise(text: str, argument: str) -> str:
     """The forward formula that torchgen makes of a backward one for ``auto_element_wise``."""
     text = re.sub(r"(^|\W)grad($|\W)", rf"\g<1>{argument}_t.conj()\g<2>", text)

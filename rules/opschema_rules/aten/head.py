@@ -12,7 +12,7 @@ from opschema_cli.lint.pack import CATALOGUE, PackHead
 from opschema_cli.project import Project
 from opschema_cli.source.yaml import YamlFile
 from opschema_cli.workspace import ReadError, is_yaml
-from opschema_rules.aten.kinds import MAY_BE, NATIVE_NAME, Kind, kind_of
+from opschema_rules.aten.kinds import MAY_BE, Kind, kind_of, may_be_meant
 
 _TEST = re.compile(r"(?:^|/)tests?/")
 
@@ -40,13 +40,13 @@ def files_of(project: Project, options: AtenOptions) -> Iterator[tuple[Kind, Yam
     for path in project.workspace.files:
         if is_yaml(path) and (options.tests or not _TEST.search(path)) and _may_be(project, path):
             file = project.yaml(path)
-            kind = kind_of(file) if file is not None else ""
+            kind = kind_of(file, project.workspace.file_set) if file is not None else ""
             if file is not None and kind:
                 yield kind, file
 
 
 def _may_be(project: Project, path: str) -> bool:
-    if path.rpartition("/")[2] == NATIVE_NAME:
+    if may_be_meant(path, project.workspace.file_set):
         return True
     try:
         return MAY_BE.search(project.workspace.data(path)) is not None

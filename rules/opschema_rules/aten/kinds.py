@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence, Set
 from typing import Literal, TypeAlias
 
 from opschema_cli.source.yaml import Node, YamlFile
@@ -21,10 +21,20 @@ _NAMES: dict[str, Kind] = {
 _OTHER_GENERATORS = ("kernels", "op", "aten", "kernel")
 """Fields of lists of operators for ExecuTorch's generator; ``aten`` of torchgen's own deprecated.yaml, too."""
 
+_REQUIRED = frozenset({"backend", "cpp_namespace"})
+_MOST_KEYS = 20
 _LISTS = ("supported", "full_codegen", "symint", "autograd", "custom", "ir_gen", "official", "blacklist", "whitelist")
 
 
-NATIVE_NAME = "native_functions.yaml"
+_NATIVE = "native_functions.yaml"
+_NEIGHBOURS = {"tags.yaml": (_NATIVE,), "derivatives.yaml": ("load_derivatives.py", _NATIVE)}
+"""What tells that a file of this name is torchgen's where it lies beside it."""
+
+
+def may_be_meant(path: str, files: Container[str]) -> bool:
+    """Whether a file is one of torchgen's by its name and place, whatever it holds."""
+    folder, slash, name = path.rpartition("/")
+    return name == _NATIVE or any(f"{folder}{slash}{beside}" in files for beside in _NEIGHBOURS.get(name, ()))
 
 
 def items_of(file: YamlFile) -> list[Node]:
@@ -33,15 +43,17 @@ def items_of(file: YamlFile) -> list[Node]:
     return [file.document.follow(item) for item in root.items] if root is not None and root.is_sequence else []
 
 
-def kind_of(file: YamlFile) -> Kind:
-    """Which of them it is; empty for any other file."""
-    return _kind_by_content(file) or ("native" if _is_meant_native(file) else "")
+def kind_of(file: YamlFile, files: Container[str] = ()) -> Kind:
+    """Which of them it is; empty for any other file. ``files`` are the paths of the workspace."""
+    return _kind_by_content(file) or _kind_by_place(file, files)
 
 
-def _is_meant_native(file: YamlFile) -> bool:
-    """Whether only the name tells what it is: it is empty, or holds nothing that is right."""
+def _kind_by_place(file: YamlFile, files: Container[str]) -> Kind:
+    """Which of them it is meant to be where only its name and place tell: it is empty, or holds nothing that is right."""
+    if not may_be_meant(file.path, files):
+        return ""
     fields = {key.value for item in items_of(file) for key, _ in item.pairs()}
-    return file.path.rpartition("/")[2] == NATIVE_NAME and not fields.intersection(_OTHER_GENERATORS)
+    return _NAMES[file.path.rpartition("/")[2]] if fields.isdisjoint(_OTHER_GENERATORS) else ""
 
 
 def _kind_by_content(file: YamlFile) -> Kind:
@@ -61,10 +73,22 @@ def _is_backend(root: Node) -> bool:
     keys = {key.value for key, _ in root.pairs() if key.kind == "scalar"}
     if ("all_version" in keys and {"official", "custom"} & keys) or {"supported", "blacklist"} <= keys:
         return True
-    return (bool({"cpp_namespace", "backend"} & keys) and bool(keys.intersection(_LISTS))) or {
-        "backend",
-        "cpp_namespace",
-    } <= keys
+    named = _REQUIRED & keys
+    return bool(named) and (named == _REQUIRED or bool(keys.intersection(_LISTS)) or _has_slip(root, named))
+
+
+def _has_slip(root: Node, named: Set[str]) -> bool:
+    """Whether the other key that every backend has, or a list, is there but for a slip."""
+    # Not at the top: that module is not needed to tell what a file is, but for this.
+    from opschema_rules.aten.vocabulary import slip
+
+    for key, value in list(root.pairs())[:_MOST_KEYS]:
+        name = key.value if key.kind == "scalar" and key.value != "backends" else ""
+        if value.kind == "scalar" and slip(name, _REQUIRED - named):
+            return True
+        if value.is_sequence and "cpp_namespace" in named and slip(name, _LISTS):
+            return True
+    return False
 
 
 def _kind_of_list(items: Sequence[Node], name: str) -> Kind:

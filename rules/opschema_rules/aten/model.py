@@ -14,12 +14,13 @@ from opschema_cli.lint.diagnostic import Place, Related
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.schema.schema_string import ParsedSchema, parse_schema
 from opschema_cli.source.text import Span
-from opschema_cli.source.yaml import Node, YamlFile, scalar_value
+from opschema_cli.source.yaml import TIMESTAMP, Node, YamlFile, scalar_value
 from opschema_cli.source.yaml_spans import value_span
 from opschema_rules.aten.autograd import TORCH as TORCH_AUTOGRAD
 from opschema_rules.aten.autograd import Autograd
 from opschema_rules.aten.bindings import TORCH_BINDINGS, Bindings
 from opschema_rules.aten.exceptions import TORCH_EXCEPTIONS, Exceptions
+from opschema_rules.aten.signatures import base_name
 from opschema_rules.aten.vocabulary import TORCH, Vocabulary
 
 if TYPE_CHECKING:
@@ -93,7 +94,17 @@ class Entry:
 def string(node: Node | None) -> str | None:
     """The text of a scalar that PyYAML reads as a string; None of anything else."""
     value = scalar_value(node) if node is not None and node.kind == "scalar" else None
-    return value if isinstance(value, str) else None
+    return value if isinstance(value, str) and node is not None and not is_date(node) else None
+
+
+def is_date(node: Node) -> bool:
+    """Whether PyYAML makes a date of a scalar that has no other value."""
+    if node.style or not node.value[:1].isdigit():
+        return False
+    return node.tag in ("", _TIMESTAMP_TAG) and TIMESTAMP.fullmatch(node.value) is not None
+
+
+_TIMESTAMP_TAG = "tag:yaml.org,2002:timestamp"
 
 
 @dataclass(frozen=True)
@@ -355,6 +366,20 @@ class DerivativesFile:
         """The formulas of every entry whose schema can be told, by dispatch key."""
         definitions = filter(None, (entry.definition for entry in self.entries))
         return [block for definition in definitions for block in definition.blocks]
+
+    @cached_property
+    def complete(self) -> bool:
+        """Whether every item names an operator, so that one that is not here is nowhere."""
+        items = self.file.root.items if self.file.root is not None else ()
+        return bool(items) and len(self.entries) == len(items) and all(entry.name for entry in self.entries)
+
+    @cached_property
+    def by_base(self) -> Mapping[str, list[DerivativeEntry]]:
+        """The entries by the name of their operator, without overload and without what tells an in-place one."""
+        found: dict[str, list[DerivativeEntry]] = {}
+        for entry in self.entries:
+            found.setdefault(base_name(entry.name.partition(".")[0]).base, []).append(entry)
+        return found
 
     @cached_property
     def described(self) -> Mapping[str, int]:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from opschema_cli.source.cpp import CppNode
+from opschema_rules.pypto.cpp_declarations import kernel_of
+from opschema_rules.pypto.cpp_numbers import item_of
 from opschema_rules.pypto.cpp_state import EMPTY, LOST, Scope, State
 from opschema_rules.pypto.cpp_values import (
     OTHER,
@@ -18,6 +20,7 @@ from opschema_rules.pypto.cpp_values import (
     Outside,
     Pointer,
     Several,
+    Table,
     Tensors,
     Value,
     united,
@@ -37,10 +40,14 @@ ADDS: dict[str, Kind] = {
 }
 """The methods of a payload that add one slot for each argument (simpler, ``pto_types.h``)."""
 
+OWN = ("tensor", "tensor_ref", "get_tensor")
+"""The methods of arguments that take one of their tensors by its index."""
+
 MEMORY = re.compile(r"(?:data|data_as|addr|buffer|ptr|data_ptr|get_ptr)\Z")
 """The members of a tensor that are its memory."""
 
 _SUBMIT = re.compile(r"(?:pto2_)?rt_submit_(?P<core>aic|aiv|)_?(?P<what>task|dummy_task)\Z")
+_GRAPH = re.compile(r"(?:pto2_)?rt_submit_graph")
 _NO_EFFECT = re.compile(
     r"(?:[A-Z]\w*_)?(?:LOG|ASSERT|CHECK|EXPECT|PRINT|PROF|TRACE|CYCLE_COUNT)\w*|always_assert|assert|printf"
     r"|std::(?:min|max|abs|ceil|floor|to_string|size|make_pair)|(?:float_|double_)?to_(?!\w*[Tt]ensor)\w+"
@@ -76,11 +83,13 @@ class Calls:
         values = [self.expressions.value(item, scope, state) for item in arguments]
         submit = _SUBMIT.match(name)
         if submit is not None:
-            return self._submit(node, submit["core"], submit["what"], arguments, values, scope, state)
+            return self._submit(node, submit["core"], submit["what"], arguments, values, state)
         if scope.find(name) is not None:
             return self._foreign("", node, arguments, values, scope, state)
         if name in self.walk.parts.functions:
-            return self.walk.enter(name, node, values, scope, state)
+            return self.walk.enter(name, node, arguments, values, scope, state)
+        if _GRAPH.fullmatch(name):
+            return self._graph(name, node, arguments, values, scope, state)
         return self._foreign(name, node, arguments, values, scope, state)
 
     def _foreign(
@@ -113,11 +122,30 @@ class Calls:
                 self.walk.lose(f"`{name}()` is not followed")
         return values[0] if len(values) == 1 and "cast" in name else UNKNOWN
 
+    def _graph(
+        self,
+        name: str,
+        node: CppNode,
+        arguments: Sequence[CppNode],
+        values: Sequence[Value],
+        scope: Scope,
+        state: State,
+    ) -> Value:
+        """A graph, ``rt_submit_graph(&layer, args, ...)``: what its function submits, with the tensors that it is given."""
+        functions = (item.text.lstrip("& ") for item in arguments)
+        found = next(((at, item) for at, item in enumerate(functions) if item in self.walk.parts.functions), None)
+        if found is None or scope.find(found[1]) is not None or len(arguments) < found[0] + 2:
+            return self._foreign(name, node, arguments, values, scope, state)
+        self.walk.reached.add(node.span.start)
+        at, function = found
+        self.walk.enter(function, node, arguments[at + 1 :], values[at + 1 :], scope, state)
+        return UNKNOWN
+
     def _touch(self, name: str, values: Sequence[Value], node: CppNode, state: State) -> None:
         """Memory or elements of a tensor are read or set."""
         first, *others = values or [UNKNOWN]
         if isinstance(first, Tensors | Pointer):
-            self.expressions.use(first.arguments, "read" if name.startswith("get") else "written", node)
+            self.expressions.use(first.arguments, "read" if name.startswith("get") else "written", node, state)
             first = UNKNOWN
         self.expressions.give([first, *others], f"`{name}()` takes it", node, state)
 
@@ -132,6 +160,11 @@ class Calls:
             return self._own(node, name, values)
         if isinstance(owner, Object) and (name in ADDS or name in ("add_scalars", "copy_scalars_from", "reset")):
             return self._fill(owner, node, name, arguments, values, state)
+        if isinstance(owner, Object) and name in OWN:
+            return self._given(owner, node, values, state)
+        if isinstance(owner, Table) and name in ("size", "at"):
+            return Number(len(owner.items)) if name == "size" else item_of(owner, (*values, UNKNOWN)[0])
+        self.expressions.changed(arguments, scope, state)
         if name not in _IDLE:
             self.expressions.keep(values, f"`{name}()` takes it", node, state)
         if isinstance(owner, Tensors | Pointer):
@@ -154,7 +187,7 @@ class Calls:
     def _own(self, node: CppNode, name: str, values: Sequence[Value]) -> Value:
         """A method of the orchestration's arguments: ``tensor(i)``."""
         index = values[0] if values else UNKNOWN
-        if name not in ("tensor", "tensor_ref", "get_tensor"):
+        if name not in OWN:
             if "tensor" in name and not name.endswith("count"):
                 self.walk.lose("a tensor is taken in a way that is not followed")
             return UNKNOWN
@@ -163,6 +196,16 @@ class Calls:
             return OTHER
         self.walk.taken.setdefault(index.value, node.span)
         return Tensors(frozenset({index.value}))
+
+    def _given(self, owner: Object, node: CppNode, values: Sequence[Value], state: State) -> Value:
+        """A tensor of the arguments of a graph."""
+        index = values[0].value if values and isinstance(values[0], Number) else -1
+        payloads = state.payloads(owner.number)
+        found = [payload.tensors[index] for payload in payloads if 0 <= index < len(payload.tensors)]
+        if len(found) < len(payloads):
+            self.walk.lose("a tensor of a graph is taken in a way that is not followed")
+            return OTHER
+        return Tensors(frozenset(slot.argument for slot in found))
 
     # -- payloads ------------------------------------------------------------------------------------------------------
 
@@ -178,7 +221,7 @@ class Calls:
         """A method that fills or empties a payload."""
         self.walk.spend(1 + sum(len(payload.slots) for payload in state.payloads(owner.number)) // 16)
         if name in ADDS:
-            slots = [self._slot(ADDS[name], item, value) for item, value in zip(arguments, values, strict=True)]
+            slots = [self._slot(ADDS[name], item, value, state) for item, value in zip(arguments, values, strict=True)]
             state.add(owner.number, slots)
             if any(item.text.endswith("...") for item in arguments):
                 state.lose(owner.number, "a pack of arguments is added", node.span)
@@ -189,9 +232,9 @@ class Calls:
             state.add(owner.number, [Slot("scalar", node.span, count=count)])
         return owner
 
-    def _slot(self, kind: Kind, node: CppNode, value: Value) -> Slot:
+    def _slot(self, kind: Kind, node: CppNode, value: Value, state: State) -> Slot:
         if isinstance(value, Tensors) and len(value.arguments) > 1:
-            self.expressions.use(value.arguments, "escapes", node)
+            self.expressions.use(value.arguments, "escapes", node, state)
         argument = value.argument if isinstance(value, Tensors) and kind != "scalar" else -1
         return Slot(kind, node.span, argument, isinstance(value, Created) and kind == "out")
 
@@ -204,7 +247,6 @@ class Calls:
         what: str,
         arguments: Sequence[CppNode],
         values: Sequence[Value],
-        scope: Scope,
         state: State,
     ) -> Value:
         self.walk.reached.add(node.span.start)
@@ -215,15 +257,16 @@ class Calls:
         payloads = state.payloads(held.number) if isinstance(held, Object) else LOST
         payloads = frozenset(_located(payload, node) for payload in payloads)
         self.walk.spend(sum(8 + len(payload.slots) for payload in payloads))
-        first = arguments[(at if at is not None else len(arguments) - 1) - 1] if len(arguments) > 1 else None
+        before = (at if at is not None else len(arguments) - 1) - 1
         kernels: tuple[KernelId, ...] = ()
         mixed = next((item for item in values if isinstance(item, Mixed)), None)
         if mixed is not None:
             kernels = mixed.kernels
-        elif first is not None:
-            found = self.walk.declarations.kernel(first, core, scope, state)
+        elif len(arguments) > 1:
+            found = kernel_of(arguments[before], core, values[before])
             kernels = (found,) if found is not None else ()
-        self.walk.submit(Submit(what, kernels, tuple(sorted(payloads, key=repr)), node.span))
+        submit = Submit(what, kernels, tuple(sorted(payloads, key=repr)), node.span)
+        self.walk.submit(submit, state, turned=isinstance(held, Object) and held.number in state.turned)
         return OTHER
 
 

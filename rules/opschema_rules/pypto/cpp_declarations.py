@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from opschema_cli.source.cpp import CppNode
+from opschema_rules.pypto.cpp_numbers import number_of, table_of
 from opschema_rules.pypto.cpp_state import EMPTY, Scope, State
 from opschema_rules.pypto.cpp_values import (
     OTHER,
@@ -16,6 +17,7 @@ from opschema_rules.pypto.cpp_values import (
     Number,
     Object,
     Pointer,
+    Table,
     Tensors,
     Unknown,
     Value,
@@ -35,6 +37,7 @@ _MIXED = re.compile(r"\bMixedKernels\b")
 _PLAIN = re.compile(
     r"\b(?:u?int\w*|size_t|bool|float|double|char|long|short|unsigned|DataType|PTO2TaskId|TaskId|\w*Config)\b"
 )
+_ARRAY = re.compile(r"\barray<\s*([\w:]+)\s*,\s*(\w+)\s*>")
 _COPIES = re.compile(r"\b(?:auto|\w*Args?)\b")
 _LISTS = ("argument_list", "initializer_list", "parameter_list")
 
@@ -48,7 +51,8 @@ class Declarations:
     def declare(self, node: CppNode, scope: Scope, state: State) -> None:
         """Declare the variables of one declaration."""
         of = type_of(node)
-        is_static = any(item.kind == "storage_class_specifier" and item.text == "static" for item in node.children)
+        told = {item.text for item in node.children if item.kind in ("storage_class_specifier", "type_qualifier")}
+        fixed = bool(told & {"const", "constexpr"})
         for declarator in node.fields("declarator"):
             name = declared_name(declarator)
             if not name:
@@ -57,9 +61,30 @@ class Declarations:
             given = _given(declarator)
             if not self._is_reference(name, declarator, given, scope, state):
                 number = self.walk.declare(scope, name)
-                state.values[number] = self._initial(number, declarator, given, of, scope, state)
-                if is_static and number in state.held:
+                self.walk.limit(number, of)
+                if "static" in told and not fixed:
+                    self.walk.hide(number)
+                table = self._table(declarator, given, of, scope, state) if fixed else None
+                value = table or self._initial(number, declarator, given, of, scope, state)
+                state.values[number] = self.walk.fitting(number, value)
+                if "static" in told and number in state.held:
                     state.lose(number, "it is static", node.span)
+
+    def _table(self, declarator: CppNode, given: CppNode | None, of: str, scope: Scope, state: State) -> Table | None:
+        """A constant array of numbers: ``const int ids[] = {1, 2}``, ``const std::array<int, 2> ids{1, 2}``."""
+        inner, match = declarator.field("declarator"), _ARRAY.search(of)
+        is_array = inner is not None and inner.kind == "array_declarator"
+        if given is None or given.kind not in _LISTS or not (is_array or match):
+            return None
+        size = self.walk.expressions.value(inner.field("size"), scope, state) if inner is not None else UNKNOWN
+        if match is not None:
+            size = Number(number_of(match[2]) or self.walk.parts.constants.get(match[2], 0))
+        parts = [self.walk.expressions.value(item, scope, state) for item in given.children]
+        if len(parts) == 1 and isinstance(parts[0], Table):
+            parts = [Number(item) if item is not None else UNKNOWN for item in parts[0].items]
+        known = bool(parts) and all(isinstance(item, Number | Unknown) for item in parts)
+        plain = _PLAIN.search(match[1] if match is not None else of)
+        return table_of(parts, size.value if isinstance(size, Number) else 0) if known and plain else None
 
     def _unnamed(self, declarator: CppNode, scope: Scope, state: State) -> None:
         """``auto [a, b] = ...``."""
@@ -100,6 +125,9 @@ class Declarations:
         if is_tensor(of):
             found = united(parts)
             return found if isinstance(found, Tensors | Pointer) else OTHER
+        if _ARRAY.search(of) and is_list:
+            self.walk.expressions.keep(parts, "it is one of several", declarator, state)
+            return UNKNOWN
         if _PLAIN.search(of) or "pointer_declarator" in kinds:
             return parts[0] if len(parts) == 1 and isinstance(parts[0], Number) else UNKNOWN
         return (
@@ -157,16 +185,17 @@ class Declarations:
             name = next((field for field in FIELDS if field in item.text.partition("=")[0]), "") if named else name
             if target is None or not name:
                 return UNKNOWN
-            found = found.having(name, self.kernel(target, FIELDS[name], scope, state))
+            value = self.walk.expressions.value(target, scope, state)
+            found = found.having(name, kernel_of(target, FIELDS[name], value))
         return found
 
-    def kernel(self, node: CppNode, core: str, scope: Scope, state: State) -> KernelId | None:
-        """The kernel that an expression names; None when it says that there is none."""
-        value = self.walk.expressions.value(node, scope, state)
-        negative = isinstance(value, Number) and value.value < 0
-        if node.text.rpartition("::")[2] in ("INVALID_KERNEL_ID", "PTO2_INVALID_KERNEL_ID") or negative:
-            return None
-        return KernelId(value.value if isinstance(value, Number) else None, node.text, node.span, core)
+
+def kernel_of(node: CppNode, core: str, value: Value) -> KernelId | None:
+    """The kernel that an expression of a value names; None when it says that there is none."""
+    negative = isinstance(value, Number) and value.value < 0
+    if node.text.rpartition("::")[2] in ("INVALID_KERNEL_ID", "PTO2_INVALID_KERNEL_ID") or negative:
+        return None
+    return KernelId(value.value if isinstance(value, Number) else None, node.text, node.span, core)
 
 
 def _given(declarator: CppNode) -> CppNode | None:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from opschema_cli.source.cpp import CppNode
 from opschema_rules.pypto.cpp_calls import MEMORY, Calls
 from opschema_rules.pypto.cpp_declarations import is_tensor, type_of
+from opschema_rules.pypto.cpp_numbers import computed, item_of, number_of, table_of, truth
 from opschema_rules.pypto.cpp_state import Scope, State
 from opschema_rules.pypto.cpp_stores import Stores, operator_of
 from opschema_rules.pypto.cpp_values import (
-    MAX_NUMBER,
     UNKNOWN,
     Mixed,
     Number,
@@ -21,10 +21,11 @@ from opschema_rules.pypto.cpp_values import (
     Outside,
     Pointer,
     Several,
+    Table,
     Tensors,
+    Unknown,
     Value,
     merged,
-    number_of,
     objects_of,
     united,
 )
@@ -71,6 +72,8 @@ class Expressions:
             **dict.fromkeys(("identifier", "qualified_identifier", "type_identifier"), self._name),
             **dict.fromkeys(("initializer_list", "compound_literal_expression"), self._made),
             **dict.fromkeys(("compound_statement", "declaration", "init_statement"), self._statement),
+            "true": lambda node, scope, state: Number(1),
+            "false": lambda node, scope, state: Number(0),
             "number_literal": lambda node, scope, state: _number(node.text),
             "call_expression": self.calls.call,
             "field_expression": self._field,
@@ -132,6 +135,8 @@ class Expressions:
             number = scope.find(name)
             value = state.values.get(number, UNKNOWN) if number is not None else UNKNOWN
             self.keep([value], reason, node, state)
+            if number is not None:
+                self.walk.hide(number)
             if number is not None and isinstance(value, Object | Several | Number | Mixed):
                 state.values[number] = UNKNOWN
 
@@ -150,13 +155,15 @@ class Expressions:
             if isinstance(value, Outside):
                 self.walk.lose(f"the arguments go where they are not followed: {reason}")
             elif isinstance(value, Tensors | Pointer):
-                self.use(value.arguments, "escapes", node)
+                self.use(value.arguments, "escapes", node, state)
 
-    def use(self, arguments: frozenset[int], how: Literal["read", "written", "escapes"], node: CppNode) -> None:
+    def use(
+        self, arguments: frozenset[int], how: Literal["read", "written", "escapes"], node: CppNode, state: State
+    ) -> None:
         """Note what is done to one of these tensors."""
         for argument in sorted(arguments):
             if argument >= 0:
-                self.walk.use(Use(argument, how if len(arguments) == 1 else "escapes", node.span))
+                self.walk.use(Use(argument, how if len(arguments) == 1 else "escapes", node.span), state)
 
     def _lambda(self, node: CppNode, scope: Scope, state: State) -> Value:
         """A lambda may do to what it captures whatever its body says, whenever it is called."""
@@ -185,10 +192,13 @@ class Expressions:
     # -- operators -----------------------------------------------------------------------------------------------------
 
     def _either(self, node: CppNode, scope: Scope, state: State) -> Value:
-        self.value(node.field("condition"), scope, state)
+        holds = truth(self.value(node.field("condition"), scope, state))
+        fields = ("consequence", "alternative")
+        if holds is not None:
+            self.walk.skip(node.field(fields[holds]))
+            return self.value(node.field(fields[not holds]), scope, state)
         self.walk.branches += 1
         ways = [state.copy(), state.copy()]
-        fields = ("consequence", "alternative")
         values = [self.value(node.field(name), scope, way) for name, way in zip(fields, ways, strict=True)]
         self.walk.branches -= 1
         state.become(self.walk.joined(ways) or state)
@@ -197,21 +207,35 @@ class Expressions:
     def _binary(self, node: CppNode, scope: Scope, state: State) -> Value:
         operator = operator_of(node)
         left = self.value(node.field("left"), scope, state)
-        if operator not in ("&&", "||"):
-            right = self.value(node.field("right"), scope, state)
-            if isinstance(left, Number) and isinstance(right, Number):
-                return _computed(operator, left.value, right.value)
-            return united(item for item in (left, right) if isinstance(item, Pointer)) if operator in "+-" else UNKNOWN
+        if operator in ("&&", "||", "and", "or"):
+            return self._shortened(operator in ("&&", "and"), truth(left), node.field("right"), scope, state)
+        right = self.value(node.field("right"), scope, state)
+        if isinstance(left, Number) and isinstance(right, Number):
+            return computed(operator, left.value, right.value) if _is_certain(node, left, right) else UNKNOWN
+        if operator == ">>":
+            self.changed([node.field("right")], scope, state)
+        return united(item for item in (left, right) if isinstance(item, Pointer)) if operator in "+-" else UNKNOWN
+
+    def _shortened(self, both: bool, left: bool | None, node: CppNode | None, scope: Scope, state: State) -> Value:
+        """``left && right``, ``left || right``: where the left one tells, the right one is not asked."""
+        if left is (not both):
+            self.walk.skip(node)
+            return Number(int(left))
+        if left is both:
+            holds = truth(self.value(node, scope, state))
+            return Number(int(holds)) if holds is not None else UNKNOWN
         self.walk.branches += 1
         way = state.copy()
-        self.value(node.field("right"), scope, way)
+        right = truth(self.value(node, scope, way))
         self.walk.branches -= 1
         state.become(self.walk.joined([state, way]) or state)
-        return UNKNOWN
+        return Number(int(right)) if right is (not both) else UNKNOWN
 
     def _unary(self, node: CppNode, scope: Scope, state: State) -> Value:
-        inner = self.value(node.field("argument"), scope, state)
-        return Number(-inner.value) if isinstance(inner, Number) and node.text.startswith("-") else UNKNOWN
+        inner, operator = self.value(node.field("argument"), scope, state), operator_of(node)
+        if not isinstance(inner, Number) or operator not in ("-", "!", "not"):
+            return UNKNOWN
+        return Number(-inner.value) if operator == "-" else Number(int(not inner.value))
 
     def _pointer(self, node: CppNode, scope: Scope, state: State) -> Value:
         """``*pointer`` and ``&variable``."""
@@ -221,12 +245,20 @@ class Expressions:
         if isinstance(inner, Object):
             return Object(inner.number, is_address)
         if isinstance(inner, Pointer) and not is_address:
-            self.use(inner.arguments, "read", node)
+            self.use(inner.arguments, "read", node, state)
             return UNKNOWN
-        if is_address and isinstance(inner, Number | Mixed):
-            self.changed([argument], scope, state)
+        if is_address and argument is not None and argument.kind == "identifier" and not isinstance(inner, Several):
+            self.expose(argument, scope, state)
+        if is_address and isinstance(inner, Number | Mixed | Table):
             return UNKNOWN
         return inner
+
+    def expose(self, node: CppNode, scope: Scope, state: State) -> None:
+        """A number in a variable may be changed from elsewhere from now on."""
+        number = scope.find(node.text)
+        if number is not None:
+            self.walk.hide(number)
+            self.changed([node], scope, state)
 
     def changed(self, nodes: Sequence[CppNode | None], scope: Scope, state: State) -> None:
         """Numbers and kernels in variables may be others from now on."""
@@ -247,10 +279,11 @@ class Expressions:
 
     def _item(self, node: CppNode, scope: Scope, state: State) -> Value:
         owner = self.value(node.field("argument"), scope, state)
-        for child in node.children[1:]:
-            self._last(child, scope, state)
+        indices = [self._last(child, scope, state) for child in node.children[1:]]
         if isinstance(owner, Pointer):
-            self.use(owner.arguments, "read", node)
+            self.use(owner.arguments, "read", node, state)
+        if isinstance(owner, Table):
+            return item_of(owner, indices[0] if len(indices) == 1 else UNKNOWN)
         self.keep([item for item in [owner] if objects_of(item)], "it is one of several", node, state)
         return owner if isinstance(owner, Tensors) else UNKNOWN
 
@@ -262,12 +295,20 @@ class Expressions:
             self.keep(values, "it makes another object", node, state)
             return UNKNOWN
         self.keep([item for item in values if objects_of(item)], "a list takes it", node, state)
-        return united(values)
+        return table_of(values) if _are_numbers(values) else united(values)
 
 
-def _computed(operator: str, left: int, right: int) -> Value:
-    found = {"+": left + right, "-": left - right, "*": left * right}.get(operator, MAX_NUMBER)
-    return Number(found) if abs(found) < MAX_NUMBER else UNKNOWN
+def _is_certain(node: CppNode, left: Number, right: Number) -> bool:
+    """Whether numbers are compared as they are: one below zero is not, beside what may be unsigned."""
+    sides = [node.field("right") if left.value < 0 else None, node.field("left") if right.value < 0 else None]
+    return all(side is None or re.fullmatch(r"-?\d+", side.text) for side in sides)
+
+
+def _are_numbers(values: Sequence[Value]) -> bool:
+    """Whether these are numbers, of which some are known."""
+    return any(isinstance(item, Number) for item in values) and all(
+        isinstance(item, Number | Unknown) for item in values
+    )
 
 
 def _number(text: str) -> Value:

@@ -15,30 +15,45 @@ MAX_WAYS = 64
 MAX_SLOTS = 1_000
 """Most arguments of one payload that are followed; the runtime takes far fewer."""
 
+ANY = -2
+"""In place of a tensor: any of the orchestration's own."""
+
 EMPTY: frozenset[Payload] = frozenset({Payload()})
 LOST: frozenset[Payload] = frozenset({Payload((), "what it is given is not followed")})
 
 
 @dataclass
 class State:
-    """The values of variables, by their numbers, and the alternatives of what objects hold; one for each way through."""
+    """The values of variables, by their numbers, and the alternatives of what objects hold; one for each way through.
+
+    ``used`` are the orchestration's own tensors that anything may have used, ``written`` those that it may have written
+    without having read them; with ``ANY`` among them that may be all. ``turned`` are the objects whose
+    alternatives are those of loops, of which it is not known how often they turn.
+    """
 
     values: dict[int, Value] = field(default_factory=dict)
     held: dict[int, frozenset[Payload]] = field(default_factory=dict)
+    used: frozenset[int] = field(default=frozenset(), compare=False)
+    written: frozenset[int] = field(default=frozenset(), compare=False)
+    turned: frozenset[int] = field(default=frozenset(), compare=False)
 
     def copy(self) -> State:
         """A state that goes another way from here."""
-        return State(dict(self.values), dict(self.held))
+        return State(dict(self.values), dict(self.held), self.used, self.written, self.turned)
 
     def become(self, other: State) -> None:
         """Go on as another state."""
         self.values, self.held = other.values, other.held
+        self.used, self.written, self.turned = other.used, other.written, other.turned
 
     def within(self, outer: State) -> State:
         """The same without the variables that another state does not have."""
         return State(
             {number: value for number, value in self.values.items() if number in outer.values},
             {number: payloads for number, payloads in self.held.items() if number in outer.held},
+            self.used,
+            self.written,
+            self.turned,
         )
 
     def forget(self, numbers: Iterable[int]) -> None:
@@ -46,6 +61,30 @@ class State:
         for number in numbers:
             self.values.pop(number, None)
             self.held.pop(number, None)
+
+    def turn_from(self, before: State) -> None:
+        """Say that a loop of any number of turns lies between another state and this."""
+        found = {number for number, payloads in before.held.items() if self.payloads(number) != payloads}
+        self.turned |= found
+
+    def touch(self, argument: int, *, writes: bool) -> None:
+        """Say that a tensor is used."""
+        if argument not in self.used:
+            self.used |= {argument}
+        if writes and argument not in self.written:
+            self.written |= {argument}
+
+    def touch_all(self, payload: Payload, *, told: bool) -> None:
+        """Say that what a payload holds is used by a task; ``told`` by scalars what to do, it may write what it could read."""
+        if payload.unresolved:
+            self.touch(ANY, writes=True)
+        for slot in payload.tensors:
+            if slot.argument >= 0:
+                self.touch(slot.argument, writes=slot.kind in ("out", "no_dep") or (told and slot.kind == "inout"))
+
+    def untouched(self, arguments: Iterable[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Of some tensors those that nothing has used, and those that nothing may have written."""
+        return _without(arguments, self.used), _without(arguments, self.written)
 
     def payloads(self, number: int) -> frozenset[Payload]:
         """What an object may hold."""
@@ -73,6 +112,10 @@ class State:
                 self.values[number] = anything if isinstance(value, Tensors | Pointer) else UNKNOWN
         for number in grown(before, self):
             self.lose(number, "a loop adds to it", at)
+
+
+def _without(arguments: Iterable[int], others: frozenset[int]) -> tuple[int, ...]:
+    return () if ANY in others else tuple(sorted(frozenset(arguments) - others))
 
 
 def _added(payload: Payload, slots: tuple[Slot, ...]) -> Payload:
@@ -112,6 +155,9 @@ def _join(found: State, other: State) -> None:
         known = held.get(number)
         if known is not payloads:
             held[number] = payloads if known is None else _limited(known | payloads)
+    found.used |= other.used
+    found.written |= other.written
+    found.turned |= other.turned
 
 
 def _limited(payloads: frozenset[Payload]) -> frozenset[Payload]:

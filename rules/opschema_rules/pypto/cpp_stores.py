@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from opschema_cli.source.cpp import CppNode
-from opschema_rules.pypto.cpp_declarations import FIELDS, is_fresh
+from opschema_rules.pypto.cpp_declarations import FIELDS, is_fresh, kernel_of
+from opschema_rules.pypto.cpp_numbers import computed
 from opschema_rules.pypto.cpp_state import EMPTY, Scope, State
-from opschema_rules.pypto.cpp_values import UNKNOWN, Mixed, Object, Pointer, Several, Tensors, Value, merged
+from opschema_rules.pypto.cpp_values import UNKNOWN, Mixed, Number, Object, Pointer, Several, Tensors, Value, merged
 
 if TYPE_CHECKING:
     from opschema_rules.pypto.cpp_expressions import Expressions
@@ -22,11 +23,14 @@ class Stores:
         self.expressions = expressions
 
     def updated(self, node: CppNode, scope: Scope, state: State) -> Value:
-        """``i++``: it is not known what it is from then on."""
+        """``i++``, ``--i``."""
         argument = node.field("argument")
+        before = self.expressions.value(argument, scope, state) if _is_name(argument) else UNKNOWN
+        by = 1 if operator_of(node) == "++" else -1
+        after = Number(before.value + by) if isinstance(before, Number) else UNKNOWN
         if argument is not None:
-            self._store(argument, UNKNOWN, node, scope, state, changes=True)
-        return UNKNOWN
+            self._store(argument, after, node, scope, state, changes=True)
+        return after if node.text.startswith(("++", "--")) else before
 
     def assigned(self, node: CppNode, scope: Scope, state: State) -> Value:
         """What an assignment stands for, as it is done."""
@@ -35,9 +39,12 @@ class Stores:
             target = target.children[0]
         if target is None:
             return value
-        changes = operator_of(node) != "="
-        self._store(target, UNKNOWN if changes else value, node, scope, state, changes=changes)
-        return UNKNOWN if changes else value
+        operator = operator_of(node)
+        if operator != "=":
+            before = self.expressions.value(target, scope, state) if _is_name(target) else UNKNOWN
+            value = _changed(operator, before, value)
+        self._store(target, value, node, scope, state, changes=operator != "=")
+        return value
 
     def _store(
         self, target: CppNode, value: Value, node: CppNode, scope: Scope, state: State, *, changes: bool
@@ -65,7 +72,7 @@ class Stores:
             copies = isinstance(value, Object) and not value.pointer
             if isinstance(value, Object) and copies:
                 state.held[number] = state.payloads(value.number)
-            state.values[number] = Object(number) if copies else value
+            state.values[number] = Object(number) if copies else self.walk.fitting(number, value)
         elif isinstance(value, Object) and not value.pointer:
             state.held[own.number] = state.payloads(value.number)
         elif is_fresh(node.field("right")):
@@ -80,7 +87,7 @@ class Stores:
         if name is None or name.text not in FIELDS:
             self.expressions.keep([value], "a field takes it", node, state)
         elif isinstance(mixed, Mixed) and number is not None and right is not None:
-            kernel = self.walk.declarations.kernel(right, FIELDS[name.text], scope, state)
+            kernel = kernel_of(right, FIELDS[name.text], value)
             state.values[number] = mixed.having(name.text, kernel)
 
     def _store_item(self, target: CppNode, value: Value, scope: Scope, state: State, *, changes: bool) -> None:
@@ -91,12 +98,23 @@ class Stores:
         number = scope.find(owner.text) if owner is not None and owner.kind == "identifier" else None
         if isinstance(base, Pointer):
             if changes:
-                self.expressions.use(base.arguments, "read", target)
-            self.expressions.use(base.arguments, "written", target)
+                self.expressions.use(base.arguments, "read", target, state)
+            self.expressions.use(base.arguments, "written", target, state)
         elif isinstance(base, Tensors) and isinstance(value, Tensors) and number is not None:
             state.values[number] = merged([base, value])
         else:
             self.expressions.give([base, value], "it is one of several", target, state)
+
+
+def _changed(operator: str, before: Value, by: Value) -> Value:
+    """What ``before += by`` leaves."""
+    if not isinstance(before, Number) or not isinstance(by, Number):
+        return UNKNOWN
+    return Number(before.value - by.value) if operator == "-=" else computed(operator[:-1], before.value, by.value)
+
+
+def _is_name(node: CppNode | None) -> bool:
+    return node is not None and node.kind == "identifier"
 
 
 def operator_of(node: CppNode) -> str:

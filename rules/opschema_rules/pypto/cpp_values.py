@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -47,6 +46,13 @@ class Number:
 
 
 @dataclass(frozen=True)
+class Table:
+    """A constant array of whole numbers; None for those that are not known."""
+
+    items: tuple[int | None, ...]
+
+
+@dataclass(frozen=True)
 class Object:
     """An object of some class, which may be a payload, or a pointer to one: the number under which a state keeps what it
     holds.
@@ -84,7 +90,7 @@ class Unknown:
     """Anything else."""
 
 
-Value: TypeAlias = "Tensors | Pointer | Created | Outside | Number | Object | Several | Mixed | Unknown"
+Value: TypeAlias = "Tensors | Pointer | Created | Outside | Number | Table | Object | Several | Mixed | Unknown"
 
 OTHER = Tensors(frozenset({-1}))
 UNKNOWN = Unknown()
@@ -116,21 +122,3 @@ def objects_of(value: Value) -> frozenset[int]:
         if isinstance(value, Several)
         else frozenset()
     )
-
-
-_NUMBER = re.compile(r"(0[xX][\da-fA-F]{1,16}|0[bB][01]{1,64}|\d{1,19})[uUlLzZ]*")
-MAX_NUMBER = 1 << 62
-"""What is larger is not known; no id, index or count is."""
-
-
-def number_of(text: str) -> int | None:
-    """The whole number that a text is written as in C++; None if it is none, or a large one."""
-    match = _NUMBER.fullmatch(text.replace("'", ""))
-    if match is None:
-        return None
-    digits = match[1]
-    is_octal = digits.isdigit() and digits.startswith("0")
-    if is_octal and not re.fullmatch("[0-7]+", digits):
-        return None
-    found = int(digits, 8 if is_octal else 0)
-    return found if found < MAX_NUMBER else None

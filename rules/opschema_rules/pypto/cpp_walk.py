@@ -1,6 +1,6 @@
 """Follows the statements of an orchestration from its first, each way through its branches, into the functions of its file.
 
-Branches and loops are in :mod:`opschema_rules.pypto.cpp_flow`, expressions in :mod:`opschema_rules.pypto.cpp_expressions`.
+Branches are in :mod:`opschema_rules.pypto.cpp_flow`, loops in ``cpp_loops``, expressions in ``cpp_expressions``.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ import msgspec
 from opschema_cli.source.cpp import CppNode
 from opschema_cli.source.preprocessor import Macro
 from opschema_cli.source.text import Span
-from opschema_rules.pypto import cpp_flow
+from opschema_rules.pypto import cpp_flow, cpp_loops
 from opschema_rules.pypto.cpp_declarations import Declarations, declared_name, is_tensor, parameters_of, type_of
 from opschema_rules.pypto.cpp_expressions import Expressions
+from opschema_rules.pypto.cpp_notes import Notes
+from opschema_rules.pypto.cpp_numbers import NOTHING, numbers_of
 from opschema_rules.pypto.cpp_state import EMPTY, Scope, State, joined
-from opschema_rules.pypto.cpp_values import OTHER, UNKNOWN, Object, Outside, Tensors, Value, merged
-from opschema_rules.pypto.facts import Payload, Submit, Use
+from opschema_rules.pypto.cpp_values import OTHER, UNKNOWN, Number, Object, Outside, Tensors, Value, merged
+from opschema_rules.pypto.facts import Submit, Use
 
 MAX_CALLS = 8
 """Deepest nesting of calls that are followed into functions of the file."""
@@ -41,9 +43,11 @@ Handler: TypeAlias = Callable[[CppNode, Scope, State], State | None]
 
 @dataclass
 class Effort:
-    """How many steps are left for a file."""
+    """How many steps are left for a file; how many were spent on loops whose turns cannot be counted, and where these begin."""
 
     left: int = MAX_STEPS
+    wasted: int = 0
+    endless: set[int] = field(default_factory=set)
 
 
 @dataclass(frozen=True)
@@ -69,23 +73,39 @@ class Frame:
     ended: list[State] = field(default_factory=list)
     thrown: bool = False
 
+    @property
+    def exits(self) -> tuple[int, int]:
+        """How many ways out there are up to now."""
+        return len(self.returned), len(self.ended)
+
+    def cut(self, exits: tuple[int, int]) -> tuple[list[Value], list[State]]:
+        """Take back the ways out that were found since."""
+        kept = self.returned[exits[0] :], self.ended[exits[1] :]
+        del self.returned[exits[0] :], self.ended[exits[1] :]
+        return kept
+
+    def paste(self, kept: tuple[list[Value], list[State]]) -> None:
+        """Put back what was taken."""
+        self.returned += kept[0]
+        self.ended += kept[1]
+
 
 class Walk:
     """One entry, followed from its first statement."""
 
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
-        self.submits: list[Submit] = []
-        self.uses: list[Use] = []
+        self.notes = Notes()
         self.taken: dict[int, Span] = {}
         self.reached: set[int] = set()
-        self.unresolved = ""
+        self.ranges: dict[int, range] = {}
+        self._skipped: set[int] = set()
         self.jumps = False
         self.branches = self.loops = 0
         self.turns: list[cpp_flow.Turn] = []
         self.expressions = Expressions(self)
         self.declarations = Declarations(self)
-        self._numbers = self._order = self._depth = 0
+        self._numbers = self._depth = 0
         self._open: list[str] = []
         self._frames: list[Frame] = []
 
@@ -112,29 +132,31 @@ class Walk:
 
     def lose(self, reason: str) -> None:
         """Say that more may be submitted, or done to tensors, than is known."""
-        self.unresolved = self.unresolved or reason
+        self.notes.unresolved = self.notes.unresolved or reason
 
-    def submit(self, found: Submit) -> None:
-        """Note a submit."""
-        self._order += 1
-        conditional = self.branches > 0 or any(frame.ended or frame.thrown for frame in self._frames)
-        conditional = conditional or any(turn.broken or turn.continued for turn in self.turns)
-        found = msgspec.structs.replace(found, order=self._order, conditional=conditional, looped=self.loops > 0)
-        self.submits.append(found)
+    def submit(self, found: Submit, state: State, *, turned: bool) -> None:
+        """Note a submit; ``turned`` tells that what it passes hangs on how often a loop turned."""
+        found = msgspec.structs.replace(found, conditional=self._may_not_run, looped=self.loops > 0)
+        self.notes.submit(found, state, turned=turned)
 
-    def use(self, found: Use) -> None:
+    def use(self, found: Use, state: State) -> None:
         """Note what happens to a tensor outside of payloads."""
-        self._order += 1
-        self.uses.append(msgspec.structs.replace(found, order=self._order))
+        self.notes.use(msgspec.structs.replace(found, conditional=self._may_not_run), state)
 
-    def mark(self) -> tuple[int, int, int]:
-        """What is noted up to now."""
-        return len(self.submits), len(self.uses), self._order
+    @property
+    def _may_not_run(self) -> bool:
+        """Whether a way may be gone on which what is followed does not run."""
+        left = any(frame.ended or frame.thrown for frame in self._frames)
+        return self.branches > 0 or left or any(turn.broken or turn.continued for turn in self.turns)
 
-    def undo(self, mark: tuple[int, int, int]) -> None:
-        """Forget what was noted since."""
-        del self.submits[mark[0] :], self.uses[mark[1] :]
-        self._order = mark[2]
+    def skip(self, node: CppNode | None) -> None:
+        """Say of what never runs that it is not forgotten."""
+        if node is None or node.span.start in self._skipped:
+            return
+        self._skipped.add(node.span.start)
+        for item in node.walk():
+            if item.kind == "call_expression":
+                self.reached.add(item.span.start)
 
     def joined(self, states: Iterable[State | None], within: State | None = None) -> State | None:
         """The state behind several ways."""
@@ -154,10 +176,17 @@ class Walk:
         self._frames.append(Frame(self.number()))
         self.block(function.field("body"), scope, state)
         if self.jumps:
-            lost = (Payload((), "`goto` is not followed", function.span),)
-            self.submits = [msgspec.structs.replace(item, payloads=lost, conditional=True) for item in self.submits]
+            self.notes.lose_payloads("`goto` is not followed", function.span)
 
-    def enter(self, name: str, call: CppNode, values: Sequence[Value], scope: Scope, state: State) -> Value:
+    def enter(
+        self,
+        name: str,
+        call: CppNode,
+        arguments: Sequence[CppNode],
+        values: Sequence[Value],
+        scope: Scope,
+        state: State,
+    ) -> Value:
         """Follow a call into a function of the file; what it returns."""
         function = self.parts.functions[name]
         parameters = parameters_of(function) if function is not None else []
@@ -166,11 +195,12 @@ class Walk:
         if function is None or not known or len(parameters) < len(values) or self.spend(CALL_STEPS):
             self.lose(f"`{name}()` is not followed")
             self.expressions.give(values, f"`{name}()` is not followed", call, state)
+            self.expressions.changed(arguments, scope, state)
             return UNKNOWN
         declarator = function.field("declarator")
         frame = Frame(self.number(), declarator is not None and declarator.kind != "function_declarator")
         state.held[frame.result] = EMPTY
-        inner = self._passed(parameters, call, values, scope, state)
+        inner = self._passed(parameters, arguments, values, scope, state)
         before, turns, self.turns = state.copy(), self.turns, []
         self._open.append(name)
         self._frames.append(frame)
@@ -184,11 +214,15 @@ class Walk:
         return OTHER if is_tensor(type_of(function)) else UNKNOWN
 
     def _passed(
-        self, parameters: Sequence[CppNode], call: CppNode, values: Sequence[Value], scope: Scope, state: State
+        self,
+        parameters: Sequence[CppNode],
+        arguments: Sequence[CppNode],
+        values: Sequence[Value],
+        scope: Scope,
+        state: State,
     ) -> Scope:
         """The scope of a function with its parameters: a reference to a variable is that variable under another name."""
-        inner, given = Scope(), call.field("arguments")
-        arguments = given.children if given is not None else []
+        inner = Scope()
         for index, parameter in enumerate(parameters):
             name, value = declared_name(parameter), values[index] if index < len(values) else UNKNOWN
             refers = "&" in parameter.text.partition("=")[0]
@@ -201,8 +235,14 @@ class Walk:
             if number is not None:
                 inner.names[name] = number
             else:
+                self.limit(self.declare(inner, name), type_of(parameter))
                 self.bind(inner, state, name, value, copies=not refers)
         return inner
+
+    @property
+    def frame(self) -> Frame:
+        """The function that is followed."""
+        return self._frames[-1]
 
     # -- variables -----------------------------------------------------------------------------------------------------
 
@@ -224,7 +264,22 @@ class Walk:
         if isinstance(value, Object) and copies and not value.pointer:
             state.held[number] = state.payloads(value.number)
             value = Object(number)
-        state.values[number] = value
+        state.values[number] = self.fitting(number, value)
+
+    def limit(self, number: int, of: str) -> None:
+        """Remember which numbers a variable of a type may have."""
+        numbers = numbers_of(of)
+        if numbers is not None:
+            self.ranges[number] = numbers
+
+    def hide(self, number: int) -> None:
+        """Say that a variable may be changed at any time from now on in ways that are not followed."""
+        self.ranges[number] = NOTHING
+
+    def fitting(self, number: int, value: Value) -> Value:
+        """What a variable is that is given a value; it is not known of a number that may be another in it."""
+        fits = not isinstance(value, Number) or number not in self.ranges or value.value in self.ranges[number]
+        return value if fits else UNKNOWN
 
     # -- statements ----------------------------------------------------------------------------------------------------
 
@@ -261,7 +316,7 @@ class Walk:
         return {
             **dict.fromkeys(blocks, self.block),
             **dict.fromkeys(("labeled_statement", "attributed_statement", "init_statement"), self._inner),
-            **dict.fromkeys(loops, self._with(cpp_flow.loop)),
+            **dict.fromkeys(loops, self._with(cpp_loops.loop)),
             **dict.fromkeys(ends, self._end),
             **dict.fromkeys(("preproc_if", "preproc_ifdef"), self._with(cpp_flow.preprocessed)),
             "declaration": self._declaration,
@@ -291,7 +346,7 @@ class Walk:
         name = declarator.text.partition("(")[0].strip() if declarator is not None else ""
         if "SCOPE" in name and name not in self.parts.macros:
             return self.block(node.field("body"), scope, state)
-        return cpp_flow.loop(self, node, scope, state)
+        return cpp_loops.loop(self, node, scope, state)
 
     def _jump(self, node: CppNode, scope: Scope, state: State) -> State:
         self.jumps = True
@@ -300,7 +355,7 @@ class Walk:
 
     def _end(self, node: CppNode, scope: Scope, state: State) -> None:
         """What leaves a function, a loop or a turn of it."""
-        frame = self._frames[-1]
+        frame = self.frame
         if node.kind == "return_statement":
             if node.children:
                 frame.returned.append(self._result(node.children[0], scope, state, frame))

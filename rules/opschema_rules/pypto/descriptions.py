@@ -105,8 +105,8 @@ class _Reader:
             number = kernel["func_id"][1].value
             func_id = number if isinstance(number, int) and not isinstance(number, bool) else None
             program.whole = program.whole and func_id is not None
-            source, signature = self._source(body, kernel), self._signature(body, kernel)
-            program.kernels.append(Kernel(program, item, kernel, source, signature, func_id))
+            (source, missing), signature = self._source(body, kernel), self._signature(body, kernel)
+            program.kernels.append(Kernel(program, item, kernel, source, signature, func_id, missing=missing))
         if keys[0] in fields:
             program.orchestration = self._orchestration(body, program, fields[keys[0]][1])
         return program
@@ -116,21 +116,27 @@ class _Reader:
         if "source" not in fields:
             return None
         function = fields["function_name"][1].value if "function_name" in fields else ""
-        source, signature = self._source(body, fields), self._signature(body, fields)
+        (source, missing), signature = self._source(body, fields), self._signature(body, fields)
         name = function if isinstance(function, str) else ""
-        return OrchestrationPart(program, expr, fields, source, signature, name)
+        return OrchestrationPart(program, expr, fields, source, signature, name, missing=missing)
 
     # -- sources -------------------------------------------------------------------------------------------------------
 
-    def _source(self, body: Body, fields: Mapping[str, tuple[Expr, Expr]]) -> str | None:
-        """The workspace path of a source; None when it is not known, or there is no such file."""
+    def _source(self, body: Body, fields: Mapping[str, tuple[Expr, Expr]]) -> tuple[str | None, str]:
+        """The workspace path of a source, None when it is not known or not there; and that of one that is not there."""
         if "source" not in fields:
-            return None
-        path = self._path(body, fields["source"][1], _HOPS)
+            return None, ""
+        expr = fields["source"][1]
+        path = self._path(body, expr, _HOPS)
         if path is None or path.startswith("/"):
-            return None
+            return None, ""
         full = posixpath.normpath(posixpath.join(body.file.path.rpartition("/")[0], path))
-        return full if not full.startswith("..") and self.project.workspace.is_file(full) else None
+        if full.startswith(".."):
+            return None, ""
+        if self.project.workspace.is_file(full):
+            return full, ""
+        anchored = path.startswith("./") and expr.kind != "const" and "__file__" in body.file.source.text
+        return None, full if anchored or _is_scene(body) else ""
 
     def _path(self, body: Body, expr: Expr, hops: int) -> str | None:
         """A path relative to the file's own folder, as strings, ``str(...)`` and ``pathlib`` write it."""
@@ -213,6 +219,12 @@ def _joined(parts: Iterable[str | None]) -> str | None:
     found = list(parts)
     known = [part for part in found if part is not None]
     return posixpath.join(*known) if known and len(known) == len(found) else None
+
+
+def _is_scene(body: Body) -> bool:
+    """Whether a class is one that runs by itself, in its own folder: one below ``@scene_test(...)``."""
+    decorators = body.cls.decorators if body.cls is not None else ()
+    return any((item.callee or item.text).rpartition(".")[2] == "scene_test" for item in decorators)
 
 
 def _runtime_of(body: Body) -> str:

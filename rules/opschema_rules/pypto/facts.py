@@ -58,7 +58,9 @@ class Submit(msgspec.Struct, frozen=True, array_like=True):
     """One submit call: the kernels of its task, and what it may pass.
 
     ``payloads`` are alternatives: one for each way through the branches before it. ``order`` counts the calls of an entry as
-    they would run; ``conditional`` when it stands in a branch, ``looped`` when in a loop.
+    they would run; ``conditional`` when it stands in a branch, ``looped`` when in a loop. Turns of a loop that can be
+    counted are submits of their own where they differ. ``first`` are the orchestration's own tensors in its payloads that
+    nothing has used before, whichever way was gone; ``fresh`` those that nothing may have written without having read them.
     """
 
     api: str
@@ -68,17 +70,22 @@ class Submit(msgspec.Struct, frozen=True, array_like=True):
     order: int = 0
     conditional: bool = False
     looped: bool = False
+    first: tuple[int, ...] = ()
+    fresh: tuple[int, ...] = ()
 
 
 class Use(msgspec.Struct, frozen=True, array_like=True):
     """One use of an orchestration's own tensor outside of a payload: it is read or written by the orchestration itself, or
-    passed to what cannot be followed (``escapes``).
+    passed to what cannot be followed (``escapes``). ``conditional``, ``first`` and ``fresh`` as of a submit.
     """
 
     argument: int
     how: Literal["read", "written", "escapes"]
     span: Span
     order: int = 0
+    conditional: bool = False
+    first: bool = False
+    fresh: bool = False
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True):

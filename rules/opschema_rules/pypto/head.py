@@ -13,8 +13,14 @@ from opschema_cli.lint.pack import CATALOGUE, PackHead
 from opschema_cli.project import Project
 from opschema_cli.workspace import ReadError
 
-_DESCRIBES = re.compile(rb"\b(?:CALLABLE|KERNELS)\b")
+_TARGET = rb"%s(?<![.\w\"']%s)\s*(?:[:,)\]\\#]|=(?!=))"
+_KERNELS, _CALLABLE = (re.compile(_TARGET % (name, name)) for name in (b"KERNELS", b"CALLABLE"))
+"""Where a name may be assigned; not where it is only read, a string, or of another object."""
+
 _SPECIFIES = re.compile(rb"\bTensorSpec\s*\(")
+_PASSES = re.compile(
+    rb"\b(?:(?:run|run_jit|compile_and_run)\s*[(\\#]|(?:define_tensors|get_program)\b|specs\s*(?:=(?!=)|[\\#]))"
+)
 _HARNESS = re.compile(rb"\bpypto\b|^[ \t]*(?:from|import)[ \t]+golden\b", re.MULTILINE)
 
 
@@ -34,16 +40,22 @@ def detect(project: Project, options: PyptoOptions) -> bool:
 
 
 def describing(project: Project) -> Iterator[str]:
-    """The Python files that may describe a program: they speak of ``func_id``."""
-    return (path for path, data in _python(project) if b"func_id" in data and _DESCRIBES.search(data))
+    """The Python files that may describe a program: they speak of ``func_id``, and assign a list of kernels."""
+    return (path for path, data in _python(project) if b"func_id" in data and _assigns(data))
+
+
+def _assigns(data: bytes) -> bool:
+    return _KERNELS.search(data) is not None or (b"incores" in data and _CALLABLE.search(data) is not None)
 
 
 def specifying(project: Project) -> Iterator[str]:
-    """The Python files that may pair specs of tensors with an entry in pypto's language, or make them."""
+    """The Python files that may pair specs of tensors with an entry in pypto's language. Specs that they take from other files
+    are read there.
+    """
     return (
         path
         for path, data in _python(project)
-        if b"TensorSpec" in data and _SPECIFIES.search(data) and _HARNESS.search(data)
+        if b"TensorSpec" in data and _SPECIFIES.search(data) and _HARNESS.search(data) and _PASSES.search(data)
     )
 
 

@@ -47,10 +47,10 @@ class Task:
         """The fewest tensors that it may have."""
         return min((len(payload.tensors) for payload in self.payloads), default=0)
 
-    def slot(self, index: int) -> Slot | None:
-        """What every payload that is long enough has at one place; None when they differ."""
+    def slots(self, index: int) -> list[Slot]:
+        """What the payloads that are long enough have at one place, one of each kind."""
         found = {item.kind: item for payload in self.payloads for item in payload.tensors[index : index + 1]}
-        return next(iter(found.values())) if len(found) == 1 else None
+        return list(found.values())
 
 
 def tasks(program: Program) -> Iterator[Task]:

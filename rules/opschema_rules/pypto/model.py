@@ -57,7 +57,8 @@ class Signature:
 @dataclass(eq=False)
 class Part:
     """A dict of a description: its fields, each with key and value. ``source`` is the workspace path of the C++ source, None
-    when it is not known or not there; ``signature`` is None when there is none.
+    when it is not known or not there; ``missing`` that path where it is known and there is no such file, else empty.
+    ``signature`` is None when there is none.
     """
 
     program: Program = field(repr=False)
@@ -65,6 +66,7 @@ class Part:
     fields: Mapping[str, tuple[Expr, Expr]]
     source: str | None
     signature: Signature | None
+    missing: str = field(default="", kw_only=True)
 
     @property
     def place(self) -> Place:

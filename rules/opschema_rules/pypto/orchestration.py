@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from opschema_cli.project import CppReading
 from opschema_cli.source.cpp import CppNode, CppTree
 from opschema_cli.source.preprocessor import is_dead
-from opschema_rules.pypto.cpp_values import number_of
+from opschema_rules.pypto.cpp_numbers import number_of
 from opschema_rules.pypto.cpp_walk import Parts, Walk
 from opschema_rules.pypto.facts import Entry, Orchestration
 
@@ -46,8 +46,8 @@ def _missed(tree: CppTree, reached: Collection[int]) -> list[int]:
 
 
 def _entry(name: str, node: CppNode, walk: Walk, expected: int, lost: str) -> Entry:
-    taken = tuple(sorted(walk.taken.items()))
-    return Entry(name, node.span, tuple(walk.submits), tuple(walk.uses), taken, expected, walk.unresolved or lost)
+    notes, taken = walk.notes, tuple(sorted(walk.taken.items()))
+    return Entry(name, node.span, tuple(notes.submits), tuple(notes.uses), taken, expected, notes.unresolved or lost)
 
 
 def _functions(tree: CppTree) -> dict[str, CppNode | None]:

@@ -44,13 +44,15 @@ def show_kernel(kernel: Kernel) -> Shown:
     widest = max((task.widest for task in found), default=0)
     rows = [_row(kernel, found, entries, slot) for slot in range(max([widest, *(slot + 1 for slot in entries)]))]
     scalars = [_scalar(kernel, item) for item in (_declared(kernel)) if item.direction is Direction.SCALAR]
-    return Shown(kernel.title, list(_places(kernel, found)), [*rows, *scalars], ("slot", "declared", "used"))
+    return Shown(
+        kernel.title, list(dict.fromkeys(_places(kernel, found))), [*rows, *scalars], ("slot", "declared", "used")
+    )
 
 
 def _places(kernel: Kernel, found: Sequence[Task]) -> Iterator[tuple[str, str]]:
     program = kernel.program
     yield "program", f"{at(program.project, kernel.place)} {program.name}"
-    yield "source", kernel.source or "unresolved"
+    yield "source", kernel.source or (f"{kernel.missing} is not there" if kernel.missing else "unresolved")
     signature = kernel.signature
     if signature is None:
         yield "signature", "none"

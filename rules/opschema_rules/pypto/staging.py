@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -27,7 +28,8 @@ class TensorUse:
     """One use of an orchestration's own tensor: by the task of ``submit``, or by the orchestration itself where that is None.
 
     ``sure`` tells that it happens whichever way is gone before it. ``told`` tells that the kernels are told by scalars, in
-    each turn of a loop, what to do; they may be told to write what they need not have read.
+    each turn of a loop, what to do; they may be told to write what they need not have read. ``first`` tells that nothing has
+    used the tensor before on any way that leads here, ``fresh`` that nothing may have written it.
     """
 
     order: int
@@ -36,6 +38,8 @@ class TensorUse:
     submit: Submit | None = None
     sure: bool = True
     told: bool = False
+    first: bool = False
+    fresh: bool = False
 
     @property
     def kernels(self) -> tuple[KernelId, ...]:
@@ -50,23 +54,30 @@ def uses_of(entry: Entry) -> dict[int, list[TensorUse]]:
         lost = any(payload.unresolved for payload in submit.payloads)
         arguments = {slot.argument for payload in submit.payloads for slot in payload.tensors} - {-1}
         for argument in found if lost else arguments:
-            found.setdefault(argument, []).append(_of_submit(submit, argument))
+            found.setdefault(argument, []).extend(_of_submit(submit, argument))
     for use in entry.uses:
-        found.setdefault(use.argument, []).append(TensorUse(use.order, _KINDS[use.how], use.span))
+        sure, effect = not use.conditional, _KINDS[use.how]
+        one = TensorUse(use.order, effect, use.span, sure=sure, first=use.first, fresh=use.fresh)
+        found.setdefault(use.argument, []).append(one)
     return {argument: sorted(uses, key=lambda use: use.order) for argument, uses in found.items()}
 
 
-def _of_submit(submit: Submit, argument: int) -> TensorUse:
+def _of_submit(submit: Submit, argument: int) -> Iterator[TensorUse]:
+    """What a task does to a tensor: where its payloads differ in that, each is a use of its own, and none is sure."""
     if any(payload.unresolved for payload in submit.payloads):
-        return TensorUse(submit.order, "unknown", submit.span, submit)
-    slots = [slot for payload in submit.payloads for slot in payload.tensors if slot.argument == argument]
-    effects = {_effect(payload, argument) for payload in submit.payloads}
-    known = effects - {None}
-    effect = (next(iter(known)) if len(known) == 1 else None) or "unknown"
-    reading = [slot for slot in slots if slot.kind in ("in", "inout")]
+        yield TensorUse(submit.order, "unknown", submit.span, submit)
+        return
+    effects = [_effect(payload, argument) for payload in submit.payloads]
+    sure = not submit.conditional and len(set(effects)) == 1
     told = submit.looped and any(slot.kind == "scalar" for payload in submit.payloads for slot in payload.slots)
-    span = (reading if effect != "out" and reading else slots)[0].span
-    return TensorUse(submit.order, effect, span, submit, not submit.conditional and None not in effects, told)
+    first, fresh = argument in submit.first, argument in submit.fresh
+    for effect in dict.fromkeys(effects):
+        if effect is not None:
+            payloads = [payload for payload, found in zip(submit.payloads, effects, strict=True) if found == effect]
+            slots = [slot for payload in payloads for slot in payload.tensors if slot.argument == argument]
+            reading = [slot for slot in slots if slot.kind in ("in", "inout")]
+            span = (reading if effect != "out" and reading else slots)[0].span
+            yield TensorUse(submit.order, effect, span, submit, sure, told, first, fresh)
 
 
 def _effect(payload: Payload, argument: int) -> Effect | None:

@@ -111,7 +111,7 @@ class Registration:
     ``keys`` are dispatch keys or device types (empty: all), None when not known. ``function`` is the Python function
     (Unresolved when it cannot be followed); None for C++, where only the place is known. ``setup`` is the ``setup_context``
     of an autograd registration. ``conditional`` is true when it stands under a condition or in a handler, so that it may
-    not take place.
+    not take place. ``default_place`` is where the operator's name is written with the overload ``.default``, as a string.
     """
 
     role: Role
@@ -123,6 +123,7 @@ class Registration:
     call: Expr | None = None
     conditional: bool = False
     language: Literal["python", "cpp"] = "python"
+    default_place: Place | None = None
 
 
 @dataclass(frozen=True, eq=False)

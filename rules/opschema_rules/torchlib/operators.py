@@ -129,6 +129,8 @@ class Join:
     def _register(self, event: Event, part: Part) -> None:
         operators, names = self._targets(event)
         registration = read_part(self.evaluator, event, part, names)
+        if names.names and all(plain_name(name) != name for name in names.names):
+            registration = replace(registration, default_place=names.place)
         if not operators and names.names is None:
             self._not_followed(event, registration.place, names, "the operator that it is for is not known")
         self._attach(names, operators, registration)

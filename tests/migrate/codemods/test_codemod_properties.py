@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import os
 from itertools import product
 from typing import Any
 
 import libcst as cst
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opschema_cli.migrate.codemods.calls import drop_argument
@@ -34,6 +35,8 @@ HEADS = (
     "with a:",
 )
 TRIVIA = ("", "", "# own", "# --- Title ---", "# ------", "# fmt: off", "\t# odd")
+
+EXAMPLES = 100 if "OPSCHEMA_SLOW" in os.environ else 40
 
 
 @st.composite
@@ -95,6 +98,7 @@ class Without(ast.NodeTransformer):
         return super().generic_visit(node)
 
 
+@settings(max_examples=EXAMPLES)
 @given(st.data(), modules().filter(is_python))
 def test_removing_any_statements_leaves_the_others(data: st.DataObject, text: str) -> None:
     tree = PythonTree.parse(text)
@@ -142,6 +146,7 @@ def listings(draw: st.DrawFn, items: list[str]) -> str:
     return text + draw(st.sampled_from(("", "\n", "  # last\n")))
 
 
+@settings(max_examples=EXAMPLES)
 @given(st.data())
 def test_dropping_any_arguments_leaves_the_others(data: st.DataObject) -> None:
     names = ["a", "b", "c", "d"][: data.draw(st.integers(1, 4))]
@@ -155,6 +160,7 @@ def test_dropping_any_arguments_leaves_the_others(data: st.DataObject) -> None:
     assert ast.dump(ast.parse(rewrite.text())) == ast.dump(ast.parse(f"f({left})"))
 
 
+@settings(max_examples=EXAMPLES)
 @given(st.data())
 def test_dropping_any_parameters_leaves_the_others(data: st.DataObject) -> None:
     params = {"a": "a", "b": "b: int", "c": "c=(1)", "d": "d: int = 2"}
@@ -253,6 +259,7 @@ def run(text: str, *args: object) -> tuple[object, list[object]]:
     return space["f"](*args), logged
 
 
+@settings(max_examples=EXAMPLES)
 @given(suites(), st.sampled_from((True, False, None, 1, "s")))
 def test_a_folded_function_does_what_it_did_with_that_value(lines: list[str], value: bool | int | str | None) -> None:
     text = "\n".join(["def f(a, b, x):", *indented(lines), ""])
@@ -263,6 +270,7 @@ def test_a_folded_function_does_what_it_did_with_that_value(lines: list[str], va
         assert run(folded, a, b) == run(text, a, b, value)
 
 
+@settings(max_examples=EXAMPLES)
 @given(suites(), st.booleans())
 def test_an_inlined_method_does_what_it_did(lines: list[str], named: bool) -> None:
     passed = ("u", "v", "w") if named else ("a", "b", "x")

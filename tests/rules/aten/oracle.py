@@ -8,6 +8,7 @@ and computes all that they would write, the dispatcher's, the Python bindings' a
 from __future__ import annotations
 
 import contextlib
+import copy
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -19,7 +20,15 @@ from unittest.mock import patch
 import torchgen
 from torchgen import gen, gen_backend_stubs
 from torchgen.api.autograd import match_differentiability_info
-from torchgen.model import DispatchKey, NativeFunctionsGroup, NativeFunctionsViewGroup, is_generic_dispatch_key
+from torchgen.model import (
+    DispatchKey,
+    FunctionSchema,
+    Location,
+    NativeFunction,
+    NativeFunctionsGroup,
+    NativeFunctionsViewGroup,
+    is_generic_dispatch_key,
+)
 from torchgen.packaged.autograd import gen_autograd, load_derivatives
 from torchgen.selective_build.selector import SelectiveBuilder
 from torchgen.utils import FileManager
@@ -95,7 +104,8 @@ def _written(files: Mapping[str, str]) -> Iterator[Path]:
         for path, text in files.items():
             (folder / path).write_text(text, encoding="utf-8", newline="")
         _forget()
-        yield folder
+        with _remembering():
+            yield folder
         _forget()
 
 
@@ -104,6 +114,38 @@ def _forget() -> None:
     gen._GLOBAL_PARSE_TAGS_YAML_CACHE.clear()
     gen.parse_tags_yaml.cache_clear()
     load_derivatives._GLOBAL_LOAD_DERIVATIVE_CACHE.clear()
+
+
+@contextlib.contextmanager
+def _remembering() -> Iterator[None]:
+    """The entries that a tree shares with others are read once, and the signature of each once: half of torchgen's time."""
+    with (
+        patch.object(NativeFunction, "from_yaml", staticmethod(_from_yaml)),
+        patch.object(FunctionSchema, "signature", _signature),
+    ):
+        yield
+
+
+_READ: dict[object, tuple[Any, Any]] = {}
+_from_yaml_itself, _signature_itself = NativeFunction.from_yaml, FunctionSchema.signature
+
+
+def _from_yaml(entry: dict[str, object], loc: Location, tags: set[str], *rest: Any) -> tuple[Any, Any]:
+    key = repr({name: value for name, value in entry.items() if name != "__line__"}), frozenset(tags), repr(rest)
+    if key not in _READ:
+        _READ[key] = _from_yaml_itself(entry, loc, tags, *rest)
+    function, metadata = _READ[key]
+    function = copy.copy(function)
+    object.__setattr__(function, "loc", loc)
+    return function, metadata
+
+
+def _signature(schema: Any, **options: bool) -> Any:
+    known = schema.__dict__.setdefault("_known_signatures", {})
+    key = tuple(sorted(options.items()))
+    if key not in known:
+        known[key] = _signature_itself(schema, **options)
+    return known[key]
 
 
 def _parsed(folder: Path) -> gen.ParsedYaml:
@@ -121,6 +163,11 @@ def _parsed(folder: Path) -> gen.ParsedYaml:
 @cache
 def _installed() -> gen.ParsedYaml:
     return gen.parse_native_yaml(*(str(PACKAGED / "ATen/native" / name) for name in (NATIVE, TAGS)))
+
+
+@cache
+def _installed_groups() -> Any:
+    return gen.get_grouped_native_functions(_installed().native_functions)
 
 
 @cache
@@ -144,7 +191,8 @@ def _derivatives(folder: Path) -> Any:
 
 def _backend(folder: Path) -> Any:
     parsed = _parsed(folder)
-    grouped = gen.get_grouped_native_functions(parsed.native_functions)
+    own = (folder / NATIVE).exists()
+    grouped = gen.get_grouped_native_functions(parsed.native_functions) if own else _installed_groups()
     return gen_backend_stubs.parse_backend_yaml(str(folder / BACKEND), grouped, parsed.backend_indices)
 
 

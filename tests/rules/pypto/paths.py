@@ -41,11 +41,15 @@ Value: TypeAlias = "Args | Argument | Kernels | list[Args] | Lambda"
 
 @dataclass(frozen=True)
 class Submitted:
-    """One call of a submit as it happened: its line, the ids of its kernels, its payload."""
+    """One call of a submit as it happened: its line, the ids of its kernels, its payload, and which of the orchestration's own
+    tensors anything had used or written before.
+    """
 
     line: int
     kernels: tuple[int, ...]
     slots: tuple[Added, ...]
+    used: frozenset[Argument] = frozenset()
+    written: frozenset[Argument] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,9 @@ class TooManyPathsError(Exception):
 
 
 class Machine:
-    """One run: it follows ``script`` and then takes the first of each choice."""
+    """One run: it follows ``script`` and then takes the first of each choice. ``undefined`` are the orchestration's own tensors
+    that are read before anything writes them, ``changed`` those that are written.
+    """
 
     def __init__(self, script: Sequence[int]) -> None:
         self.script = script
@@ -71,6 +77,23 @@ class Machine:
         self.compiled: dict[int, int] = {}
         self.submitted: list[Submitted] = []
         self.touched: list[Touched] = []
+        self.used: set[Argument] = set()
+        self.written: set[Argument] = set()
+        self.undefined: set[Argument] = set()
+        self.changed: set[Argument] = set()
+
+    def submit(self, line: int, kernels: tuple[int, ...], slots: Sequence[Added]) -> None:
+        used, written = frozenset(self.used), frozenset(self.written)
+        self.submitted.append(Submitted(line, kernels, tuple(slots), used, written))
+        self.undefined |= {slot.argument for slot in slots if slot.kind in ("in", "inout")} - self.written
+        self.changed |= {slot.argument for slot in slots if slot.kind in ("out", "inout")}
+        for slot in slots:
+            self.use(slot.argument, writes=slot.kind in ("out", "no_dep"))
+
+    def use(self, argument: Argument, *, writes: bool) -> None:
+        self.used.add(argument)
+        if writes:
+            self.written.add(argument)
 
     def choose(self, ways: int) -> int:
         at = len(self.taken)
@@ -186,6 +209,11 @@ def own(index: int) -> Tensor:
 
 def counted(name: str) -> Tensor:
     return Tensor(f"orch_args.tensor({name}).ref()", lambda machine, names: names.number(name))
+
+
+def given(index: int) -> Tensor:
+    """A tensor of the arguments of a graph."""
+    return Tensor(f"args.tensor({index}).ref()", lambda machine, names: names.args("args").slots[index].argument)
 
 
 def view(tensor: Tensor) -> Tensor:
@@ -317,7 +345,7 @@ def change_number(name: str, how: str, by: int = 1) -> Statement:
 
     def does(machine: Machine, names: Names) -> None:
         holder = names.holder(name)
-        holder.own[name] = by if how == "=" else names.number(name) + by
+        holder.own[name] = by if how == "=" else names.number(name) + (by if how == "+=" else 1)
 
     return Plain(f"{name}++;" if how == "++" else f"{name} {how} {by};", does)
 
@@ -336,7 +364,13 @@ class Touch(Statement):
         out.put(f"{call}({self.tensor.text}, 1, offsets);")
 
     def run(self, machine: Machine, names: Names) -> None:
-        machine.touched.append(Touched(self.line, self.tensor.value(machine, names), self.how))
+        argument = self.tensor.value(machine, names)
+        machine.touched.append(Touched(self.line, argument, self.how))
+        if self.how == "read":
+            machine.undefined |= {argument} - machine.written
+        else:
+            machine.changed.add(argument)
+        machine.use(argument, writes=self.how == "written")
 
 
 # Kernels and submits
@@ -405,7 +439,7 @@ class Submit(Statement):
             ids = tuple(sorted(found.values()))
         else:
             ids = (self.kernel.value(names),)
-        machine.submitted.append(Submitted(self.line, ids, tuple(names.args(self.name).slots)))
+        machine.submit(self.line, ids, names.args(self.name).slots)
 
 
 # Branches and loops
@@ -428,6 +462,31 @@ class If(Statement):
 
     def run(self, machine: Machine, names: Names) -> None:
         way = machine.choose(len(self.blocks) + (0 if self.other else 1))
+        if way < len(self.blocks):
+            run_block(self.blocks[way], machine, names)
+
+
+@dataclass
+class Decided(Statement):
+    """``if`` of a number that is known: ``if (i == 1) {``, ``if (i > 0) {``, with or without ``else``."""
+
+    name: str
+    sign: str
+    other: int
+    blocks: list[Block]
+
+    def write(self, out: Writer) -> None:
+        out.put(f"if ({self.name} {self.sign} {self.other}) {{")
+        for index, block in enumerate(self.blocks):
+            if index:
+                out.put("} else {")
+            write_block(block, out)
+        out.put("}")
+
+    def run(self, machine: Machine, names: Names) -> None:
+        value = names.number(self.name)
+        holds = {"==": value == self.other, "!=": value != self.other, "<": value < self.other, ">": value > self.other}
+        way = 0 if holds[self.sign] else 1
         if way < len(self.blocks):
             run_block(self.blocks[way], machine, names)
 
@@ -475,17 +534,23 @@ class Scoped(Statement):
 
 @dataclass
 class Loop(Statement):
-    """``for``, ``while``, ``do``; ``counter`` is a name that the body sees, which ``times`` makes a constant loop."""
+    """``for``, ``while``, ``do``; ``counter`` is a name that the body sees, which ``times`` makes a constant loop that counts
+    from ``start`` by ``step``.
+    """
 
     kind: str
     block: Block
     counter: str = ""
     times: int = -1
+    start: int = 0
+    step: int = 1
 
     def write(self, out: Writer) -> None:
-        limit = str(self.times) if self.times >= 0 else "n"
+        name, sign = self.counter, "<" if self.step > 0 else ">"
+        limit = str(self.start + self.times * self.step) if self.times >= 0 else "n"
+        by = {1: f"{name}++", -1: f"--{name}"}.get(self.step, f"{name} += {self.step}")
         heads = {
-            "for": f"for (int {self.counter} = 0; {self.counter} < {limit}; {self.counter}++) {{",
+            "for": f"for (int {name} = {self.start}; {name} {sign} {limit}; {by}) {{",
             "while": "while (n > 3) {",
             "do": "do {",
         }
@@ -500,7 +565,7 @@ class Loop(Statement):
         for turn in range(times):
             inner = Names(names)
             if self.counter:
-                inner.own[self.counter] = turn
+                inner.own[self.counter] = self.start + turn * self.step
             try:
                 run_block(self.block, machine, inner)
             except BreakError:
@@ -538,6 +603,27 @@ class Switch(Statement):
             return
 
 
+@dataclass
+class Graph(Statement):
+    """``rt_submit_graph(&layer, g)``, with arguments of its own."""
+
+    function: Function
+    tensors: list[Tensor]
+
+    def write(self, out: Writer) -> None:
+        added = ", ".join(tensor.text for tensor in self.tensors)
+        out.put(f"{{ GraphTaskArgs g0; g0.add_inout({added}); rt_submit_graph(&{self.function.name}, g0); }}")
+
+    def run(self, machine: Machine, names: Names) -> None:
+        inner = Names()
+        inner.own["args"] = Args([Added("inout", tensor.value(machine, names)) for tensor in self.tensors])
+        try:
+            for statement in self.function.body:
+                statement.run(machine, inner)
+        except ReturnError:
+            return
+
+
 def leave(how: str) -> Statement:
     def does(machine: Machine, names: Names) -> None:
         raise {"break": BreakError, "continue": ContinueError, "return": ReturnError}[how]()
@@ -557,7 +643,7 @@ def give(name: str) -> Statement:
 
 @dataclass
 class Function:
-    """A function of the file. Parameters are ``(kind, name)``: ``args&``, ``args*``, ``args``, ``tensor``, ``id``."""
+    """A function of the file. Parameters are ``(kind, name)``: ``args&``, ``args*``, ``args``, ``tensor``, ``graph``, ``id``."""
 
     name: str
     parameters: list[tuple[str, str]]
@@ -570,6 +656,7 @@ class Function:
             "args*": "CoreTaskArgs *",
             "args": "CoreTaskArgs ",
             "tensor": "const ChipTensor &",
+            "graph": "const GraphTaskArgs &",
             "id": "int ",
         }
         given = ", ".join(types[kind] + name for kind, name in self.parameters)

@@ -50,7 +50,8 @@ def found(config: str, body: str = "") -> list[tuple[str, str]]:
         ("MixedKernels m; m.aiv1_kernel_id = 0; rt_submit_task(m, p);", [('"aic"', "0")]),
         ("rt_submit_task(0, p);", []),
         ("rt_submit_aiv_task(orch_args.scalar(0), p);", []),
-        ("for (int i = 0; i < 2; i++) rt_submit_aiv_task(i, p);", []),
+        ("for (int i = 0; i < n; i++) rt_submit_aiv_task(i, p);", []),
+        ("for (int i = 0; i < 2; i++) rt_submit_aiv_task(i, p);", [('"aic"', "i")]),
     ],
 )
 def test_cores(body: str, expected: list[tuple[str, str]]) -> None:

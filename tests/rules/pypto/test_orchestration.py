@@ -193,7 +193,8 @@ def test_alternatives_that_are_too_many_are_unresolved() -> None:
          "auto q = f(b); rt_submit_aiv_task(0, q);", ["in 1"]),
         ("CoreTaskArgs &f(CoreTaskArgs &q) { return q; }", f"f(p).add_input(a); {RUN}", ["in 0"]),
         ("ChipTensor f(const ChipTensor &t) { return t.view(s, o); }", f"p.add_input(f(c)); {RUN}", ["in 2"]),
-        ("void f(int k, CoreTaskArgs &q) { if (k) return; rt_submit_aiv_task(k, q); }", "f(3, p);", [""]),
+        ("void f(int k, CoreTaskArgs &q) { if (k) return; rt_submit_aiv_task(k, q); }", "f(n, p);", [""]),
+        ("void f(int k, CoreTaskArgs &q) { if (k) return; rt_submit_aiv_task(k, q); }", "f(3, p); f(0, p);", [""]),
         ("void f(CoreTaskArgs &q, int n = 2) { q.add_scalars(x, n); }", f"f(p); {RUN}", ["scalar*2"]),
         ("void f(CoreTaskArgs &q) { q.add_scalar(1); f(q); }", f"f(p); {RUN}", ["?"]),
         ("void f(CoreTaskArgs &q) {} void f(CoreTaskArgs &q, int n) { q.add_scalar(n); }", f"f(p, 1); {RUN}", ["?"]),
@@ -250,12 +251,30 @@ def test_an_entry_that_is_followed_whole_says_nothing(body: str) -> None:
         ("rt_submit_aic_task(7, p);", [(7, "aic")]),
         ("rt_submit_aiv_task(FUNC + 1, p);", [(6, "aiv")]),
         ("rt_submit_aiv_task(010, p);", [(8, "aiv")]),
-        ("int k = 1; k++; rt_submit_aiv_task(k, p);", [(None, "aiv")]),
-        ("int k = 1; k += 1; rt_submit_aiv_task(k, p);", [(None, "aiv")]),
+        ("int k = 1; k++; rt_submit_aiv_task(k, p);", [(2, "aiv")]),
+        ("int k = 1; rt_submit_aiv_task(k++, p);", [(1, "aiv")]),
+        ("int k = 1; rt_submit_aiv_task(++k, p);", [(2, "aiv")]),
+        ("int k = 3; k -= 1; k *= 2; rt_submit_aiv_task(k, p);", [(4, "aiv")]),
+        ("int k = 1; k += n; rt_submit_aiv_task(k, p);", [(None, "aiv")]),
+        ("uint32_t k = 0; k--; rt_submit_aiv_task(k, p);", [(None, "aiv")]),
+        ("uint8_t k = 255; k++; rt_submit_aiv_task(k, p);", [(None, "aiv")]),
+        ("float k = 1; rt_submit_aiv_task(k / 2, p);", [(None, "aiv")]),
+        ("static int k = 1; rt_submit_aiv_task(k, p);", [(None, "aiv")]),
+        ("static const int k = 1; rt_submit_aiv_task(k, p);", [(1, "aiv")]),
+        ("int k = 1; auto f = [&] { k = 2; }; k = 3; f(); rt_submit_aiv_task(k, p);", [(None, "aiv")]),
+        ("int k = 1; int *q = &k; k = 3; *q = 2; rt_submit_aiv_task(k, p);", [(None, "aiv")]),
+        ("int k = 1; in >> k; rt_submit_aiv_task(k, p);", [(None, "aiv")]),
+        ("int k = 1; reader.next(k); rt_submit_aiv_task(k, p);", [(None, "aiv")]),
+        ("const int k[] = {4, 5}; rt_submit_aiv_task(k[1], p);", [(5, "aiv")]),
+        ("const int k[3] = {4}; rt_submit_aiv_task(k[2], p);", [(0, "aiv")]),
+        ("const std::array<int, 2> k{4, 5}; rt_submit_aiv_task(k.size() == 2 ? k.at(0) : 9, p);", [(4, "aiv")]),
+        ("const int k[] = {4, n}; rt_submit_aiv_task(k[1], p);", [(None, "aiv")]),
+        ("const int k[] = {4, 5}; rt_submit_aiv_task(k[2], p);", [(None, "aiv")]),
+        ("int k[] = {4, 5}; rt_submit_aiv_task(k[1], p);", [(None, "aiv")]),
         ("int k = 1; k = 2; rt_submit_aiv_task(k, p);", [(2, "aiv")]),
         ("int k = 1; elsewhere(k); rt_submit_aiv_task(k, p);", [(None, "aiv")]),
         ("int k = 1; elsewhere(&k); rt_submit_aiv_task(k, p);", [(None, "aiv")]),
-        ("for (int k = 0; k < 2; k++) rt_submit_aiv_task(k, p);", [(None, "aiv")]),
+        ("for (int k = 0; k < n; k++) rt_submit_aiv_task(k, p);", [(None, "aiv")]),
         ("MixedKernels m = {1, 2, 3}; rt_submit_task(m, p);", [(1, "aic"), (2, "aiv"), (3, "aiv")]),
         ("MixedKernels m{.aic_kernel_id = 1, .aiv1_kernel_id = 4}; rt_submit_task(m, p);", [(1, "aic"), (4, "aiv")]),
         ("MixedKernels m; m.aiv0_kernel_id = 2; m.aic_kernel_id = 1; rt_submit_task(m, p);", [(1, "aic"), (2, "aiv")]),
@@ -323,6 +342,12 @@ HOSTILE = {
     "else if": f"if (x) {{}}{' else if (x) p.add_input(a);' * N}",
     "blocks": "{" * 490 + "}" * 490,
     "loops": "for (int i = 0; i < n; i++) { if (x) p.add_input(a); " * 60 + "}" * 60,
+    "counted": "for (int i = 0; i < 32; i++) " * 30 + "p.add_input(orch_args.tensor(i).ref());",
+    "counted apart": "".join(
+        f"for (int i{n} = 0; i{n} < 32; i{n}++) {{ if (x) p.reset(); orch_args.tensor(i{n}); {RUN}" for n in range(20)
+    )
+    + "}" * 20,
+    "graphs": "GraphTaskArgs g; " + "g.add_input(a); rt_submit_graph(&aicpu_orchestration_entry, g);" * 100,
     "switch": f"switch (x) {{ {''.join(f'case {i}: p.add_input(a);' for i in range(N))} }}",
     "chain": f"p{'.add_input(a)' * N};",
     "counters": f"{'x[' * 400}i++{']++' * 400};",
@@ -367,7 +392,8 @@ def read_anything(text: str) -> Orchestration:
 
 
 SOUND = FRAME.format(
-    before="void f(CoreTaskArgs &q, int k) { q.add_scalar(k); }",
+    before="void f(CoreTaskArgs &q, int k) { q.add_scalar(k); }\n"
+    "void layer(const GraphTaskArgs &g, int k) { CoreTaskArgs q; q.add_inout(g.tensor(0).ref()); rt_submit_aiv_task(k, q); }",
     body="""\
     MixedKernels m = {1, 2, INVALID_KERNEL_ID};
     for (int i = 0; i < n; i++) {
@@ -378,6 +404,13 @@ SOUND = FRAME.format(
             switch (i) { case 1: { f(q, 1); break; } default: continue; }
             rt_submit_task(m, q);
         }
+    }
+    const std::array<int, 3> ids{3, 5, 4};
+    for (size_t at = 0; at < ids.size(); ++at) {
+        GraphTaskArgs g;
+        g.add_inout(orch_args.tensor(ids[at]).ref());
+        if (at == 1 || n) { continue; }
+        rt_submit_graph(&layer, g, ids[at]);
     }
 """,
 )

@@ -58,8 +58,18 @@ READ = ("PTO106", "warning", 2)
         (f"p.add_inout(c); p.add_scalar(n); {RUN}", "c"),
         (f"for (int k = 0; k < n; k++) {{ p.reset(); p.add_input(c); p.add_scalar(k); {RUN} }}", "c"),
         (f"if (x) {{ p.add_inout(c); {RUN} }} else {{ q.add_inout(c); rt_submit_aiv_task(0, q); }}", "c"),
+        (f"if (x) {{ p.add_inout(c); {RUN} }} else {{ q.add_output(c); rt_submit_aiv_task(0, q); }}", "c"),
+        (f"if (x) {{ q.add_output(c); rt_submit_aiv_task(0, q); return; }} p.add_inout(c); {RUN}", "c"),
+        (f"if (x) {{ p.add_input(c); {RUN} }} q.add_output(c); rt_submit_aiv_task(0, q);", "c"),
+        (f"switch (x) {{ case 0: q.add_output(c); rt_submit_aiv_task(0, q); break; default: p.add_input(c); {RUN} }}", "c"),
+        (f"if (x) p.add_output(c); else p.add_inout(c.view(s, o)); {RUN}", "c.view(s, o)"),
+        (f"for (int k = 0; k < n; k++) {{ p.reset(); if (x) {{ p.add_inout(c); {RUN} }} }}", "c"),
+        (f"for (int k = 0; k < n; k++) {{ q.reset(); q.add_input(b); rt_submit_aiv_task(0, q); }} p.add_input(c); {RUN}", "c"),
+        (f"for (int k = 2; k < 3; k++) {{ p.reset(); p.add_inout(orch_args.tensor(k).ref()); {RUN} }}",
+         "orch_args.tensor(k).ref()"),
         (f"p.add_input(c); {RUN} q.add_output(c); rt_submit_aiv_task(0, q);", "c"),
         (f"auto v = get_tensor_data<float>(c, 1, i); p.add_output(c); {RUN}", "get_tensor_data<float>(c, 1, i)"),
+        (f"auto v = x ? get_tensor_data<int>(c, 1, i) : 0; p.add_output(c); {RUN}", "get_tensor_data<int>(c, 1, i)"),
     ],
 )  # fmt: skip
 def test_an_out_that_is_read_first(body: str, place: str) -> None:
@@ -78,9 +88,21 @@ def test_an_out_that_is_read_first(body: str, place: str) -> None:
         f"elsewhere(q); rt_submit_aiv_task(0, q); p.add_inout(c); {RUN}",
         f"for (int k = 0; k < n; k++) {{ p.reset(); p.add_inout(c); p.add_scalar(k == 0); {RUN} }}",
         f"for (int k = 0; k < n; k++) {{ p.reset(); if (k) p.add_inout(c); else p.add_output(c); {RUN} }}",
-        f"if (x) {{ p.add_inout(c); {RUN} }} else {{ q.add_output(c); rt_submit_aiv_task(0, q); }}",
+        f"if (x) {{ q.add_output(c); rt_submit_aiv_task(0, q); }} p.add_inout(c); {RUN}",
+        f"if (x) {{ q.add_output(c); rt_submit_aiv_task(0, q); }} if (!x) {{ p.add_inout(c); {RUN} }}",
+        f"for (int k = 0; k < n; k++) {{ if (k) {{ p.add_inout(c); {RUN} }} else {{ q.add_output(c);"
+        " rt_submit_aiv_task(0, q); } }",
+        f"bool made = false; while (n) {{ if (made) {{ p.add_input(c); {RUN} }} q.reset(); q.add_output(c);"
+        " rt_submit_aiv_task(0, q); made = true; }",
+        f"for (int k = 0; k < n; k++) {{ for (int j = 0; j < n; j++) {{ if (x) {{ p.add_inout(c); {RUN} }} }} q.reset();"
+        " if (y) q.add_output(c); rt_submit_aiv_task(0, q); }",
+        f"if (x) {{ elsewhere(c); }} else {{ p.add_no_dep(c); {RUN} }} p.add_inout(c); {RUN}",
+        f"if (x) {{ elsewhere(q); rt_submit_aiv_task(0, q); }} if (y) {{ p.add_inout(c); {RUN} }}",
+        f"for (int k = 0; k < 2; k++) {{ p.reset(); if (k == 0) p.add_output(c); else p.add_inout(c);"
+        f" p.add_input(orch_args.tensor(k).ref()); {RUN} }}",
         f"for (int k = 0; k < n; k++) {{ p.reset(); if (k > 0) {{ p.add_input(c); {RUN} continue; }} p.add_output(c); {RUN} }}",
         f"auto t = x ? b : c; p.add_output(t); {RUN} q.add_inout(c); rt_submit_aiv_task(0, q);",
+        f"for (int k = 0; k < n; k++) {{ if (k) get_tensor_data<int>(c, 1, i); p.reset(); p.add_output(c); {RUN} }}",
         f"p.add_inout(c); {RUN} orch_args.tensor(n).ref();",
         f"p.add_inout(c); {RUN} goto end; end:;",
         f"p.add_inout(c.shapes[0]); {RUN}",
@@ -102,6 +124,8 @@ def test_an_out_that_may_be_written_first(body: str) -> None:
         (f"p.add_input(b); p.add_no_dep(b); {RUN}", []),
         (f"elsewhere(b); p.add_output(b); {RUN}", []),
         (f"p.add_output(b); {RUN} elsewhere(b);", []),
+        (f"if (x) p.add_output(b); else p.add_no_dep(b); {RUN}", []),
+        (f"if (x) p.add_output(b); else p.add_inout(b); {RUN}", [("PTO107", "info", 1, "b")]),
         (f"ChipTensor b = other; p.add_output(b); {RUN}", []),
     ],
 )
@@ -125,6 +149,14 @@ def test_messages_tell_both_sides() -> None:
         "tensor 0 of the orchestration is declared `IN`, so that it is not copied back to the host, and kernel 0 (`add`) takes it"
         " as `OUT`: declare `OUT` or `INOUT`"
     )
+
+
+def test_in_branches_each_first_use_is_shown() -> None:
+    arms = f"if (x) {{ p.add_inout(c); {RUN} }} else {{ q.add_input(c); rt_submit_aiv_task(0, q); }}"
+    linted = lint(f"{arms} q.reset(); q.add_input(c); rt_submit_aiv_task(0, q);", "IN", "IN", "OUT")
+    (item,) = linted.diagnostics
+    assert "takes it as `INOUT` first, in a branch: declare `INOUT`, or add it with `add_output`" in item.message
+    assert len(item.related) == 2
 
 
 @pytest.mark.parametrize(

@@ -184,6 +184,11 @@ FAULTS: dict[str, tuple[str, dict[str, str], str]] = {
         {'mean.cpp", "core_type": "aiv"': 'mean.cpp", "core_type": "aic"'},
         "pool/test_pool.py:20:75: func-id",
     ),
+    "a source that is not there": (
+        POOL,
+        {"aiv/merge.cpp": "aiv/merged.cpp"},
+        "pool/test_pool.py:22:38: source-missing",
+    ),
     "names that are swapped": (
         ATTENTION,
         {'"name": "scores"': '"name": "values"', '"name": "values"': '"name": "scores"'},

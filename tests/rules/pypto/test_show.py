@@ -104,6 +104,18 @@ def test_a_kernel_without_a_signature_or_a_task() -> None:
     assert found.rows == []
 
 
+def test_turns_of_a_loop_are_one_line_each() -> None:
+    turns = "for (int i = 0; i < 2; i++) {\n    CoreTaskArgs p;\n    p.add_input(orch_args.tensor(i).ref());\n"
+    found = shown(example_files([("cpp", turns + "    rt_submit_aiv_task(0, p);\n}\n")]), "0")
+    assert [place for what, place in found.places if what == "task"] == [f"{SOURCE}:9"]
+
+
+def test_a_source_that_is_not_there_is_told() -> None:
+    files = dict(MIX)
+    del files["program/kernels/aic/cube.cpp"]
+    assert ("source", "program/kernels/aic/cube.cpp is not there") in shown(files, "0").places
+
+
 def test_a_signature_that_is_made_by_a_call_is_unresolved() -> None:
     kernels = 'KERNELS = [{"func_id": 0, "source": "a.cpp", "core_type": "aiv", "signature": made()}]\n'
     found = shown(example_files([("python", kernels)]), "0")

@@ -140,13 +140,95 @@ def test_a_signature_may_be_longer(signature: str) -> None:
     assert lint(program(signed(signature))).codes() == []
 
 
+MIXED_FOUR = MIXED.replace("MixedKernels", "p.add_input(orch_args.tensor(3).ref());\nMixedKernels")
+
+
 def test_the_longest_signature_of_a_task_counts() -> None:
-    assert lint(program(signed("IN, IN, OUT", "IN", "OUT, OUT"), MIXED)).codes() == []
+    assert lint(program(signed("IN, IN, OUT", "IN", "OUT"), MIXED)).codes() == []
     files = program(signed("IN", "IN, IN", "-"), MIXED)
     assert found(files, "PTO102") == [
         "[D.IN, D.IN]: the signatures of the task's kernels have entries for 2 of the 3 tensors (longest: kernel 1) "
         "[IN, IN, OUT]: the rest are not dumped"
     ]
+
+
+@pytest.mark.parametrize("shorter", ["", "IN", "IN, IN", "OUT", "IN, OUT", "IN, OUT, SCALAR"])
+def test_a_shorter_list_may_begin_or_be_part_of_the_longest(shorter: str) -> None:
+    assert lint(program(signed("IN, IN, OUT, IN", shorter, "-"), MIXED_FOUR)).codes() == []
+
+
+@pytest.mark.parametrize(("shorter", "wrong"), [("IN, INOUT", 1), ("OUT, OUT", 0), ("IN, OUT, OUT", 1), ("INOUT", 0)])
+def test_a_shorter_list_that_is_no_part_of_the_longest(shorter: str, wrong: int) -> None:
+    files = program(signed("IN, IN, OUT, IN", shorter, "-"), MIXED_FOUR)
+    (item,) = lint(files).diagnostics
+    entry = shorter.split(", ")[wrong]
+    assert item.code == "PTO103"
+    assert item.message == (
+        f"tensor {wrong} of kernel 1 is `{entry}` here, and the orchestration adds it as `IN`; nor is [{shorter}] a part of "
+        "what the task gets, [IN, IN, OUT, IN]: declare all of that"
+    )
+    assert beside(files, "PTO103") == [f"orch_args.tensor({wrong}).ref(): added here as IN"]
+    assert item.fix is None
+
+
+@pytest.mark.parametrize(
+    ("contract", "alone"),
+    [
+        ("widest", "CoreTaskArgs q;\nq.add_inout(orch_args.tensor(0).ref());\nrt_submit_aiv_task(1, q);\n"),
+        ("widest", "CoreTaskArgs q;\nq.add_no_dep(orch_args.tensor(0).ref());\nrt_submit_aiv_task(1, q);\n"),
+        ("sum", ""),
+    ],
+)
+def test_a_shorter_list_that_is_right_elsewhere(contract: str, alone: str) -> None:
+    assert "PTO103" not in lint(program(signed("IN, IN, OUT, IN", "INOUT", "-"), MIXED_FOUR + alone, contract)).codes()
+
+
+ARMS = """\
+CoreTaskArgs p;
+p.add_input(orch_args.tensor(0).ref(), orch_args.tensor(1).ref());
+if (first) {
+    p.add_output(orch_args.tensor(2).ref());
+} else {
+    p.add_inout(orch_args.tensor(2).ref());
+}
+rt_submit_aiv_task(0, p);
+"""
+
+
+def test_a_direction_that_is_right_in_no_arm() -> None:
+    files = program(signed("IN, IN, IN"), ARMS)
+    assert found(files, "PTO103") == [
+        "D.IN: tensor 2 of kernel 0 is `IN` here, and the orchestration adds it as `INOUT` and `OUT`: it is dumped at the "
+        "wrong time"
+    ]
+    assert beside(files, "PTO103") == [
+        "orch_args.tensor(2).ref(): added here as INOUT",
+        "orch_args.tensor(2).ref(): added here as OUT",
+    ]
+    assert fixed(files, "PTO103") == signed("IN, IN, IN")
+
+
+@pytest.mark.parametrize("signature", ["IN, IN, OUT", "IN, IN, INOUT"])
+def test_a_direction_that_is_right_in_one_arm(signature: str) -> None:
+    assert lint(program(signed(signature), ARMS)).codes() == []
+
+
+TURNS = """\
+for (int k = 0; k < 2; k++) {
+    CoreTaskArgs p;
+    if (k == 0) {
+        p.add_output(orch_args.tensor(k).ref());
+    } else {
+        p.add_inout(orch_args.tensor(k).ref());
+    }
+    rt_submit_aiv_task(0, p);
+}
+"""
+
+
+def test_turns_of_a_loop_are_one_task() -> None:
+    assert lint(program(signed("OUT"), TURNS)).codes() == []
+    assert lint(program(signed("IN"), TURNS)).codes() == ["PTO103"]
 
 
 def test_of_two_lists_of_one_length_the_first_is_told() -> None:

@@ -44,6 +44,7 @@ FINDS: Mapping[str, frozenset[tuple[str, str]]] = {
     "REG115": _of("registration", "keyword-only-tensor"),
     "REG116": _of("registration", "no-device", "device-type") | _of("real", "index"),
     "REG118": _of("registration", "unknown-op"),
+    "REG120": _of("registration", "name"),
     "REG119": _of("registration", "namespace", "device-type"),
     "REG201": _of("fake", *ARGUMENTS),
     "REG202": _of("real", *ARGUMENTS),
@@ -112,7 +113,6 @@ WITHOUT_RULE: Mapping[str, str] = {
     "fake of nothing": "the namespace may be another package's",
     "autograd of nothing": "the namespace may be another package's",
     "vmap of nothing": "the namespace may be another package's",
-    "fake of the default": "`.default` in a name is not looked at",
     "call x, *[1, 'q', None, True, 0.5]": "unpacked arguments are not counted",
 }
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 import msgspec
@@ -24,6 +23,7 @@ from opschema_rules.aten.migrations.backend_lists import (
     moved_comments,
     plain_item,
 )
+from opschema_rules.aten.migrations.list_move import Move, torn_apart
 from opschema_rules.aten.migrations.option_errors import OptionError
 from opschema_rules.aten.model import BackendFile, BackendItem
 from opschema_rules.aten.vocabulary import listed
@@ -40,16 +40,6 @@ class MoveSupported(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ops: list[str]
     to: str
     source: str = msgspec.field(default="", name="from")
-
-
-@dataclass(frozen=True)
-class _Move:
-    """One operator of a file: the lists that it leaves, and the one that it joins unless that is empty."""
-
-    backend: BackendFile
-    name: str
-    leaves: tuple[str, ...]
-    joins: str
 
 
 def find(draft: Draft, options: MoveSupported) -> Iterator[Site]:
@@ -80,6 +70,9 @@ def move_supported(draft: Draft, sites: Sequence[Site], options: MoveSupported) 
     out under it, but not if it names its operator; it stays where it is, and is noted if its first item goes. No other line
     changes.
 
+    An operator of which a variant would stay on the other side of `autograd` is not moved: torchgen wants its functional,
+    in-place and out variants on one.
+
     Noted are definitions in C++ that are generated now (`full_codegen`), or are called otherwise (`symint`), and
     operators that torchgen would not look at.
 
@@ -88,7 +81,7 @@ def move_supported(draft: Draft, sites: Sequence[Site], options: MoveSupported) 
     """
     done: list[Lists] = []
     for backend in backends(draft):
-        moves = [(site, site.subject) for site in sites if isinstance(site.subject, _Move)]
+        moves = [(site, site.subject) for site in sites if isinstance(site.subject, Move)]
         mine = [(site.place, move) for site, move in moves if move.backend.path == backend.path]
         if mine:
             done.append(Lists(backend))
@@ -128,18 +121,18 @@ def _items(backend: BackendFile, options: MoveSupported) -> list[BackendItem]:
     return list(first.values())
 
 
-def _move(backend: BackendFile, name: str, options: MoveSupported) -> _Move:
+def _move(backend: BackendFile, name: str, options: MoveSupported) -> Move:
     sections = list(dict.fromkeys(item.section for item in backend.items if item.name == name))
     joins = "" if options.to in sections else options.to
     if options.to in MARKS:
-        return _Move(backend, name, (), joins)
+        return Move(backend, name, (), joins)
     if options.source:
-        return _Move(backend, name, (options.source,), joins)
+        return Move(backend, name, (options.source,), joins)
     kernels = KERNELS if options.to in KERNELS else [item for item in sections if item not in MARKS]
-    return _Move(backend, name, tuple(item for item in sections if item in kernels and item != options.to), joins)
+    return Move(backend, name, tuple(item for item in sections if item in kernels and item != options.to), joins)
 
 
-def _title(move: _Move) -> str:
+def _title(move: Move) -> str:
     if not move.leaves:
         return f"list `{move.name}` in `{move.joins}`"
     if not move.joins:
@@ -147,11 +140,12 @@ def _title(move: _Move) -> str:
     return f"move `{move.name}` from {listed(move.leaves)} to `{move.joins}`"
 
 
-def _apply(draft: Draft, lists: Lists, moves: Sequence[tuple[Place, _Move]], options: MoveSupported) -> Iterator[Note]:
+def _apply(draft: Draft, lists: Lists, moves: Sequence[tuple[Place, Move]], options: MoveSupported) -> Iterator[Note]:
     backend = lists.backend
-    fit: list[tuple[Place, _Move]] = []
+    fit: list[tuple[Place, Move]] = []
+    torn = torn_apart(backend, [move for _, move in moves])
     for place, move in moves:
-        reason = _refusal(move, options)
+        reason = _refusal(move, options) or torn.get(move.name, "")
         if reason:
             yield Note(place, reason, leaves_site=True)
         else:
@@ -169,7 +163,7 @@ def _apply(draft: Draft, lists: Lists, moves: Sequence[tuple[Place, _Move]], opt
     yield from notes
 
 
-def _refusal(move: _Move, options: MoveSupported) -> str:
+def _refusal(move: Move, options: MoveSupported) -> str:
     """Why torchgen would not look at the operator in its new list."""
     sections = {item.section for item in move.backend.items if item.name == move.name}
     if not _NAME.fullmatch(move.name):
@@ -187,20 +181,20 @@ def _refusal(move: _Move, options: MoveSupported) -> str:
     return ""
 
 
-def _is_certain(move: _Move) -> bool:
+def _is_certain(move: Move) -> bool:
     """Whether PyTorch's operators are certainly those of the version that the tree is built with."""
     reference = move.backend.reference
     return reference is not None and reference.certain
 
 
-def _has_no_symint(move: _Move) -> bool:
+def _has_no_symint(move: Move) -> bool:
     """Whether the operator has no argument with a ``SymInt`` in the PyTorch that is known."""
     reference = move.backend.reference
     known = reference.catalogue.by_name.get(move.name) if reference is not None else None
     return known is not None and not known.symint
 
 
-def _change(lists: Lists, place: Place, move: _Move) -> Iterator[Note]:
+def _change(lists: Lists, place: Place, move: Move) -> Iterator[Note]:
     """Take an operator out of lists and put it into another; of several items the first goes on.
 
     Raises:

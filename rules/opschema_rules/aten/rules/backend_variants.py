@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic, Severity
 from opschema_cli.lint.rule import rule
-from opschema_rules.aten.catalogue import Known, variants
+from opschema_rules.aten.catalogue import Known, variants_across
 from opschema_rules.aten.model import BackendFile, BackendItem
 from opschema_rules.aten.rules.backend_dispatch import severity_of
 from opschema_rules.aten.rules.backend_keys import is_strict
 from opschema_rules.aten.rules.backend_operators import KERNELS, related_items
-from opschema_rules.aten.signatures import base_name
 from opschema_rules.aten.vocabulary import listed
 
 
@@ -47,7 +46,8 @@ def backend_group_split(backend: BackendFile) -> Iterator[Diagnostic]:
     """
     if not is_strict(backend) or not backend.section("autograd"):
         return
-    groups = _groups(backend)
+    kernels = [item.name for item in backend.items if item.section in KERNELS]
+    groups = variants_across(backend.reference, kernels, [item.name for item in backend.section("autograd")])
     forward: dict[object, list[BackendItem]] = {}
     for item in backend.items:
         if item.section in KERNELS:
@@ -69,17 +69,6 @@ def backend_group_split(backend: BackendFile) -> Iterator[Diagnostic]:
 
 def _known(backend: BackendFile, item: BackendItem) -> Known | None:
     return backend.reference.catalogue.by_name.get(item.name) if backend.reference is not None else None
-
-
-def _groups(backend: BackendFile) -> Mapping[str, int]:
-    """The groups of operators of which the backend lists one for autograd and one for itself."""
-    forward = {_base(item) for item in backend.items if item.section in KERNELS}
-    names = [item.name for item in backend.section("autograd") if _base(item) in forward]
-    return variants(backend.reference.native, names) if names and backend.reference is not None else {}
-
-
-def _base(item: BackendItem) -> str:
-    return base_name(item.name.partition(".")[0]).base
 
 
 @rule("ATN615", "composite-backend-operator", severity="info", pure=True)

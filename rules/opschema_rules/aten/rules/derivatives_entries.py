@@ -9,10 +9,10 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.source.yaml import Node, scalar_value
 from opschema_cli.source.yaml_edit import quote_scalar
 from opschema_rules.aten.derivatives import DEFAULT, NOT_FORMULAS
-from opschema_rules.aten.findings import found, yaml_fix
+from opschema_rules.aten.findings import found, no_list, yaml_fix
 from opschema_rules.aten.kinds import items_of
 from opschema_rules.aten.loader import refused
-from opschema_rules.aten.model import DerivativeEntry, DerivativesFile, Entry, string
+from opschema_rules.aten.model import DerivativeEntry, DerivativesFile, Entry, is_date, string
 from opschema_rules.aten.vocabulary import TORCH, hint
 
 _KINDS = {"mapping": "a mapping", "sequence": "a list"}
@@ -23,6 +23,8 @@ def written(node: Node) -> str:
     if node.kind != "scalar":
         return _KINDS.get(node.kind, node.kind)
     value = scalar_value(node)
+    if is_date(node):
+        return f"the date `{node.value}`"
     if isinstance(value, str):
         return "text" if value.strip() else "blank text" if value else "empty text"
     return "empty" if value is None else f"the {_noun(value)} `{node.value}`"
@@ -34,7 +36,7 @@ def _noun(value: bool | int | float) -> str:
 
 @rule("ATN401", "derivative-item", pure=True)
 def derivative_item(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
-    """An item of derivatives.yaml is no mapping.
+    """derivatives.yaml is no list, or an item of it is no mapping.
 
     torchgen fails over it with an error of Python's that names no place.
 
@@ -53,6 +55,7 @@ def derivative_item(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
       self: grad
     ```
     """
+    yield from no_list(derivatives.file, "`- name: ...`")
     for node in items_of(derivatives.file):
         if not node.is_mapping:
             message = f"an entry is a mapping with the field `name`, and this is {written(node)}"

@@ -8,8 +8,9 @@ from itertools import pairwise
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.operator_schema import Argument
-from opschema_rules.aten.derivatives import Block, Formula, is_foreach
+from opschema_rules.aten.derivatives import Block, Formula
 from opschema_rules.aten.findings import found
+from opschema_rules.aten.foreach import is_foreach
 from opschema_rules.aten.formulas import element_wise, places, uses
 from opschema_rules.aten.model import DerivativesFile
 from opschema_rules.aten.signatures import full_name

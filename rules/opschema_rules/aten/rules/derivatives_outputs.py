@@ -299,7 +299,7 @@ def derivative_without_default(derivatives: DerivativesFile) -> Iterator[Diagnos
     """
     for block in derivatives.blocks:
         definition = block.definition
-        if block.key is None or definition.blocks[0] is not block or kind_of(definition.schema) != "functional":
+        if block.key is None or definition.blocks[0] is not block:
             continue
         if any(item.dispatch == DEFAULT for item in definition.blocks):
             continue
@@ -310,7 +310,8 @@ def derivative_without_default(derivatives: DerivativesFile) -> Iterator[Diagnos
 
 
 def _needs_default(definition: Definition) -> str:
-    if any(value.alias is not None for value in definition.schema.returns):
+    schema = definition.schema
+    if kind_of(schema) == "functional" and any(value.alias is not None for value in schema.returns):
         return "returns a view, which"
     variant = next(definition.foreach_variants(), None)
     return f"is what torchgen makes the derivative of `{variant.name}` of, which" if variant is not None else ""

@@ -10,12 +10,12 @@ from typing import Final
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.text import Edit, Span
-from opschema_cli.source.yaml import TIMESTAMP, Node, scalar_value
+from opschema_cli.source.yaml import Node, scalar_value
 from opschema_cli.source.yaml_edit import quote_scalar, rename_key, set_value
-from opschema_rules.aten.findings import found, listing, yaml_fix
+from opschema_rules.aten.findings import found, listing, no_list, yaml_fix
 from opschema_rules.aten.kinds import items_of
 from opschema_rules.aten.loader import TAGS, refused_key
-from opschema_rules.aten.model import NativeEntry, NativeFile
+from opschema_rules.aten.model import NativeEntry, NativeFile, is_date
 from opschema_rules.aten.vocabulary import nearest, slip
 
 _CLOSE = 0.75
@@ -42,12 +42,7 @@ def native_entry(native: NativeFile) -> Iterator[Diagnostic]:
       variants: function, method
     ```
     """
-    root = native.file.root
-    if root is None or not root.is_sequence:
-        span = Span(0, 0) if root is None else root.items[0].span if root.items else root.span
-        kind = kind_of(root) if root is not None else "nothing"
-        message = f"native_functions.yaml is a list of entries (`- func: ...`), and this is {kind}"
-        yield Diagnostic(message, Place(native.path, span))
+    yield from no_list(native.file, "`- func: ...`", filled=False)
     for node in items_of(native.file):
         if not node.is_mapping:
             message = f"an entry is a mapping with the field `func`, and this is {kind_of(node)}"
@@ -272,7 +267,7 @@ def kind_of(node: Node) -> str:
         return "a number"
     if value is None:
         return "nothing"
-    return "a date" if not node.style and not node.tag and TIMESTAMP.fullmatch(node.value) else "text"
+    return "a date" if is_date(node) else "text"
 
 
 def _mistyped(entry: NativeEntry, name: str, key: Node, value: Node) -> Diagnostic:

@@ -9,7 +9,7 @@ from opschema_cli.lint.diagnostic import Diagnostic, Fix, Place
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.yaml import Node
 from opschema_cli.source.yaml_edit import rename_key
-from opschema_rules.aten.findings import found, yaml_fix
+from opschema_rules.aten.findings import found, no_list, yaml_fix
 from opschema_rules.aten.kinds import items_of
 from opschema_rules.aten.loader import refused
 from opschema_rules.aten.model import Entry, TagsFile, string
@@ -22,7 +22,7 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 
 @rule("ATN501", "tag-field", pure=True)
 def tag_field(tags: TagsFile) -> Iterator[Diagnostic]:
-    """An entry of tags.yaml has no `tag` or no `desc`, or they are not what torchgen reads.
+    """tags.yaml is no list, or an entry of it has no `tag` or no `desc`, or they are not what torchgen reads.
 
     Both are text, and neither is empty. The tag names a value of the C++ enum `at::Tag`, so it is one word. torchgen fails
     with a bare `KeyError` where `tag` is missing, and takes a tag that no C++ compiler does.
@@ -45,6 +45,7 @@ def tag_field(tags: TagsFile) -> Iterator[Diagnostic]:
         An operator of the core set.
     ```
     """
+    yield from no_list(tags.file, "`- tag: ...`")
     for node in items_of(tags.file):
         if not node.is_mapping:
             message = f"an entry is a mapping with `tag` and `desc`, and this is {written(node)}"

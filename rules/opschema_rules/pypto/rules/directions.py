@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from opschema_cli.lint.diagnostic import Diagnostic, Fix
+from opschema_cli.lint.diagnostic import Diagnostic, Fix, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.text import Edit
-from opschema_rules.pypto.claims import Claim, Reading, readings
+from opschema_rules.pypto.claims import Claim, Reading, misplaced, readings, width
 from opschema_rules.pypto.dict_edits import fix_of
-from opschema_rules.pypto.facts import Slot
+from opschema_rules.pypto.facts import Payload, Slot
 from opschema_rules.pypto.meeting import WORDS, fits
-from opschema_rules.pypto.model import Direction, Program
+from opschema_rules.pypto.model import Declared, Direction, Kernel, Program
 
 
 @rule("PTO103", "signature-direction", severity="warning", fixable="safe")
@@ -24,8 +24,10 @@ def signature_direction(program: Program) -> Iterator[Diagnostic]:
     added with `add_inout` for the order of tasks alone is `INOUT` to the runtime too.
 
     Which tensor an entry is for depends on the runtime; see `signature-short`, which alone reports a list that leaves
-    tensors out. An entry is reported when it is right for no task of the kernel; see `first-call-wins` for tasks that
-    differ.
+    tensors out. An entry is reported when it is right for no task of the kernel, whichever way is gone through the branches
+    before it; see `first-call-wins` for tasks that differ. Of the kernels of one task those with the longest list are judged
+    entry by entry; a shorter one may also name, in their order, the tensors that its kernel touches, and is reported when it
+    is neither that nor the beginning of the task's.
 
     Bad:
 
@@ -33,6 +35,42 @@ def signature_direction(program: Program) -> Iterator[Diagnostic]:
     KERNELS = [
         {"func_id": 0, "source": "add.cpp", "core_type": "aiv", "signature": [D.IN, D.IN, D.INOUT]},
     ]
+    ```
+
+    Bad, right for neither arm of the branch:
+
+    ```python
+    KERNELS = [
+        {"func_id": 0, "source": "add.cpp", "core_type": "aiv", "signature": [D.IN, D.IN, D.IN]},
+    ]
+    ```
+
+    ```cpp
+    CoreTaskArgs p;
+    p.add_input(orch_args.tensor(0).ref(), orch_args.tensor(1).ref());
+    if (first) {
+        p.add_output(orch_args.tensor(2).ref());
+    } else {
+        p.add_inout(orch_args.tensor(2).ref());
+    }
+    rt_submit_aiv_task(0, p);
+    ```
+
+    Bad, a shorter list that is no part of the task's:
+
+    ```python
+    KERNELS = [
+        {"func_id": 0, "source": "cube.cpp", "core_type": "aic", "signature": [D.IN, D.IN, D.OUT]},
+        {"func_id": 1, "source": "vector.cpp", "core_type": "aiv", "signature": [D.IN, D.INOUT]},
+    ]
+    ```
+
+    ```cpp
+    CoreTaskArgs p;
+    p.add_input(orch_args.tensor(0).ref(), orch_args.tensor(1).ref());
+    p.add_output(orch_args.tensor(2).ref());
+    MixedKernels mixed = {0, 1, 1};
+    rt_submit_task(mixed, p);
     ```
 
     Good, any direction is right for a tensor without dependencies:
@@ -57,24 +95,75 @@ def signature_direction(program: Program) -> Iterator[Diagnostic]:
         if any(_accepts(item, reading, slot) for item, reading, slot in claims):
             continue
         kinds = list(dict.fromkeys(WORDS[slot.kind] for _, slot in met))
-        reading, slot = met[0]
         yield Diagnostic(
             f"tensor {claim.slot} of {claim.kernel.title} is `{claim.entry.direction.value}` here, and the orchestration "
             f"adds it as `{'` and `'.join(kinds)}`: it is dumped at the wrong time",
             claim.kernel.at(claim.entry.expr),
-            (reading.task.related(slot.span, f"added here as {WORDS[slot.kind]}"),),
+            _added(met),
             _redirected(program, claim, kinds),
             (claim.kernel.title,),
         )
+    yield from _parts(program)
+
+
+def _added(met: Sequence[tuple[Reading, Slot]]) -> tuple[Related, ...]:
+    """Where a tensor is added, once for each way in which it is."""
+    ways = {slot.kind: (reading, slot) for reading, slot in reversed(met)}
+    first = [ways[kind] for kind in dict.fromkeys(slot.kind for _, slot in met)]
+    return tuple(reading.task.related(slot.span, f"added here as {WORDS[slot.kind]}") for reading, slot in first)
+
+
+def _parts(program: Program) -> Iterator[Diagnostic]:
+    """Kernels whose list is always shorter than another of the task, and neither the beginning nor a part of what it gets."""
+    found: dict[Kernel, list[Reading]] = {}
+    for reading in readings(program) if program.contract.rule == "widest" else ():
+        for kernel in dict.fromkeys(reading.kernels):
+            found.setdefault(kernel, []).append(reading)
+    for kernel, among in found.items():
+        shorter = width(kernel) > 0 and all(width(kernel) < width(reading.driver) for reading in among)
+        payloads = [payload for reading in among for payload in reading.task.payloads]
+        if not shorter or misplaced(kernel.signature) or any(_is_part(kernel, payload) for payload in payloads):
+            continue
+        wrong = [index for index, entry in enumerate(_tensors(kernel)) if not _is_met(entry, among, index)]
+        if wrong:
+            yield _no_part(kernel, wrong[0], among)
+
+
+def _tensors(kernel: Kernel) -> Sequence[Declared]:
+    return kernel.signature.tensors if kernel.signature is not None else ()
+
+
+def _is_part(kernel: Kernel, payload: Payload) -> bool:
+    """Whether a kernel's list names some of the tensors of a payload, in their order."""
+    rest = iter(payload.tensors)
+    return all(any(fits(entry.direction, slot) for slot in rest) for entry in _tensors(kernel))
+
+
+def _is_met(entry: Declared, among: Sequence[Reading], index: int) -> bool:
+    """Whether an entry is right for a tensor at its place in any task, or no task has one there."""
+    slots = [slot for reading in among for slot in reading.task.slots(index)]
+    return not slots or any(fits(entry.direction, slot) for slot in slots)
+
+
+def _no_part(kernel: Kernel, index: int, among: Sequence[Reading]) -> Diagnostic:
+    entry = _tensors(kernel)[index]
+    met = [(reading, slot) for reading in among for slot in reading.task.slots(index)]
+    kinds = dict.fromkeys(WORDS[slot.kind] for _, slot in met)
+    own = ", ".join(item.direction.value for item in _tensors(kernel))
+    task = ", ".join(WORDS[slot.kind] for slot in among[0].longest.tensors)
+    message = (
+        f"tensor {index} of {kernel.title} is `{entry.direction.value}` here, and the orchestration adds it as "
+        f"`{'` and `'.join(kinds)}`; nor is [{own}] a part of what the task gets, [{task}]: declare all of that"
+    )
+    return Diagnostic(message, kernel.at(entry.expr), _added(met), ops=(kernel.title,))
 
 
 def _by_entry(program: Program) -> dict[int, list[tuple[Claim, Reading, Slot]]]:
-    """The entries of sound readings, each with every slot that it is for and that is known."""
+    """The entries of sound readings, each with every slot that it is for, on all ways."""
     found: dict[int, list[tuple[Claim, Reading, Slot]]] = {}
     for reading in readings(program):
         for claim in reading.claims if reading.sound or _names_shared(reading) else ():
-            slot = reading.task.slot(claim.slot)
-            if slot is not None:
+            for slot in reading.task.slots(claim.slot):
                 found.setdefault(claim.entry.expr.start, []).append((claim, reading, slot))
     return found
 
@@ -105,8 +194,8 @@ def first_call_wins(program: Program) -> Iterator[Diagnostic]:
 
     A kernel has one signature for all of its tasks, and the compiler writes down the first: where one task adds a tensor
     as `OUT` and another as `INOUT`, no signature is right for both, and the dump of one of them is wrong. Add the tensor
-    alike, or register the kernel under an id of its own for each. Ways through the branches before one submit are not
-    told apart, and `add_no_dep` goes with all.
+    alike, or register the kernel under an id of its own for each. Ways through the branches before one submit, and turns
+    of a loop, are not told apart, and `add_no_dep` goes with all.
 
     Bad:
 
@@ -136,11 +225,12 @@ def first_call_wins(program: Program) -> Iterator[Diagnostic]:
     """
     for claims in _by_entry(program).values():
         ways: dict[str, tuple[Reading, Slot]] = {}
-        for _, reading, slot in claims:
+        alike = [item for item in claims if len(item[1].task.slots(item[0].slot)) == 1]
+        for _, reading, slot in alike:
             if slot.kind != "no_dep":
                 ways.setdefault(WORDS[slot.kind], (reading, slot))
-        tasks = {id(reading) for reading, _ in ways.values()}
-        if len(tasks) > 1 and any(_accepts(item, reading, slot) for item, reading, slot in claims):
+        submits = {reading.task.submit.span for reading, _ in ways.values()}
+        if len(submits) > 1 and any(_accepts(item, reading, slot) for item, reading, slot in alike):
             claim = claims[0][0]
             yield Diagnostic(
                 f"tensor {claim.slot} of {claim.kernel.title} is added as `{'` and `'.join(ways)}` by different tasks, and "

@@ -86,7 +86,8 @@ def func_id(program: Program) -> Iterator[Diagnostic]:
             severity = Severity.ERROR if sure and not entry.unresolved else Severity.WARNING
             yield _unknown(program, item, Place(part.source, item.span), severity)
     for kernel in program.kernels:
-        yield from _cores(kernel, [item for _, item in named if program.kernel(item.value) is kernel], part.source)
+        own = dict.fromkeys(item for _, item in named if program.kernel(item.value) is kernel)
+        yield from _cores(kernel, list(own), part.source)
 
 
 def _duplicates(program: Program) -> Iterator[Diagnostic]:

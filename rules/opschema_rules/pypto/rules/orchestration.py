@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related, Severity
 from opschema_cli.lint.rule import rule
@@ -22,9 +22,10 @@ def orch_out_read(program: Program) -> Iterator[Diagnostic]:
     earlier run, which shows as a result that is wrong now and then. Declare it `INOUT`; or, if the kernel writes the tensor
     before it reads it, add it with `add_output`.
 
-    The first use counts, in the order in which tasks are submitted; views and other names of a tensor are followed. Nothing
-    is said where the tensor goes where it cannot be followed before, where a branch may write it, and where a task in a loop
-    takes it as `add_inout` beside scalars, as these may tell the kernel to write in the first turn (`is_first`).
+    The first use counts, in the order in which tasks are submitted, and in branches that of each way; views and other names of
+    a tensor are followed. Nothing is said where the tensor goes where it cannot be followed before, where it may be written on
+    some way that leads to the use, be it in an earlier turn of a loop, and where a task in a loop takes it as `add_inout`
+    beside scalars, as these may tell the kernel to write in the first turn (`is_first`).
 
     Bad:
 
@@ -60,6 +61,26 @@ def orch_out_read(program: Program) -> Iterator[Diagnostic]:
     rt_submit_aiv_task(0, p);
     ```
 
+    Bad (one way reads it, and the other alone writes it):
+
+    ```python
+    ORCHESTRATION = {
+        "source": str(_ROOT_DIR / "orchestration" / "main.cpp"),
+        "function_name": "aicpu_orchestration_entry",
+        "signature": [D.IN, D.IN, D.OUT],
+    }
+    ```
+    ```cpp
+    const ChipTensor &c = orch_args.tensor(2).ref();
+    CoreTaskArgs p;
+    if (accumulate) {
+        p.add_inout(c);
+    } else {
+        p.add_output(c);
+    }
+    rt_submit_aiv_task(0, p);
+    ```
+
     Good (the first turn may write it):
 
     ```cpp
@@ -85,16 +106,16 @@ def orch_out_read(program: Program) -> Iterator[Diagnostic]:
     ```
     """
     for part, index, declared, uses in _declared(program, Direction.OUT):
-        first = uses[0]
-        may_be_written = not first.sure and any(_may_write(use) for use in uses)
-        if first.effect in ("in", "inout") and not _may_write(first) and not may_be_written:
+        reading = _read_first(uses)
+        if reading:
+            first, *others = reading
             advice = "declare `INOUT`" if first.effect == "in" else "declare `INOUT`, or add it with `add_output`"
             message = (
                 f"tensor {index} of the orchestration is declared `OUT`, so that it is not copied to the device, and"
-                f" {_who(program, first)} first: {advice}"
+                f" {_who(program, first)} first{'' if first.sure else ', in a branch'}: {advice}"
             )
             reason = "it costs a copy to the device; if the kernel writes the tensor before it reads it, `add_output` is right"
-            yield _finding(part, declared, first, message, reason)
+            yield _finding(part, declared, (first, *others), message, reason)
 
 
 @rule("PTO107", "orch-in-written", severity="warning", fixable="unsafe")
@@ -146,7 +167,7 @@ def orch_in_written(program: Program) -> Iterator[Diagnostic]:
     for part, index, declared, uses in _declared(program, Direction.IN):
         writing = [use for use in uses if use.effect in ("out", "inout")]
         if writing and all(use.effect != "unknown" for use in uses):
-            is_scratch = writing[-1].effect == "inout" or uses[-1].effect == "in"
+            is_scratch = "inout" in _last(writing) or "in" in _last(uses)
             advice = "declare `INOUT`, unless it is scratch memory" if is_scratch else "declare `OUT` or `INOUT`"
             message = (
                 f"tensor {index} of the orchestration is declared `IN`, so that it is not copied back to the host, and"
@@ -154,7 +175,7 @@ def orch_in_written(program: Program) -> Iterator[Diagnostic]:
             )
             reason = "the host's data is overwritten with what the tasks leave"
             severity = Severity.INFO if is_scratch else Severity.WARNING
-            yield _finding(part, declared, writing[-1], message, reason, severity)
+            yield _finding(part, declared, writing[-1:], message, reason, severity)
 
 
 def _declared(
@@ -185,6 +206,19 @@ def _who(program: Program, use: TensorUse) -> str:
     return f"{who} takes it as `{WORDS[use.effect]}`"
 
 
+def _read_first(uses: Sequence[TensorUse]) -> list[TensorUse]:
+    """The uses that read a tensor which nothing can have written before; in branches each way has its own first use."""
+    if uses[0].sure:
+        return [] if _may_write(uses[0]) else [uses[0]]
+    found = [use for use in uses if use.fresh and not _may_write(use)]
+    return [use for use in found if use is found[0] or use.first]
+
+
+def _last(uses: Sequence[TensorUse]) -> set[str]:
+    """What the last of some uses does, on any way."""
+    return {use.effect for use in uses if use.order == uses[-1].order}
+
+
 def _may_write(use: TensorUse) -> bool:
     """Whether a use may write a tensor without having read it."""
     return use.effect in ("out", "unknown") or (use.told and use.effect == "inout")
@@ -193,7 +227,7 @@ def _may_write(use: TensorUse) -> bool:
 def _finding(
     part: OrchestrationPart,
     declared: Declared,
-    use: TensorUse,
+    uses: Sequence[TensorUse],
     message: str,
     reason: str,
     severity: Severity = Severity.WARNING,
@@ -201,6 +235,6 @@ def _finding(
     place = part.at(declared.expr)
     text = f"{declared.expr.text.rpartition('.')[0]}.{Direction.INOUT.value}"
     edit = FileEdit(place.path, Edit(place.span, text))
-    related = Related(Place(part.source or "", use.span), "it is used here")
+    related = tuple(Related(Place(part.source or "", use.span), "it is used here") for use in uses)
     fix = Fix(f"declare `{text}`", (edit,), "unsafe", reason)
-    return Diagnostic(message, place, (related,), fix, severity=severity)
+    return Diagnostic(message, place, related, fix, severity=severity)

@@ -6,15 +6,17 @@ import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from opschema_cli.lint.diagnostic import Diagnostic, Related, Severity
+from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.schema_tokens import KEYWORDS
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Scope
+from opschema_cli.source.text import Edit, Span
 from opschema_rules.torchlib.model import Definition, Operator, Registration, StrayRegistration, Tree
 from opschema_rules.torchlib.names import excludes
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_BY_NAME = ("fake", "kernel", "autograd", "vmap", "autocast")
 _NOT_OURS = frozenset(
     {"aten", "prim", "prims", "profiler", "c10d", "c10d_functional", "_c10d_functional", "onnx", "quantized", "torch"}
     | {
@@ -99,6 +101,57 @@ def _ill_named(name: str) -> str:
         if not _NAME.fullmatch(part) or part in KEYWORDS:
             return f"`{part}` is no identifier that a schema takes"
     return ""
+
+
+@rule("REG120", "default-overload", fixable="safe")
+def default_overload(operator: Operator) -> Iterator[Diagnostic]:
+    """A registration for `namespace::name.default`.
+
+    `.default` is how `torch.ops` calls the overload without name. As a string it is refused, by `register_fake` and its like,
+    `impl` and `Library.impl`: write the name without it. The overload itself (`torch.ops.kit.scale.default`) is taken.
+
+    Bad:
+
+    ```python
+    torch.library.define("kit::scale", "(Tensor x, float factor) -> Tensor")
+
+
+    @torch.library.register_fake("kit::scale.default")
+    def scale_fake(x, factor):
+        return torch.empty_like(x)
+    ```
+
+    Good:
+
+    ```python
+    torch.library.define("kit::scale", "(Tensor x, float factor) -> Tensor")
+
+
+    @torch.library.register_kernel("kit::scale", "cpu")
+    def scale_cpu(x, factor):
+        return x * factor
+
+
+    @torch.library.register_fake(torch.ops.kit.scale.default)
+    def scale_fake(x, factor):
+        return torch.empty_like(x)
+    ```
+    """
+    for item in operator.registrations:
+        place = item.default_place
+        if place is not None and item.role in _BY_NAME and item.body is not None:
+            text = item.body.file.source.text if item.body.file.path == place.path else ""
+            at = text.rfind(".default", place.span.start, place.span.end)
+            edit = FileEdit(place.path, Edit(Span(at, at + len(".default")), ""))
+            fix = Fix("drop `.default`", (edit,)) if at >= 0 else None
+            name = operator.title.removesuffix(".default")
+            yield Diagnostic(
+                f"`default` cannot name an overload, so that this raises: write `{name}`",
+                place,
+                related=(Related(operator.definition.name_place or operator.place, "the definition"),),
+                ops=(operator.title,),
+                fix=fix,
+            )
 
 
 @rule("REG112", "reserved-namespace")

@@ -211,6 +211,47 @@ def test_what_kernels_in_cpp_say_to_it_is_noted(told: list[str], note: str) -> N
     assert migrate_files(PACK, "move-supported", files, told).notes() == [note]
 
 
+VARIANTS = """\
+- func: abs(Tensor self) -> Tensor
+  dispatch: {CPU: abs}
+- func: abs_(Tensor(a!) self) -> Tensor(a!)
+  dispatch: {CPU: abs_}
+- func: abs.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
+  dispatch: {CPU: abs_out}
+- func: abs.dim(Tensor self, int dim) -> Tensor
+  dispatch: {CPU: abs_dim}
+"""
+
+
+@pytest.mark.parametrize(
+    ("supported", "autograd", "told", "notes"),
+    [
+        ("abs abs_ abs.out", "sin", "ops=abs to=autograd", ["`abs.out` and `abs_` would stay behind"]),
+        ("abs abs_", "sin", "ops=abs to=autograd", ["`abs_` would stay behind"]),
+        ("abs abs_", "sin", "ops=abs* to=autograd", []),
+        ("abs abs.dim", "sin", "ops=abs to=autograd", []),
+        ("sin", "abs abs_", "ops=abs_ to=supported", ["`abs` would stay behind"]),
+        ("sin", "abs abs_", "ops=abs_ from=autograd to=full_codegen", ["`abs` would stay behind"]),
+        ("abs abs.out", "abs_", "ops=abs to=autograd", []),  # torn before: it is put together step by step
+        ("abs abs_", "sin", "ops=abs to=full_codegen", []),
+        ("abs abs_", "sin", "ops=abs to=symint", ["the schema of `abs` has no SymInt"]),
+    ],
+)
+def test_variants_stay_on_one_side_of_autograd(supported: str, autograd: str, told: str, notes: list[str]) -> None:
+    lists = {"supported": supported, "autograd": autograd}
+    text = "backend: XLA\ncpp_namespace: a\nfull_codegen:\n- cos\n" + "".join(
+        f"{key}:\n" + "".join(f"- {name}\n" for name in names.split()) for key, names in lists.items()
+    )
+    files = {YAML: text, "native_functions.yaml": VARIANTS + single("sin") + single("cos")}
+    done = migrate_files(PACK, "move-supported", files, told.split())
+    assert [note.partition(" ")[2].partition(",")[0] for note in done.notes()] == notes
+    assert (done.files[YAML] == text) == bool(notes)
+
+
+def single(name: str) -> str:
+    return f"- func: {name}(Tensor self) -> Tensor\n  dispatch: {{CPU: {name}}}\n"
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
