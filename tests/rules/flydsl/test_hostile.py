@@ -22,12 +22,12 @@ from tests.rules.flydsl.mutants import mutants
 
 REVISION = "flydsl/11c4174d"
 REAL = (
-    "kernels/norm/rmsnorm_kernel.py",
-    "kernels/gemm/hgemm_splitk.py",
-    "kernels/attention/flash_attn_func.py",
-    "examples/04-preshuffle_gemm.py",
     "examples/01-vectorAdd.py",
-    "tests/kernels/test_vec_add.py",
+    "examples/04-preshuffle_gemm.py",
+    "kernels/norm/softmax_bwd_kernel.py",
+    "kernels/gemm/rdna_f16_gemm.py",
+    "kernels/gemm/fp8_gemm_8wave.py",
+    "kernels/moe/topk_gating_softmax_kernel.py",
 )
 KITS = sorted(TILEKIT.with_name("flykit").glob("flykit/**/*.py")) + sorted(TILEKIT.with_name("flykit_broken").rglob("*.py"))
 MIGRATIONS = sorted(item.name for item in PACK.migrations())
