@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from opschema_cli.lint.examples import files_of
+
 OPS_PATH = "kit/ops.py"
 
 HEAD = """\
@@ -30,13 +32,4 @@ BASE_FILES = {
 
 def example_files(fences: Sequence[tuple[str, str]]) -> dict[str, str]:
     """The files of an example's workspace, by path."""
-    files = dict(BASE_FILES)
-    for info, text in fences:
-        language, _, path = info.partition(" ")
-        if path:
-            files[path.strip()] = text
-        elif language == "toml":
-            files["opschema.toml"] = text
-        elif language == "python":
-            files[OPS_PATH] = HEAD + text
-    return files
+    return files_of(fences, BASE_FILES, OPS_PATH, HEAD)

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from opschema_cli.lint.examples import files_of
+
 MODULE = "kit/ops.py"
 
 HEAD = """\
@@ -20,11 +22,4 @@ from torch import Tensor
 
 def example_files(fences: Sequence[tuple[str, str]]) -> dict[str, str]:
     """The files of an example's workspace, by path."""
-    files = {"kit/__init__.py": ""}
-    for info, text in fences:
-        language, _, path = info.partition(" ")
-        if path:
-            files[path.strip()] = text
-        elif language == "python":
-            files[MODULE] = HEAD + text
-    return files
+    return files_of(fences, {"kit/__init__.py": ""}, MODULE, HEAD)

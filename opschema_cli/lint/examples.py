@@ -1,0 +1,23 @@
+"""The small workspaces that the examples of rules stand in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+
+def files_of(fences: Sequence[tuple[str, str]], base: Mapping[str, str], module: str, head: str) -> dict[str, str]:
+    """The files of an example, by path, on top of ``base``.
+
+    A fence with a path after its language is that file, whole; a ``toml`` fence without one is the configuration, a ``python``
+    fence the file ``module`` below ``head``.
+    """
+    files = dict(base)
+    for info, text in fences:
+        language, _, path = info.partition(" ")
+        if path:
+            files[path.strip()] = text
+        elif language == "toml":
+            files["opschema.toml"] = text
+        elif language == "python":
+            files[module] = head + text
+    return files
