@@ -65,11 +65,16 @@ class Body:
         """A place in the body's file."""
         return Place(self.file.path, target.span if isinstance(target, Expr) else target)
 
-    def binds(self, name: str) -> bool:
-        """Whether the body itself gives ``name`` a meaning."""
+    @cached_property
+    def bound(self) -> frozenset[str]:
+        """The names that the body itself gives a meaning."""
         names = {item.name for item in self.params} | {item.name for item in self.scope.functions}
         names |= {item.name for item in self.scope.imports}
-        return name in names or any(item.target == name for item in self.scope.assigns)
+        return frozenset(names | {item.target for item in self.scope.assigns})
+
+    def binds(self, name: str) -> bool:
+        """Whether the body itself gives ``name`` a meaning."""
+        return name in self.bound
 
     def binder(self, name: str) -> Body | None:
         """The innermost function body that gives ``name`` its meaning; None when it is the module's."""
@@ -183,10 +188,14 @@ class Bodies:
         """Every call that names the function ``target``, and the body it stands in."""
         if target not in self._calls:
             name = target.function.name if target.function is not None else ""
-            files = [file for file in self.files if name and name in file.source.text]
+            files = self._files_calling(name) if name else []
             calls = (pair for file in files for pair in self._calls_in(file).get(name, ()))
             self._calls[target] = [(body, call) for body, call in calls if self.called(body, call.callee) is target]
         return self._calls[target]
+
+    def _files_calling(self, name: str) -> list[PythonFile]:
+        """The files that may call a function of that name; text is searched only where the calls are not known yet."""
+        return [file for file in self.files if name in self._called.get(file.path, file.source.text)]
 
     def _calls_in(self, file: PythonFile) -> dict[str, list[tuple[Body, Expr]]]:
         """A file's calls by the last word of what they call."""

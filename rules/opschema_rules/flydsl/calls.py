@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.python import Expr
+from opschema_cli.source.text import Span
 from opschema_rules.flydsl.model import Call, Traced
 from opschema_rules.flydsl.names import Names
 
@@ -23,6 +24,7 @@ class Calls:
         self.names = names
         self.bodies = names.bodies
         self._traced = {id(item.body): item for item in traced}
+        self._launching: dict[Body, _Launches] = {}
         self._held: dict[tuple[int, str], Traced] = {}
         for item in self._traced.values():
             for body, name in _holders(names, item):
@@ -31,20 +33,25 @@ class Calls:
     def of(self, traced: Traced) -> Iterator[Call]:
         """The calls of one of them by its name."""
         for body, expr in self.bodies.calls_of(traced.body):
-            yield Call(traced, body, expr, tuple(_launches(body, expr)))
+            yield Call(traced, body, expr, self._launches(body, expr))
 
     def within(self, body: Body) -> Iterator[Call]:
         """The calls in a body of what factories return, and those of ``flyc.compile``."""
         for call in body.scope.calls:
             made = self._made(body, call.items[0])
             if made is not None:
-                yield Call(made, body, call, tuple(_launches(body, call)))
+                yield Call(made, body, call, self._launches(body, call))
             elif self._is_compile(body, call):
                 target, *given = call.args
                 function = self._made(body, target[1]) or self._named(body, target[1])
                 if given and not target[0] and function is not None:
                     expr = Expr("call", call.start, call.end, items=call.items[1:], keywords=call.keywords[1:])
                     yield Call(function, body, expr)
+
+    def _launches(self, body: Body, call: Expr) -> tuple[Expr, ...]:
+        if body not in self._launching:
+            self._launching[body] = _Launches(body)
+        return self._launching[body].of(call)
 
     def _is_compile(self, body: Body, call: Expr) -> bool:
         callee = call.items[0].items[0] if call.items[0].kind == "subscript" else call.items[0]
@@ -65,13 +72,27 @@ class Calls:
         return self._held.get((id(binder), expr.text))
 
 
-def _launches(body: Body, expr: Expr) -> Iterator[Expr]:
-    """The calls of ``.launch`` on what a call gives, at once or through the names that it is given."""
-    held = {item.target for item in body.scope.assigns if item.value is not None and item.value.span == expr.span}
-    for call in body.scope.calls:
-        chained = call.items[0].kind == "attribute" and call.items[0].text == "launch"
-        if (chained and call.items[0].items[0].span == expr.span) or call.callee in {f"{name}.launch" for name in held}:
-            yield call
+class _Launches:
+    """The calls of ``.launch`` in a body, by what they are called on."""
+
+    def __init__(self, body: Body) -> None:
+        self._held: dict[Span, list[str]] = {}
+        for item in body.scope.assigns:
+            if item.value is not None and item.value.kind == "call":
+                self._held.setdefault(item.value.span, []).append(item.target)
+        self._calls = body.scope.calls
+        self._on: dict[Span | str, list[int]] = {}
+        for number, call in enumerate(self._calls):
+            callee = call.items[0]
+            if callee.kind == "attribute" and callee.text == "launch":
+                self._on.setdefault(callee.items[0].span, []).append(number)
+            elif call.callee.endswith(".launch"):
+                self._on.setdefault(call.callee.removesuffix(".launch"), []).append(number)
+
+    def of(self, expr: Expr) -> tuple[Expr, ...]:
+        """Those on what a call gives, at once or through the names that it is given, in the text's order."""
+        keys = {expr.span, *self._held.get(expr.span, ())}
+        return tuple(self._calls[at] for at in sorted({at for key in keys for at in self._on.get(key, ())}))
 
 
 def _holders(names: Names, traced: Traced) -> Iterator[tuple[Body, str]]:

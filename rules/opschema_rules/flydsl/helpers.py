@@ -9,6 +9,7 @@ from posixpath import dirname
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
 from opschema_cli.workspace import ReadError
+from opschema_rules.flydsl.captures import cells, function_of
 from opschema_rules.flydsl.head import holding
 from opschema_rules.flydsl.model import FlyTree, Traced, nested
 from opschema_rules.flydsl.names import ROOT
@@ -32,8 +33,8 @@ class Helper:
 def unseen_helpers(tree: FlyTree) -> Iterator[Helper]:
     """The calls of plain functions in other folders than the compiled function's, or by an attribute of their module.
 
-    Kernels are followed wherever they are, functions under ``jit``, which have keys of their own, by their own folder, and
-    plain functions in the same folder.
+    Kernels and captured functions are followed wherever they are, functions under ``jit``, which have keys of their own, by
+    their own folder, and plain functions in the same folder.
     """
     for traced in tree.traced:
         if traced.kind == "jit" and is_compiled(tree, traced) and not _is_own(tree, traced.body):
@@ -66,14 +67,23 @@ def _unseen(tree: FlyTree, traced: Traced) -> Iterator[Helper]:
     reached, waiting = {traced.body}, [(traced.body, dirname(traced.body.file.path))]
     while waiting:
         current, folder = waiting.pop()
+        followed = _captured_functions(tree, current)
         for body, call, target in _calls(tree, current):
-            called = tree.traced_of(target)
-            if called is None and not ("." not in call.callee and dirname(target.file.path) == folder):
+            if tree.traced_of(target) is not None or ("." not in call.callee and dirname(target.file.path) == folder):
+                followed.append(target)
+            else:
                 yield Helper(traced, body, call, target)
-            elif target not in reached:
+        for target in followed:
+            if target not in reached:
                 reached.add(target)
+                called = tree.traced_of(target)
                 own = called is not None and called.kind == "jit"
                 waiting.append((target, dirname(target.file.path) if own else folder))
+
+
+def _captured_functions(tree: FlyTree, body: Body) -> list[Body]:
+    """The functions that a function captures, as a launcher does the kernel beside it: the key follows them all."""
+    return [found for cell in cells(body) if (found := function_of(tree, cell)) is not None]
 
 
 def _calls(tree: FlyTree, traced: Body) -> Iterator[tuple[Body, Expr, Body]]:

@@ -211,6 +211,8 @@ class FlyTree:
     traced: list[Traced] = field(default_factory=list)
     wraps: list[Wrap] = field(default_factory=list)
     descriptors: list[Descriptor] = field(default_factory=list)
+    expecting: dict[Body, bool] = field(default_factory=dict)
+    """Whether a function at the top expects errors, as far as that was asked."""
 
     @cached_property
     def _by_body(self) -> dict[int, Traced]:

@@ -26,10 +26,19 @@ class Names:
     def __init__(self, bodies: Bodies) -> None:
         self.bodies = bodies
         self._definitions: dict[str, FunctionRef | None] = {}
+        self._full: dict[tuple[Body, str], str] = {}
 
     def full(self, body: Body, dotted: str) -> str:
         """A name of FlyDSL in full (``flydsl.compiler.jit``, or with the module that defines it); empty for any other."""
-        if not dotted or _is_parameter(body, dotted.partition(".")[0]):
+        if not dotted:
+            return ""
+        key = (body, dotted)
+        if key not in self._full:
+            self._full[key] = self._meant(body, dotted)
+        return self._full[key]
+
+    def _meant(self, body: Body, dotted: str) -> str:
+        if _is_parameter(body, dotted.partition(".")[0]):
             return ""
         found = self.bodies.resolve(body, dotted)
         if isinstance(found, Unresolved):

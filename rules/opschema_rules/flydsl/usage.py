@@ -12,14 +12,17 @@ _EXPECTS = re.compile(r"\b(?:raises|warns|assert(?:Raises|Warns)(?:Regex)?|xfail
 
 def is_meant_to_fail(tree: FlyTree, body: Body) -> bool:
     """Whether a test holds a body, or is all that calls the traced function in which it lies."""
-    if _expects(body):
+    if _expects(tree, body):
         return True
     traced = tree.around(body)
-    return traced is not None and bool(traced.calls) and all(_expects(call.body) for call in traced.calls)
+    return traced is not None and bool(traced.calls) and all(_expects(tree, call.body) for call in traced.calls)
 
 
-def _expects(body: Body) -> bool:
+def _expects(tree: FlyTree, body: Body) -> bool:
     outermost = next((item for item in reversed(list(body.outward())) if item.function is not None), None)
     if outermost is None or outermost.function is None:
         return False
-    return _EXPECTS.search(outermost.file.text(outermost.function.outer)) is not None
+    if outermost not in tree.expecting:
+        text = outermost.file.text(outermost.function.outer)
+        tree.expecting[outermost] = _EXPECTS.search(text) is not None
+    return tree.expecting[outermost]

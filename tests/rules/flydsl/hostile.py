@@ -7,54 +7,196 @@ HEAD = "import torch\nimport flydsl.compiler as flyc\nimport flydsl.expr as fx\n
 _KERNEL = "def k(A: fx.Tensor, n: fx.Int32):\n    fx.printf(A, n)\n"
 _JIT = "@flyc.jit\ndef j(A: fx.Tensor, n: fx.Int32):\n    k(A, n).launch(grid=(n, 1, 1), block=(64, 1, 1))\n"
 
-_DECORATORS = (
-    *("flyc.kernel()", "flyc.kernel(**{})", "flyc.kernel(*[])", "flyc.kernel(1, 2, 3)", "flyc.kernel()()", "(flyc.kernel)"),
-    *("flyc.kernel(known_block_size=[])", "flyc.kernel(known_block_size=None)", "flyc.kernel(known_block_size=[[64]])"),
-    *("flyc.kernel(known_block_size=SIZE)", "flyc.kernel(known_block_size=[-1, 0, 1e999])", "flyc.kernel(unknown=...)"),
-    *("flyc.kernel if SIZE else flyc.jit", "flyc['kernel']", "flyc.kernel[0]", "flyc.kernel.kernel", "flyc", "flyc.kernel + 1"),
-    *("lambda f: flyc.kernel(f)", "(lambda: flyc.kernel)()", "getattr(flyc, 'kernel')", "(d := flyc.kernel)", "not flyc.kernel"),
-    *("[flyc.kernel][0]", "{1: flyc.kernel}[1]", "functools.partial(flyc.kernel)", "alias", "alias()", "twice(flyc.kernel)"),
-    *("flyc.kernel(flyc.jit(flyc.kernel))", "flyc.jit(k)", "k", "k(k)", "f'{flyc.kernel}'", "...", "None", "await flyc.kernel"),
-    *("yield", "flyc.kernel(x for x in y)", "flyc.kernel((yield))", "staticmethod", "property", "k.setter", "flyc.kernel\n@flyc.jit"),
-    *("flyc.jit\n@staticmethod\n@flyc.kernel\n@classmethod", "flyc.kernel\n@flyc.kernel", "flyc.kernel\n@property"),
-)
+# Decorators above each other are written on one line, with ` @ ` between them.
+_DECORATORS = """\
+flyc.kernel()
+flyc.kernel(**{})
+flyc.kernel(*[])
+flyc.kernel(1, 2, 3)
+flyc.kernel()()
+(flyc.kernel)
+flyc.kernel(known_block_size=[])
+flyc.kernel(known_block_size=None)
+flyc.kernel(known_block_size=[[64]])
+flyc.kernel(known_block_size=SIZE)
+flyc.kernel(known_block_size=[-1, 0, 1e999])
+flyc.kernel(unknown=...)
+flyc.kernel if SIZE else flyc.jit
+flyc['kernel']
+flyc.kernel[0]
+flyc.kernel.kernel
+flyc
+flyc.kernel + 1
+lambda f: flyc.kernel(f)
+(lambda: flyc.kernel)()
+getattr(flyc, 'kernel')
+(d := flyc.kernel)
+not flyc.kernel
+[flyc.kernel][0]
+{1: flyc.kernel}[1]
+functools.partial(flyc.kernel)
+alias
+alias()
+twice(flyc.kernel)
+flyc.kernel(flyc.jit(flyc.kernel))
+flyc.jit(k)
+k
+k(k)
+f'{flyc.kernel}'
+...
+None
+await flyc.kernel
+yield
+flyc.kernel(x for x in y)
+flyc.kernel((yield))
+staticmethod
+property
+k.setter
+flyc.kernel @ flyc.jit
+flyc.jit @ staticmethod @ flyc.kernel @ classmethod
+flyc.kernel @ flyc.kernel
+flyc.kernel @ property
+""".splitlines()
 
-_ANNOTATIONS = (
-    *("1", "-1", "None", "...", "'fx.Tensor'", "'fx.'", "''", "'('", "b'fx.Tensor'", "f'{fx.Tensor}'", "fx.Tensor()", "fx.Tensor[()]"),
-    *("[fx.Tensor]", "{}", "lambda: 0", "fx.Tensor if x else int", "fx.Tensor | None", "(yield)", "(t := fx.Tensor)", "k", "j", "A"),
-    *("fx.Constexpr", "fx.Constexpr[fx.Constexpr[fx.Constexpr[int]]]", "fx.Constexpr[[1]]", "fx.Constexpr['n']", "'fx.Constexpr[n'"),
-    *("int", "'int'", "list[int]", "fx.Int32[3]", "torch.Tensor", "type", "fx", "flyc", "fx.expr.fx", "*args", "a.b.c.d.e", "fx.Tensor.x"),
-)
+_ANNOTATIONS = """\
+1
+-1
+None
+...
+'fx.Tensor'
+'fx.'
+''
+'('
+b'fx.Tensor'
+f'{fx.Tensor}'
+fx.Tensor()
+fx.Tensor[()]
+[fx.Tensor]
+{}
+lambda: 0
+fx.Tensor if x else int
+fx.Tensor | None
+(yield)
+(t := fx.Tensor)
+k
+j
+A
+fx.Constexpr
+fx.Constexpr[fx.Constexpr[fx.Constexpr[int]]]
+fx.Constexpr[[1]]
+fx.Constexpr['n']
+'fx.Constexpr[n'
+int
+'int'
+list[int]
+fx.Int32[3]
+torch.Tensor
+type
+fx
+flyc
+fx.expr.fx
+*args
+a.b.c.d.e
+fx.Tensor.x
+""".splitlines()
 
-_SIGNATURES = (
-    *("*args", "**kwargs", "*args, **kwargs", "*, A", "A, /", "A, /, B, *, C", "A=1, /, *args, B=2, **kwargs", "*args: *Ts"),
-    *("A: fx.Tensor = None, n: fx.Int32 = k", "A, A", "self", "cls, *self", "fx", "flyc, fx", "A=lambda A=(yield): A", "k, j"),
-    *("n: fx.Constexpr[int] = 1, *A: fx.Tensor, **n: fx.Int32", "A: fx.Tensor=A, n: fx.Int32=n", "(A, n)", "A: 'fx.Tensor' = ...,"),
-)
+_SIGNATURES = """\
+*args
+**kwargs
+*args, **kwargs
+*, A
+A, /
+A, /, B, *, C
+A=1, /, *args, B=2, **kwargs
+*args: *Ts
+A: fx.Tensor = None, n: fx.Int32 = k
+A, A
+self
+cls, *self
+fx
+flyc, fx
+A=lambda A=(yield): A
+k, j
+n: fx.Constexpr[int] = 1, *A: fx.Tensor, **n: fx.Int32
+A: fx.Tensor=A, n: fx.Int32=n
+(A, n)
+A: 'fx.Tensor' = ...,
+""".splitlines()
 
-_CALLS = (
-    *("k()", "k(*a)", "k(**a)", "k(*a, **b)", "k(A, *a, n, **b)", "k(A, A=A)", "k(A, n, n=n)", "k(*[A, n])", "k(**{'A': A, 'n': n})"),
-    *("k(A, n).launch", "k(A, n).launch()", "k(A, n).launch(*a)", "k(A, n).launch(**a)", "k(A, n).launch(grid=1)", "k(A).launch(1, 2)"),
-    *("k(A, n).launch(grid=(), block=())", "k(A, n).launch(grid=[1], block={1: 2})", "k(A, n).launch(block=(-1, 1e999, None))"),
-    *("k(A, n).launch(block=64, block=64)", "k(A, n).launch().launch().launch()", "k(k(k(A, n), n), n)", "k(A, n)(A, n)", "k[0](A, n)"),
-    *("k(A, (n := n))", "k(A, (yield))", "k(A, await n)", "k(A, lambda: n)", "k(*(x for x in y))", "k(x for x in y)", "k(A, n if n else A)"),
-    *("flyc.compile", "flyc.compile()", "flyc.compile(k)", "flyc.compile(*k)", "flyc.compile[k]", "flyc.compile[k](k, A, n)"),
-    *("flyc.compile(flyc.compile(k, A), n)", "flyc.jit()", "flyc.jit(flyc.jit)", "flyc.jit(lambda A: A)(A)", "flyc.jit(*k)", "flyc.kernel(k)(A, n)"),
-    *("flyc.from_dlpack()", "flyc.from_dlpack(*a)", "flyc.from_dlpack(A).mark_layout_dynamic(**a)", "flyc.from_dlpack(A).mark_static()()"),
-    *("flyc.from_dlpack(A).mark_layout_dynamic(leading_dim=-9, divisibility=0)", "flyc.from_dlpack(A).mark_layout_dynamic(9, -16)"),
-    *("flyc.from_dlpack(A).mark_shape_dynamic(mode=1e999, divisibility='16')", "flyc.from_torch_tensor(tensor=A).mark_stride_dynamic()"),
-    *("flyc.from_dlpack(torch.empty(-1)).mark_layout_dynamic(0, 2**99999)", "flyc.from_dlpack(torch.empty(*s)).mark_static(*s)"),
-    *("buffer_ops.create_buffer_resource()", "buffer_ops.create_buffer_resource(A, max_size=..., num_records_bytes=...)"),
-    *("buffer_ops.create_buffer_resource(*A, max_size=not A)", "buffer_ops.create_buffer_resource(A, num_records_bytes=9**9**9)"),
-    *("fx.rocdl.make_buffer_tensor(A, max_size=False, num_records_bytes=1 << 99999999)", "fx.rocdl.make_buffer_tensor(A, False, False)"),
-    *("fx.rocdl.make_buffer_tensor(A, max_size=False, num_records_bytes=n * n // 0 % 0)", "fx.rocdl.make_buffer_tensor(max_size=False)"),
-    *("fx.rocdl.make_buffer_tensor(A, max_size=False, num_records_bytes=fx.Int32(-2**31) * 2**63)", "fx.range_constexpr()"),
-    *("fx.range_constexpr(*n)", "fx.const_expr(n for n in A)", "[k(A, n) for n in fx.range_constexpr(n) if fx.const_expr(n)]", "fx.Int32()()"),
-)
+_CALLS = """\
+k()
+k(*a)
+k(**a)
+k(*a, **b)
+k(A, *a, n, **b)
+k(A, A=A)
+k(A, n, n=n)
+k(*[A, n])
+k(**{'A': A, 'n': n})
+k(A, n).launch
+k(A, n).launch()
+k(A, n).launch(*a)
+k(A, n).launch(**a)
+k(A, n).launch(grid=1)
+k(A).launch(1, 2)
+k(A, n).launch(grid=(), block=())
+k(A, n).launch(grid=[1], block={1: 2})
+k(A, n).launch(block=(-1, 1e999, None))
+k(A, n).launch(block=64, block=64)
+k(A, n).launch().launch().launch()
+k(k(k(A, n), n), n)
+k(A, n)(A, n)
+k[0](A, n)
+k(A, (n := n))
+k(A, (yield))
+k(A, await n)
+k(A, lambda: n)
+k(*(x for x in y))
+k(x for x in y)
+k(A, n if n else A)
+flyc.compile
+flyc.compile()
+flyc.compile(k)
+flyc.compile(*k)
+flyc.compile[k]
+flyc.compile[k](k, A, n)
+flyc.compile(flyc.compile(k, A), n)
+flyc.jit()
+flyc.jit(flyc.jit)
+flyc.jit(lambda A: A)(A)
+flyc.jit(*k)
+flyc.kernel(k)(A, n)
+flyc.from_dlpack()
+flyc.from_dlpack(*a)
+flyc.from_dlpack(A).mark_layout_dynamic(**a)
+flyc.from_dlpack(A).mark_static()()
+flyc.from_dlpack(A).mark_layout_dynamic(leading_dim=-9, divisibility=0)
+flyc.from_dlpack(A).mark_layout_dynamic(9, -16)
+flyc.from_dlpack(A).mark_shape_dynamic(mode=1e999, divisibility='16')
+flyc.from_torch_tensor(tensor=A).mark_stride_dynamic()
+flyc.from_dlpack(torch.empty(-1)).mark_layout_dynamic(0, 2**99999)
+flyc.from_dlpack(torch.empty(*s)).mark_static(*s)
+buffer_ops.create_buffer_resource()
+buffer_ops.create_buffer_resource(A, max_size=..., num_records_bytes=...)
+buffer_ops.create_buffer_resource(*A, max_size=not A)
+buffer_ops.create_buffer_resource(A, num_records_bytes=9**9**9)
+fx.rocdl.make_buffer_tensor(A, max_size=False, num_records_bytes=1 << 99999999)
+fx.rocdl.make_buffer_tensor(A, False, False)
+fx.rocdl.make_buffer_tensor(A, max_size=False, num_records_bytes=n * n // 0 % 0)
+fx.rocdl.make_buffer_tensor(max_size=False)
+fx.rocdl.make_buffer_tensor(A, max_size=False, num_records_bytes=fx.Int32(-2**31) * 2**63)
+fx.range_constexpr()
+fx.range_constexpr(*n)
+fx.const_expr(n for n in A)
+[k(A, n) for n in fx.range_constexpr(n) if fx.const_expr(n)]
+fx.Int32()()
+""".splitlines()
 
 _ALIASES = "import functools\nalias = flyc.kernel\nSIZE = [64, 1, 1]\ndef twice(f): return f\n"
 
-_CYCLE = {f"kit/m{n}.py": f"{HEAD}from kit.m{(n + 1) % 5} import *\nfrom kit.m{(n + 1) % 5} import k as k\n" for n in range(5)}
+_CYCLE = {
+    f"kit/m{n}.py": f"{HEAD}from kit.m{(n + 1) % 5} import *\nfrom kit.m{(n + 1) % 5} import k as k\n" for n in range(5)
+}
 
 _RECURSIVE = """
 def a(A, n): return b(A, n)
@@ -144,7 +286,10 @@ def _chain(count: int) -> str:
 
 def _diamonds(count: int) -> str:
     """A local that is written from the one before, in two branches each time."""
-    steps = [f"    if n > {at}:\n        v{at + 1} = v{at} + v{at}\n    else:\n        v{at + 1} = v{at} * n" for at in range(count)]
+    steps = [
+        f"    if n > {at}:\n        v{at + 1} = v{at} + v{at}\n    else:\n        v{at + 1} = v{at} * n"
+        for at in range(count)
+    ]
     body = ["@flyc.jit", "def j(A: fx.Tensor, n: fx.Int32):", "    v0 = n", *steps]
     return "@flyc.kernel\n" + _KERNEL + "\n".join([*body, f"    k(A, v{count}).launch(grid=(v{count}, 1, 1))", ""])
 
@@ -160,6 +305,7 @@ def _nested(count: int) -> str:
 
 def _in_contexts() -> dict[str, str]:
     """The kernel and its launcher in odd places."""
+
     def inside(head: str, depth: int = 1) -> str:
         text = "@flyc.kernel\n" + _KERNEL + _JIT
         return head + "".join(f"{'    ' * depth}{line}\n" for line in text.splitlines())
@@ -188,8 +334,12 @@ def _in_contexts() -> dict[str, str]:
     }
 
 
+def _above(decorators: str) -> str:
+    return decorators.replace(" @ ", "\n@")
+
+
 def _programs() -> dict[str, str]:
-    found = {f"decorator {text!r}": f"{_ALIASES}@{text}\n{_KERNEL}{_JIT}j(1, 2)\n" for text in _DECORATORS}
+    found = {f"decorator {text!r}": f"{_ALIASES}@{_above(text)}\n{_KERNEL}{_JIT}j(1, 2)\n" for text in _DECORATORS}
     for text in _ANNOTATIONS:
         kernel = f"@flyc.kernel\ndef k(A: {text}, n: {text} = 1) -> {text}:\n    fx.printf(A, n)\n"
         found[f"annotation {text!r}"] = kernel + _JIT + "flyc.jit(k)(torch.empty(3), 2)\n"
@@ -198,7 +348,9 @@ def _programs() -> dict[str, str]:
         found[f"signature {text!r}"] = kernel + f"@flyc.jit\ndef j({text}):\n    k(A, n).launch(grid=1)\nj(1, 2)\n"
     for text in _CALLS:
         launcher = f"@flyc.jit\ndef j(A: fx.Tensor, n: fx.Int32):\n    {text}\n    x = {text}\n    return {text}\n"
-        found[f"call {text!r}"] = f"@flyc.kernel\n{_KERNEL}{launcher}\ndef main(A, n):\n    {text}\n    j({text}, {text})\n"
+        found[f"call {text!r}"] = (
+            f"@flyc.kernel\n{_KERNEL}{launcher}\ndef main(A, n):\n    {text}\n    j({text}, {text})\n"
+        )
     return found | _in_contexts()
 
 
@@ -208,10 +360,20 @@ PROGRAMS: dict[str, dict[str, str]] = {
     "recursion": {"kit/kernels.py": HEAD + _RECURSIVE},
     "shadowed names": {"kit/kernels.py": HEAD + _SHADOWED},
     "imports of nothing": {"kit/kernels.py": HEAD + _FORGED},
-    "a package of its own called flydsl": {"flydsl/__init__.py": _FORGED, "flydsl/compiler.py": "kernel = jit = kernel\n"},
-    "a file in the way of a package": {"flydsl.py": HEAD, "flydsl/__init__.py": HEAD, "flydsl/expr.py": HEAD + _RECURSIVE},
+    "a package of its own called flydsl": {
+        "flydsl/__init__.py": _FORGED,
+        "flydsl/compiler.py": "kernel = jit = kernel\n",
+    },
+    "a file in the way of a package": {
+        "flydsl.py": HEAD,
+        "flydsl/__init__.py": HEAD,
+        "flydsl/expr.py": HEAD + _RECURSIVE,
+    },
     "half a file": {"kit/kernels.py": HEAD + "@flyc.kernel\ndef k(A: fx.Tensor,", "kit/other.py": HEAD + _RECURSIVE},
-    "bytes": {"kit/kernels.py": "\x1aimport flydsl\x1a", "kit/other.py": "\ufeffimport flydsl\n\x0c@flydsl.compiler.jit\ndef j(): j()"},
+    "bytes": {
+        "kit/kernels.py": "\x1aimport flydsl\x1a",
+        "kit/other.py": "\ufeffimport flydsl\n\x0c@flydsl.compiler.jit\ndef j(): j()",
+    },
 }
 """The files, by kind."""
 

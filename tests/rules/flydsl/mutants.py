@@ -11,12 +11,10 @@ from collections.abc import Iterator
 _TOKEN = re.compile(
     r"\"\"\".*?\"\"\"|\"[^\"\n]*\"|'[^'\n]*'|#[^\n]*|\w+|\*\*|->|[-+*/%<>=!:]=|\n[ ]*|[ ]+|.", re.DOTALL
 )
-_STRAY = (
-    *("(", ")", "[", "]", "{", "}", ":", ",", ".", "=", "*", "**", "->", ":=", "@", "\n", "\n    ", "\n        ", "\\"),
-    *("None", "lambda", "await", "yield", "class", "def", "import", "from", "global", "nonlocal", "return", "del", "try"),
-    *("self", "fx", "flyc", "flyc.kernel", "flyc.jit", "fx.Tensor", "fx.Int32", "fx.Constexpr[int]", "...", "''", "-1"),
-    *("if", "else", "for", "in", "while", "async", "not", "False", "1e999", "0", '"', "'", "#", "\t", "\x0c", "é"),
-)
+_SIGNS = "( ) [ ] { } : , . = * ** -> := @ ; ! ~ ... '' -1 1e999 0 é # \" ' \\"
+_WORDS = "None False self lambda await yield class def import from global nonlocal return del try if else for in while async not"
+_NAMES = "fx flyc flyc.kernel flyc.jit fx.Tensor fx.Int32 fx.Constexpr[int]"
+_STRAY = (*_SIGNS.split(), *_WORDS.split(), *_NAMES.split(), "\n", "\n    ", "\n        ", "\t", "\x0c")
 
 
 def mutants(text: str, count: int, seed: int) -> Iterator[str]:
@@ -39,7 +37,8 @@ def _changed(tokens: list[str], chance: random.Random) -> str:
 
 def _parses(text: str) -> bool:
     try:
-        with warnings.catch_warnings(action="ignore"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             ast.parse(text)
     except (SyntaxError, ValueError):
         return False

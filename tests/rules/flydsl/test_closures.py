@@ -382,6 +382,31 @@ def test_a_text_that_speaks_of_the_setting_changes_nothing() -> None:
     assert helped("from kit.common.math import double", "double", {"README.md": "FLYDSL_EXTRA_SOURCE_DIRS"}).diagnostics
 
 
+def test_the_kernel_beside_its_launcher_is_followed() -> None:
+    text = """\
+from kit.common.math import double
+
+
+def build():
+    def rows(n):
+        return double(n)
+
+    @flyc.kernel
+    def kernel(A: fx.Tensor, n: fx.Int32):
+        print(rows(n))
+
+    @flyc.jit
+    def launch(A: fx.Tensor, n: fx.Int32):
+        kernel(A, n).launch(grid=(1, 1, 1), block=(64, 1, 1))
+
+    return launch
+"""
+    found = only(lint(text, "FLY205", COMMON))
+    assert found.message.startswith("`double`, a function of `kit/common`, is traced into `build.launch`")
+    assert not lint(text.replace("print(rows(n))", "print(n)"), "FLY205", COMMON).diagnostics
+    assert not lint(text.replace("kit.common.math", "kit.math"), "FLY205", COMMON).diagnostics
+
+
 def test_a_captured_helper_is_in_the_key_wherever_it_lies() -> None:
     text = """\
 def build():

@@ -263,9 +263,34 @@ def kernel(A: fx.Tensor, n: fx.Int32):
 def start(A: fx.Tensor, n: fx.Int32):
     kernel(A, n).launch(grid=(1, 1, 1), block=(64, 1, 1))
 """
+FACTORY = """\
+import flydsl.compiler as flyc
+import flydsl.expr as fx
+
+{imported}
+
+
+def build():
+    def between(n):
+        {call}(n)
+
+    @flyc.kernel
+    def kernel(A: fx.Tensor, n: fx.Int32):
+        between(n)
+
+    @flyc.jit
+    def start(A: fx.Tensor, n: fx.Int32):
+        kernel(A, n).launch(grid=(1, 1, 1), block=(64, 1, 1))
+
+    return start
+
+
+start = build()
+"""
 
 
 @pytest.mark.parametrize("folder", RELEASES)
+@pytest.mark.parametrize("module", [HELPERS, FACTORY], ids=["module", "factory"])
 @pytest.mark.parametrize(
     ("imported", "call"),
     [
@@ -275,9 +300,9 @@ def start(A: fx.Tensor, n: fx.Int32):
         ("from common import far", "far.double"),
     ],
 )
-def test_helpers(folder: Path, imported: str, call: str, tmp_path: Path) -> None:
+def test_helpers(folder: Path, module: str, imported: str, call: str, tmp_path: Path) -> None:
     """What an edit of a helper changes: whether we tell of it."""
-    text = HELPERS.format(imported=imported, call=call)
+    text = module.format(imported=imported, call=call)
     before, after = (f"def double(x):\n    return {factor} * x\n" for factor in (2, 3))
     versions = [
         {"kit.py": text, "near.py": item, "common/far.py": item, "common/__init__.py": ""} for item in (before, after)

@@ -98,14 +98,11 @@ def parameter_to_extent(draft: Draft, sites: Sequence[Site], options: ParameterT
     writes the parameter, reads an attribute of it or passes it to what may want no plain number, and where the name means
     something else.
     """
-    for site in sites:
-        tree = tree_of(draft)
-        assert tree is not None
-        before = site.subject
-        assert isinstance(before, _Group)
-        group = next(
-            item for item in _groups(tree, before.name) if (item.path, item.titles) == (before.path, before.titles)
-        )
+    unclear = [site for site in sites if len(_named(draft, site)) > 1]
+    for site in unclear:
+        yield from left(site, LeftAlone(site.place, "several functions have that name"))
+    for site in (item for item in sites if item not in unclear):
+        tree, group = _named(draft, site)[0]
         bench = Workbench(draft)
         try:
             _Step(bench, References(draft, tree), group).run()
@@ -114,6 +111,15 @@ def parameter_to_extent(draft: Draft, sites: Sequence[Site], options: ParameterT
         else:
             bench.commit()
             draft.settle()
+
+
+def _named(draft: Draft, site: Site) -> list[tuple[FlyTree, _Group]]:
+    """The groups of a site's functions, by the names of these, in the draft as it is, and its tree."""
+    tree, before = tree_of(draft), site.subject
+    assert tree is not None
+    assert isinstance(before, _Group)
+    groups = _groups(tree, before.name)
+    return [(tree, item) for item in groups if (item.path, item.titles) == (before.path, before.titles)]
 
 
 class _Step:

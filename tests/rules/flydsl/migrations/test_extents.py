@@ -538,6 +538,12 @@ def test_parameters_that_stay(text: str, reason: str) -> None:
     assert [item.status for item in done.result.sites] == ["left"]
 
 
+def test_functions_of_one_name_stay() -> None:
+    text = "@flyc.kernel\ndef k(A: fx.Tensor, M: fx.Int32):\n    fx.printf(A, M)\n\n\n"
+    done = migrate("parameter-to-extent", files_of(text + text))
+    assert [item.status for item in done.result.sites] == ["left", "left"]
+
+
 def _generated(seed: int) -> str:
     """A module of kernels and launchers that read ``M``, written in many ways."""
     pick = random.Random(seed)
