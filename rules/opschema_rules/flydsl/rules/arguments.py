@@ -169,10 +169,7 @@ def unlaunched_kernel(tree: FlyTree) -> Iterator[Diagnostic]:
     def launch(A: fx.Tensor, stream: fx.Stream = fx.Stream(None)):
         first = fill(A)
         first.launch(grid=(1,), block=(64,), stream=stream)
-        (
-            fill(A)
-            .launch(grid=(1,), block=(64,), stream=stream)
-        )
+        (fill(A).launch(grid=(1,), block=(64,), stream=stream))
         pending(A).launch(grid=(1,), block=(64,), stream=stream)
     ```
     """
