@@ -11,7 +11,7 @@ import msgspec
 from opschema_cli.lint.pack import CATALOGUE, PackHead
 from opschema_cli.project import Project
 from opschema_cli.source.yaml import YamlFile
-from opschema_cli.workspace import ReadError, is_yaml
+from opschema_cli.workspace import is_yaml
 from opschema_rules.aten.kinds import MAY_BE, Kind, kind_of, may_be_meant
 
 _TEST = re.compile(r"(?:^|/)tests?/")
@@ -48,10 +48,7 @@ def files_of(project: Project, options: AtenOptions) -> Iterator[tuple[Kind, Yam
 def _may_be(project: Project, path: str) -> bool:
     if may_be_meant(path, project.workspace.file_set):
         return True
-    try:
-        return MAY_BE.search(project.workspace.data(path)) is not None
-    except ReadError:
-        return False
+    return MAY_BE.search(project.workspace.peek(path)) is not None
 
 
 HEAD = PackHead("aten", detect, AtenOptions, "opschema_rules.aten.pack", Path(__file__).with_name(CATALOGUE))

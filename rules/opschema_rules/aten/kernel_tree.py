@@ -11,7 +11,7 @@ from opschema_cli.lint.diagnostic import Place, Related
 from opschema_cli.project import Project
 from opschema_cli.source.preprocessor import is_dead
 from opschema_cli.source.text import Span
-from opschema_cli.workspace import ReadError, is_cpp
+from opschema_cli.workspace import is_cpp
 from opschema_rules.aten.kernel_macros import MadeByMacros
 from opschema_rules.aten.kernel_reader import METHODS, CppMethod, CppMethods
 
@@ -66,7 +66,9 @@ def find_class(project: Project, name: str, namespace: str, files: Iterable[str]
     """
     wanted = tuple(files)
     data = {
-        path: text for path in project.workspace.files if _is_wanted(path, wanted) and (text := _data(project, path))
+        path: text
+        for path in project.workspace.files
+        if _is_wanted(path, wanted) and (text := project.workspace.peek(path))
     }
     naming = [path for path, text in data.items() if name.encode() in text]
     facts = project.cpp_readings(METHODS, naming)
@@ -75,13 +77,6 @@ def find_class(project: Project, name: str, namespace: str, files: Iterable[str]
 
 def _is_wanted(path: str, files: Sequence[str]) -> bool:
     return is_cpp(path) and (not files or any(fnmatchcase(path, item) for item in files))
-
-
-def _data(project: Project, path: str) -> bytes:
-    try:
-        return project.workspace.data(path)
-    except ReadError:
-        return b""
 
 
 @dataclass(frozen=True)

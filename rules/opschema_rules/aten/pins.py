@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from opschema_cli.workspace import ReadError, Workspace
+from opschema_cli.workspace import Workspace
 
 _FILES = re.compile(
     r"(?:requirements[\w.-]*\.(?:txt|in)|requirements/[\w.-]+\.(?:txt|in)|(?:ci/)?environment\.ya?ml"
@@ -53,7 +53,4 @@ def pins_of(workspace: Workspace) -> Pins:
 
 
 def _text(workspace: Workspace, path: str) -> str:
-    try:
-        return workspace.data(path).decode("utf-8", "replace")
-    except ReadError:
-        return ""
+    return workspace.peek(path).decode("utf-8", "replace")

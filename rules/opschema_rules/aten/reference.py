@@ -17,7 +17,7 @@ from typing import TypeVar
 from opschema_cli.errors import OpschemaError
 from opschema_cli.project import Project, Reading
 from opschema_cli.source.yaml import Document, YamlFile
-from opschema_cli.workspace import ReadError, Workspace, join
+from opschema_cli.workspace import Workspace, join
 from opschema_rules.aten.catalogue import Catalogue, catalogue_of
 from opschema_rules.aten.dialects import OWN_LISTS
 from opschema_rules.aten.kinds import items_of
@@ -256,7 +256,4 @@ def _version(workspace: Workspace, root: str) -> tuple[str, str]:
 
 
 def _text(workspace: Workspace, path: str) -> str:
-    try:
-        return workspace.data(path).decode("utf-8", "replace") if _present(workspace, path) else ""
-    except ReadError:
-        return ""
+    return workspace.peek(path).decode("utf-8", "replace") if _present(workspace, path) else ""

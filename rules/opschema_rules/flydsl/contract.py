@@ -20,7 +20,6 @@ from packaging.version import InvalidVersion, Version
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.project import Project
-from opschema_cli.workspace import ReadError
 
 JIT_ARGUMENT = "flydsl/compiler/jit_argument.py"
 """Where FlyDSL itself makes arguments of tensors."""
@@ -159,10 +158,7 @@ def _of_poetry(written: str) -> str:
 
 
 def _text(project: Project, path: str) -> str:
-    try:
-        return project.workspace.data(path).decode("utf-8", "replace")
-    except ReadError:
-        return ""
+    return project.workspace.peek(path).decode("utf-8", "replace")
 
 
 def known(releases: Iterable[Version]) -> str:

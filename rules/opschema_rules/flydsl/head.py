@@ -10,7 +10,6 @@ import msgspec
 
 from opschema_cli.lint.pack import CATALOGUE, PackHead
 from opschema_cli.project import Project
-from opschema_cli.workspace import ReadError
 
 MARK = "flydsl"
 """What every file that uses the package holds, or gets from one that does."""
@@ -29,17 +28,14 @@ def holding(project: Project, words: Iterable[str]) -> Iterator[str]:
     parts = [word.encode() for word in words]
     for path in project.workspace.files:
         if path.endswith(".py"):
-            try:
-                data = project.workspace.data(path)
-            except ReadError:
-                continue
+            data = project.workspace.peek(path)
             if any(part in data for part in parts):
                 yield path
 
 
 def detect(project: Project, options: FlydslOptions) -> bool:
     """Whether a file imports the package."""
-    return any(_USES.search(project.workspace.data(path)) for path in holding(project, [MARK]))
+    return any(_USES.search(project.workspace.peek(path)) for path in holding(project, [MARK]))
 
 
 HEAD = PackHead("flydsl", detect, FlydslOptions, "opschema_rules.flydsl.pack", Path(__file__).with_name(CATALOGUE))

@@ -8,7 +8,6 @@ from posixpath import dirname
 
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
-from opschema_cli.workspace import ReadError
 from opschema_rules.flydsl.captures import cells, function_of
 from opschema_rules.flydsl.head import holding
 from opschema_rules.flydsl.model import FlyTree, Traced, nested
@@ -115,7 +114,4 @@ def names_folders(tree: FlyTree) -> bool:
 
 
 def _holds(tree: FlyTree, path: str) -> bool:
-    try:
-        return EXTRA.encode() in tree.project.workspace.data(path)
-    except ReadError:
-        return False
+    return EXTRA.encode() in tree.project.workspace.peek(path)

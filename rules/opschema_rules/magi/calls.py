@@ -14,7 +14,6 @@ from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.python import Expr
 from opschema_cli.source.resolution import FunctionRef, ValueRef
 from opschema_cli.source.text import Place
-from opschema_cli.workspace import ReadError
 from opschema_rules.magi.registrations import Registration
 
 
@@ -94,15 +93,9 @@ class Calls:
         found: dict[bytes, set[str]] = {}
         for path in self.project.workspace.files:
             if path.endswith(".py"):
-                for word in self._wanted.intersection(_WORD.findall(self._data(path))):
+                for word in self._wanted.intersection(_WORD.findall(self.project.workspace.peek(path))):
                     found.setdefault(word, set()).add(path)
         return {word: frozenset(paths) for word, paths in found.items()}
-
-    def _data(self, path: str) -> bytes:
-        try:
-            return self.project.workspace.data(path)
-        except ReadError:
-            return b""
 
     def _in(self, path: str) -> dict[str, list[tuple[Body, Expr]]]:
         if path not in self._calls:

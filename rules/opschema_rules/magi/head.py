@@ -11,7 +11,6 @@ import msgspec
 
 from opschema_cli.lint.pack import CATALOGUE, PackHead
 from opschema_cli.project import Project
-from opschema_cli.workspace import ReadError
 
 MARK = "magi_register_custom_op"
 """What every file that makes ops with the decorator itself holds."""
@@ -31,10 +30,7 @@ def holding(project: Project, words: Iterable[str]) -> Iterator[str]:
     mark = re.compile(rb"\b(?:" + b"|".join(map(re.escape, parts)) + rb")\b")
     for path in project.workspace.files:
         if path.endswith(".py"):
-            try:
-                data = project.workspace.data(path)
-            except ReadError:
-                continue
+            data = project.workspace.peek(path)
             if any(part in data for part in parts) and mark.search(data):
                 yield path
 

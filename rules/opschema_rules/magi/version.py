@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from opschema_cli.project import Project
-from opschema_cli.workspace import ReadError
 
 ContractName: TypeAlias = Literal["plain", "dataclasses"]
 
@@ -53,22 +52,15 @@ def find_contract(project: Project, option: str) -> Contract:
         return Contract("plain" if option == "plain" else "dataclasses", True, "the configuration")
     own = [path for path in project.workspace.files if f"/{path}".endswith(f"/{MODULE}")]
     if len(own) == 1:
-        lowers = _LOWERS.search(_data(project, own[0])) is not None
+        lowers = _LOWERS.search(project.workspace.peek(own[0])) is not None
         return Contract("dataclasses" if lowers else "plain", True, own[0])
     return _pinned(project) or NEWEST
-
-
-def _data(project: Project, path: str) -> bytes:
-    try:
-        return project.workspace.data(path)
-    except ReadError:
-        return b""
 
 
 def _pinned(project: Project) -> Contract | None:
     found: dict[str, str] = {}
     for path in _requirements(project.workspace.files):
-        for match in _PIN.finditer(_data(project, path)):
+        for match in _PIN.finditer(project.workspace.peek(path)):
             commit = match.group(1).decode()[:7]
             if commit in BEFORE or commit in AFTER:
                 found["plain" if commit in BEFORE else "dataclasses"] = path

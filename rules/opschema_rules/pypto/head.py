@@ -11,7 +11,6 @@ import msgspec
 
 from opschema_cli.lint.pack import CATALOGUE, PackHead
 from opschema_cli.project import Project
-from opschema_cli.workspace import ReadError
 
 _TARGET = rb"%s(?<![.\w\"']%s)\s*(?:[:,)\]\\#]|=(?!=))"
 _KERNELS, _CALLABLE = (re.compile(_TARGET % (name, name)) for name in (b"KERNELS", b"CALLABLE"))
@@ -62,10 +61,7 @@ def specifying(project: Project) -> Iterator[str]:
 def _python(project: Project) -> Iterator[tuple[str, bytes]]:
     for path in project.workspace.files:
         if path.endswith(".py"):
-            try:
-                yield path, project.workspace.data(path)
-            except ReadError:
-                continue
+            yield path, project.workspace.peek(path)
 
 
 HEAD = PackHead("pypto", detect, PyptoOptions, "opschema_rules.pypto.pack", Path(__file__).with_name(CATALOGUE))

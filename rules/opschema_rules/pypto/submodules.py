@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from opschema_cli.project import Project
-from opschema_cli.workspace import ReadError, join
+from opschema_cli.workspace import join
 
 _NESTED, _MOST = 3, 100
 """How deep submodules are followed, and to how many."""
@@ -67,9 +67,4 @@ def runtime_files(project: Project) -> list[str]:
 
 
 def _text(project: Project, path: str) -> str:
-    if not project.workspace.is_file(path):
-        return ""
-    try:
-        return project.workspace.data(path).decode("utf-8", "replace")
-    except ReadError:
-        return ""
+    return project.workspace.peek(path).decode("utf-8", "replace") if project.workspace.is_file(path) else ""

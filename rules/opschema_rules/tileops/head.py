@@ -9,7 +9,6 @@ import msgspec
 
 from opschema_cli.lint.pack import CATALOGUE, PackHead
 from opschema_cli.project import Project
-from opschema_cli.workspace import ReadError
 
 _MARKS = tuple(
     re.compile(rb"(?:^|[\s{,])['\"]?" + word + rb"['\"]?\s*:") for word in (b"signature", b"roofline", b"workloads")
@@ -44,11 +43,7 @@ def manifest_files(project: Project, options: TileopsOptions) -> dict[str, list[
 
 
 def _looks_like_manifest(project: Project, path: str) -> bool:
-    try:
-        data = project.workspace.data(path)
-    except ReadError:
-        return False
-    data = data.replace(b"\0", b"")  # of UTF-16
+    data = project.workspace.peek(path).replace(b"\0", b"")  # of UTF-16
     return all(mark.search(data) for mark in _MARKS)
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.project import Project
-from opschema_cli.workspace import ReadError
 from opschema_rules.torchlib.cpp_model import CppOperators
 from opschema_rules.torchlib.model import Operator, Tree
 
@@ -65,7 +64,7 @@ class Gaps:
 
     def _add_template(self, path: str) -> bool:
         """Whether a file is a template; if so, the names in it are noted."""
-        data = _data(self.tree.project, path)
+        data = self.tree.project.workspace.peek(path)
         if not _TEMPLATE.search(data):
             return False
         self._named += patterns(_STRING.findall(data.decode("utf-8", "replace")))
@@ -89,12 +88,5 @@ def _marked(string: str) -> str:
 
 def namespaces_in(project: Project, path: str) -> set[str | None]:
     """The namespaces that an unread C++ file seems to register in."""
-    found = {name.decode() for name in _BLOCK.findall(_data(project, path))}
+    found = {name.decode() for name in _BLOCK.findall(project.workspace.peek(path))}
     return {*found} if found and not any(name.isupper() for name in found) else {None}
-
-
-def _data(project: Project, path: str) -> bytes:
-    try:
-        return project.workspace.data(path)
-    except ReadError:
-        return b""

@@ -10,7 +10,7 @@ import msgspec
 
 from opschema_cli.lint.pack import CATALOGUE, PackHead
 from opschema_cli.project import Project
-from opschema_cli.workspace import ReadError, is_cpp
+from opschema_cli.workspace import is_cpp
 
 _TEST = re.compile(r"(?:^|/)(?:tests?/|test_[^/]*\.py\Z|[^/]*_test\.py\Z|conftest\.py\Z)")
 
@@ -52,7 +52,7 @@ def detect(project: Project, options: TorchlibOptions) -> bool:
 
 def registering(project: Project, options: TorchlibOptions) -> Iterable[str]:
     """The Python files that may register an operator."""
-    return (path for path in sources(project, options) if registers(data_of(project, path)))
+    return (path for path in sources(project, options) if registers(project.workspace.peek(path)))
 
 
 def sources(project: Project, options: TorchlibOptions) -> list[str]:
@@ -65,15 +65,7 @@ def sources(project: Project, options: TorchlibOptions) -> list[str]:
 def cpp_sources(project: Project, options: TorchlibOptions) -> list[str]:
     """All C++ files, if one of them holds operators."""
     found = [path for path in project.workspace.files if is_cpp(path) and (options.tests or not _TEST.search(path))]
-    return found if any(cpp_registers(data_of(project, path)) for path in found) else []
-
-
-def data_of(project: Project, path: str) -> bytes:
-    """A file's bytes; none of one that cannot be read."""
-    try:
-        return project.workspace.data(path)
-    except ReadError:
-        return b""
+    return found if any(cpp_registers(project.workspace.peek(path)) for path in found) else []
 
 
 HEAD = PackHead(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from opschema_cli.project import Project
-from opschema_cli.workspace import ReadError
 from opschema_rules.torchlib.type_table import NEWEST, Version
 
 _FILES = re.compile(r"(?:pyproject\.toml|setup\.py|setup\.cfg|requirements[\w.-]*\.(?:txt|in))\Z")
@@ -28,11 +27,8 @@ def find_version(project: Project) -> Version:
 
 
 def _pins(project: Project, path: str) -> list[Version]:
-    try:
-        data = project.workspace.data(path)
-    except ReadError:
-        return []
-    return [newest(match[1]) for match in _PIN.finditer(data.decode("utf-8", "replace"))]
+    text = project.workspace.peek(path).decode("utf-8", "replace")
+    return [newest(match[1]) for match in _PIN.finditer(text)]
 
 
 def newest(clauses: str) -> Version:

@@ -10,7 +10,6 @@ from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Related, Sev
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.text import Edit, Place, Span
-from opschema_cli.workspace import ReadError
 from opschema_rules.magi.model import MagiOp, MagiTree
 from opschema_rules.magi.registrations import Written
 from opschema_rules.magi.reporting import is_sound
@@ -159,7 +158,4 @@ def _shared(op: MagiOp, first: MagiOp) -> Diagnostic:
 def _is_guarding(tree: MagiTree) -> bool:
     """Whether the tree's own MagiCompiler refuses a name that is taken."""
     own = [path for path in tree.project.workspace.files if f"/{path}".endswith(f"/{MODULE}")]
-    try:
-        return len(own) == 1 and _GUARD.search(tree.project.workspace.data(own[0])) is not None
-    except ReadError:
-        return False
+    return len(own) == 1 and _GUARD.search(tree.project.workspace.peek(own[0])) is not None

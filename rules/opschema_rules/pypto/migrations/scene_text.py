@@ -14,7 +14,6 @@ from opschema_cli.migrate.codemods.rewrite import Rewrite
 from opschema_cli.project import Project
 from opschema_cli.source.python_tree import PythonTree
 from opschema_cli.source.text import Span
-from opschema_cli.workspace import ReadError
 from opschema_rules.pypto.migrations.old_configs import Config
 from opschema_rules.pypto.migrations.old_goldens import Case, Golden
 from opschema_rules.pypto.migrations.old_statements import Piece, Unclear, bound, header_of
@@ -72,10 +71,7 @@ def find_harness(project: Project) -> Harness:
 
 
 def _holds(project: Project, path: str) -> bool:
-    try:
-        data = project.workspace.data(path)
-    except ReadError:
-        return False
+    data = project.workspace.peek(path)
     return all(word in data for word in _HARNESS)
 
 

@@ -10,7 +10,7 @@ from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.project import Project
-from opschema_cli.workspace import ReadError, glob_spec
+from opschema_cli.workspace import glob_spec
 from opschema_rules.pypto.model import Kernel, Part, Program
 from opschema_rules.pypto.submodules import submodules
 
@@ -131,7 +131,4 @@ def _is_ignored(project: Project, folder: str, path: str) -> bool:
 
 
 def _text(project: Project, path: str) -> str:
-    try:
-        return project.workspace.data(path).decode("utf-8", "replace")
-    except ReadError:
-        return ""
+    return project.workspace.peek(path).decode("utf-8", "replace")
