@@ -18,7 +18,7 @@ from typing import Any
 
 import libcst as cst
 
-from opschema_cli.source.python_facts import Spans, is_node
+from opschema_cli.source.cst_spans import Spans, is_node
 
 
 def pack(module: cst.Module, spans: Spans) -> bytes:

@@ -15,7 +15,7 @@ import msgspec
 
 from opschema_cli.source.text import Source, Span
 
-FACTS_VERSION = 7
+FACTS_VERSION = 8
 """Part of every cache key; raise it when the facts or their collection change."""
 
 Constant: TypeAlias = "None | bool | int | float | str"

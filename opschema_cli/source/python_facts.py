@@ -1,50 +1,26 @@
-"""Collects a module's facts from its libcst tree.
+"""The facts of a module's text, and why it has none.
 
-Importing this module imports libcst (0.1 to 0.2 s), so only what parses imports it. libcst's own position
-providers cost several times the parse, since they visit the tree; here one code generation, which walks
-it anyway, notes where each node begins and ends. A test holds the places equal to libcst's.
+They are those that :mod:`opschema_cli.source.cst_facts` finds in libcst's tree. Where the Python that runs parses the text,
+:mod:`opschema_cli.source.ast_facts` finds the same ones several times faster; libcst, whose import takes 0.1 to 0.2 s, is
+then not imported.
 """
 
 from __future__ import annotations
 
 import ast
-import dataclasses
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
-from types import TracebackType
-from typing import Any, TypeAlias, TypeGuard
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
-import libcst as cst
-from libcst._nodes.internal import CodegenState
+from opschema_cli.source.ast_facts import NotTakenError, collect_from_ast
+from opschema_cli.source.python import ModuleFacts, Scope
+from opschema_cli.source.text import Source
 
-from opschema_cli.source.python import (
-    Assign,
-    Class,
-    Condition,
-    Constant,
-    Expr,
-    ExprKind,
-    Function,
-    Import,
-    Item,
-    Loop,
-    ModuleFacts,
-    Param,
-    ParamKind,
-    Scope,
-    Unpack,
-    Use,
-)
-from opschema_cli.source.python_guards import find_guards
-from opschema_cli.source.text import Source, Span
+if TYPE_CHECKING:
+    import libcst as cst
 
-Spans: TypeAlias = dict[int, tuple[int, int]]
-"""Where the nodes of a tree begin and end, by their ``id``."""
-
-MAX_EXPR_DEPTH = 12
-"""Deeper parts of an expression are ``other``."""
+    from opschema_cli.source.cst_spans import Spans
 
 MAX_BRACKETS = 200
 """Deepest bracket nesting that is parsed; CPython's own tokenizer refuses more."""
@@ -53,30 +29,37 @@ MAX_TREE_DEPTH = 150
 """Deepest tree that is handed on to be packed, several times that of ordinary code; it is parsed again instead."""
 
 MAX_CHARACTERS = 2_000_000
-"""Longest text that is parsed: the tree takes about 300 times its space."""
-
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w{0,63}\Z")
-_SURROGATE = re.compile("[\ud800-\udfff]")
+"""Longest text that is parsed: libcst's tree takes about 300 times its space."""
 
 
 def collect(text: str) -> ModuleFacts:
     """The facts of a module's text; a syntax error is a fact, never an exception.
 
-    Some texts kill libcst's parser or keep it busy for hours; :mod:`opschema_cli.source.python_workers` survives that.
+    Some texts kill the parsers or keep libcst's busy for hours; :mod:`opschema_cli.source.python_workers` survives that.
     """
-    return collect_with_tree(text)[0]
+    refused = _refused(text)
+    if refused is not None:
+        return refused
+    try:
+        return collect_from_ast(text)
+    except NotTakenError:
+        return collect_with_tree(text)[0]
 
 
 def collect_with_tree(text: str) -> tuple[ModuleFacts, tuple[cst.Module, Spans] | None]:
-    """The facts of a module's text, and what they were collected from.
+    """The facts of a module's text, and the tree of libcst that they were collected from.
 
     That is None where the text has no facts but its error, and where the tree nests deeper than :data:`MAX_TREE_DEPTH`.
     """
-    if len(text) > MAX_CHARACTERS:
-        return _failed(f"it has {len(text):,} characters; opschema parses up to {MAX_CHARACTERS:,}", 0), None
-    deep_at = too_deep(text)
-    if deep_at is not None:
-        return _failed(f"it nests deeper than {MAX_BRACKETS} brackets", deep_at), None
+    # Not at the top: most texts are done without.
+    import libcst as cst
+
+    from opschema_cli.source.cst_facts import collect_from_cst
+    from opschema_cli.source.cst_spans import placed
+
+    refused = _refused(text)
+    if refused is not None:
+        return refused, None
     try:
         module = cst.parse_module(text)
     except (cst.ParserSyntaxError, SyntaxError, ValueError) as error:
@@ -86,11 +69,18 @@ def collect_with_tree(text: str) -> tuple[ModuleFacts, tuple[cst.Module, Spans] 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of invalid escapes, when literals are evaluated
-            placed = _placed(module)
-            facts = _Collector(placed.spans).module(module)
-            return facts, (module, placed.spans) if placed.depth <= MAX_TREE_DEPTH else None
+            spans, depth = placed(module)
+            return collect_from_cst(module, spans), (module, spans) if depth <= MAX_TREE_DEPTH else None
     except RecursionError:
         return _failed("it nests too deeply", 0), None
+
+
+def _refused(text: str) -> ModuleFacts | None:
+    """What is said of a text that is not parsed at all."""
+    if len(text) > MAX_CHARACTERS:
+        return _failed(f"it has {len(text):,} characters; opschema parses up to {MAX_CHARACTERS:,}", 0)
+    deep_at = too_deep(text)
+    return _failed(f"it nests deeper than {MAX_BRACKETS} brackets", deep_at) if deep_at is not None else None
 
 
 def _failed(reason: str, offset: int) -> ModuleFacts:
@@ -107,6 +97,8 @@ def _syntax_error(text: str, error: Exception) -> ModuleFacts:
         return _failed(found.msg, _offset(text, found.lineno or 1, (found.offset or 1) - 1))
     except (ValueError, RecursionError, MemoryError):
         pass
+    import libcst as cst
+
     if isinstance(error, cst.ParserSyntaxError):
         return _failed("it does not parse", _offset(text, error.raw_line, error.raw_column))
     return _failed(str(error).partition("\n")[0] or "it does not parse", 0)
@@ -155,646 +147,3 @@ def _brackets(text: str) -> Iterator[tuple[str, int]]:
             at = rest.end() if rest is not None else at
         elif not found.startswith("#"):
             yield found, match.start()
-
-
-class _PositionState(CodegenState):
-    """Code generation that notes each node's span, white space around it left out, and how deep the nodes nest."""
-
-    def __init__(self, module: cst.Module) -> None:
-        super().__init__(default_indent=module.default_indent, default_newline=module.default_newline)
-        self.offset = 0
-        self.spans: Spans = {}
-        self.open: list[int] = []
-        self.depth = 0
-
-    def add_token(self, value: str) -> None:
-        self.offset += len(value)
-
-    def add_indent_tokens(self) -> None:
-        self.offset += sum(map(len, self.indent_tokens))
-
-    def pop_trailing_newline(self) -> None:
-        """Nothing to take back: no node ends behind the last line end."""
-
-    def before_codegen(self, node: cst.CSTNode) -> None:
-        self.open.append(self.offset)
-
-    def after_codegen(self, node: cst.CSTNode) -> None:
-        if len(self.open) > self.depth:
-            self.depth = len(self.open)
-        start = self.open.pop()
-        if id(node) not in self.spans:
-            self.spans[id(node)] = (start, self.offset)
-
-    def record_syntactic_position(  # type: ignore[override]
-        self,
-        node: cst.CSTNode,
-        *,
-        start_node: cst.CSTNode | None = None,
-        end_node: cst.CSTNode | None = None,
-    ) -> _Recorder:
-        return _Recorder(self, node, start_node, end_node)
-
-
-class _Recorder:
-    __slots__ = ("end_node", "node", "start", "start_node", "state")
-
-    def __init__(
-        self, state: _PositionState, node: cst.CSTNode, first: cst.CSTNode | None, last: cst.CSTNode | None
-    ) -> None:
-        self.state, self.node, self.start_node, self.end_node = state, node, first, last
-        self.start = 0
-
-    def __enter__(self) -> None:
-        self.start = self.state.offset
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is not None:
-            return  # too deep: what is below was not placed
-        spans = self.state.spans
-        start = spans[id(self.start_node)][0] if self.start_node is not None else self.start
-        end = spans[id(self.end_node)][1] if self.end_node is not None else self.state.offset
-        spans[id(self.node)] = (start, end)
-
-
-def positions(module: cst.Module) -> Spans:
-    """The span of every node of a tree."""
-    return _placed(module).spans
-
-
-def _placed(module: cst.Module) -> _PositionState:
-    state = _PositionState(module)
-    module._codegen(state)
-    return state
-
-
-_SKIP = frozenset({
-    "lpar", "rpar", "comma", "semicolon", "leading_lines", "lines_after_decorators", "header", "footer",
-})  # fmt: skip
-
-
-@cache
-def _child_fields(node_type: type[cst.CSTNode]) -> tuple[str, ...]:
-    names = (item.name for item in dataclasses.fields(node_type) if item.type not in (str, "str"))
-    return tuple(name for name in names if name not in _SKIP and "whitespace" not in name)
-
-
-@cache
-def _is_node_type(kind: type[object]) -> bool:
-    return issubclass(kind, cst.CSTNode)
-
-
-def is_node(value: object) -> TypeGuard[cst.CSTNode]:
-    """Asked once for each type: libcst's base class is abstract, so ``isinstance`` of it is slow."""
-    return _is_node_type(type(value))  # type: ignore[arg-type]  # mypy: a type is not Hashable
-
-
-def children(node: cst.CSTNode) -> list[cst.CSTNode]:
-    """The nodes right below a node; white space and punctuation left out."""
-    found: list[cst.CSTNode] = []
-    for name in _child_fields(type(node)):
-        value: object = getattr(node, name)
-        if isinstance(value, (list, tuple)):
-            found += value
-        elif is_node(value):
-            found.append(value)
-    return found
-
-
-@dataclasses.dataclass
-class _Parts:
-    """A scope that is being filled."""
-
-    assigns: list[Assign] = dataclasses.field(default_factory=list)
-    imports: list[Import] = dataclasses.field(default_factory=list)
-    calls: list[Expr] = dataclasses.field(default_factory=list)
-    uses: list[Use] = dataclasses.field(default_factory=list)
-    loops: list[Loop] = dataclasses.field(default_factory=list)
-    returns: list[Expr] = dataclasses.field(default_factory=list)
-    functions: list[Function] = dataclasses.field(default_factory=list)
-    classes: list[Class] = dataclasses.field(default_factory=list)
-    deleted: list[str] = dataclasses.field(default_factory=list)
-    strings: list[str] = dataclasses.field(default_factory=list)
-    conditions: list[Condition] = dataclasses.field(default_factory=list)
-    guarded: list[Span] = dataclasses.field(default_factory=list)
-    items: list[Item] = dataclasses.field(default_factory=list)
-    unpacks: list[Unpack] = dataclasses.field(default_factory=list)
-    lambdas: list[Function] = dataclasses.field(default_factory=list)
-
-    def take(self, inner: _Parts) -> None:
-        """What a lambda in this scope does is done in this scope, too."""
-        for name, parts in vars(inner).items():
-            if name != "lambdas":
-                getattr(self, name).extend(parts)
-
-    def finished(self) -> Scope:
-        return Scope(**{name: tuple(parts) for name, parts in vars(self).items()})
-
-
-class _Collector:
-    """Turns one tree into facts; ``guard`` counts the conditions, loops and handlers around a statement."""
-
-    def __init__(self, spans: Spans) -> None:
-        self.spans = spans
-        self.guard = 0
-
-    def span(self, node: cst.CSTNode) -> Span:
-        return Span(*self.spans[id(node)])
-
-    def module(self, module: cst.Module) -> ModuleFacts:
-        scope = self.scope(module.body)
-        return ModuleFacts(scope, self.docstring(module.body))
-
-    def docstring(self, body: Sequence[cst.BaseStatement]) -> Span | None:
-        first = body[0] if body else None
-        if isinstance(first, cst.SimpleStatementLine) and isinstance(first.body[0], cst.Expr):
-            value = first.body[0].value
-            if isinstance(value, cst.SimpleString | cst.ConcatenatedString):
-                return self.span(value)
-        return None
-
-    def scope(self, body: Sequence[cst.CSTNode]) -> Scope:
-        scope = _Parts()
-        outer, self.guard = self.guard, 0
-        self.visit_all(body, scope)
-        self.guard = outer
-        return scope.finished()
-
-    def visit_all(self, nodes: Sequence[cst.CSTNode], scope: _Parts) -> None:
-        for node in nodes:
-            self.visit(node, scope)
-
-    def visit(self, node: cst.CSTNode, scope: _Parts) -> None:
-        handler = _HANDLERS.get(type(node))
-        if handler is not None:
-            handler(self, node, scope)
-        elif isinstance(node, _GUARDS):
-            scope.guarded += map(self.span, _guarded(node))
-            self.guard += 1
-            self.visit_all(children(node), scope)
-            self.guard -= 1
-        else:
-            for child in children(node):
-                self.visit(child, scope)
-
-    # Definitions
-
-    def function_def(self, node: cst.FunctionDef, scope: _Parts) -> None:
-        for decorator in node.decorators:
-            self.visit(decorator.decorator, scope)
-        params = tuple([self.param(item, kind, scope) for item, kind in _params(node.params)])
-        if node.returns is not None:
-            self.visit(node.returns.annotation, scope)
-        body = list(node.body.body)
-        inner = self.scope(body)
-        scope.functions.append(
-            Function(
-                node.name.value,
-                *self.span(node.name),
-                self.outer(node),
-                params,
-                tuple([self.expr(item.decorator) for item in node.decorators]),
-                self.expr(node.returns.annotation) if node.returns is not None else None,
-                inner,
-                _is_stub(body),
-                not self.guard,
-                tuple(find_guards(body, self.span(node).end, self.span, (item.target for item in inner.assigns))),
-            )
-        )
-
-    def class_def(self, node: cst.ClassDef, scope: _Parts) -> None:
-        for decorator in node.decorators:
-            self.visit(decorator.decorator, scope)
-        for arg in (*node.bases, *node.keywords):
-            self.visit(arg.value, scope)
-        scope.classes.append(
-            Class(
-                node.name.value,
-                *self.span(node.name),
-                self.outer(node),
-                tuple([self.expr(item.value) for item in node.bases]),
-                tuple([_keyword(item) for item in node.keywords if item.keyword is not None]),
-                tuple([self.expr(item.decorator) for item in node.decorators]),
-                self.scope(list(node.body.body)),
-                not self.guard,
-                next((self.expr(item.value) for item in node.keywords if _keyword(item) == "metaclass"), None),
-            )
-        )
-
-    def outer(self, node: cst.FunctionDef | cst.ClassDef) -> Span:
-        start, end = self.span(node)
-        if node.decorators:
-            start = min(start, self.span(node.decorators[0]).start)
-        return Span(start, end)
-
-    def param(self, node: cst.Param, kind: ParamKind, scope: _Parts) -> Param:
-        annotation = node.annotation.annotation if node.annotation is not None else None
-        for child in (annotation, node.default):
-            if child is not None:
-                self.visit(child, scope)
-        name = self.span(node.name)
-        ends = [self.span(child).end for child in (node.name, annotation, node.default) if child is not None]
-        return Param(
-            node.name.value,
-            kind,
-            *name,
-            max(ends),
-            self.expr(annotation) if annotation is not None else None,
-            self.expr(node.default) if node.default is not None else None,
-        )
-
-    def lambda_(self, node: cst.Lambda, scope: _Parts) -> None:
-        for item, _ in _params(node.params):
-            if item.default is not None:
-                self.visit(item.default, scope)
-        inner = _Parts()
-        self.visit(node.body, inner)
-        scope.take(inner)
-        inner.returns.append(self.expr(node.body))
-        span = self.span(node)
-        params = tuple([self.param(item, kind, _Parts()) for item, kind in _params(node.params)])
-        scope.lambdas.append(Function("<lambda>", *span, span, params, (), None, inner.finished(), stub=False))
-
-    # Statements
-
-    def assign(self, node: cst.Assign, scope: _Parts) -> None:
-        self.visit(node.value, scope)
-        value = self.expr(node.value)
-        for target in node.targets:
-            self.target(target.target, value, self.span(node), scope)
-            key = _item_key(target.target)
-            if key is not None:
-                scope.items.append(Item(*key, value))
-            if isinstance(target.target, cst.Tuple | cst.List):
-                self.unpack(target.target, value, scope)
-
-    def unpack(self, node: cst.Tuple | cst.List, value: Expr, scope: _Parts) -> None:
-        targets = tuple([_dotted(item.value) for item in node.elements])
-        starred = any(isinstance(item, cst.StarredElement) for item in node.elements)
-        if value.kind not in ("tuple", "list"):
-            scope.unpacks.append(Unpack(targets, starred, value, *self.span(node)))
-
-    def ann_assign(self, node: cst.AnnAssign, scope: _Parts) -> None:
-        annotation = self.expr(node.annotation.annotation)
-        self.visit(node.annotation.annotation, scope)
-        if node.value is not None:
-            self.visit(node.value, scope)
-        value = self.expr(node.value) if node.value is not None else None
-        self.target(node.target, value, self.span(node), scope, annotation)
-
-    def aug_assign(self, node: cst.AugAssign, scope: _Parts) -> None:
-        self.visit(node.target, scope)
-        self.visit(node.value, scope)
-        self.target(node.target, None, self.span(node), scope)
-
-    def named_expr(self, node: cst.NamedExpr, scope: _Parts) -> None:
-        self.visit(node.value, scope)
-        self.target(node.target, self.expr(node.value), self.span(node), scope)
-
-    def target(
-        self, node: cst.CSTNode, value: Expr | None, statement: Span, scope: _Parts, annotation: Expr | None = None
-    ) -> None:
-        if isinstance(node, cst.Tuple | cst.List):
-            items = value.items if value is not None and value.kind in ("tuple", "list") else []
-            pairs = items if len(items) == len(node.elements) else [None] * len(node.elements)
-            for element, item in zip(node.elements, pairs, strict=True):
-                self.target(element.value, item, statement, scope)
-            return
-        name = _dotted(node)
-        if name:
-            sure = not self.guard
-            scope.assigns.append(Assign(name, *self.span(node), value, statement, sure, annotation))
-            if isinstance(node, cst.Attribute):
-                self.visit(node.value, scope)
-        else:
-            self.visit(node, scope)
-
-    def if_(self, node: cst.If, scope: _Parts) -> None:
-        last = node.orelse.body if isinstance(node.orelse, cst.Else) else node.orelse
-        orelse = self.span(last) if last is not None else None
-        scope.conditions.append(Condition("if", self.expr(node.test), self.span(node.body), orelse))
-        scope.guarded += [self.span(node.body)] if orelse is None else [self.span(node.body), orelse]
-        self.guard += 1
-        self.visit_all(children(node), scope)
-        self.guard -= 1
-
-    def assert_(self, node: cst.Assert, scope: _Parts) -> None:
-        scope.conditions.append(Condition("assert", self.expr(node.test), self.span(node)))
-        self.visit_all(children(node), scope)
-
-    def for_(self, node: cst.For, scope: _Parts) -> None:
-        self.visit(node.iter, scope)
-        self.guard += 1
-        self.target(node.target, None, self.span(node.target), scope)
-        targets = tuple([_dotted(item) for item in _target_names(node.target)])
-        scope.loops.append(Loop(targets, self.expr(node.iter), self.span(node.body)))
-        self.visit(node.body, scope)
-        if node.orelse is not None:
-            self.visit(node.orelse, scope)
-        self.guard -= 1
-
-    def comp_for(self, node: cst.CompFor, scope: _Parts) -> None:
-        self.visit(node.iter, scope)
-        self.visit_all([item.test for item in node.ifs], scope)
-        if node.inner_for_in is not None:
-            self.visit(node.inner_for_in, scope)
-
-    def with_item(self, node: cst.WithItem, scope: _Parts) -> None:
-        self.visit(node.item, scope)
-        if node.asname is not None:
-            self.target(node.asname.name, None, self.span(node.asname.name), scope)
-
-    def except_handler(self, node: cst.ExceptHandler, scope: _Parts) -> None:
-        self.guard += 1
-        for child in children(node):
-            if not isinstance(child, cst.AsName):
-                self.visit(child, scope)
-        self.guard -= 1
-
-    def return_(self, node: cst.Return, scope: _Parts) -> None:
-        if node.value is not None:
-            self.visit(node.value, scope)
-            scope.returns.append(self.expr(node.value))
-        else:
-            scope.returns.append(Expr("const", *self.span(node)))
-
-    def del_(self, node: cst.Del, scope: _Parts) -> None:
-        scope.deleted.extend(filter(None, map(_dotted, _target_names(node.target))))
-
-    def global_(self, node: cst.Global, scope: _Parts) -> None:
-        scope.deleted.extend(item.name.value for item in node.names)
-
-    def import_(self, node: cst.Import, scope: _Parts) -> None:
-        for alias in node.names:
-            module = _dotted(alias.name)
-            local = _alias(alias) or module.partition(".")[0]
-            scope.imports.append(Import(local, module, "", 0, *self.span(alias.name), bool(self.guard)))
-
-    def import_from(self, node: cst.ImportFrom, scope: _Parts) -> None:
-        module = _dotted(node.module) if node.module is not None else ""
-        level = len(node.relative)
-        guarded = bool(self.guard)
-        if isinstance(node.names, cst.ImportStar):
-            scope.imports.append(Import("*", module, "*", level, *self.span(node.names), guarded))
-            return
-        for alias in node.names:
-            attr = _dotted(alias.name)
-            span = self.span(alias.name)
-            scope.imports.append(Import(_alias(alias) or attr, module, attr, level, *span, guarded))
-
-    # Expressions
-
-    def call(self, node: cst.Call, scope: _Parts) -> None:
-        scope.calls.append(self.expr(node))
-        self.visit(node.func, scope)
-        for arg in node.args:
-            self.visit(arg.value, scope)
-
-    def name(self, node: cst.Name, scope: _Parts) -> None:
-        scope.uses.append(Use(node.value, *self.span(node)))
-
-    def attribute(self, node: cst.Attribute, scope: _Parts) -> None:
-        dotted = _dotted(node)
-        if dotted:
-            scope.uses.append(Use(dotted, *self.span(node)))
-        else:
-            self.visit(node.value, scope)
-            scope.uses.append(Use(f"?.{node.attr.value}", *self.span(node)))
-
-    def string(self, node: cst.SimpleString, scope: _Parts) -> None:
-        value = _string(node)
-        if isinstance(value, str) and _IDENTIFIER.match(value):
-            scope.strings.append(value)
-
-    def expr(self, node: cst.BaseExpression, depth: int = 0) -> Expr:
-        span = self.span(node)
-        constant = _constant(node)
-        if constant is not _NOT_CONSTANT:
-            return Expr("const", *span, "", constant)
-        dotted = _dotted(node)
-        if dotted:
-            return Expr("name", *span, dotted)
-        build = _EXPRESSIONS.get(type(node)) if depth < MAX_EXPR_DEPTH else None
-        return build(self, node, span, depth + 1) if build is not None else Expr("other", *span)
-
-    def call_expr(self, node: cst.Call, span: Span, depth: int) -> Expr:
-        items = (self.expr(node.func, depth), *(self.expr(arg.value, depth) for arg in node.args))
-        words = tuple(arg.star or (arg.keyword.value if arg.keyword is not None else "") for arg in node.args)
-        return Expr("call", *span, "", None, items, words)
-
-    def sequence_expr(self, node: cst.Tuple | cst.List | cst.Set, span: Span, depth: int) -> Expr:
-        kind: ExprKind = "tuple" if isinstance(node, cst.Tuple) else "list" if isinstance(node, cst.List) else "set"
-        if any(isinstance(item, cst.StarredElement) for item in node.elements):
-            return Expr("other", *span)
-        return Expr(kind, *span, "", None, tuple(self.expr(item.value, depth) for item in node.elements))
-
-    def dict_expr(self, node: cst.Dict, span: Span, depth: int) -> Expr:
-        items: list[Expr] = []
-        for element in node.elements:
-            if isinstance(element, cst.DictElement):
-                items.append(self.expr(element.key, depth))
-            else:
-                items.append(Expr("other", *self.span(element), "**"))
-            items.append(self.expr(element.value, depth))
-        return Expr("dict", *span, "", None, tuple(items))
-
-    def unary_expr(self, node: cst.UnaryOperation, span: Span, depth: int) -> Expr:
-        return Expr("unary", *span, _operator(node.operator), None, (self.expr(node.expression, depth),))
-
-    def binary_expr(self, node: cst.BinaryOperation, span: Span, depth: int) -> Expr:
-        items = (self.expr(node.left, depth), self.expr(node.right, depth))
-        return Expr("binary", *span, _operator(node.operator), None, items)
-
-    def attribute_expr(self, node: cst.Attribute, span: Span, depth: int) -> Expr:
-        return Expr("attribute", *span, node.attr.value, None, (self.expr(node.value, depth),))
-
-    def boolean_expr(self, node: cst.BooleanOperation, span: Span, depth: int) -> Expr:
-        operator = "and" if isinstance(node.operator, cst.And) else "or"
-        items: list[Expr] = []
-        for side in (self.expr(node.left, depth), self.expr(node.right, depth)):
-            items += side.items if side.kind == "boolop" and side.text == operator else (side,)
-        return Expr("boolop", *span, operator, None, tuple(items))
-
-    def compare_expr(self, node: cst.Comparison, span: Span, depth: int) -> Expr:
-        operators = " ".join(_COMPARISONS.get(type(item.operator), "?") for item in node.comparisons)
-        items = [node.left, *(item.comparator for item in node.comparisons)]
-        return Expr("compare", *span, operators, None, tuple(self.expr(item, depth) for item in items))
-
-    def subscript_expr(self, node: cst.Subscript, span: Span, depth: int) -> Expr:
-        items = [self.expr(node.value, depth)]
-        for element in node.slice:
-            if not isinstance(element.slice, cst.Index):
-                return Expr("other", *span, "", None, tuple(items))
-            items.append(self.expr(element.slice.value, depth))
-        return Expr("subscript", *span, "", None, tuple(items))
-
-    def lambda_expr(self, node: cst.Lambda, span: Span, depth: int) -> Expr:
-        params = [Expr("name", *self.span(item.name), item.name.value) for item, _ in _params(node.params)]
-        return Expr("lambda", *span, "", None, (*params, self.expr(node.body, depth)))
-
-
-_GUARDS = (cst.Try, cst.TryStar, cst.While, cst.Match, cst.IfExp)
-
-_HANDLERS: dict[type[cst.CSTNode], Any] = {
-    cst.FunctionDef: _Collector.function_def,
-    cst.ClassDef: _Collector.class_def,
-    cst.Lambda: _Collector.lambda_,
-    cst.Assign: _Collector.assign,
-    cst.AnnAssign: _Collector.ann_assign,
-    cst.AugAssign: _Collector.aug_assign,
-    cst.NamedExpr: _Collector.named_expr,
-    cst.If: _Collector.if_,
-    cst.Assert: _Collector.assert_,
-    cst.For: _Collector.for_,
-    cst.CompFor: _Collector.comp_for,
-    cst.WithItem: _Collector.with_item,
-    cst.ExceptHandler: _Collector.except_handler,
-    cst.Return: _Collector.return_,
-    cst.Del: _Collector.del_,
-    cst.Global: _Collector.global_,
-    cst.Nonlocal: _Collector.global_,
-    cst.Import: _Collector.import_,
-    cst.ImportFrom: _Collector.import_from,
-    cst.Call: _Collector.call,
-    cst.Name: _Collector.name,
-    cst.Attribute: _Collector.attribute,
-    cst.SimpleString: _Collector.string,
-}
-
-_EXPRESSIONS: dict[type[cst.CSTNode], Any] = {
-    cst.Call: _Collector.call_expr,
-    cst.Tuple: _Collector.sequence_expr,
-    cst.List: _Collector.sequence_expr,
-    cst.Set: _Collector.sequence_expr,
-    cst.Dict: _Collector.dict_expr,
-    cst.UnaryOperation: _Collector.unary_expr,
-    cst.BinaryOperation: _Collector.binary_expr,
-    cst.Subscript: _Collector.subscript_expr,
-    cst.Lambda: _Collector.lambda_expr,
-    cst.Attribute: _Collector.attribute_expr,
-    cst.BooleanOperation: _Collector.boolean_expr,
-    cst.Comparison: _Collector.compare_expr,
-}
-
-_OPERATORS = {
-    "Add": "+", "Subtract": "-", "Multiply": "*", "Divide": "/", "FloorDivide": "//", "Modulo": "%",
-    "Power": "**", "BitOr": "|", "BitAnd": "&", "BitXor": "^", "LeftShift": "<<", "RightShift": ">>",
-    "MatrixMultiply": "@", "Minus": "-", "Plus": "+", "BitInvert": "~", "Not": "not",
-}  # fmt: skip
-
-_COMPARISONS: dict[type[cst.CSTNode], str] = {
-    cst.Equal: "==", cst.NotEqual: "!=", cst.Is: "is", cst.IsNot: "is-not", cst.In: "in", cst.NotIn: "not-in",
-    cst.LessThan: "<", cst.LessThanEqual: "<=", cst.GreaterThan: ">", cst.GreaterThanEqual: ">=",
-}  # fmt: skip
-
-
-def _operator(node: cst.CSTNode) -> str:
-    return _OPERATORS.get(type(node).__name__, "?")
-
-
-def _params(params: cst.Parameters) -> Iterator[tuple[cst.Param, ParamKind]]:
-    for item in params.posonly_params:
-        yield item, "posonly"
-    for item in params.params:
-        yield item, "normal"
-    if isinstance(params.star_arg, cst.Param):
-        yield params.star_arg, "vararg"
-    for item in params.kwonly_params:
-        yield item, "kwonly"
-    if params.star_kwarg is not None:
-        yield params.star_kwarg, "kwarg"
-
-
-def _keyword(node: cst.Arg) -> str:
-    return node.keyword.value if node.keyword is not None else ""
-
-
-def _alias(node: cst.ImportAlias) -> str:
-    return node.asname.name.value if node.asname is not None and isinstance(node.asname.name, cst.Name) else ""
-
-
-def _dotted(node: cst.CSTNode | None) -> str:
-    parts: list[str] = []
-    while isinstance(node, cst.Attribute):
-        parts.append(node.attr.value)
-        node = node.value
-    if not isinstance(node, cst.Name):
-        return ""
-    parts.append(node.value)
-    return ".".join(reversed(parts))
-
-
-def _target_names(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    if isinstance(node, cst.Tuple | cst.List):
-        for element in node.elements:
-            yield from _target_names(element.value)
-    else:
-        yield node
-
-
-def _item_key(node: cst.CSTNode) -> tuple[str, str] | None:
-    """The dotted name and the constant string of ``name["key"]``."""
-    if not isinstance(node, cst.Subscript) or len(node.slice) != 1 or not isinstance(node.slice[0].slice, cst.Index):
-        return None
-    holder, key = _dotted(node.value), _constant(node.slice[0].slice.value)
-    return (holder, key) if holder and isinstance(key, str) and key != _NOT_CONSTANT else None
-
-
-def _guarded(node: cst.CSTNode) -> list[cst.CSTNode]:
-    """The parts of a statement that may not run."""
-    if isinstance(node, cst.Try | cst.TryStar):
-        return [node.body, *(item.body for item in node.handlers), *([node.orelse.body] if node.orelse else [])]
-    if isinstance(node, cst.Match):
-        return [item.body for item in node.cases]
-    return [node.body] if isinstance(node, cst.While) else []
-
-
-_NOT_CONSTANT: Constant = "\0not a constant"
-_NAMED = {"None": None, "True": True, "False": False}
-
-
-def _constant(node: cst.BaseExpression) -> Constant:
-    if isinstance(node, cst.Name):
-        return _NAMED.get(node.value, _NOT_CONSTANT)
-    if isinstance(node, cst.Integer):
-        value = int(node.value.replace("_", ""), 0) if len(node.value) < 80 else 2**70
-        return value if abs(value) < 2**63 else _NOT_CONSTANT
-    if isinstance(node, cst.Float):
-        return float(node.value.replace("_", ""))
-    if isinstance(node, cst.SimpleString):
-        return _string(node)
-    if isinstance(node, cst.ConcatenatedString):
-        left, right = _constant(node.left), _constant(node.right)
-        if isinstance(left, str) and isinstance(right, str) and _NOT_CONSTANT not in (left, right):
-            return left + right
-    return _NOT_CONSTANT
-
-
-def _string(node: cst.SimpleString) -> Constant:
-    try:
-        value = node.evaluated_value
-    except (ValueError, SyntaxError):
-        return _NOT_CONSTANT
-    return value if isinstance(value, str) and not _SURROGATE.search(value) else _NOT_CONSTANT
-
-
-def _is_stub(body: Sequence[cst.CSTNode]) -> bool:
-    """Whether a body does nothing: docstring, ``pass``, ``...``, ``raise NotImplementedError``."""
-    for statement in body:
-        parts: Sequence[cst.CSTNode] = statement.body if isinstance(statement, cst.SimpleStatementLine) else [statement]
-        if not all(_does_nothing(part) for part in parts):
-            return False
-    return True
-
-
-def _does_nothing(node: cst.CSTNode) -> bool:
-    if isinstance(node, cst.Pass):
-        return True
-    if isinstance(node, cst.Expr):
-        return isinstance(node.value, cst.SimpleString | cst.ConcatenatedString | cst.Ellipsis)
-    if isinstance(node, cst.Raise) and node.exc is not None:
-        raised = node.exc.func if isinstance(node.exc, cst.Call) else node.exc
-        return _dotted(raised) == "NotImplementedError"
-    return False

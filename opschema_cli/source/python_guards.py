@@ -7,15 +7,11 @@ Only the function's own statements are looked at, so what is found holds whateve
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import libcst as cst
-
-from opschema_cli.source.python import Guard
+from opschema_cli.source.python import Assign, Condition, Expr, Guard
 from opschema_cli.source.text import Span
-
-SpanOf = Callable[[cst.CSTNode], Span]
 
 
 @dataclass(frozen=True)
@@ -31,135 +27,130 @@ class _Fact:
         return replace(self, present=not self.present)
 
 
-def find_guards(body: Sequence[cst.CSTNode], end: int, span: SpanOf, written: Iterable[str]) -> list[Guard]:
-    """The guarded stretches of a function whose statements are ``body``, which ends at ``end`` and writes ``written``."""
+def find_guards(
+    assigns: Sequence[Assign], conditions: Sequence[Condition], leaving: Mapping[Span, bool], end: int
+) -> tuple[Guard, ...]:
+    """The guarded stretches of a function that ends at ``end``, from what it assigns and tests.
+
+    ``leaving`` tells of each ``if`` among its own statements, by the span of what runs when it holds, whether that leaves
+    the function.
+    """
+    if not leaving:
+        return ()
+    written = Counter(item.target for item in assigns)
+    known = [(item, _lookup(item.value)) for item in assigns if item.sure and written[item.target] == 1]
     found: list[Guard] = []
-    names: dict[str, _Fact] = {}
-    once = Counter(written)
-    for statement in body:
-        if isinstance(statement, cst.SimpleStatementLine):
-            _note_names(statement, names, once)
-        elif isinstance(statement, cst.If):
-            found += _guards_of(statement, end, names, span)
-    return found
+    for condition in conditions:
+        if condition.kind == "if" and condition.body in leaving:
+            names = {item.target: fact for item, fact in known if fact is not None and item.end < condition.expr.start}
+            found += _guards_of(condition, leaving[condition.body], end, names)
+    return tuple(found)
 
 
-def _note_names(statement: cst.SimpleStatementLine, names: dict[str, _Fact], written: Counter[str]) -> None:
-    """Keep what a name holds that is written nowhere else."""
-    for part in statement.body:
-        looked_up = _lookup(part.value) if isinstance(part, cst.Assign) and len(part.targets) == 1 else None
-        target = part.targets[0].target if isinstance(part, cst.Assign) else None
-        if looked_up is not None and isinstance(target, cst.Name) and written[target.value] == 1:
-            names[target.value] = looked_up
+def _guards_of(condition: Condition, leaves: bool, end: int, names: Mapping[str, _Fact]) -> Iterator[Guard]:
+    for fact in _follow(condition.expr, names):
+        yield _guard(fact, condition.body)
+    for fact in _suffice(condition.expr, names):
+        if condition.orelse is not None:
+            yield _guard(fact.negated(), condition.orelse)
+        elif leaves:
+            yield _guard(fact.negated(), Span(condition.body.end, end))
 
 
-def _guards_of(node: cst.If, end: int, names: dict[str, _Fact], span: SpanOf) -> Iterator[Guard]:
-    for fact in _follow(node.test, names):
-        yield _guard(fact, *span(node.body))
-    for fact in _suffice(node.test, names):
-        if isinstance(node.orelse, cst.Else):
-            yield _guard(fact.negated(), *span(node.orelse.body))
-        elif node.orelse is None and _leaves(node.body):
-            yield _guard(fact.negated(), span(node).end, end)
+def _guard(fact: _Fact, stretch: Span) -> Guard:
+    return Guard(fact.variable, fact.attribute, fact.own, fact.present, *stretch)
 
 
-def _guard(fact: _Fact, start: int, end: int) -> Guard:
-    return Guard(fact.variable, fact.attribute, fact.own, fact.present, start, end)
-
-
-def _leaves(body: cst.BaseSuite) -> bool:
-    last = body.body[-1] if body.body else None
-    if isinstance(last, cst.SimpleStatementLine):
-        last = last.body[-1]
-    return isinstance(last, cst.Return | cst.Raise)
-
-
-def _suffice(test: cst.BaseExpression, names: dict[str, _Fact]) -> list[_Fact]:
+def _suffice(test: Expr, names: Mapping[str, _Fact]) -> list[_Fact]:
     """Facts each of which makes the test true."""
-    if isinstance(test, cst.BooleanOperation):
-        if isinstance(test.operator, cst.Or):
-            return _suffice(test.left, names) + _suffice(test.right, names)
-        return []
+    if test.kind == "boolop":
+        return [fact for item in test.items for fact in _suffice(item, names)] if test.text == "or" else []
     return _atom(test, names)
 
 
-def _follow(test: cst.BaseExpression, names: dict[str, _Fact]) -> list[_Fact]:
+def _follow(test: Expr, names: Mapping[str, _Fact]) -> list[_Fact]:
     """Facts that hold when the test is true."""
-    if isinstance(test, cst.BooleanOperation):
-        if isinstance(test.operator, cst.And):
-            return _follow(test.left, names) + _follow(test.right, names)
-        return []
+    if test.kind == "boolop":
+        return [fact for item in test.items for fact in _follow(item, names)] if test.text == "and" else []
     return _atom(test, names)
 
 
-def _atom(test: cst.BaseExpression, names: dict[str, _Fact]) -> list[_Fact]:
-    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-        if isinstance(test.expression, cst.BooleanOperation):
-            return []
-        return [fact.negated() for fact in _atom(test.expression, names)]
-    if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
-        found = _compared(test, names)
-    else:
-        found = _value(test, names) or _hasattr(test)
+def _atom(test: Expr, names: Mapping[str, _Fact]) -> list[_Fact]:
+    if test.kind == "unary" and test.text == "not":
+        return [fact.negated() for fact in _atom(test.items[0], names)] if test.items[0].kind != "boolop" else []
+    found = _compared(test, names) if test.kind == "compare" else _value(test, names) or _hasattr(test)
     return [found] if found is not None else []
 
 
-def _compared(test: cst.Comparison, names: dict[str, _Fact]) -> _Fact | None:
-    operator, right = test.comparisons[0].operator, test.comparisons[0].comparator
-    if isinstance(operator, cst.In | cst.NotIn):
-        owner, attribute = _namespace(right), _text(test.left)
+def _compared(test: Expr, names: Mapping[str, _Fact]) -> _Fact | None:
+    left, right = test.items[0], test.items[1]
+    if test.text in ("in", "not-in"):
+        owner, attribute = _namespace(right), _text(left)
         if owner and attribute:
-            return _Fact(owner, attribute, True, isinstance(operator, cst.In))
-    if isinstance(operator, cst.Is | cst.IsNot) and isinstance(right, cst.Name) and right.value == "None":
-        found = _value(test.left, names)
-        return replace(found, present=isinstance(operator, cst.IsNot)) if found is not None else None
+            return _Fact(owner, attribute, True, test.text == "in")
+    if test.text in ("is", "is-not") and _is_none(right):
+        found = _value(left, names)
+        return replace(found, present=test.text == "is-not") if found is not None else None
     return None
 
 
-def _value(node: cst.BaseExpression, names: dict[str, _Fact]) -> _Fact | None:
-    return names.get(node.value) if isinstance(node, cst.Name) else _lookup(node)
+def _value(expr: Expr, names: Mapping[str, _Fact]) -> _Fact | None:
+    return names.get(expr.text) if expr.kind == "name" else _lookup(expr)
 
 
-def _lookup(node: cst.BaseExpression) -> _Fact | None:
+def _lookup(expr: Expr | None) -> _Fact | None:
     """``cls.__dict__.get("x")``, ``vars(cls).get("x", None)`` or ``getattr(cls, "x", None)``."""
-    if not isinstance(node, cst.Call):
+    args = _plain_args(expr)
+    if expr is None or not args:
         return None
-    args = [item.value for item in node.args]
-    if isinstance(node.func, cst.Attribute) and node.func.attr.value == "get" and 1 <= len(args) <= 2:
-        owner, attribute = _namespace(node.func.value), _text(args[0])
-        return _Fact(owner, attribute, True) if owner and attribute and all(map(_is_none, args[1:])) else None
-    if _is_name(node.func, "getattr") and len(args) == 3 and _is_none(args[2]) and isinstance(args[0], cst.Name):
+    if expr.callee == "getattr" and len(args) == 3 and _is_none(args[2]):
         attribute = _text(args[1])
-        return _Fact(args[0].value, attribute, False) if attribute else None
+        return _Fact(args[0].text, attribute, False) if _is_plain_name(args[0]) and attribute else None
+    owner, attribute = _gotten_from(expr.items[0]), _text(args[0])
+    without_other_default = len(args) == 1 or (len(args) == 2 and _is_none(args[1]))
+    return _Fact(owner, attribute, True) if owner and attribute and without_other_default else None
+
+
+def _hasattr(expr: Expr) -> _Fact | None:
+    args = _plain_args(expr)
+    if expr.callee == "hasattr" and len(args) == 2 and _is_plain_name(args[0]) and _text(args[1]):
+        return _Fact(args[0].text, _text(args[1]), False)
     return None
 
 
-def _hasattr(node: cst.BaseExpression) -> _Fact | None:
-    if isinstance(node, cst.Call) and _is_name(node.func, "hasattr") and len(node.args) == 2:
-        owner, attribute = node.args[0].value, _text(node.args[1].value)
-        return _Fact(owner.value, attribute, False) if isinstance(owner, cst.Name) and attribute else None
-    return None
+def _plain_args(expr: Expr | None) -> list[Expr]:
+    """The arguments of a call that has only positional ones."""
+    return list(expr.items[1:]) if expr is not None and expr.kind == "call" and not any(expr.keywords) else []
 
 
-def _namespace(node: cst.BaseExpression) -> str:
+def _gotten_from(callee: Expr) -> str:
+    """``cls`` of ``cls.__dict__.get`` or ``vars(cls).get``."""
+    if callee.kind == "attribute" and callee.text == "get":
+        return _namespace(callee.items[0])
+    owner, _, name = callee.text.rpartition(".")
+    return _of_dict(owner) if callee.kind == "name" and name == "get" else ""
+
+
+def _namespace(expr: Expr) -> str:
     """``cls`` of ``cls.__dict__`` or ``vars(cls)``; empty for anything else."""
-    if isinstance(node, cst.Attribute) and node.attr.value == "__dict__":
-        inner: cst.BaseExpression = node.value
-    elif isinstance(node, cst.Call) and _is_name(node.func, "vars") and len(node.args) == 1:
-        inner = node.args[0].value
-    else:
-        return ""
-    return inner.value if isinstance(inner, cst.Name) else ""
+    if expr.kind == "name":
+        return _of_dict(expr.text)
+    args = _plain_args(expr)
+    return args[0].text if expr.callee == "vars" and len(args) == 1 and _is_plain_name(args[0]) else ""
 
 
-def _is_name(node: cst.BaseExpression, name: str) -> bool:
-    return isinstance(node, cst.Name) and node.value == name
+def _of_dict(dotted: str) -> str:
+    owner, _, name = dotted.rpartition(".")
+    return owner if name == "__dict__" and "." not in owner else ""
 
 
-def _is_none(node: cst.BaseExpression) -> bool:
-    return _is_name(node, "None")
+def _is_plain_name(expr: Expr) -> bool:
+    return expr.kind == "name" and "." not in expr.text
 
 
-def _text(node: cst.BaseExpression) -> str:
-    value = node.evaluated_value if isinstance(node, cst.SimpleString) else ""
-    return value if isinstance(value, str) else ""
+def _is_none(expr: Expr) -> bool:
+    return expr.kind == "const" and expr.value is None
+
+
+def _text(expr: Expr) -> str:
+    return expr.value if expr.kind == "const" and isinstance(expr.value, str) else ""

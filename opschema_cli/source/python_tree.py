@@ -14,8 +14,9 @@ from typing import TypeAlias, TypeGuard, TypeVar
 
 import libcst as cst
 
+from opschema_cli.source.cst_spans import Spans, children, positions
 from opschema_cli.source.packed_tree import unpack
-from opschema_cli.source.python_facts import MAX_CHARACTERS, Spans, children, positions, too_deep
+from opschema_cli.source.python_facts import MAX_CHARACTERS, too_deep
 from opschema_cli.source.text import Span
 
 Definition: TypeAlias = "cst.FunctionDef | cst.ClassDef"

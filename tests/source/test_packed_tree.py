@@ -13,8 +13,9 @@ import libcst as cst
 import pytest
 
 from opschema_cli.project import Project
+from opschema_cli.source.cst_spans import positions
 from opschema_cli.source.packed_tree import pack, unpack
-from opschema_cli.source.python_facts import collect_with_tree, positions
+from opschema_cli.source.python_facts import collect_with_tree
 from opschema_cli.source.python_tree import PythonTree, TreeError
 from opschema_cli.source.python_workers import Parsers
 from opschema_cli.workspace import Workspace

@@ -14,8 +14,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from libcst.metadata import MetadataWrapper, PositionProvider
 
+from opschema_cli.source.ast_facts import NotTakenError, collect_from_ast
+from opschema_cli.source.cst_spans import positions
 from opschema_cli.source.python import Expr, Function, ModuleFacts, PythonFile, Scope
-from opschema_cli.source.python_facts import MAX_BRACKETS, MAX_CHARACTERS, collect, positions, too_deep
+from opschema_cli.source.python_facts import MAX_BRACKETS, MAX_CHARACTERS, collect, collect_with_tree, too_deep
 from opschema_cli.source.text import Source, decode
 
 NASTY = '''\
@@ -106,6 +108,83 @@ def test_every_name_stands_where_its_place_says() -> None:
     assert {"Käse", "others", "last", "coro"} <= set(names)
 
 
+# The two collectors
+
+ALIKE = {
+    "names": "a = b.c = d[0] = e\n(f) = (g).h = (None).i\nfor j, *k in l: pass\nwith m as n, o as (p, q): pass\n",
+    "tuples": "x = (a), b\nx = ((a), b)\nx = ( a, # c)\n b , )\nx = ()\nx = ( )\n",
+    "more tuples": "x = (a,)\nx = (a),\nx = a,\nx = ((a, b)), (c, d)\n",
+    "generators": "f(x for x in y)\nf( ( (x) for x in (y) # )\n ) )\nz = (i async for i in j if (k) if l)\n",
+    "displays": "x = {**a, 'b': (1), ** (c), # **\n  **((d)), 'e': {**f}}\ny = [*a, b]\n",
+    "subscripts": "x = a[b, c], a[(b, c)], a[(b), c], a[b,], a[b:c, d], a[()], a[:], a[b][c]\n",
+    "calls": "f(a, *b, c, d=1, *e, **g)(h)(i=j)\nf(*(a), **(b))\n",
+    "strings": "x = 'a' \"b\"\ny = 'a' f'{b}' 'c'\nz = b'a' b'b'\nv = ('a' # '\n  'b')\n",
+    "formatted": "w = f'{a.b!r:>{c}} {d[\"k\"]} {e=}' rf'{g}'\n",
+    "booleans": "x = a and b and (c and d) or (e or f) or g\n" + "y = " + " and ".join("abcdefghijklmnopqrstuvwxyz") + "\n",
+    "numbers": "x = 0x_FF, 1_000, 1e5, 1j, 0o17, 9223372036854775808, -9223372036854775808, .5, 1_0.0_1\n",
+    "parameters": "def f(a, b: int = (1), /, c=(1, 2), *, d: 'T', e=None, **g: x) -> (int): ...\n",
+    "lambdas": "h = lambda a, *b, c=(1), **d: (a)\n",
+    "ends": "def f():\n    if a: return b ;\n\nclass C: x = 1; y = 2 ;\nif a:\n    pass;\nelse: z ; # c\nwhile a: b;\n",
+    "definitions": "@ (a)\n@b(c)\nasync  def  f(): pass\n@a\nclass \\\n C(*b, d, metaclass=e, **g): 'doc'\ndef é(ü): return ü.é\n",
+    "imports": "import a . b, c as d\nfrom . import (e as f, # g\n  h)\nfrom .. i . j import *\nif a: import k\n",
+    "handlers": "try:\n    a\nexcept (b, c) as d: e = 1\nexcept: pass\nelse: f\nfinally: g = 2\n",
+    "branches": "if a: b\nelif c: d\nelse:\n    if e: f\nx = g if h else i\nassert j, k\n",
+    "guards": (
+        "def f(cls):\n    x = cls.__dict__.get('y', None)\n    if x is None or not hasattr(cls, 'z'): return\n"
+        "    if 'v' in vars(cls): a()\n    elif b: c()\n    else: d()\n"
+    ),
+    "stubs": "def f(): 'a' 'b'; ...\ndef g(): b''\ndef h(): f'{x}' 'y'\ndef i(): raise NotImplementedError from e\ndef j(): 1\n",
+    "unicode": "x = 'é', y  # ü\n\u2028 = 1\n".replace("\u2028", "Ünï") + "z = [\n  '漢字', w.ü]\n",
+    "layout": "if a:\n\tb\n\x0c\ndef f(): return \\\n  0\n",
+    "deletions": "del a, (b, c.d), [e], f[0]\nglobal g\ndef h(): nonlocal i\n",
+    "await": "async def f():\n    async with a as b: await c\n    async for d in e: yield (yield)\n",
+    "async": "async def f():\n    return [await g async for h in i]\n",
+}  # fmt: skip
+
+
+def agrees_with_libcst(text: str) -> bool:
+    """Whether the faster collector gives the same as the other one, or leaves the text to it."""
+    try:
+        found = collect_from_ast(text)
+    except NotTakenError:
+        return True
+    reference = collect_with_tree(text)[0]
+    return bool(reference.error) or found == reference
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"], ids=["lf", "crlf", "cr"])
+@pytest.mark.parametrize("text", ALIKE.values(), ids=ALIKE)
+def test_the_faster_collector_tells_what_the_other_tells(text: str, newline: str) -> None:
+    text = text.replace("\n", newline)
+    assert collect_from_ast(text) == collect_with_tree(text)[0]
+
+
+@pytest.mark.parametrize("name", ["argparse", "ast", "asyncio/tasks", "inspect", "email/message", "enum", "typing"])
+def test_they_agree_on_the_standard_library(name: str) -> None:
+    text = Path(sysconfig.get_path("stdlib"), f"{name}.py").read_text(encoding="utf-8")
+    assert collect_from_ast(text) == collect_with_tree(text)[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "match a:\n    case [b, *c]: pass\n",
+        "ﬁ = 1\n",  # which Python reads as `fi`
+        "x = ﬁ.y\n",
+        "x = )\n",
+        "a\x00",
+    ],
+)
+def test_what_python_tells_otherwise_is_left_to_libcst(text: str) -> None:
+    with pytest.raises(NotTakenError):
+        collect_from_ast(text)
+
+
+def test_newer_syntax_is_read_by_an_older_python() -> None:
+    file = facts("def f[T](x: T) -> T: return x\ntype A = int\n")
+    assert [item.name for item in file.functions["f"][0].params] == ["x"]
+
+
 # Facts
 
 
@@ -113,6 +192,7 @@ def facts(text: str) -> PythonFile:
     text = textwrap.dedent(text)
     found = collect(text)
     assert found.error == ""
+    assert found == collect_with_tree(text)[0]
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(found), type=ModuleFacts) == found
     return PythonFile(Source("m.py", text), found)
 
@@ -421,6 +501,7 @@ ATOMS = [
 
 def check(text: str) -> None:
     found = collect(text)
+    assert agrees_with_libcst(text)
     assert 0 <= found.error_at <= len(text)
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(found), type=ModuleFacts) == found
     for scope in found.body.walk():
@@ -443,6 +524,32 @@ def check_function(function: Function, text: str) -> None:
 @settings(max_examples=150, deadline=None)
 def test_no_text_raises(text: str) -> None:
     check(text)
+
+
+STATEMENTS = [
+    "x = {}\n", "x: {} = {}\n", "f({}, *{}, k={})\n", "if {}:\n    x = {}\nelse:\n    return_ = {}\n", "x, y = {}, {}\n",
+    "for i in {}: j = {}\n", "def f(a={}, *, b: {} = 1): return {}\n", "x[{}] = {}\n", "with {} as y: pass\n", "assert {}, {}\n",
+]  # fmt: skip
+LEAVES = ["a", "b.c", "1", "'s'", "None", "f'{d}'", "é", "()"]
+
+
+def _combined(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    shapes = ["({})", "( {} # )\n)", "({},)", "({}, {})", "[{}, {}]", "{{{}: {}, **({})}}", "{}.x", "f({}, k={}, *{})",
+              "({} + {})", "({} and {} and {})", "(not {})", "({} < {} in {})", "({})[{}, {}:{}]", "(lambda p={}: {})",
+              "({} for q in {} if {})", "({} if {} else {})", "{{{}}}", "(n := {})", "[*{}, {}]"]  # fmt: skip
+    return st.tuples(st.sampled_from(shapes), st.lists(inner, min_size=4, max_size=4)).map(
+        lambda it: it[0].format(*it[1])
+    )
+
+
+EXPRESSIONS = st.recursive(st.sampled_from(LEAVES), _combined, max_leaves=12)
+
+
+@given(st.lists(st.tuples(st.sampled_from(STATEMENTS), st.lists(EXPRESSIONS, min_size=3, max_size=3)), max_size=4))
+@settings(max_examples=200, deadline=None)
+def test_the_two_collectors_agree(statements: list[tuple[str, list[str]]]) -> None:
+    text = "".join(shape.format(*parts) for shape, parts in statements)
+    assert agrees_with_libcst(text)
 
 
 @given(st.lists(st.sampled_from(ATOMS), max_size=30).map("".join))

@@ -13,7 +13,7 @@ from opschema_cli.migrate.codemods.docstrings import drop_docstring_parameter
 from opschema_cli.migrate.codemods.rewrite import Problem, Refused, Rewrite
 from opschema_cli.migrate.codemods.scopes import effects, is_write, local_uses
 from opschema_cli.migrate.codemods.signatures import check_parameter, drop_parameter
-from opschema_cli.source.python_facts import children
+from opschema_cli.source.cst_spans import children
 from opschema_cli.source.python_tree import PythonTree
 from opschema_cli.source.text import Edit, Span
 

@@ -1,0 +1,121 @@
+"""Where the nodes of one of CPython's syntax trees stand, as libcst places them.
+
+CPython counts lines and bytes of UTF-8; opschema counts characters. A tuple's or generator's own brackets are not part of
+it for libcst, but are for CPython; a ``def``'s name and the ``**`` of a display have no place of their own there.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TypeAlias
+
+from opschema_cli.source.text import Span
+
+Placed: TypeAlias = "ast.expr | ast.stmt | ast.arg | ast.alias"
+
+_NEWLINE = re.compile(r"\r\n|\r|\n")
+_TO_CODE = re.compile(r"(?:\s|\\[\r\n]|#[^\r\n]*)*")
+_MARKS = re.compile(r"#[^\r\n]*|[(),]|\*\*")
+_BEFORE_NAME = re.compile(r"(?:async(?:\s|\\[\r\n])+)?(?:def|class)(?:\s|\\[\r\n])+")
+
+
+class Places:
+    """Places in a text that CPython parses."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        # Lines count from 1; a place may be one line behind the last.
+        self._starts = [0, 0, *(match.end() for match in _NEWLINE.finditer(text)), len(text)]
+        self._ascii = text.isascii()
+
+    def offset(self, line: int, column: int) -> int:
+        """The character at a byte of a line."""
+        start = self._starts[line]
+        if not self._ascii:
+            found = self.text[start : self._starts[line + 1]]
+            if not found.isascii():
+                return start + len(found.encode()[:column].decode(errors="ignore"))
+        return start + column
+
+    def outer(self, node: Placed) -> Span:
+        """Where CPython places a node."""
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        if self._ascii:
+            starts = self._starts
+            return Span(starts[node.lineno] + node.col_offset, starts[node.end_lineno] + node.end_col_offset)
+        return Span(self.offset(node.lineno, node.col_offset), self.offset(node.end_lineno, node.end_col_offset))
+
+    def span(self, node: Placed) -> Span:
+        """Where libcst places a node."""
+        if isinstance(node, ast.Tuple):
+            return self._inside(node, node.elts) if self.bracketed(node) else self.outer(node)
+        if isinstance(node, ast.GeneratorExp):
+            last = node.generators[-1]
+            return self._inside(node, [node.elt, last.ifs[-1] if last.ifs else last.iter])
+        return self.outer(node)
+
+    def _inside(self, node: ast.expr, parts: list[ast.expr]) -> Span:
+        start, end = self.outer(node)
+        first = self.after_space(start + 1)
+        if not parts:
+            return Span(first, first)
+        last = self.outer(parts[-1]).end
+        for mark in _MARKS.finditer(self.text, last, end - 1):
+            if not mark.group().startswith("#"):
+                last = mark.end()
+        return Span(first, last)
+
+    def after_space(self, offset: int) -> int:
+        """Where the next token begins."""
+        found = _TO_CODE.match(self.text, offset)
+        return found.end() if found is not None else offset
+
+    def bracketed(self, node: ast.Tuple) -> bool:
+        """Whether a tuple has brackets of its own: ``(a, b)``, not ``(a), b``."""
+        start, end = self.outer(node)
+        if self.text[start] != "(":
+            return False
+        if not node.elts:
+            return True
+        first = self.outer(node.elts[0])
+        opened = self._brackets(start, first.start)
+        behind = self.outer(node.elts[1]).start if len(node.elts) > 1 else end
+        for mark in _MARKS.finditer(self.text, first.end, behind):
+            if mark.group() == ",":
+                break
+            opened -= mark.group() == ")"
+        return opened > 0
+
+    def _brackets(self, start: int, end: int) -> int:
+        """How many brackets open in a stretch that holds only these, white space and comments."""
+        return sum(mark.group() == "(" for mark in _MARKS.finditer(self.text, start, end))
+
+    def unpacked(self, before: int, value: ast.expr) -> Span:
+        """``**value`` of a display, with the brackets around the value; what stands before it ends at ``before``."""
+        start, end = self.outer(value)
+        stars = opened = 0
+        for mark in _MARKS.finditer(self.text, before, start):
+            if mark.group() == "**":
+                stars, opened = mark.start(), 0
+            opened += mark.group() == "("
+        while opened:
+            end = self.text.index(")", self.after_space(end)) + 1
+            opened -= 1
+        return Span(stars, end)
+
+    def name(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> Span:
+        """The name of what is defined."""
+        found = _BEFORE_NAME.match(self.text, self.outer(node).start)
+        start = found.end() if found is not None else 0
+        return Span(start, start + len(node.name))
+
+    def dotted(self, start: int, name: str) -> Span:
+        """A dotted name that begins at ``start``, whatever stands between its parts."""
+        end = start
+        for part in name.split("."):
+            end = self.after_space(end)
+            end = self.after_space(end + 1) if self.text.startswith(".", end) else end
+            end += len(part)
+        return Span(start, end)
