@@ -71,6 +71,10 @@ class Session:
         """
         return self.registry.found_in(project, pack_options(self.config, self.registry))
 
+    def prefetch(self, registry: Registry, project: Project) -> None:
+        """Have parsed what the packs in use are known to ask for."""
+        registry.prefetch(project, pack_options(self.config, registry))
+
     def project(
         self, overlay: Mapping[str, str | None] | None = None, progress: Progress | None = None, stamp: str = ""
     ) -> Project:

@@ -150,6 +150,10 @@ def _nothing_shown(project: Project, options: Any, name: str) -> Shown | Sequenc
     return ()
 
 
+def _nothing_read(project: Project, options: Any) -> Iterable[str]:
+    return ()
+
+
 def _no_migrations() -> tuple[Migration, ...]:
     return ()
 
@@ -170,7 +174,8 @@ class Pack:
     fences of a rule's example; ``show`` returns an operator, or the known names closest to a wrong one; ``describe`` tells
     what the pack found out about the workspace and goes by; ``migrations`` imports the pack's migrations, which a lint run
     does not pay for; ``plans`` says, within limits, what ``opschema verify`` is to run of those ops of these names that it knows,
-    or of all that are implemented if none is named; ``stubs`` generates code from declarations, where a pack can.
+    or of all that are implemented if none is named; ``stubs`` generates code from declarations, where a pack can. ``reads``
+    tells which Python files ``load`` asks for in any case; they are parsed while other packs are loaded and run.
     """
 
     name: str
@@ -185,6 +190,7 @@ class Pack:
     migrations: Callable[[], tuple[Migration, ...]] = _no_migrations
     plans: Callable[[Project, Any, Sequence[str], Limits], Iterable[Plan]] = _no_plans
     stubs: StubMaker | None = None
+    reads: Callable[[Project, Any], Iterable[str]] = _nothing_read
 
 
 CATALOGUE = "rules.json"
@@ -203,7 +209,7 @@ class PackHead:
     """A pack whose module is imported only where it finds something: what decides that, and the module (``ours.pack``), which
     holds it as ``PACK``.
 
-    ``catalogue`` is the file that lists its rules (:func:`catalogue_text` writes it).
+    ``catalogue`` is the file that lists its rules (:func:`catalogue_text` writes it); ``reads`` is the pack's.
     """
 
     name: str
@@ -211,6 +217,7 @@ class PackHead:
     options: type[Any]
     module: str
     catalogue: Path
+    reads: Callable[[Project, Any], Iterable[str]] = _nothing_read
 
     @cached_property
     def pack(self) -> Pack:

@@ -7,6 +7,7 @@ import importlib.util
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -56,6 +57,13 @@ class Registry:
     def found_in(self, project: Project, options: Mapping[str, object]) -> Registry:
         """The same, with those packs alone in use that find something in a project."""
         return self.narrowed(head.name for head in self.heads if _finds(head, project, options[head.name]))
+
+    def prefetch(self, project: Project, options: Mapping[str, object]) -> None:
+        """Have the Python files parsed that the used packs ask for in any case, while those are imported."""
+        for head in self.heads:
+            if self.used is None or head.name in self.used:
+                with suppress(Exception):  # foreign code; it fails again where that is told
+                    project.load_python(head.reads(project, options[head.name]))
 
     @cached_property
     def rules(self) -> dict[str, Rule]:

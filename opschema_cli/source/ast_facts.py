@@ -84,14 +84,10 @@ class _Collector:
 
     def visit_all(self, nodes: Iterable[ast.AST], scope: Parts) -> None:
         for node in nodes:
-            self.visit(node, scope)
+            _HANDLERS.get(type(node), _visit_children)(self, node, scope)
 
     def visit(self, node: ast.AST, scope: Parts) -> None:
-        handler = _HANDLERS.get(type(node))
-        if handler is not None:
-            handler(self, node, scope)
-        else:
-            self.visit_children(node, scope)
+        _HANDLERS.get(type(node), _visit_children)(self, node, scope)
 
     def visit_children(self, node: ast.AST, scope: Parts) -> None:
         for name in node._fields:
@@ -108,26 +104,26 @@ class _Collector:
         raise NotTakenError
 
     def block(self, body: Sequence[ast.stmt]) -> Span:
-        return Span(self.span(body[0]).start, self.end(body[-1]))
+        return Span(self.places.start(body[0]), self.end(body[-1]))
 
     def end(self, node: ast.stmt) -> int:
         """Where a statement ends; for CPython one of several lines also holds the semicolon behind its last."""
-        end = self.span(node).end
+        end = self.places.end(node)
         return len(self.text[:end].rstrip("; \t\f\\\r\n")) if self.text[end - 1] == ";" else end
 
-    def word(self, name: str, start: int) -> Span:
+    def word(self, name: str, start: int) -> tuple[int, int]:
         """Where a name is written; CPython may have normalised it, and places few parts of formatted strings wrongly."""
         if not self.text.startswith(name, start):
             raise NotTakenError
-        return Span(start, start + len(name))
+        return start, start + len(name)
 
     def check_words(self, node: ast.expr) -> None:
         """See that the names of an attribute stand where CPython places them."""
         while isinstance(node, ast.Attribute):
-            self.word(node.attr, self.span(node).end - len(node.attr))
+            self.word(node.attr, self.places.end(node) - len(node.attr))
             node = node.value
         if isinstance(node, ast.Name):
-            self.word(node.id, self.span(node).start)
+            self.word(node.id, self.places.start(node))
 
     # Definitions
 
@@ -177,22 +173,23 @@ class _Collector:
         )
 
     def outer(self, node: _Definition | ast.ClassDef) -> Span:
-        start, end = self.span(node).start, self.end(node)
+        start, end = self.places.start(node), self.end(node)
         if node.decorator_list:
-            start = self.text.rindex("@", 0, self.span(node.decorator_list[0]).start)
+            start = self.text.rindex("@", 0, self.places.start(node.decorator_list[0]))
         return Span(start, end)
 
     def param(self, node: ast.arg, kind: ParamKind, default: ast.expr | None, scope: Parts) -> Param:
         for child in (node.annotation, default):
             if child is not None:
                 self.visit(child, scope)
-        name = self.word(node.arg, self.span(node).start)
+        start, end = self.word(node.arg, self.places.start(node))
         ends = [self.span(child).end for child in (node.annotation, default) if child is not None]
         return Param(
             node.arg,
             kind,
-            *name,
-            max([name.end, *ends]),
+            start,
+            end,
+            max([end, *ends]),
             self.expr(node.annotation) if node.annotation is not None else None,
             self.expr(default) if default is not None else None,
         )
@@ -330,12 +327,12 @@ class _Collector:
     def import_(self, node: ast.Import, scope: Parts) -> None:
         for alias in node.names:
             local = alias.asname or alias.name.partition(".")[0]
-            span = self.places.dotted(self.span(alias).start, alias.name)
+            span = self.places.dotted(self.places.start(alias), alias.name)
             scope.imports.append(Import(local, alias.name, "", 0, *span, bool(self.guard)))
 
     def import_from(self, node: ast.ImportFrom, scope: Parts) -> None:
         for alias in node.names:
-            span = self.word(alias.name, self.span(alias).start)
+            span = self.word(alias.name, self.places.start(alias))
             local = alias.asname or alias.name
             scope.imports.append(Import(local, node.module or "", alias.name, node.level, *span, bool(self.guard)))
 
@@ -347,7 +344,7 @@ class _Collector:
         self.visit_all([value for _, value in _arguments(node)], scope)
 
     def name(self, node: ast.Name, scope: Parts) -> None:
-        scope.uses.append(Use(node.id, *self.word(node.id, self.span(node).start)))
+        scope.uses.append(Use(node.id, *self.word(node.id, self.places.start(node))))
 
     def attribute(self, node: ast.Attribute, scope: Parts) -> None:
         dotted = _dotted(node)
@@ -376,14 +373,16 @@ class _Collector:
             self.visit(value, scope)
 
     def expr(self, node: ast.expr, depth: int = 0) -> Expr:
-        span = self.span(node)
+        kind, span = type(node), self.span(node)
+        if isinstance(node, ast.Name):
+            return Expr("name", *span, node.id)
         if isinstance(node, ast.Constant):
             constant = _constant(node)
             return Expr("const", *span, "", constant) if constant is not NOT_CONSTANT else Expr("other", *span)
-        dotted = _dotted(node)
+        dotted = _dotted(node) if kind is ast.Attribute else ""
         if dotted:
             return Expr("name", *span, dotted)
-        build = _EXPRESSIONS.get(type(node)) if depth < MAX_EXPR_DEPTH else None
+        build = _EXPRESSIONS.get(kind) if depth < MAX_EXPR_DEPTH else None
         return build(self, node, span, depth + 1) if build is not None else Expr("other", *span)
 
     def call_expr(self, node: ast.Call, span: Span, depth: int) -> Expr:
@@ -444,10 +443,12 @@ class _Collector:
         return Expr("subscript", *span, "", None, tuple(items))
 
     def lambda_expr(self, node: ast.Lambda, span: Span, depth: int) -> Expr:
-        places = [(item.arg, self.span(item).start) for item, _, _ in _params(node.args)]
+        places = [(item.arg, self.places.start(item)) for item, _, _ in _params(node.args)]
         params = [Expr("name", start, start + len(name), name) for name, start in places]
         return Expr("lambda", *span, "", None, (*params, self.expr(node.body, depth)))
 
+
+_visit_children = _Collector.visit_children
 
 _HANDLERS: dict[type[ast.AST], Any] = {
     ast.FunctionDef: _Collector.function_def,

@@ -27,30 +27,38 @@ class Places:
         self.text = text
         # Lines count from 1; a place may be one line behind the last.
         self._starts = [0, 0, *(match.end() for match in _NEWLINE.finditer(text)), len(text)]
-        self._ascii = text.isascii()
+        lines = range(1, len(self._starts) - 1) if not text.isascii() else ()
+        self._wide = frozenset(line for line in lines if not self._line(line).isascii())
 
-    def offset(self, line: int, column: int) -> int:
+    def _line(self, line: int) -> str:
+        return self.text[self._starts[line] : self._starts[line + 1]]
+
+    def _offset(self, line: int, column: int) -> int:
         """The character at a byte of a line."""
-        start = self._starts[line]
-        if not self._ascii:
-            found = self.text[start : self._starts[line + 1]]
-            if not found.isascii():
-                return start + len(found.encode()[:column].decode(errors="ignore"))
-        return start + column
+        if line in self._wide:
+            column = len(self._line(line).encode()[:column].decode(errors="ignore"))
+        return self._starts[line] + column
+
+    def start(self, node: Placed) -> int:
+        """Where a node begins, for CPython."""
+        line = node.lineno
+        return self._offset(line, node.col_offset) if line in self._wide else self._starts[line] + node.col_offset
+
+    def end(self, node: Placed) -> int:
+        """Where a node ends, for CPython."""
+        line, column = node.end_lineno, node.end_col_offset
+        assert line is not None
+        assert column is not None
+        return self._offset(line, column) if line in self._wide else self._starts[line] + column
 
     def outer(self, node: Placed) -> Span:
         """Where CPython places a node."""
-        assert node.end_lineno is not None
-        assert node.end_col_offset is not None
-        if self._ascii:
-            starts = self._starts
-            return Span(starts[node.lineno] + node.col_offset, starts[node.end_lineno] + node.end_col_offset)
-        return Span(self.offset(node.lineno, node.col_offset), self.offset(node.end_lineno, node.end_col_offset))
+        return Span(self.start(node), self.end(node))
 
     def span(self, node: Placed) -> Span:
         """Where libcst places a node."""
-        if isinstance(node, ast.Tuple):
-            return self._inside(node, node.elts) if self.bracketed(node) else self.outer(node)
+        if isinstance(node, ast.Tuple) and self.bracketed(node):
+            return self._inside(node, node.elts)
         if isinstance(node, ast.GeneratorExp):
             last = node.generators[-1]
             return self._inside(node, [node.elt, last.ifs[-1] if last.ifs else last.iter])
@@ -61,7 +69,7 @@ class Places:
         first = self.after_space(start + 1)
         if not parts:
             return Span(first, first)
-        last = self.outer(parts[-1]).end
+        last = self.end(parts[-1])
         for mark in _MARKS.finditer(self.text, last, end - 1):
             if not mark.group().startswith("#"):
                 last = mark.end()
@@ -81,7 +89,7 @@ class Places:
             return True
         first = self.outer(node.elts[0])
         opened = self._brackets(start, first.start)
-        behind = self.outer(node.elts[1]).start if len(node.elts) > 1 else end
+        behind = self.start(node.elts[1]) if len(node.elts) > 1 else end
         for mark in _MARKS.finditer(self.text, first.end, behind):
             if mark.group() == ",":
                 break
@@ -107,7 +115,7 @@ class Places:
 
     def name(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> Span:
         """The name of what is defined."""
-        found = _BEFORE_NAME.match(self.text, self.outer(node).start)
+        found = _BEFORE_NAME.match(self.text, self.start(node))
         start = found.end() if found is not None else 0
         return Span(start, start + len(node.name))
 

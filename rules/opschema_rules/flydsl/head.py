@@ -38,4 +38,9 @@ def detect(project: Project, options: FlydslOptions) -> bool:
     return any(_USES.search(project.workspace.peek(path)) for path in holding(project, [MARK]))
 
 
-HEAD = PackHead("flydsl", detect, FlydslOptions, "opschema_rules.flydsl.pack", Path(__file__).with_name(CATALOGUE))
+def reads(project: Project, options: FlydslOptions) -> Iterator[str]:
+    """The Python files that the pack reads in any case."""
+    return holding(project, [MARK])
+
+
+HEAD = PackHead("flydsl", detect, FlydslOptions, "opschema_rules.flydsl.pack", Path(__file__).with_name(CATALOGUE), reads)

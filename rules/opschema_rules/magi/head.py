@@ -40,4 +40,9 @@ def detect(project: Project, options: MagiOptions) -> bool:
     return next(holding(project, [MARK]), None) is not None
 
 
-HEAD = PackHead("magi", detect, MagiOptions, "opschema_rules.magi.pack", Path(__file__).with_name(CATALOGUE))
+def reads(project: Project, options: MagiOptions) -> Iterator[str]:
+    """The Python files that the pack reads in any case."""
+    return holding(project, [MARK])
+
+
+HEAD = PackHead("magi", detect, MagiOptions, "opschema_rules.magi.pack", Path(__file__).with_name(CATALOGUE), reads)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -64,4 +65,9 @@ def _python(project: Project) -> Iterator[tuple[str, bytes]]:
             yield path, project.workspace.peek(path)
 
 
-HEAD = PackHead("pypto", detect, PyptoOptions, "opschema_rules.pypto.pack", Path(__file__).with_name(CATALOGUE))
+def reads(project: Project, options: PyptoOptions) -> Iterator[str]:
+    """The Python files that the pack reads in any case."""
+    return chain(describing(project), specifying(project))
+
+
+HEAD = PackHead("pypto", detect, PyptoOptions, "opschema_rules.pypto.pack", Path(__file__).with_name(CATALOGUE), reads)
