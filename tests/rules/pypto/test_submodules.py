@@ -16,6 +16,7 @@ from opschema_rules.pypto.contract import find_contract
 from opschema_rules.pypto.contract_table import without_sources
 from opschema_rules.pypto.head import PyptoOptions
 from opschema_rules.pypto.model import Contract
+from opschema_rules.pypto.pack import describe
 from opschema_rules.pypto.submodules import Submodule, submodules
 from tests.rules.pypto.programs import MIXED, kernels, program
 from tests.rules.pypto.test_contract import HEADER, SUM, WIDEST
@@ -246,3 +247,20 @@ def test_submodules_that_hold_each_other_end(root: Path) -> None:
 def test_garbage_names_no_submodule(root: Path) -> None:
     (root / ".gitmodules").write_bytes(b"[[[\xff\x00path\n= x\n[submodule]\nurl = simpler\npathway = y\n[" * 50)
     assert submodules(Project(Workspace(root))) == []
+
+
+def test_the_settings_name_the_pin(root: Path) -> None:
+    write(root, {name: text for name, text in program(kernels("")).items() if name != "opschema.toml"})
+    for commit, rule, source in (
+        (OLD, "sum", "simpler `20548f43`, at which `runtime` is pinned"),
+        (
+            "93adc386" * 5,
+            "widest",
+            "`runtime` is not checked out, and simpler `93adc386`, at which it is pinned, is not known",
+        ),
+    ):
+        pin(root, commit)
+        (description,) = describe(Project(Workspace(root)), PyptoOptions())
+        facts = {fact.name: fact.value for fact in description.facts}
+        assert facts["signatures"] == rule
+        assert facts["source"].endswith(source)
