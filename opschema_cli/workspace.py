@@ -164,16 +164,15 @@ class Workspace:
         return self.pins[path]
 
     def _pin(self, path: str) -> str | None:
-        folder, inner = path, ""
-        while folder:
-            folder, _, name = folder.rpartition("/")
-            inner = f"{name}/{inner}" if inner else name
-            target = self._inside(folder or ".")
-            if target is None:
-                return None
-            if not folder or os.path.exists(os.path.join(target, ".git")):
-                return _git_pin(Path(target), inner)
-        return None
+        repository, inner = ".", path
+        for match in re.finditer("/", path):
+            folder = os.path.join(self.root, path[: match.start()])
+            if not os.path.isdir(folder):
+                break
+            if os.path.exists(os.path.join(folder, ".git")):
+                repository, inner = path[: match.start()], path[match.end() :]
+        target = self._inside(repository)
+        return _git_pin(Path(target), inner) if target is not None else None
 
     def locate(self, path: str) -> Path:
         """Where a file of the workspace lies on disk, links followed.
@@ -357,17 +356,8 @@ def _git_pin(root: Path, path: str) -> str | None:
 
 def _ls_files(root: Path, *arguments: str) -> list[bytes]:
     """What git lists of a folder; nothing where it cannot."""
-    command = [
-        "git",
-        "-c",
-        "core.fsmonitor=false",
-        "--literal-pathspecs",
-        "-C",
-        str(root),
-        "ls-files",
-        "-z",
-        *arguments,
-    ]
+    command = ["git", "-c", "core.fsmonitor=false", "--literal-pathspecs", "-C", str(root)]
+    command += ["ls-files", "-z", *arguments]
     try:
         run = subprocess.run(command, capture_output=True, timeout=60, check=False, env=git_environment())
     except (OSError, ValueError, subprocess.TimeoutExpired):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 
 from opschema_cli.project import Project
+from opschema_cli.workspace import ReadError
 from opschema_rules.pypto.contract_table import known_contract, without_sources
 from opschema_rules.pypto.head import PyptoOptions
 from opschema_rules.pypto.model import NEWEST, Contract, SignatureRule
@@ -69,5 +71,10 @@ def _of_pin(project: Project, path: str) -> Contract:
 
 
 def _texts(project: Project, paths: Iterable[str]) -> dict[str, str]:
-    known = (path for path in paths if TELLING.search(path))
-    return {path: project.workspace.peek(path).decode("utf-8", "replace") for path in known}
+    """What of these files may tell; not those that cannot be read."""
+    found: dict[str, str] = {}
+    for path in paths:
+        if TELLING.search(path):
+            with suppress(ReadError):
+                found[path] = project.workspace.data(path).decode("utf-8", "replace")
+    return found

@@ -15,8 +15,8 @@ from opschema_cli.project import Project
 from opschema_cli.workspace import join
 from opschema_rules.pypto.runtime_sources import SOURCES
 
-_NESTED, _MOST = 3, 100
-"""How deep submodules are followed, and to how many."""
+_NESTED, _MOST, _LONGEST = 3, 100, 1000
+"""How deep submodules are followed, to how many, and the most characters of a path."""
 
 _SECTION = re.compile(r"(?m)^[ \t]*\[")
 _SIMPLER = re.compile(r"(?:^|[/:\\])simpler(?:\.git)?/*\Z", re.IGNORECASE)
@@ -41,7 +41,7 @@ def _below(project: Project, folder: str, depth: int) -> Iterator[Submodule]:
     for section in _SECTION.split(_text(project, path)) if depth else ():
         values = dict(_VALUE.findall(section))
         inner = join(folder or ".", values["path"]) if values.get("path") else "."
-        if inner != "." and not inner.startswith(("..", "/")):
+        if inner != "." and not inner.startswith(("..", "/")) and len(inner) <= _LONGEST:
             yield Submodule(inner, _SIMPLER.search(values.get("url", "")) is not None)
             yield from _below(project, inner, depth - 1)
 

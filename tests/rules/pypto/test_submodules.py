@@ -220,7 +220,9 @@ def test_what_is_checked_out_without_such_files_tells_nothing(root: Path) -> Non
     assert not contract(root).certain
 
 
-@pytest.mark.parametrize("path", ["../outside", "/etc", ".", "", "runtime/../..", "a/../../outside"])
+@pytest.mark.parametrize(
+    "path", ["../outside", "/etc", ".", "", "runtime/../..", "a/../../outside", "a/" * 100_000 + "b", "x" * 5_000]
+)
 def test_paths_out_of_the_tree_are_not_followed(root: Path, path: str) -> None:
     write(root.parent / "outside", {DUMP: SUM})
     write(root, {".gitmodules": f'[submodule "simpler"]\npath = {path}\nurl = x/simpler.git\n'})
@@ -242,6 +244,11 @@ def test_submodules_that_hold_each_other_end(root: Path) -> None:
     found = submodules(Project(Workspace(root)))
     assert len(found) == 3 + 9 + 27
     assert found[0] == Submodule("a", is_simpler=False)
+
+
+def test_a_path_that_is_none_is_not_pinned(root: Path) -> None:
+    (root / ".gitmodules").write_bytes(b"[submodule]\npath = a\x00b/\xffc\nurl = simpler\n")
+    assert contract(root).source.endswith("is not checked out")
 
 
 def test_garbage_names_no_submodule(root: Path) -> None:
