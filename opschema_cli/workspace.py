@@ -65,7 +65,8 @@ class Workspace:
     Paths are relative to ``root``, with ``/``; bytes in them that are not UTF-8 read ``\xff``. ``overlay`` holds
     texts that replace or add files without touching the disk (stdin, drafts), and None for each file that a draft
     removes. Links that leave the root are not followed. What was asked for is kept, for who wants to know whether it has
-    changed: ``reads`` and ``probes`` of files, ``admitted`` ones outside the root, variables of the ``environment``.
+    changed: ``reads`` and ``probes`` of files, ``admitted`` ones outside the root, variables of the ``environment``, the
+    ``pins`` of submodules.
 
     Raises:
         OpschemaError: ``exclude`` holds a malformed pattern.
@@ -83,6 +84,7 @@ class Workspace:
         self.probes: dict[str, bool] = {}
         self.admitted: set[str] = set()
         self.environment: dict[str, str] = {}
+        self.pins: dict[str, str | None] = {}
         self._sources: dict[str, Source] = {}
         self._data: dict[str, bytes | ReadError] = {}
 
@@ -100,6 +102,7 @@ class Workspace:
         other._names = self._names
         other.admitted = self.admitted
         other.environment = self.environment
+        other.pins = self.pins
         return other
 
     @cached_property
@@ -151,6 +154,25 @@ class Workspace:
     def variable(self, name: str) -> str:
         """A variable of the environment that the result depends on; empty when it is not set."""
         return self.environment.setdefault(name, os.environ.get(name, ""))
+
+    def submodule_pin(self, path: str) -> str | None:
+        """The full name of the commit at which git's index pins the submodule at ``path``, whether or not it is checked out;
+        None where there is none, or no git to tell. A submodule of a submodule is pinned by the one that it lies in.
+        """
+        if path not in self.pins:
+            self.pins[path] = self._pin(path)
+        return self.pins[path]
+
+    def _pin(self, path: str) -> str | None:
+        repository, inner = ".", path
+        for match in re.finditer("/", path):
+            folder = os.path.join(self.root, path[: match.start()])
+            if not os.path.isdir(folder):
+                break
+            if os.path.exists(os.path.join(folder, ".git")):
+                repository, inner = path[: match.start()], path[match.end() :]
+        target = self._inside(repository)
+        return _git_pin(Path(target), inner) if target is not None else None
 
     def locate(self, path: str) -> Path:
         """Where a file of the workspace lies on disk, links followed.
@@ -315,16 +337,32 @@ def _git_files(root: Path) -> list[str] | None:
     """
     if not in_git(root):
         return None
-    command = ["git", "-c", "core.fsmonitor=false", "-C", str(root), "ls-files", "-z", "--cached", "--others"]
-    command += ["--exclude-standard", *(f"--exclude={name}/" for name in sorted(_SKIPPED_FOLDERS)), "--", "."]
+    skipped = (f"--exclude={name}/" for name in sorted(_SKIPPED_FOLDERS))
+    listed = _ls_files(root, "--cached", "--others", "--exclude-standard", *skipped, "--", ".")
+    names = {os.fsdecode(name) for name in listed}
+    return [name for name in names if os.path.isfile(root / name)] if names else None
+
+
+# A line of `git ls-files --stage`: a submodule, and not one of the sides of a merge.
+_GITLINK = re.compile(rb"160000 ([0-9a-f]{40,64}) 0\t(.+)", re.DOTALL)
+
+
+def _git_pin(root: Path, path: str) -> str | None:
+    """The commit that the index of the repository has for a submodule; None where two are still to be merged."""
+    entries = _ls_files(root, "--stage", "--", path) if in_git(root) else []
+    match = _GITLINK.fullmatch(entries[0]) if len(entries) == 1 else None
+    return match[1].decode() if match is not None and os.fsdecode(match[2]) == path else None
+
+
+def _ls_files(root: Path, *arguments: str) -> list[bytes]:
+    """What git lists of a folder; nothing where it cannot."""
+    command = ["git", "-c", "core.fsmonitor=false", "--literal-pathspecs", "-C", str(root)]
+    command += ["ls-files", "-z", *arguments]
     try:
         run = subprocess.run(command, capture_output=True, timeout=60, check=False, env=git_environment())
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    names = {os.fsdecode(name) for name in run.stdout.split(b"\0") if name}
-    if run.returncode or not names:
-        return None
-    return [name for name in names if os.path.isfile(root / name)]
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return []
+    return [] if run.returncode else [entry for entry in run.stdout.split(b"\0") if entry]
 
 
 def git_environment() -> dict[str, str]:

@@ -292,6 +292,132 @@ def test_without_the_git_command_files_are_walked(tmp_path: Path, monkeypatch: p
     assert files(tmp_path) == [".gitignore", "a.yaml"]
 
 
+# Submodules
+
+PIN, OTHER = "1a2b3c4d" * 5, "5e6f7a8b" * 5
+
+
+def pin(repository: Path, path: str, commit: str = PIN) -> None:
+    """Make git's index hold a submodule that is not checked out."""
+    git(repository, "update-index", "--add", "--cacheinfo", f"160000,{commit},{path}")
+
+
+def test_a_submodule_that_is_not_checked_out_is_pinned(tmp_path: Path) -> None:
+    write(tmp_path, ["a.yaml", "folder/b.yaml"])
+    git(tmp_path, "init")
+    git(tmp_path, "add", ".")
+    pin(tmp_path, "deps/[x] y*")
+    workspace = Workspace(tmp_path)
+    asked = [
+        "deps/[x] y*",
+        "deps",
+        "deps/[x] y*/inner",
+        "deps/*",
+        "folder",
+        "a.yaml",
+        "none",
+        "",
+        ".",
+        "..",
+        "a\0b",
+        "\ud800",
+    ]
+    assert {path: workspace.submodule_pin(path) for path in asked} == {**dict.fromkeys(asked), "deps/[x] y*": PIN}
+    assert workspace.pins == {**dict.fromkeys(asked), "deps/[x] y*": PIN}
+
+
+def test_the_index_tells_the_pin_and_not_what_is_checked_out_or_committed(tmp_path: Path) -> None:
+    git(tmp_path, "init")
+    pin(tmp_path, "inner")
+    git(tmp_path, "commit", "-m", "first")
+    git(tmp_path, "init", "inner")
+    git(tmp_path / "inner", "commit", "--allow-empty", "-m", "another one")
+    assert Workspace(tmp_path).submodule_pin("inner") == PIN
+    pin(tmp_path, "inner", OTHER)
+    assert Workspace(tmp_path).submodule_pin("inner") == OTHER
+
+
+def test_of_a_submodule_that_two_branches_moved_no_pin_is_known(tmp_path: Path) -> None:
+    git(tmp_path, "init")
+    sides = "".join(f"160000 {commit} {side}\tinner\n" for side, commit in ((1, PIN), (2, OTHER), (3, PIN)))
+    command = ["git", "-C", tmp_path, "update-index", "--index-info"]
+    subprocess.run(command, input=sides.encode(), check=True)
+    assert Workspace(tmp_path).submodule_pin("inner") is None
+
+
+def test_without_git_there_are_no_pins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, {".gitmodules": '[submodule "inner"]\npath = inner\nurl = x\n'})
+    assert Workspace(tmp_path).submodule_pin("inner") is None
+    (tmp_path / ".git").write_text("gitdir: nowhere\n")
+    assert Workspace(tmp_path).submodule_pin("inner") is None
+    (tmp_path / ".git").unlink()
+    git(tmp_path, "init")
+    pin(tmp_path, "inner")
+    assert Workspace(tmp_path).submodule_pin("inner") == PIN
+    monkeypatch.setenv("PATH", "")
+    assert Workspace(tmp_path).submodule_pin("inner") is None
+
+
+def test_an_archive_unpacked_in_a_repository_has_not_the_pins_of_that(tmp_path: Path) -> None:
+    git(tmp_path, "init")
+    pin(tmp_path, "inner")
+    write(tmp_path / "unpacked", ["pyproject.toml"])
+    assert Workspace(tmp_path / "unpacked").submodule_pin("inner") is None
+
+
+def test_below_the_git_root_and_in_worktrees_pins_are_those_of_their_index(tmp_path: Path) -> None:
+    write(tmp_path / "main", ["kit/a.yaml"])
+    git(tmp_path / "main", "init")
+    git(tmp_path / "main", "add", ".")
+    pin(tmp_path / "main", "kit/inner")
+    git(tmp_path / "main", "commit", "-m", "first")
+    git(tmp_path / "main", "worktree", "add", "nested/tree")
+    pin(tmp_path / "main/nested/tree", "kit/inner", OTHER)
+    assert Workspace(tmp_path / "main/kit").submodule_pin("inner") == PIN
+    assert Workspace(tmp_path / "main/nested/tree").submodule_pin("kit/inner") == OTHER
+    assert Workspace(tmp_path / "main/nested/tree/kit").submodule_pin("inner") == OTHER
+
+
+def test_a_submodule_pins_its_own_submodules(tmp_path: Path) -> None:
+    git(tmp_path, "init", "outer")
+    root = tmp_path / "outer"
+    git(root, "init", "deps/library")
+    pin(root, "deps/library")
+    pin(root / "deps/library", "deps/inner", OTHER)
+    workspace = Workspace(root)
+    assert workspace.submodule_pin("deps/library") == PIN
+    assert workspace.submodule_pin("deps/library/deps/inner") == OTHER
+    git(tmp_path, "init", "elsewhere")
+    pin(tmp_path / "elsewhere", "inner")
+    (root / "link").symlink_to(tmp_path / "elsewhere")
+    assert workspace.submodule_pin("link/inner") is None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the traps are shell scripts")
+def test_asking_for_a_pin_runs_no_command_of_the_repositories(tmp_path: Path) -> None:
+    sprung, script = _trap(tmp_path)
+    root = tmp_path / "repo"
+    git(tmp_path, "init", "repo")
+    git(root, "init", "library")
+    pin(root, "library")
+    pin(root / "library", "inner", OTHER)
+    for repository in (root, root / "library"):
+        write(repository, {".gitattributes": "* filter=trap\n"})
+        for key in ("core.fsmonitor", "core.pager", "filter.trap.clean", "filter.trap.process", "pager.ls-files"):
+            git(repository, "config", key, script)
+        git(repository, "config", "alias.ls-files", "!" + script)
+        (repository / ".git/hooks/post-index-change").write_text(Path(script).read_text())
+        (repository / ".git/hooks/post-index-change").chmod(0o755)
+    for repository in (root, root / "library"):
+        subprocess.run(["git", "-C", repository, "ls-files"], check=True, capture_output=True)
+    assert sprung.exists(), "the trap works: plain git falls into it"
+    sprung.unlink()
+
+    workspace = Workspace(root)
+    assert [workspace.submodule_pin(path) for path in ("library", "library/inner")] == [PIN, OTHER]
+    assert not sprung.exists()
+
+
 # Reading
 
 

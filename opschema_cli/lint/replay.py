@@ -1,7 +1,7 @@
 """Answers a run over an unchanged workspace from the last one's result.
 
-A run depends on the settings, opschema's own code, the list of files, the bytes of every file it read, and the variables of
-the environment it asked for. If all of these are as they were, so is its result.
+A run depends on the settings, opschema's own code, the list of files, the bytes of every file it read, the variables of the
+environment and the pins of submodules it asked for. If all of these are as they were, so is its result.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ class _Stored(msgspec.Struct, array_like=True):
     packs: list[str]
     admitted: list[str] = []
     environment: dict[str, str] = {}
+    pins: dict[str, str | None] = {}
 
 
 def code_stamp(code: Iterable[Path]) -> str:
@@ -69,6 +70,8 @@ def recall(cache: Cache, key: str, workspace: Workspace) -> Outcome | list[str] 
         workspace.admit(Path(name))
     if any(workspace.variable(name) != value for name, value in stored.environment.items()):
         return None
+    if any(workspace.submodule_pin(path) != pin for path, pin in stored.pins.items()):
+        return None
     changed = [path for path, found in stored.probes.items() if workspace.is_file(path) != found]
     changed += [path for path, digest in stored.reads.items() if _digest(workspace, path) != digest]
     if changed:
@@ -97,5 +100,6 @@ def remember(cache: Cache, key: str, workspace: Workspace, outcome: Outcome) -> 
             outcome.packs,
             sorted(workspace.admitted),
             workspace.environment,
+            workspace.pins,
         )
         cache.put(_KIND, {key: msgspec.msgpack.encode(stored)})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -206,3 +207,59 @@ def test_another_value_of_a_variable_makes_a_new_run(
 ) -> None:
     monkeypatch.setenv("TOY_HOME", value) if value else monkeypatch.delenv("TOY_HOME")
     assert recalled() is None
+
+
+PINS = [f"{digit}" * 40 for digit in range(1, 3)]
+
+
+def git(root: Path, *arguments: str) -> None:
+    subprocess.run(["git", "-C", root, *arguments], check=True, capture_output=True)
+
+
+def pin(root: Path, commit: str) -> None:
+    git(root, "update-index", "--add", "--cacheinfo", f"160000,{commit},inner")
+
+
+@pytest.fixture
+def pinned(root: Path) -> Callable[[], Outcome | list[str] | None]:
+    """What is recalled of a run that asked for the pin of a submodule."""
+    git(root, "init")
+    pin(root, PINS[0])
+    workspace = Workspace(root)
+    assert workspace.submodule_pin("inner") == PINS[0]
+    cache = Cache.for_workspace(root)
+    remember(cache, "key", workspace.with_overlay({"draft.yaml": ""}), Outcome())
+    return lambda: recall(cache, "key", Workspace(root))
+
+
+def test_a_submodule_that_is_pinned_as_it_was_makes_no_new_run(root: Path, pinned: Callable[[], object]) -> None:
+    assert pinned() == Outcome()
+    git(root, "update-index", "--force-remove", "inner")
+    pin(root, PINS[0])
+    assert pinned() == Outcome()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda root: pin(root, PINS[1]),
+        lambda root: git(root, "update-index", "--force-remove", "inner"),
+        lambda root: shutil.rmtree(root / ".git"),
+    ],
+    ids=["moved", "removed", "git is gone"],
+)
+def test_another_pin_makes_a_new_run(
+    root: Path, pinned: Callable[[], object], change: Callable[[Path], object]
+) -> None:
+    change(root)
+    assert pinned() is None
+
+
+def test_a_pin_that_was_not_there_makes_a_new_run(root: Path) -> None:
+    workspace, cache = Workspace(root), Cache.for_workspace(root)
+    assert workspace.submodule_pin("inner") is None
+    remember(cache, "key", workspace, Outcome())
+    assert recall(cache, "key", Workspace(root)) == Outcome()
+    git(root, "init")
+    pin(root, PINS[0])
+    assert recall(cache, "key", Workspace(root)) is None

@@ -1,22 +1,18 @@
-"""Finds out which contract the runtime of a tree has, from the runtime's own sources where the tree has them."""
+"""Finds out which contract the runtime of a tree has: from the runtime's own sources, else from the commit that is pinned."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 
 from opschema_cli.project import Project
 from opschema_cli.workspace import ReadError
+from opschema_rules.pypto.contract_table import known_contract, without_sources
 from opschema_rules.pypto.head import PyptoOptions
-from opschema_rules.pypto.model import Contract, SignatureRule
-from opschema_rules.pypto.submodules import runtime_files, submodules
-
-_LIMIT = re.compile(r"\b(CORE|CHIP)_MAX_(TENSOR|SCALAR)_ARGS\s*=\s*(\d+)")
-_LIMITS = re.compile(r"(?:^|/)arg_direction\.h\Z")
-_EXECUTOR = re.compile(r"(?:^|/)aicpu_executor\.cpp\Z")
-_DUMP = re.compile(r"(?:^|/)\w*dump_aicpu\.h\Z")
-_RUNTIME = re.compile(r"(?:arg_direction\.h|aicpu_executor\.cpp|dump_aicpu\.h)\Z")
+from opschema_rules.pypto.model import NEWEST, Contract, SignatureRule
+from opschema_rules.pypto.runtime_sources import TELLING, contract_of
+from opschema_rules.pypto.submodules import is_checked_out, runtime_files, submodules
 
 
 def find_contract(project: Project, options: PyptoOptions) -> Contract:
@@ -24,8 +20,14 @@ def find_contract(project: Project, options: PyptoOptions) -> Contract:
     found = _of_tree(project)
     if options.signatures:
         found = replace(found, rule=_rule(options.signatures), source="the configuration", certain=True, dumps=True)
-    tensors, scalars = options.max_tensors or found.core_tensors, options.max_scalars or found.core_scalars
-    return replace(found, core_tensors=tensors, core_scalars=scalars)
+    given = [bool(options.max_tensors), bool(options.max_scalars)]
+    told = [*(["the configuration"] if any(given) else []), *([] if all(given) else [found.limits_source])]
+    return replace(
+        found,
+        core_tensors=options.max_tensors or found.core_tensors,
+        core_scalars=options.max_scalars or found.core_scalars,
+        limits_source=", ".join(told),
+    )
 
 
 def _rule(word: str) -> SignatureRule:
@@ -33,52 +35,46 @@ def _rule(word: str) -> SignatureRule:
 
 
 def _of_tree(project: Project) -> Contract:
-    """What the runtime demands that is part of the tree, else the one that is checked out in a submodule of it."""
-    own = _of_files(project, project.workspace.files)
+    """What the runtime demands that is part of the tree, else the one that is checked out in a submodule of it, since programs
+    are built with that, else the one that such a submodule is pinned at.
+    """
+    own = contract_of(_texts(project, project.workspace.files))
     if own != Contract():
         return own
-    found = _of_files(project, runtime_files(project))
-    missing = [item.path for item in submodules(project) if item.is_simpler] if found == Contract() else []
-    return replace(found, source=f"{found.source}; `{missing[0]}` is not checked out") if missing else found
+    found = contract_of(_texts(project, runtime_files(project)))
+    return found if found != Contract() else _of_pins(project)
 
 
-def _of_files(project: Project, paths: Iterable[str]) -> Contract:
-    known = [path for path in paths if _RUNTIME.search(path)]
-    executors = [text for _, text in _texts(project, known, _EXECUTOR)]
-    found = Contract(names_entry=not executors or any("ORCH_ENTRY_SYMBOL" in text for text in executors))
-    for path, text in _texts(project, known, _LIMITS):
-        limits = {(where, what): int(number) for where, what, number in _LIMIT.findall(text)}
-        if not limits:
-            continue
-        found = replace(
-            found,
-            core_tensors=limits.get(("CORE", "TENSOR"), 0),
-            core_scalars=limits.get(("CORE", "SCALAR"), 0),
-            chip_tensors=limits.get(("CHIP", "TENSOR"), 0),
-            chip_scalars=limits.get(("CHIP", "SCALAR"), 0),
-            source=path,
-            dumps=False,
+def _of_pins(project: Project) -> Contract:
+    """What the commit demands at which the tree pins its runtime; the newest contract, with the reason, where nothing tells."""
+    found = [_of_pin(project, module.path) for module in submodules(project) if module.is_simpler]
+    if len({without_sources(contract) for contract in found}) > 1:
+        return Contract(source=f"{NEWEST}; the tree has several: {', '.join(item.source for item in found)}")
+    return found[0] if found else Contract()
+
+
+def _of_pin(project: Project, path: str) -> Contract:
+    if is_checked_out(project, path):
+        return Contract(source=f"{NEWEST}; `{path}` does not tell")
+    pin = project.workspace.submodule_pin(path)
+    if pin is None:
+        return Contract(source=f"{NEWEST}; `{path}` is not checked out")
+    name, found = f"simpler `{pin[:8]}`", known_contract(pin)
+    if found is None:
+        return Contract(
+            source=f"{NEWEST}; `{path}` is not checked out, and {name}, at which it is pinned, is not known"
         )
-    rules = {rule: path for path, text in _texts(project, known, _DUMP) if (rule := _of_dump(text))}
-    if len(rules) != 1:
-        return replace(found, dumps=found.dumps or bool(rules))
-    (rule, path), *_ = rules.items()
-    return replace(found, rule=rule, source=path, certain=True, dumps=True)
+    if replace(found, names_entry=True) == Contract():
+        return replace(found, source=f"{NEWEST}; {name}, at which `{path}` is pinned, does not tell")
+    source = f"{name}, at which `{path}` is pinned"
+    return replace(found, source=source, limits_source=source)
 
 
-def _of_dump(text: str) -> SignatureRule | None:
-    """How the dump of arguments in the runtime reads signatures."""
-    if ".arg_index(" in text:
-        return "arg_index"
-    if "widest" in text:
-        return "widest"
-    return "sum" if "sig_count()" in text else None
-
-
-def _texts(project: Project, paths: Iterable[str], name: re.Pattern[str]) -> Iterator[tuple[str, str]]:
+def _texts(project: Project, paths: Iterable[str]) -> dict[str, str]:
+    """What of these files may tell; not those that cannot be read."""
+    found: dict[str, str] = {}
     for path in paths:
-        if name.search(path):
-            try:
-                yield path, project.workspace.data(path).decode("utf-8", "replace")
-            except ReadError:
-                continue
+        if TELLING.search(path):
+            with suppress(ReadError):
+                found[path] = project.workspace.data(path).decode("utf-8", "replace")
+    return found

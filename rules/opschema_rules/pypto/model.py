@@ -143,6 +143,9 @@ class Program:
 
 SignatureRule = Literal["sum", "arg_index", "widest"]
 
+NEWEST = "the newest runtime is assumed"
+"""The source of a contract that nothing tells."""
+
 
 @dataclass(frozen=True)
 class Contract:
@@ -150,10 +153,10 @@ class Contract:
 
     ``sum``: the signatures of a task's kernels together have one entry for each tensor of the payload (until simpler
     ``b972b288e``). ``arg_index``: each entry names its slot in a parallel list (until ``b1e4bd239``). ``widest``: entry *i* is
-    slot *i*, and the longest signature counts. ``source`` says how this was found out; ``certain`` is false when nothing in the
-    tree tells and the newest is assumed. ``dumps`` is false where the tree's runtime reads no kernel's signature at all; a limit is
-    0 where it is not known. ``names_entry`` is false where the runtime on the device looks for ``aicpu_orchestration_entry``,
-    whatever the description names.
+    slot *i*, and the longest signature counts. ``source`` says how this was found out, ``limits_source`` how the limits were;
+    ``certain`` is false when nothing in the tree tells and the newest is assumed. ``dumps`` is false where the tree's runtime
+    reads no kernel's signature at all; a limit is 0 where it is not known. ``names_entry`` is false where the runtime on the
+    device looks for ``aicpu_orchestration_entry``, whatever the description names.
     """
 
     rule: SignatureRule = "widest"
@@ -161,10 +164,16 @@ class Contract:
     core_scalars: int = 16
     chip_tensors: int = 256
     chip_scalars: int = 128
-    source: str = "the newest runtime is assumed"
+    source: str = NEWEST
+    limits_source: str = "the newest runtime"
     certain: bool = False
     dumps: bool = True
     names_entry: bool = True
+
+    @property
+    def told(self) -> str:
+        """What messages add that hold for older runtimes only: how signatures are read, and what says so."""
+        return "" if self.rule == "widest" else f" (`{self.rule.replace('_', '-')}`, says {self.source})"
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,6 @@
 """The runtime's sources in a submodule of the tree: they are no files of the tree, but they are what its programs run on.
 
-Nothing asks git: what is checked out lies where ``.gitmodules`` says. A pin alone tells no contract, since which of two commits is
-the older one is in the submodule's history only.
+What is checked out lies where ``.gitmodules`` says, and git need not be asked for it.
 """
 
 from __future__ import annotations
@@ -14,26 +13,14 @@ from itertools import islice
 
 from opschema_cli.project import Project
 from opschema_cli.workspace import join
+from opschema_rules.pypto.runtime_sources import SOURCES
 
-_NESTED, _MOST = 3, 100
-"""How deep submodules are followed, and to how many."""
+_NESTED, _MOST, _LONGEST = 3, 100, 1000
+"""How deep submodules are followed, to how many, and the most characters of a path."""
 
 _SECTION = re.compile(r"(?m)^[ \t]*\[")
+_SIMPLER = re.compile(r"(?:^|[/:\\])simpler(?:\.git)?/*\Z", re.IGNORECASE)
 _VALUE = re.compile(r'(?m)^[ \t]*(path|url)[ \t]*=[ \t]*"?([^"\r\n]*?)"?[ \t]*\r?$')
-
-_ARCHES = ("src/a2a3", "src/a5", "src")
-_FILES = (
-    "src/common/task_interface/arg_direction.h",
-    "src/common/platform/include/aicpu/args_dump_aicpu.h",
-    "src/common/platform/include/aicpu/tensor_dump_aicpu.h",
-    *(f"{arch}/platform/include/aicpu/tensor_dump_aicpu.h" for arch in _ARCHES),
-    *(
-        f"{arch}/runtime/{runtime}/aicpu/aicpu_executor.cpp"
-        for arch in _ARCHES
-        for runtime in ("host_build_graph", "tensormap_and_ringbuffer", "aicpu_build_graph", "rt2")
-    ),
-)
-"""Where simpler has had what tells its contract."""
 
 
 @dataclass(frozen=True)
@@ -54,16 +41,20 @@ def _below(project: Project, folder: str, depth: int) -> Iterator[Submodule]:
     for section in _SECTION.split(_text(project, path)) if depth else ():
         values = dict(_VALUE.findall(section))
         inner = join(folder or ".", values["path"]) if values.get("path") else "."
-        if inner != "." and not inner.startswith(("..", "/")):
-            name = values.get("url", "").rstrip("/").removesuffix(".git").rpartition("/")[2]
-            yield Submodule(inner, name == "simpler")
+        if inner != "." and not inner.startswith(("..", "/")) and len(inner) <= _LONGEST:
+            yield Submodule(inner, _SIMPLER.search(values.get("url", "")) is not None)
             yield from _below(project, inner, depth - 1)
 
 
 def runtime_files(project: Project) -> list[str]:
     """The files of the runtime that are checked out in submodules, of those that tell its contract."""
-    found = (posixpath.join(item.path, name) for item in submodules(project) for name in _FILES)
+    found = (posixpath.join(item.path, name) for item in submodules(project) for name in SOURCES)
     return [path for path in dict.fromkeys(found) if project.workspace.is_file(path)]
+
+
+def is_checked_out(project: Project, path: str) -> bool:
+    """Whether a commit of a submodule is checked out there: one that may not be the one that is pinned."""
+    return any(project.workspace.is_file(f"{path}/{name}") for name in (".git", ".git/HEAD"))
 
 
 def _text(project: Project, path: str) -> str:

@@ -31,7 +31,7 @@ def test_a_task_of_two_kernels_with_seventeen_tensors(room: int, expected: list[
 def test_a_signature_beyond_the_limit() -> None:
     files = {**program(signed(WIDE), SEVENTEEN + "rt_submit_aiv_task(0, p);\n"), **limits(CORE_TENSOR=16)}
     assert found(files, "PTO105") == [
-        "D.OUT: the signature of kernel 0 has 17 entries, and the runtime takes 16: split the kernel"
+        "D.OUT: the signature of kernel 0 has 17 entries, and the runtime takes 16 (src/common/arg_direction.h): split the kernel"
     ]
     assert beside(files, "PTO105") == ["orch_args.tensor(2).ref(): tensor 16 is added here"]
 
@@ -39,15 +39,16 @@ def test_a_signature_beyond_the_limit() -> None:
 def test_scalars_of_a_signature_take_room() -> None:
     files = {**program(signed("IN, IN, OUT, SCALAR")), **limits(CORE_TENSOR=3)}
     assert found(files, "PTO105") == [
-        "D.SCALAR: the signature of kernel 0 has 4 entries, and the runtime takes 3: leave the scalars out"
+        "D.SCALAR: the signature of kernel 0 has 4 entries, and the runtime takes 3 (src/common/arg_direction.h): "
+        "leave the scalars out"
     ]
 
 
 def test_a_payload_beyond_the_limit() -> None:
     files = program(kernels(', "signature": make()'), options="max-tensors = 2")
     assert found(files, "PTO105") == [
-        "orch_args.tensor(2).ref(): the payload has more than 2 tensors from here on, and the runtime refuses the task: "
-        "split it"
+        "orch_args.tensor(2).ref(): the payload has more than 2 tensors from here on, and the runtime refuses the task "
+        "(the configuration, the newest runtime): split it"
     ]
 
 
@@ -61,8 +62,8 @@ def test_scalars_have_a_limit_of_their_own() -> None:
     body = "CoreTaskArgs p;\np.add_scalar(1, 2);\np.add_scalars(values, 3);\nrt_submit_aiv_task(0, p);\n"
     assert lint(program(kernels(""), body, options="max-scalars = 5")).codes() == []
     assert found(program(kernels(""), body, options="max-scalars = 4"), "PTO105") == [
-        "p.add_scalars(values, 3): the payload has more than 4 scalars from here on, and the runtime refuses the task: "
-        "split it"
+        "p.add_scalars(values, 3): the payload has more than 4 scalars from here on, and the runtime refuses the task "
+        "(the configuration, the newest runtime): split it"
     ]
 
 
@@ -79,7 +80,9 @@ def test_a_limit_that_the_header_does_not_name_is_not_known() -> None:
 
 def test_the_orchestration_has_limits_of_its_own() -> None:
     files = {**program(signed("IN, IN, OUT")), **limits(CORE_TENSOR=32, CORE_SCALAR=16, CHIP_TENSOR=2, CHIP_SCALAR=1)}
-    assert found(files, "PTO105") == ["D.OUT: the orchestration's `signature` has 3 entries, and the runtime takes 2"]
+    assert found(files, "PTO105") == [
+        "D.OUT: the orchestration's `signature` has 3 entries, and the runtime takes 2 (src/common/arg_direction.h)"
+    ]
 
 
 def test_more_arguments_expected_than_there_is_room_for() -> None:
@@ -92,7 +95,8 @@ def test_more_arguments_expected_than_there_is_room_for() -> None:
     assert lint(room).codes() == []
     beyond = {**files, SOURCE: files[SOURCE] + configuration.format(385)}
     assert found(beyond, "PTO105") == [
-        "385: `expected_arg_count` is 385, and the runtime passes 256 tensors and 128 scalars at most"
+        "385: `expected_arg_count` is 385, and the runtime passes 256 tensors and 128 scalars at most "
+        "(the newest runtime)"
     ]
 
 
@@ -105,14 +109,15 @@ def test_a_signature_without_the_parallel_list() -> None:
     assert [(item.code, item.severity.value) for item in linted.diagnostics] == [("PTO112", "error")]
     assert found(files, "PTO112") == [
         "[D.IN, D.IN, D.OUT]: kernel 0 has a `signature` and no `arg_index`, which the runtime refuses: "
-        "add the tensor of each entry"
+        "add the tensor of each entry (`arg-index`, says the configuration)"
     ]
 
 
 def test_a_parallel_list_of_another_length() -> None:
     text = ', "signature": [D.IN, D.IN, D.OUT], "arg_index": [0, 1]'
     assert found(program(kernels(text), contract="arg-index"), "PTO112") == [
-        "[0, 1]: the `arg_index` of kernel 0 has 2 numbers, and its `signature` 3 entries: the runtime refuses it"
+        "[0, 1]: the `arg_index` of kernel 0 has 2 numbers, and its `signature` 3 entries: the runtime refuses it "
+        "(`arg-index`, says the configuration)"
     ]
     assert lint(program(kernels(text))).codes() == []
 

@@ -249,7 +249,7 @@ def test_counts_have_to_be_equal_where_they_add_up() -> None:
     files = program(signed("IN, IN, OUT", "IN, IN, OUT", "-"), MIXED, "sum")
     assert found(files, "PTO102") == [
         "[D.IN, D.IN, D.OUT]: the signatures of the task's kernels have 6 tensors (longest: kernel 0), "
-        "and its payload 3, [IN, IN, OUT]: nothing of it is dumped"
+        "and its payload 3, [IN, IN, OUT]: nothing of it is dumped (`sum`, says the configuration)"
     ]
     assert beside(files, "PTO102") == ["rt_submit_task(mixed, p): submitted here"]
 
@@ -275,7 +275,7 @@ def test_slots_are_covered_by_name_where_entries_name_them() -> None:
     short = program(halves.replace("range(2)", "[0, 2]"), MIXED, "arg-index")
     assert found(short, "PTO102") == [
         "[D.IN, D.IN]: the signatures of the task's kernels have entries for 2 of the 3 tensors (longest: kernel 1) "
-        "[IN, IN, OUT]: the rest are not dumped"
+        "[IN, IN, OUT]: the rest are not dumped (`arg-index`, says the configuration)"
     ]
     assert beside(short, "PTO102") == ["orch_args.tensor(1).ref(): tensor 1 is added here as IN"]
 

@@ -168,15 +168,22 @@ def _named(reading: Reading, slots: Slots) -> Mapping[Kernel, _Wish] | str:
     if reading.missing:
         listed = ", ".join(map(str, reading.missing))
         return f"none of its task's kernels names the tensors {listed} of the payload"
-    shared = [None if item in (Direction.OUT, Direction.INOUT) else item for item in slots]
     found: dict[Kernel, _Wish] = {}
     for kernel in kernels:
         pairs = zip(entries(kernel), arg_index(kernel) or (), strict=False)
-        own = [index for entry, index in pairs if entry.direction is not Direction.SCALAR]
-        known = slots if len(kernels) == 1 else shared
+        own = [(index, entry.direction) for entry, index in pairs if entry.direction is not Direction.SCALAR]
         if own:
-            found[kernel] = _Wish(reading, tuple(known[index] if 0 <= index < len(known) else None for index in own))
+            wanted = tuple(_meant(slots, index, declared, shared=len(kernels) > 1) for index, declared in own)
+            found[kernel] = _Wish(reading, wanted)
     return found
+
+
+def _meant(slots: Slots, index: int, declared: Direction, *, shared: bool) -> Direction | None:
+    """What an entry that names its slot should say. A kernel that shares its task says what it does itself to a tensor that
+    the task writes: whatever that is, it stays.
+    """
+    wanted = slots[index] if 0 <= index < len(slots) else None
+    return declared if shared and wanted in (Direction.OUT, Direction.INOUT) else wanted
 
 
 def _tensors(kernel: Kernel) -> int:

@@ -60,14 +60,17 @@ def derive_signatures(draft: Draft, sites: Sequence[Site], options: DeriveSignat
 
     Which kernel of a task declares what depends on the tree's runtime, as the rule `signature-short` tells:
 
-    - in a current runtime the longest signature of a task speaks for all its kernels. It is corrected; where none has any,
-      all of them get the whole list, and where one has it, those without stay without;
+    - in a current runtime the longest signature of a task speaks for all its kernels. It is corrected, and so are others of
+      its length; where none has any, all of them get the whole list, and where one has it, those without stay without;
     - where entries name their slots (`arg_index`), each kernel's are corrected as it names them, and what is new gets its
       `arg_index` too;
     - where signatures are counted together, their entries follow each other through the payload; where none has any, the
       first kernel of the task that runs in it once (the cube core's before those of vector cores) gets all.
 
-    Signatures that are right are not touched. A kernel is left as it is, with a note that says why, where its signature is
+    Signatures that are right for the tree's runtime are not touched, nor those of a task of whose kernels none is reported by
+    `signature-missing`, `signature-short`, `signature-direction` or `scalar-position`: `opschema lint` lists before what is
+    changed, wherever in the tree it is, and `--only` changes less. A kernel is left as it is, with a note that says why, where
+    its signature is
     missing or has the wrong length and
 
     - a task of it is not known, or the orchestration may submit it in ways that are not;

@@ -93,11 +93,12 @@ def _beyond(signature: Sequence[Declared], limit: int) -> bool:
 def _of_kernel(program: Program, kernel: Kernel) -> Diagnostic:
     """The entry over the limit; scalars that a list names take room too."""
     signature, limit = entries(kernel), program.contract.core_tensors
+    says = program.contract.limits_source
     count = len(signature)
     scalars = sum(slot.direction is Direction.SCALAR for slot in signature)
     hint = "leave the scalars out" if scalars >= count - limit else "split the kernel"
     return Diagnostic(
-        f"the signature of {kernel.title} has {count} entries, and the runtime takes {limit}: {hint}",
+        f"the signature of {kernel.title} has {count} entries, and the runtime takes {limit} ({says}): {hint}",
         kernel.at(signature[limit].expr),
         tuple(
             task.related(found[0].tensors[limit].span, f"tensor {limit} is added here")
@@ -120,7 +121,8 @@ def _of_task(task: Task) -> Iterator[Diagnostic]:
             over = _over(slots, limit)
             if over is not None:
                 yield Diagnostic(
-                    f"the payload has more than {limit} {what} from here on, and the runtime refuses the task: split it",
+                    f"the payload has more than {limit} {what} from here on, and the runtime refuses the task "
+                    f"({contract.limits_source}): split it",
                     task.at(over.span),
                     (task.related(task.submit.span, "submitted here"),),
                     ops=titles,
@@ -146,7 +148,8 @@ def _of_orchestration(program: Program) -> Iterator[Diagnostic]:
     slots = part.signature.slots if part is not None and part.signature is not None else None
     if part is not None and slots and _beyond(slots, contract.chip_tensors):
         yield Diagnostic(
-            f"the orchestration's `signature` has {len(slots)} entries, and the runtime takes {contract.chip_tensors}",
+            f"the orchestration's `signature` has {len(slots)} entries, and the runtime takes {contract.chip_tensors} "
+            f"({contract.limits_source})",
             part.at(slots[contract.chip_tensors].expr),
         )
     entry = entry_of(program)
@@ -156,7 +159,7 @@ def _of_orchestration(program: Program) -> Iterator[Diagnostic]:
         if at is not None:
             yield Diagnostic(
                 f"`expected_arg_count` is {entry.expected}, and the runtime passes {contract.chip_tensors} tensors and "
-                f"{contract.chip_scalars} scalars at most",
+                f"{contract.chip_scalars} scalars at most ({contract.limits_source})",
                 at,
             )
 

@@ -181,15 +181,14 @@ def signature_short(program: Program) -> Iterator[Diagnostic]:
 
 def _short(kernel: Kernel, reading: Reading) -> str:
     tensors = reading.longest.tensors
+    told = reading.task.program.contract.told
     several = len(reading.kernels) > 1
     whose = "the signatures of the task's kernels have" if several else f"the signature of {kernel.title} has"
     count = len(reading.claims) if reading.task.program.contract.rule == "sum" else len(tensors) - len(reading.missing)
     beside = f" (longest: {kernel.title})" if several else ""
     if reading.task.program.contract.rule == "sum":
-        return f"{whose} {count} tensors{beside}, and its payload {len(tensors)}, {_listed(tensors)}: nothing of it is dumped"
-    return (
-        f"{whose} entries for {count} of the {len(tensors)} tensors{beside} {_listed(tensors)}: the rest are not dumped"
-    )
+        return f"{whose} {count} tensors{beside}, and its payload {len(tensors)}, {_listed(tensors)}: nothing of it is dumped{told}"
+    return f"{whose} entries for {count} of the {len(tensors)} tensors{beside} {_listed(tensors)}: the rest are not dumped{told}"
 
 
 def _beside(reading: Reading) -> Related:

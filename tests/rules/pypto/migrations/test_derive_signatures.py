@@ -8,7 +8,9 @@ import pytest
 
 from opschema_cli.testing import Migrated, lint_files, migrate_files
 from opschema_rules.pypto.examples import CONFIG, HEAD
-from opschema_rules.pypto.pack import PACK
+from opschema_rules.pypto.head import PyptoOptions
+from opschema_rules.pypto.meeting import tasks
+from opschema_rules.pypto.pack import PACK, load_programs
 from tests.rules.pypto.programs import ALONE, MIXED, THREE, kernels, program, signed
 
 BODIES = {"alone": ALONE, "mixed": MIXED}
@@ -286,16 +288,30 @@ def some_program(rng: random.Random) -> dict[str, str]:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_it_does_what_the_rules_ask_for(seed: int) -> None:
-    """What no rule reports is not touched; what is reported is mended, or left with a note.
-
-    But a scalar before tensors is reported in every signature (PTO104), and one that names its slots may be right for one
-    task and wrong for another, where the rules are silent.
+    """What no rule reports is not touched, nor is a task of which none reports any kernel; what is reported is mended, or left
+    with a note. But a scalar before tensors is reported in every signature (PTO104).
     """
     files = some_program(random.Random(seed))
-    before = lint_files([PACK], files, RULES).diagnostics
+    before = lint_files([PACK], files, RULES)
     done = derive(files)
     after = lint_files([PACK], done.files, RULES).diagnostics
-    if not before and "arg-index" not in files["opschema.toml"]:
-        assert done.files == files
+    reported = {op for item in before.diagnostics for op in item.ops}
+    changed = {op for item in done.result.sites if item.status == "migrated" for op in item.site.ops}
+    contract = files["opschema.toml"].split('"')[1]
+    (read,) = load_programs(before.project, PyptoOptions(signatures=contract))  # type: ignore[arg-type]
+    together = [{kernel.title for kernel in task.kernels} for task in tasks(read)]
+    assert changed <= {kernel for kernels in together if kernels & reported for kernel in kernels}
+    assert bool(changed) == (done.files != files)
     left = {op for item in done.result.sites if item.status == "left" for op in item.site.ops}
     assert {op for item in after for op in item.ops if item.code != "PTO104"} <= left
+
+
+def test_what_a_kernel_says_of_a_tensor_that_its_task_writes_stays() -> None:
+    """It may only read it there (simpler's second contract), though it gets the tensor to write in a task of its own."""
+    body = (
+        "CoreTaskArgs p;\np.add_inout(orch_args.tensor(0).ref());\nMixedKernels m = {0, 1, 2};\nrt_submit_task(m, p);\n"
+    )
+    fields = [f', "signature": [D.{name}], "arg_index": [0]' for name in ("IN", "INOUT")]
+    files = program(kernels(*fields, ""), body + "rt_submit_aiv_task(0, p);\n", "arg-index")
+    assert lint_files([PACK], files, RULES).codes() == []
+    assert derive(files).sites() == []

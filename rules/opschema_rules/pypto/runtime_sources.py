@@ -1,0 +1,70 @@
+"""What the sources of a runtime tell of its contract, and where simpler has them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from opschema_rules.pypto.model import Contract, SignatureRule
+
+TELLING = re.compile(r"(?:arg_direction\.h|aicpu_executor\.cpp|dump_aicpu\.h)\Z")
+"""How the paths of the files end that may tell."""
+
+_LIMIT = re.compile(r"\b(CORE|CHIP)_MAX_(TENSOR|SCALAR)_ARGS\s*=\s*(\d+)")
+_LIMITS = re.compile(r"(?:^|/)arg_direction\.h\Z")
+_EXECUTOR = re.compile(r"(?:^|/)aicpu_executor\.cpp\Z")
+_DUMP = re.compile(r"(?:^|/)\w*dump_aicpu\.h\Z")
+
+_ARCHES = ("src/a2a3", "src/a5", "src")
+SOURCES = (
+    "src/common/task_interface/arg_direction.h",
+    "src/common/platform/include/aicpu/args_dump_aicpu.h",
+    "src/common/platform/include/aicpu/tensor_dump_aicpu.h",
+    *(f"{arch}/platform/include/aicpu/tensor_dump_aicpu.h" for arch in _ARCHES),
+    "src/runtime/aicpu/aicpu_executor.cpp",
+    *(
+        f"{arch}/runtime/{runtime}/aicpu/aicpu_executor.cpp"
+        for arch in _ARCHES
+        for runtime in ("host_build_graph", "tensormap_and_ringbuffer", "aicpu_build_graph", "rt2")
+    ),
+)
+"""Where simpler has them, in all of its history."""
+
+
+def contract_of(texts: Mapping[str, str]) -> Contract:
+    """The contract of a runtime by its sources, path to text; the newest one where they tell nothing."""
+    executors = [text for _, text in _named(texts, _EXECUTOR)]
+    found = Contract(names_entry=not executors or any("ORCH_ENTRY_SYMBOL" in text for text in executors))
+    for path, text in _named(texts, _LIMITS):
+        limits = {(where, what): int(number) for where, what, number in _LIMIT.findall(text)}
+        if not limits:
+            continue
+        found = replace(
+            found,
+            core_tensors=limits.get(("CORE", "TENSOR"), 0),
+            core_scalars=limits.get(("CORE", "SCALAR"), 0),
+            chip_tensors=limits.get(("CHIP", "TENSOR"), 0),
+            chip_scalars=limits.get(("CHIP", "SCALAR"), 0),
+            source=path,
+            limits_source=path,
+            dumps=False,
+        )
+    rules = {rule: path for path, text in _named(texts, _DUMP) if (rule := _of_dump(text))}
+    if len(rules) != 1:
+        return replace(found, dumps=found.dumps or bool(rules))
+    (rule, path), *_ = rules.items()
+    return replace(found, rule=rule, source=path, certain=True, dumps=True)
+
+
+def _of_dump(text: str) -> SignatureRule | None:
+    """How the dump of arguments in the runtime reads signatures."""
+    if ".arg_index(" in text:
+        return "arg_index"
+    if "widest" in text:
+        return "widest"
+    return "sum" if "sig_count()" in text else None
+
+
+def _named(texts: Mapping[str, str], name: re.Pattern[str]) -> Iterator[tuple[str, str]]:
+    return ((path, text) for path, text in texts.items() if name.search(path))
