@@ -1,6 +1,6 @@
 """Facts of a Python module: what it imports, defines, assigns and calls, each with its place.
 
-Plain data, cached by content, so that a run over unchanged files never imports libcst. The facts are
+Plain data, cached by content, so that a run over unchanged files parses nothing. The facts are
 collected by :mod:`opschema_cli.source.python_facts` and joined over modules by
 :mod:`opschema_cli.source.program`.
 """

@@ -1,6 +1,6 @@
 """Parses Python texts in worker processes, so that a text that kills or stalls the parser costs only itself.
 
-libcst's parser recurses on the native stack, and some short texts keep it busy for hours. A worker has a budget of
+Parsers recurse on the native stack, and some short texts keep libcst's busy for hours. A worker has a budget of
 processor time for each text; when it dies, its text gets no facts and another worker takes its place.
 """
 
@@ -75,7 +75,7 @@ class _Task(NamedTuple):
 class Parsers:
     """Worker processes that turn texts into facts while the program does other things.
 
-    They live until :meth:`close`, so that libcst is imported once in each. No more than ``jobs`` are started; a second
+    They live until :meth:`close`, so that what they import is imported once in each. No more than ``jobs`` are started; a second
     one only when there is enough to do for two.
     """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -68,3 +69,22 @@ def test_no_pack_is_imported_in_a_tree_without_any_of_their_files(tmp_path: Path
     (tmp_path / "plain.py").write_text("x = 1\n", encoding="utf-8")
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_what_a_pack_reads_in_any_case_is_asked_for_before_it_is_loaded(tmp_path: Path) -> None:
+    for name in ("a.py", "b.py"):
+        (tmp_path / name).write_text("x = 1\n", encoding="utf-8")
+    project = empty(tmp_path)
+    reading = replace(head(tmp_path, "no.such.module"), reads=lambda project, options: ["a.py"])
+    Registry((reading,)).prefetch(project, {"toy": PACK.options()})
+    assert project.inputs == {"a.py"}
+
+
+def test_an_unused_pack_asks_for_nothing_and_one_that_fails_hides_nothing(tmp_path: Path) -> None:
+    def fail(project: Project, options: object) -> list[str]:
+        raise ValueError(options)
+
+    for used in ([], ["toy"]):
+        project = empty(tmp_path)
+        Registry((replace(head(tmp_path), reads=fail),)).narrowed(used).prefetch(project, {"toy": PACK.options()})
+        assert project.inputs == set()
