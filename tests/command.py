@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests import forkserver
 
 TILEKIT = Path(__file__).parents[1] / "fixtures/tilekit"
 TOYPACK = Path(__file__).with_name("toypack.py")
@@ -30,7 +31,7 @@ def environment(cache: Path, **changes: str | None) -> dict[str, str]:
 
 
 class Opschema:
-    """Runs ``opschema`` in a folder; a traceback is a failure whatever the test asks."""
+    """Runs ``opschema`` in a folder (see :mod:`tests.forkserver`); a traceback is a failure whatever the test asks."""
 
     def __init__(self, folder: Path, cache: Path) -> None:
         self.folder = folder
@@ -44,16 +45,9 @@ class Opschema:
         env: Mapping[str, str | None] | None = None,
         timeout: float = 60,
     ) -> Done:
-        run = subprocess.run(
-            [EXECUTABLE, *args],
-            cwd=cwd or self.folder,
-            input=stdin,
-            stdin=subprocess.DEVNULL if stdin is None else None,
-            env=environment(self.cache, **(env or {})),
-            capture_output=True,
-            timeout=timeout,
-            check=False,
-        )
+        command = [str(EXECUTABLE), *map(str, args)]
+        environ = environment(self.cache, **(env or {}))
+        run = forkserver.run(command, cwd=cwd or self.folder, env=environ, stdin=stdin or b"", timeout=timeout)
         out, err = run.stdout.decode("utf-8", "surrogateescape"), run.stderr.decode("utf-8", "surrogateescape")
         assert "Traceback" not in err, err
         return Done(run.returncode, out, err)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from contextlib import suppress
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # A busy machine must not fail a test, and CI must give the same answer each time.
@@ -21,3 +23,15 @@ settings.load_profile("opschema")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     with suppress(ValueError):  # not the main thread
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session")
+def nurseries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """From here on, all runs of this process have their workers from nurseries that they share."""
+    from tests.nurseries import Nurseries
+
+    with pytest.MonkeyPatch.context() as patch:
+        shared = Nurseries(tmp_path_factory.mktemp("nursery"))
+        patch.setattr("opschema_cli.verify.workers.Nursery", shared)
+        yield
+    shared.end()
