@@ -19,6 +19,9 @@ settings.register_profile(
 )
 settings.load_profile("opschema")
 
+# Tests run side by side, one for each core: more threads of torch would wait for a core, and turn while they wait.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # A shell starts what it runs in the background with ^C ignored, and so would be all that the tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     with suppress(ValueError):  # not the main thread
@@ -35,3 +38,11 @@ def nurseries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setattr("opschema_cli.verify.workers.Nursery", shared)
         yield
     shared.end()
+
+
+@pytest.fixture(scope="session")
+def compiled_kernels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """From here on, each kernel of tilekit is compiled once: it is kept under a hash of its sources, flags and compiler."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TILEKIT_CACHE_DIR", str(tmp_path_factory.mktemp("kernels")))
+        yield
