@@ -1,4 +1,4 @@
-"""The installed command, run as users run it."""
+"""The installed command, run as users run it, and in this process."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
+from opschema_cli import main
 from tests import forkserver
 
 TILEKIT = Path(__file__).parents[1] / "fixtures/tilekit"
@@ -51,3 +54,21 @@ class Opschema:
         out, err = run.stdout.decode("utf-8", "surrogateescape"), run.stderr.decode("utf-8", "surrogateescape")
         assert "Traceback" not in err, err
         return Done(run.returncode, out, err)
+
+
+class Here:
+    """Runs the command in a folder in this process, which has imported torch; the workers of a run are as ever its own."""
+
+    def __init__(
+        self, folder: Path, cache: Path, patch: pytest.MonkeyPatch, captured: pytest.CaptureFixture[str]
+    ) -> None:
+        self._captured = captured
+        patch.chdir(folder)
+        for name, value in environment(cache).items():
+            patch.setenv(name, value)
+
+    def __call__(self, *args: str | Path) -> Done:
+        code = main.run([*map(str, args)])
+        out, err = self._captured.readouterr()
+        assert "Traceback" not in err, err
+        return Done(code, out, err)

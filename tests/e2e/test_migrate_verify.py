@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("torch")
 
-import opschema_cli.main
 from opschema_cli.commands.verified import Subject
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.engine import Chosen, Result
@@ -21,7 +20,7 @@ from opschema_cli.verify.model import Limits, Plan
 from opschema_cli.verify.prepare import make_plans
 from opschema_cli.verify.results import Results
 from opschema_cli.verify.run import Run
-from tests.command import TILEKIT, Done, Opschema, environment
+from tests.command import TILEKIT, Here, Opschema
 from tests.test_git import git
 
 pytestmark = [
@@ -80,19 +79,8 @@ def opschema(
     nurseries: None,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-) -> Callable[..., Done]:
-    """Runs the command in this process, which has torch; one run below is of a process of its own."""
-    monkeypatch.chdir(tilekit)
-    for name, value in environment(tmp_path / "cache").items():
-        monkeypatch.setenv(name, value)
-
-    def run(*args: str) -> Done:
-        code = opschema_cli.main.run([*args])
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err, err
-        return Done(code, out, err)
-
-    return run
+) -> Here:
+    return Here(tilekit, tmp_path / "cache", monkeypatch, capsys)
 
 
 def test_what_computes_the_same_is_written(tilekit: Path, tmp_path: Path) -> None:
@@ -108,7 +96,7 @@ def test_what_computes_the_same_is_written(tilekit: Path, tmp_path: Path) -> Non
     assert all((tilekit / path).read_bytes() == (MIGRATED / path).read_bytes() for path in changed)
 
 
-def test_what_computes_something_else_is_not_written(tilekit: Path, opschema: Callable[..., Done]) -> None:
+def test_what_computes_something_else_is_not_written(tilekit: Path, opschema: Here) -> None:
     done = opschema("migrate", "double-rows", "--apply", "--verify", "--cells", "4")
     assert done.code == 1, done.err
     assert "regression  RMSNormFwdOp[" in done.err
@@ -119,7 +107,7 @@ def test_what_computes_something_else_is_not_written(tilekit: Path, opschema: Ca
     assert (tilekit / NORM).read_bytes() == (TILEKIT / NORM).read_bytes()
 
 
-def test_a_renamed_op_is_compared_with_itself(tilekit: Path, opschema: Callable[..., Done]) -> None:
+def test_a_renamed_op_is_compared_with_itself(tilekit: Path, opschema: Here) -> None:
     asked = [
         "rename-op",
         "-o",
@@ -141,9 +129,7 @@ def test_a_renamed_op_is_compared_with_itself(tilekit: Path, opschema: Callable[
     assert "class MeanPool1dFwdOp" in (tilekit / "tilekit/ops/pool.py").read_text()
 
 
-def test_nothing_is_written_of_an_op_of_which_nothing_could_be_run(
-    tilekit: Path, opschema: Callable[..., Done]
-) -> None:
+def test_nothing_is_written_of_an_op_of_which_nothing_could_be_run(tilekit: Path, opschema: Here) -> None:
     path = tilekit / "tilekit/manifest/reduction.yaml"
     path.write_text(path.read_text().replace("[4, 16, 1024]", "[4, 16, 0.5]").replace("[2, 3, 101]", "[2, 3, 0.5]"))
     git(tilekit, "commit", "-qam", "rows that cannot be run")
@@ -159,9 +145,7 @@ def test_nothing_is_written_of_an_op_of_which_nothing_could_be_run(
     assert (done.code, "--allow-unverified goes with --verify" in done.err) == (2, True)
 
 
-def test_each_tree_is_planned_once(
-    tilekit: Path, opschema: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_tree_is_planned_once(tilekit: Path, opschema: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     planned: list[tuple[str, Sequence[str]]] = []
     runs: list[Run] = []
 
@@ -202,11 +186,11 @@ def test_renamings_follow_each_other() -> None:
     assert subject == Subject({"D", "E"}, {"E": "A", "D": "C"})
 
 
-def test_a_number_of_cells_goes_with_verify(opschema: Callable[..., Done]) -> None:
+def test_a_number_of_cells_goes_with_verify(opschema: Here) -> None:
     done = opschema("migrate", "drop-carrier", "--apply", "--cells", "3")
     assert (done.code, "--cells goes with --verify" in done.err) == (2, True)
 
 
-def test_verify_goes_with_apply(opschema: Callable[..., Done]) -> None:
+def test_verify_goes_with_apply(opschema: Here) -> None:
     done = opschema("migrate", "drop-carrier", "--verify")
     assert (done.code, "--verify goes with --apply" in done.err) == (2, True)
