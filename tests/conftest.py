@@ -43,6 +43,8 @@ def nurseries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def compiled_kernels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """From here on, each kernel of tilekit is compiled once: it is kept under a hash of its sources, flags and compiler."""
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TILEKIT_CACHE_DIR", str(tmp_path_factory.mktemp("kernels")))
+        patch.setenv("TILEKIT_CACHE_DIR", str(shared / "kernels"))
         yield
