@@ -17,6 +17,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -62,10 +63,9 @@ class ForkServer:
     """The server, from the side that asks it, one command at a time."""
 
     def __init__(self) -> None:
-        root = Path(__file__).parents[1]
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tests.forkserver"], cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
+        command, root = [sys.executable, "-m", "tests.forkserver"], Path(__file__).parents[1]
+        # Without buffers: what is awaited must not have been read before.
+        process = subprocess.Popen(command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
         assert process.stdin is not None
         assert process.stdout is not None
         self._process, self._requests, self._answers = process, process.stdin, process.stdout
@@ -85,11 +85,11 @@ class ForkServer:
             files[0].write_bytes(stdin)
             request = {"command": command, "cwd": str(cwd), "env": env, "streams": list(map(str, files))}
             self._requests.write(json.dumps(request).encode() + b"\n")
-            self._requests.flush()
             pid = self._answer()
             late = not select([self._answers], [], [], timeout)[0]
             if late:
-                os.kill(pid, signal.SIGKILL)
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
             code, out, err = self._answer(), files[1].read_bytes(), files[2].read_bytes()
         if late:
             raise subprocess.TimeoutExpired(command, timeout, out, err)
