@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from contextlib import suppress
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # A busy machine must not fail a test, and CI must give the same answer each time.
@@ -17,7 +19,32 @@ settings.register_profile(
 )
 settings.load_profile("opschema")
 
+# Tests run side by side, one for each core: more threads of torch would wait for a core, and turn while they wait.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # A shell starts what it runs in the background with ^C ignored, and so would be all that the tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     with suppress(ValueError):  # not the main thread
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session")
+def nurseries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """From here on, all runs of this process have their workers from nurseries that they share."""
+    from tests.nurseries import Nurseries
+
+    with pytest.MonkeyPatch.context() as patch:
+        shared = Nurseries(tmp_path_factory.mktemp("nursery"))
+        patch.setattr("opschema_cli.verify.workers.Nursery", shared)
+        yield
+    shared.end()
+
+
+@pytest.fixture(scope="session")
+def compiled_kernels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """From here on, each kernel of tilekit is compiled once: it is kept under a hash of its sources, flags and compiler."""
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TILEKIT_CACHE_DIR", str(shared / "kernels"))
+        yield

@@ -9,6 +9,7 @@ with all that they started.
 
 from __future__ import annotations
 
+import gc
 import os
 import select
 import signal
@@ -191,6 +192,7 @@ def main() -> None:
     for name in (*ALWAYS, *sys.argv[1:]):
         with suppress(ImportError):  # of another release of torch
             import_module(name)
+    gc.freeze()  # a worker that looked through all of torch for garbage would also copy it
 
     requests = socket.socket(fileno=os.dup(0))
     awake, alarm = os.pipe()

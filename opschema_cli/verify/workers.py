@@ -51,7 +51,7 @@ class Workers:
 
     ``folder`` is where tensors and compilers' caches go, a temporary one if None; each side has caches of its own there.
     Processes of one op at a time are kept. ``memory`` limits the address space of each in bytes; 0 does not. Sides may be
-    run from different threads. With ``sanitizer`` each runs under the one for ``device`` (see
+    run from different threads. With ``sanitizer`` each but the reference's runs under the one for ``device`` (see
     :mod:`opschema_cli.verify.sanitizers`). On the ``device`` ``cpu`` they see no GPU.
     """
 
@@ -73,8 +73,7 @@ class Workers:
         self._hopeless: dict[tuple[str, Side], Loaded] = {}
         self._nursery: Nursery | None = None
         self._device, self._sanitizer = device, sanitizer
-        # A sanitizer is loaded before Python, so there is nothing to be forked.
-        self._forks = nursery.available() and not sanitizer
+        self._forks = nursery.available()
 
     def __enter__(self) -> Workers:
         return self
@@ -127,23 +126,25 @@ class Workers:
             key = (plan.op, side)
             if key not in self._workers:
                 load = Load(side=side, op=plan.op, target=plan.target, reference=plan.reference, memory=self.memory)
-                self._workers[key] = Worker(load, self._process(plan, self._environment(side)))
+                self._workers[key] = Worker(load, self._process(side, plan, self._environment(side)))
             return self._workers[key]
 
     def _environment(self, side: Side) -> dict[str, str]:
         caches = self.folder / "caches" / ("sanitized" if self._sanitizer else "") / side
         return environment(caches) | ({"CUDA_VISIBLE_DEVICES": ""} if self._device == "cpu" else {})
 
-    def _process(self, plan: Plan, environ: dict[str, str]) -> Process:
+    def _process(self, side: Side, plan: Plan, environ: dict[str, str]) -> Process:
         folder = self._folder("empty")
-        if self._forks:
+        sanitized = self._sanitizer and side != "reference"
+        # A sanitizer is loaded before Python, so there is nothing to be forked.
+        if self._forks and not sanitized:
             try:
-                modules = nursery.OPCHECK if plan.target.operators else ()
+                modules = nursery.OPCHECK if plan.target.operators and not self._sanitizer else ()
                 self._nursery = self._nursery or Nursery(environ, folder, modules)
                 return self._nursery.spawn(environ)
             except OSError:  # what ails it will ail the worker, too, which can tell
                 self._forks = False
-        prefix, environ = under_sanitizer(self._device or "cpu", environ) if self._sanitizer else ([], environ)
+        prefix, environ = under_sanitizer(self._device or "cpu", environ) if sanitized else ([], environ)
         return subprocess.Popen(
             [*prefix, sys.executable, "-m", "opschema_cli.verify.worker"],
             stdin=subprocess.PIPE,

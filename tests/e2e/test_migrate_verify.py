@@ -12,7 +12,6 @@ pytest.importorskip("torch")
 
 from opschema_cli.commands.verified import Subject
 from opschema_cli.lint.diagnostic import Place
-from opschema_cli.main import run as opschema
 from opschema_cli.migrate.engine import Chosen, Result
 from opschema_cli.migrate.migration import Note, Site, migration
 from opschema_cli.session import Session
@@ -21,10 +20,13 @@ from opschema_cli.verify.model import Limits, Plan
 from opschema_cli.verify.prepare import make_plans
 from opschema_cli.verify.results import Results
 from opschema_cli.verify.run import Run
-from tests.command import TILEKIT, Opschema
+from tests.command import TILEKIT, Here, Opschema
 from tests.test_git import git
 
-pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="tilekit's kernels need a C++ compiler")
+pytestmark = [
+    pytest.mark.skipif(shutil.which("g++") is None, reason="tilekit's kernels need a C++ compiler"),
+    pytest.mark.usefixtures("compiled_kernels"),
+]
 
 MIGRATED = TILEKIT.with_name("tilekit_migrated")
 NORM = Path("tilekit/kernels/cuda/rms_norm.cu")
@@ -70,6 +72,17 @@ def tilekit(tmp_path: Path) -> Path:
     return root
 
 
+@pytest.fixture
+def opschema(
+    tilekit: Path,
+    tmp_path: Path,
+    nurseries: None,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Here:
+    return Here(tilekit, tmp_path / "cache", monkeypatch, capsys)
+
+
 def test_what_computes_the_same_is_written(tilekit: Path, tmp_path: Path) -> None:
     done = Opschema(tilekit, tmp_path / "cache")(
         "migrate", "drop-carrier", "--apply", "--verify", "--cells", "4", timeout=300
@@ -83,10 +96,8 @@ def test_what_computes_the_same_is_written(tilekit: Path, tmp_path: Path) -> Non
     assert all((tilekit / path).read_bytes() == (MIGRATED / path).read_bytes() for path in changed)
 
 
-def test_what_computes_something_else_is_not_written(tilekit: Path, tmp_path: Path) -> None:
-    done = Opschema(tilekit, tmp_path / "cache")(
-        "migrate", "double-rows", "--apply", "--verify", "--cells", "4", timeout=300
-    )
+def test_what_computes_something_else_is_not_written(tilekit: Path, opschema: Here) -> None:
+    done = opschema("migrate", "double-rows", "--apply", "--verify", "--cells", "4")
     assert done.code == 1, done.err
     assert "regression  RMSNormFwdOp[" in done.err
     assert "regression  BatchCenterFwdOp[" not in done.err, "it runs the same module, and another kernel"
@@ -96,7 +107,7 @@ def test_what_computes_something_else_is_not_written(tilekit: Path, tmp_path: Pa
     assert (tilekit / NORM).read_bytes() == (TILEKIT / NORM).read_bytes()
 
 
-def test_a_renamed_op_is_compared_with_itself(tilekit: Path, tmp_path: Path) -> None:
+def test_a_renamed_op_is_compared_with_itself(tilekit: Path, opschema: Here) -> None:
     asked = [
         "rename-op",
         "-o",
@@ -108,7 +119,7 @@ def test_a_renamed_op_is_compared_with_itself(tilekit: Path, tmp_path: Path) -> 
         "--cells",
         "4",
     ]
-    done = Opschema(tilekit, tmp_path / "cache")("migrate", *asked, timeout=300)
+    done = opschema("migrate", *asked)
     assert done.code == 0, done.err
     row = next(line for line in done.err.splitlines() if line.startswith(" MeanPool1dFwdOp (was AvgPool1dFwdOp)"))
     assert " - " in row.partition("cpu-sim")[2], row
@@ -118,27 +129,23 @@ def test_a_renamed_op_is_compared_with_itself(tilekit: Path, tmp_path: Path) -> 
     assert "class MeanPool1dFwdOp" in (tilekit / "tilekit/ops/pool.py").read_text()
 
 
-def test_nothing_is_written_of_an_op_of_which_nothing_could_be_run(tilekit: Path, tmp_path: Path) -> None:
+def test_nothing_is_written_of_an_op_of_which_nothing_could_be_run(tilekit: Path, opschema: Here) -> None:
     path = tilekit / "tilekit/manifest/reduction.yaml"
     path.write_text(path.read_text().replace("[4, 16, 1024]", "[4, 16, 0.5]").replace("[2, 3, 101]", "[2, 3, 0.5]"))
     git(tilekit, "commit", "-qam", "rows that cannot be run")
     asked = ["rename-op", "-o", "old=AvgPool1dFwdOp", "-o", "new=MeanPool1dFwdOp", "--apply"]
-    done = Opschema(tilekit, tmp_path / "cache")("migrate", *asked, "--verify", timeout=300)
+    done = opschema("migrate", *asked, "--verify")
     assert done.code == 1, done.err
     assert "nothing was checked of MeanPool1dFwdOp; --allow-unverified writes all the same" in done.err
     assert "AvgPool1dFwdOp" in path.read_text()
-    done = Opschema(tilekit, tmp_path / "cache")(
-        "migrate", *asked, "--verify", "--cells", "4", "--allow-unverified", timeout=300
-    )
+    done = opschema("migrate", *asked, "--verify", "--cells", "4", "--allow-unverified")
     assert done.code == 0, done.err
     assert "AvgPool1dFwdOp" not in path.read_text()
-    done = Opschema(tilekit, tmp_path / "cache")("migrate", *asked, "--allow-unverified")
+    done = opschema("migrate", *asked, "--allow-unverified")
     assert (done.code, "--allow-unverified goes with --verify" in done.err) == (2, True)
 
 
-def test_each_tree_is_planned_once(
-    tilekit: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_each_tree_is_planned_once(tilekit: Path, opschema: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     planned: list[tuple[str, Sequence[str]]] = []
     runs: list[Run] = []
 
@@ -153,16 +160,16 @@ def test_each_tree_is_planned_once(
     monkeypatch.setattr("opschema_cli.commands.verified.make_plans", count)
     monkeypatch.setattr("opschema_cli.verify.prepare.make_plans", count)
     monkeypatch.setattr("opschema_cli.commands.verified._run", run)
-    monkeypatch.chdir(tilekit)
     asked = ["-o", "old=SumFwdOp", "-o", "new=TotalFwdOp"]
-    assert opschema(["migrate", "drop-carrier", "rename-op", *asked, "--apply", "--verify"]) == 1
+    done = opschema("migrate", "drop-carrier", "rename-op", *asked, "--apply", "--verify")
+    assert done.code == 1
     # Those that the migrations are about, then those that run a module which drop-carrier changes.
     ops = ["RotaryTableFwdOp", "TotalFwdOp", "WindowMaskFwdOp"]
     others = ["ReluFwdOp", "SiluFwdOp", "GeluFwdOp"]
     assert [plan.op for plan in runs[0].plans] == [*ops, *others]
     assert planned == [("after", ()), ("before", ())]
     assert runs[0].before["TotalFwdOp"].name == "SumFwdOp"
-    assert "opschema: verifying 6 ops, 3 of them because a file changes that they run\n" in capsys.readouterr().err
+    assert "opschema: verifying 6 ops, 3 of them because a file changes that they run\n" in done.err
 
 
 def test_renamings_follow_each_other() -> None:
@@ -179,11 +186,11 @@ def test_renamings_follow_each_other() -> None:
     assert subject == Subject({"D", "E"}, {"E": "A", "D": "C"})
 
 
-def test_a_number_of_cells_goes_with_verify(tilekit: Path, tmp_path: Path) -> None:
-    done = Opschema(tilekit, tmp_path / "cache")("migrate", "drop-carrier", "--apply", "--cells", "3")
+def test_a_number_of_cells_goes_with_verify(opschema: Here) -> None:
+    done = opschema("migrate", "drop-carrier", "--apply", "--cells", "3")
     assert (done.code, "--cells goes with --verify" in done.err) == (2, True)
 
 
-def test_verify_goes_with_apply(tilekit: Path, tmp_path: Path) -> None:
-    done = Opschema(tilekit, tmp_path / "cache")("migrate", "drop-carrier", "--verify")
+def test_verify_goes_with_apply(opschema: Here) -> None:
+    done = opschema("migrate", "drop-carrier", "--verify")
     assert (done.code, "--verify goes with --apply" in done.err) == (2, True)

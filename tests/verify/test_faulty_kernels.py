@@ -26,9 +26,10 @@ from tests.verify.faults import FAULTS, SOUND, Fault, plant
 TILEKIT = Path(__file__).resolve().parents[2] / "fixtures" / "tilekit"
 SEEDS = int(os.environ.get("OPSCHEMA_SEEDS", "4"))
 
-pytestmark = pytest.mark.skipif(
-    not any(map(shutil.which, ("g++", "c++", "clang++"))), reason="no C++ compiler is found"
-)
+pytestmark = [
+    pytest.mark.skipif(not any(map(shutil.which, ("g++", "c++", "clang++"))), reason="no C++ compiler is found"),
+    pytest.mark.usefixtures("compiled_kernels"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +60,7 @@ class Bench:
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+def bench(compiled_kernels: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     found = Bench(tmp_path_factory.mktemp("bench"))
     yield found
     found.harness.close()

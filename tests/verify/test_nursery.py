@@ -20,6 +20,7 @@ pytestmark = pytest.mark.skipif(not nursery.available(), reason="workers are for
 def test_a_nursery_that_is_killed_or_cannot_import_is_done_without(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("opschema_cli.verify.workers.Nursery", nursery.Nursery)
     here = plan(write_library(tmp_path / "lib", tmp_path / "log"))
     with Workers(tmp_path / "scratch") as workers:
         assert workers.run("after", here, cell("forked"), "cpu", 60).status == "ok"

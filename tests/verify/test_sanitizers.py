@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 
 pytest.importorskip("torch")
@@ -13,7 +14,9 @@ from opschema_cli.errors import OpschemaError
 from opschema_cli.main import run as opschema
 from opschema_cli.verify.results import read_results
 from opschema_cli.verify.sanitizers import EXIT_CODE, summary, under_sanitizer
+from opschema_cli.verify.workers import Workers
 from tests.verify.faults import Fault, cu, plant
+from tests.verify.oplib import cell, plan
 
 TILEKIT = Path(__file__).resolve().parents[2] / "fixtures" / "tilekit"
 MEMCHECK = """
@@ -61,6 +64,27 @@ def test_a_write_beyond_is_named_with_its_line_at_its_cell(
     assert place.startswith(f"at gelu.cu:{line} in void gelu<")
     told = capsys.readouterr().out
     assert told.index("crashed  GeluFwdOp[mlp-float16-odd-s0]") < told.index(f"    {what}\n    {place}\n")
+
+
+TELLS = """
+import os
+from opschema_cli.verify.recipes import Recipe, recipe
+
+@recipe("Op")
+class Tells(Recipe):
+    def reference(self, tensors, params):
+        raise ValueError(f"under {os.environ.get('OPSCHEMA_SANITIZED')}")
+"""
+
+
+def test_the_reference_runs_outside_of_it(tmp_path: Path) -> None:
+    environment()
+    (tmp_path / "recipes.py").write_text(TELLS)
+    here = plan(tmp_path)
+    here = msgspec.structs.replace(here, target=msgspec.structs.replace(here.target, recipe="recipes.py"))
+    with Workers(tmp_path / "scratch", device="cpu", sanitizer=True) as workers:
+        ran = workers.run("reference", here, cell("r"), "cpu", 60)
+    assert ran.detail.startswith("ValueError: under None\n")
 
 
 def test_what_was_set_is_kept() -> None:

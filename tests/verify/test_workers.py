@@ -16,6 +16,7 @@ import pytest
 import torch
 
 from opschema_cli.verify.model import Plan, Ran
+from opschema_cli.verify.nursery import Nursery
 from opschema_cli.verify.workers import Workers, environment
 from tests.verify.oplib import cell, plan, write_library
 
@@ -40,10 +41,13 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
     log = folder / "log"
     here = plan(write_library(folder / "lib", log))
     before = open_things()
-    with Workers(folder / "scratch") as workers:
-        ran = [
-            workers.run("after", here, cell(f"r{n}", do), "cpu", 4 if do == "hang" else 60) for n, do in enumerate(DOES)
-        ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("opschema_cli.verify.workers.Nursery", Nursery)  # not one that outlives the workers
+        with Workers(folder / "scratch") as workers:
+            ran = [
+                workers.run("after", here, cell(f"r{n}", do), "cpu", 4 if do == "hang" else 60)
+                for n, do in enumerate(DOES)
+            ]
     after = open_things()
     return Session(ran, log, folder, (after[0] - before[0], after[1] - before[1]))
 

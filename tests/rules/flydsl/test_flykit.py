@@ -14,7 +14,7 @@ from opschema_cli.testing import lint_files, migrate_files
 from opschema_cli.workspace import Workspace
 from opschema_rules.flydsl.pack import PACK
 from opschema_rules.tileops.pack import PACK as TILEOPS
-from tests.command import TILEKIT
+from tests.command import TILEKIT, Here
 
 FLYKIT, BROKEN = TILEKIT.with_name("flykit"), TILEKIT.with_name("flykit_broken")
 
@@ -71,12 +71,11 @@ def test_flykits_own_tests() -> None:
     assert run.returncode == 0, run.stdout + run.stderr
 
 
-def verify(root: Path, *options: str) -> dict[str, str]:
+def verify(opschema: Here, *options: str) -> dict[str, str]:
     """Of each cell the verdict, and the first check that found something."""
-    command = [sys.executable, "-m", "opschema_cli", "verify", "--device", "cpu", "--output-format", "json", *options]
-    run = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
-    assert run.stdout, run.stderr
-    found = {item["id"]: item for item in json.loads(run.stdout)["cells"]}
+    done = opschema("verify", "--device", "cpu", "--output-format", "json", *options)
+    assert done.out, done.err
+    found = {item["id"]: item for item in json.loads(done.out)["cells"]}
     return {
         name: " ".join([item["verdict"], *(finding["check"] for finding in item.get("findings", ())[:1])])
         for name, item in found.items()
@@ -84,10 +83,13 @@ def verify(root: Path, *options: str) -> dict[str, str]:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
-def test_a_stale_artefact_is_caught(broken: Path) -> None:
+def test_a_stale_artefact_is_caught(
+    broken: Path, tmp_path: Path, nurseries: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """What is compiled for the first shape drops stores of a larger one, and stores behind the end of a smaller one."""
     pytest.importorskip("torch")
-    found = verify(broken, "ScaleFwdOp", "AddFwdOp", "--cells", "4", "--before", str(FLYKIT))
+    opschema = Here(broken, tmp_path / "cache", monkeypatch, capsys)
+    found = verify(opschema, "ScaleFwdOp", "AddFwdOp", "--cells", "4", "--before", str(FLYKIT))
     assert found == {
         "ScaleFwdOp[small-float32-row-s0]": "unchanged",
         "ScaleFwdOp[small-float32-odd-s0]": "regression overrun",
@@ -98,8 +100,10 @@ def test_a_stale_artefact_is_caught(broken: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
-def test_sound_ops_pass() -> None:
+def test_sound_ops_pass(
+    tmp_path: Path, nurseries: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     pytest.importorskip("torch")
-    found = verify(FLYKIT, "--cells", "8")
+    found = verify(Here(FLYKIT, tmp_path / "cache", monkeypatch, capsys), "--cells", "8")
     assert len(found) == 24
     assert set(found.values()) == {"within-tolerance"}

@@ -15,6 +15,8 @@ How a call is tried (``Probe.how``), ``x`` being a float32 tensor of shape (2, 3
 
 from __future__ import annotations
 
+import gc
+import inspect
 import logging
 import os
 import re
@@ -158,6 +160,8 @@ def examine(case: Case) -> list[Fault]:
     """The faults of one case; the first of each phase and kind."""
     module = types.ModuleType(case.name)
     sys.modules[case.name] = module
+    # Torch asks for the module of a frame by its file, time and again; what is not known here is sought in all modules.
+    inspect.modulesbyfile[_FILE] = inspect.modulesbyfile[os.path.abspath(_FILE)] = case.name
     try:
         exec(compile(case.source, _FILE, "exec", dont_inherit=True), module.__dict__)
     except Exception as error:
@@ -310,6 +314,7 @@ def _warm() -> None:
     torch.set_num_threads(1)
     mode = FakeTensorMode()
     mode.from_tensor(torch.ones(2)).new_empty((2,))
+    gc.freeze()  # a fork that looked through all of torch for garbage would also copy it
 
 
 def _work(cases: Iterable[Case], out: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -1207,7 +1206,7 @@ def test_tilekit_one_op_after_the_other_becomes_the_same() -> None:
     assert found.files == migrate_files(PACK, "drop-carrier", before).files
 
 
-def test_the_migrated_tilekit_passes_its_own_checks(tmp_path: Path) -> None:
+def test_the_migrated_tilekit_passes_its_own_checks(tmp_path: Path, compiled_kernels: None) -> None:
     pytest.importorskip("torch")
     if not any(map(shutil.which, ("g++", "c++", "clang++"))):
         pytest.skip("no C++ compiler for the kernels of tilekit")
@@ -1218,11 +1217,6 @@ def test_the_migrated_tilekit_passes_its_own_checks(tmp_path: Path) -> None:
     tests = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests", "--ignore", "tests/test_build.py"]
     for command in (["scripts/check_manifest.py"], tests):
         run = subprocess.run(
-            [sys.executable, *command],
-            cwd=tmp_path / "kit",
-            env={**os.environ, "TILEKIT_CACHE_DIR": str(tmp_path / "kernels")},
-            capture_output=True,
-            text=True,
-            check=False,
+            [sys.executable, *command], cwd=tmp_path / "kit", capture_output=True, text=True, check=False
         )
         assert run.returncode == 0, run.stdout + run.stderr
