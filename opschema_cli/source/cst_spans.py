@@ -7,6 +7,7 @@ walks it anyway, notes where each node begins and ends. A test holds the places 
 from __future__ import annotations
 
 import dataclasses
+from bisect import bisect_left, bisect_right
 from functools import cache
 from types import TracebackType
 from typing import TypeAlias, TypeGuard
@@ -80,16 +81,49 @@ class _Recorder:
         spans[id(self.node)] = (start, end)
 
 
-def positions(module: cst.Module) -> Spans:
-    """The span of every node of a tree."""
-    return placed(module)[0]
+def positions(module: cst.Module, text: str) -> Spans:
+    """The span in its text of every node of a tree.
+
+    Raises:
+        ValueError: the tree is not that of the text.
+    """
+    return placed(module, text)[0]
 
 
-def placed(module: cst.Module) -> tuple[Spans, int]:
-    """The spans of a tree's nodes, and how deep they nest."""
+def placed(module: cst.Module, text: str) -> tuple[Spans, int]:
+    """The spans of a tree's nodes in its text, and how deep they nest.
+
+    Raises:
+        ValueError: the tree is not that of the text.
+    """
     state = _PositionState(module)
     module._codegen(state)
+    if "\f" in text:
+        _shift(state.spans, _dropped(module.code, text))
     return state.spans, state.depth
+
+
+def _dropped(code: str, text: str) -> list[int]:
+    """Where form feeds of a text stood that libcst leaves out of the code of its tree: those before a statement's first word."""
+    found: list[int] = []
+    at = 0
+    for character in text:
+        if at < len(code) and code[at] == character:
+            at += 1
+        elif character == "\f":
+            found.append(at)
+        else:
+            break
+    # It also leaves out a carriage return that ends the text.
+    if at < len(code) or text[at + len(found) :].strip("\r\n"):
+        raise ValueError("libcst's tree is not that of the text")
+    return found
+
+
+def _shift(spans: Spans, dropped: list[int]) -> None:
+    if dropped:
+        for node, (start, end) in spans.items():
+            spans[node] = (start + bisect_right(dropped, start), end + bisect_left(dropped, end))
 
 
 _SKIP = frozenset({

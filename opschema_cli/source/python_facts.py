@@ -69,10 +69,12 @@ def collect_with_tree(text: str) -> tuple[ModuleFacts, tuple[cst.Module, Spans] 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of invalid escapes, when literals are evaluated
-            spans, depth = placed(module)
+            spans, depth = placed(module, text)
             return collect_from_cst(module, spans), (module, spans) if depth <= MAX_TREE_DEPTH else None
     except RecursionError:
         return _failed("it nests too deeply", 0), None
+    except ValueError as error:
+        return _failed(str(error), 0), None
 
 
 def _refused(text: str) -> ModuleFacts | None:

@@ -65,7 +65,7 @@ class PythonTree:
             raise TreeError("it is too long, or nests too deeply")
         try:
             module = cst.parse_module(text)
-            return cls(text, module, positions(module))
+            return cls(text, module, positions(module, text))
         except (cst.ParserSyntaxError, SyntaxError, ValueError, RecursionError) as error:
             raise TreeError("it does not parse") from error
 

@@ -45,7 +45,8 @@ TEXT = dedent(
 def pair(text: str) -> tuple[PythonTree, PythonTree]:
     """A tree as it is parsed, and as it comes out of its pack."""
     module = cst.parse_module(text)
-    return PythonTree(text, module, positions(module)), PythonTree.unpacked(text, pack(module, positions(module)))
+    spans = positions(module, text)
+    return PythonTree(text, module, spans), PythonTree.unpacked(text, pack(module, spans))
 
 
 def library(name: str) -> str:

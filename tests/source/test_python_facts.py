@@ -69,7 +69,7 @@ def differences(text: str) -> list[str]:
     """Nodes whose places differ from those of libcst's own provider; white space and comments aside."""
     source = Source("", text)
     wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
-    ours = positions(wrapper.module)
+    ours = positions(wrapper.module, text)
     found: list[str] = []
     for node, place in wrapper.resolve(PositionProvider).items():
         if not isinstance(node, LAYOUT):
@@ -95,7 +95,7 @@ def test_places_in_the_standard_library_are_those_of_libcst(name: str) -> None:
 
 def test_every_name_stands_where_its_place_says() -> None:
     module = cst.parse_module(NASTY)
-    spans = positions(module)
+    spans = positions(module, NASTY)
     names: list[str] = []
 
     class Names(cst.CSTVisitor):
@@ -136,6 +136,7 @@ ALIKE = {
     "stubs": "def f(): 'a' 'b'; ...\ndef g(): b''\ndef h(): f'{x}' 'y'\ndef i(): raise NotImplementedError from e\ndef j(): 1\n",
     "unicode": "x = 'é', y  # ü\n\u2028 = 1\n".replace("\u2028", "Ünï") + "z = [\n  '漢字', w.ü]\n",
     "layout": "if a:\n\tb\n\x0c\ndef f(): return \\\n  0\n",
+    "form feeds": "\x0ca\n\x0c\x0cdef b(): c; \x0c d\nclass E:\n\x0c    f = (1,\n\x0c 2)\n\x0cg\n",
     "deletions": "del a, (b, c.d), [e], f[0]\nglobal g\ndef h(): nonlocal i\n",
     "await": "async def f():\n    async with a as b: await c\n    async for d in e: yield (yield)\n",
     "async": "async def f():\n    return [await g async for h in i]\n",

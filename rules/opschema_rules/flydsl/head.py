@@ -43,4 +43,6 @@ def reads(project: Project, options: FlydslOptions) -> Iterator[str]:
     return holding(project, [MARK])
 
 
-HEAD = PackHead("flydsl", detect, FlydslOptions, "opschema_rules.flydsl.pack", Path(__file__).with_name(CATALOGUE), reads)
+HEAD = PackHead(
+    "flydsl", detect, FlydslOptions, "opschema_rules.flydsl.pack", Path(__file__).with_name(CATALOGUE), reads
+)

@@ -69,5 +69,10 @@ def cpp_sources(project: Project, options: TorchlibOptions) -> list[str]:
 
 
 HEAD = PackHead(
-    "torchlib", detect, TorchlibOptions, "opschema_rules.torchlib.pack", Path(__file__).with_name(CATALOGUE), registering
+    "torchlib",
+    detect,
+    TorchlibOptions,
+    "opschema_rules.torchlib.pack",
+    Path(__file__).with_name(CATALOGUE),
+    registering,
 )
