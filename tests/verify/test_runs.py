@@ -11,6 +11,8 @@ import sys
 import time
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
+from contextlib import redirect_stderr
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -127,10 +129,11 @@ def whole(kit: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[int, dic
     out = tmp_path_factory.mktemp("out")
     asked = ["--before", "HEAD", "--output-format", "json", "--output-file", str(out / "report.json")]
     files = ["--junit", str(out / "junit.xml"), "--results", str(out / "all.jsonl"), "--report", str(out / "pages")]
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, redirect_stderr(StringIO()) as said:
         patch.chdir(kit / "kit")
         patch.setenv("KIT_LOG", str(out / "log"))
         code = opschema(["verify", *CELLS, *asked, *files])
+    assert "Traceback" not in said.getvalue(), said.getvalue()
     return code, json.loads((out / "report.json").read_text()), out
 
 
