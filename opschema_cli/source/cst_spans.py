@@ -7,6 +7,7 @@ walks it anyway, notes where each node begins and ends. A test holds the places 
 from __future__ import annotations
 
 import dataclasses
+import re
 from bisect import bisect_left, bisect_right
 from functools import cache
 from types import TracebackType
@@ -98,19 +99,23 @@ def placed(module: cst.Module, text: str) -> tuple[Spans, int]:
     """
     state = _PositionState(module)
     module._codegen(state)
-    if "\f" in text:
+    if _MAY_DROP.search(text):
         _shift(state.spans, _dropped(module.code, text))
     return state.spans, state.depth
 
 
+_MAY_DROP = re.compile(r"\f|(?:\A|[\r\n])[ \t]*\\[\r\n]")
+"""What libcst leaves out of a tree's code where it stands before a statement's first word: form feeds and continued empty lines."""
+
+
 def _dropped(code: str, text: str) -> list[int]:
-    """Where form feeds of a text stood that libcst leaves out of the code of its tree: those before a statement's first word."""
+    """Where in the code of its tree characters of a text stood that libcst leaves out."""
     found: list[int] = []
     at = 0
     for character in text:
         if at < len(code) and code[at] == character:
             at += 1
-        elif character == "\f":
+        elif character in "\f\\\r\n \t":
             found.append(at)
         else:
             break

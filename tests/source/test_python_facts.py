@@ -136,6 +136,7 @@ ALIKE = {
     "stubs": "def f(): 'a' 'b'; ...\ndef g(): b''\ndef h(): f'{x}' 'y'\ndef i(): raise NotImplementedError from e\ndef j(): 1\n",
     "unicode": "x = 'é', y  # ü\n\u2028 = 1\n".replace("\u2028", "Ünï") + "z = [\n  '漢字', w.ü]\n",
     "layout": "if a:\n\tb\n\x0c\ndef f(): return \\\n  0\n",
+    "continued": "a\n\\\nb = c\n\\\n\\\ndef d():\n    e\n\ng\n",
     "form feeds": "\x0ca\n\x0c\x0cdef b(): c; \x0c d\nclass E:\n\x0c    f = (1,\n\x0c 2)\n\x0cg\n",
     "deletions": "del a, (b, c.d), [e], f[0]\nglobal g\ndef h(): nonlocal i\n",
     "await": "async def f():\n    async with a as b: await c\n    async for d in e: yield (yield)\n",
