@@ -43,6 +43,7 @@ class Carriers:
         self.bodies = Bodies(manifest.program, manifest.program.package_files)
         self.registrations = Registrations(self.bodies)
         self._elsewhere: dict[str, bool] = {}
+        self._inputs: dict[OpImplementation, list[CarrierInput]] = {}
 
     @cached_property
     def attributes(self) -> list[CarrierAttribute]:
@@ -137,7 +138,9 @@ class Carriers:
 
     def inputs_of(self, op: OpImplementation) -> list[CarrierInput]:
         """The carriers that one entry declares."""
-        return carrier_inputs(op, self.of_class)
+        if op not in self._inputs:
+            self._inputs[op] = carrier_inputs(op, self.of_class)
+        return self._inputs[op]
 
 
 @lru_cache(maxsize=2)

@@ -49,11 +49,9 @@ def _shape(bodies: Bodies, body: Body, expr: Expr) -> Shape | None:
     if callee.kind == "attribute":
         made = _shape(bodies, body, callee.items[0])
         return _reshaped(bodies, body, made, expr) if made is not None else None
-    if bodies.external(body, expr.callee) != f"torch.{last}":
+    if last not in _VALUED | _SIZED or bodies.external(body, expr.callee) != f"torch.{last}":
         return None
-    if last in _VALUED:
-        return _shape_of_value(expr)
-    return _size(bodies, body, expr) if last in _SIZED else None
+    return _shape_of_value(expr) if last in _VALUED else _size(bodies, body, expr)
 
 
 def _is_converted(callee: Expr) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from opschema_cli.lint.pack import Description, Entry, Loaded, Pack, collect_migrations, collect_rules
 from opschema_cli.project import Project, Reading
-from opschema_cli.source.program import ClassRef, Program
+from opschema_cli.source.program import Program
 from opschema_cli.source.yaml import Node, YamlFile
 from opschema_rules.tileops import migrations, rules
 from opschema_rules.tileops.carve_outs import may_carve_out
@@ -94,9 +94,7 @@ def _spec(project: Project, base: str, folder: str, files: Iterable[YamlFile], o
 
 
 def _implementations(manifest: Manifest, scripts: Iterable[str]) -> Iterator[OpImplementation | Validator]:
-    for entry in manifest.entries:
-        if isinstance(entry.op_class, ClassRef):
-            yield OpImplementation(entry, entry.op_class)
+    yield from manifest.implementations
     for script in filter(None, map(manifest.project.python, scripts)):
         yield Validator(manifest, script)
 
