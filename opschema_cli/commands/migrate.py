@@ -45,6 +45,7 @@ from opschema_cli.reporters.migrations import (
 )
 from opschema_cli.session import Session
 from opschema_cli.transaction.apply import recover
+from opschema_cli.verify.model import Limits
 from opschema_cli.workspace import ReadError, find_root
 from opschema_cli.write import write_all
 
@@ -112,7 +113,7 @@ class MigrateOptions:
 @click.option(
     "--verify", is_flag=True, help="With --apply: run the ops first, and write only if they still compute the same."
 )
-@click.option("--cells", type=click.IntRange(1), help="With --verify: most cells of one op [40].")
+@click.option("--cells", type=click.IntRange(1), help=f"With --verify: most cells of one op [{Limits().cells}].")
 @click.option("--allow-unverified", is_flag=True, help="With --verify: also if nothing of an op could be checked.")
 @click.option("--allow-dirty", is_flag=True, help="With --apply: also when git has uncommitted changes.")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
