@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-import opschema_cli.source.python_facts  # noqa: F401 - so that forked workers need not import libcst
 from opschema_cli.cache import Cache
 from opschema_cli.project import Project, Reading
 from opschema_cli.source import python_workers

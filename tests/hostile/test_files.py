@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-import opschema_cli.source.python_facts  # noqa: F401 - so that forked workers need not import libcst
+import opschema_cli.source.cst_facts  # noqa: F401 - so that forked workers need not import libcst
 from opschema_cli.config import Config
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.registry import Registry

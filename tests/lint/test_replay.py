@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-import opschema_cli.source.python_facts  # noqa: F401 - so that forked workers need not import libcst
 from opschema_cli.cache import Cache
 from opschema_cli.commands import lint as command
 from opschema_cli.lint.replay import recall, remember
