@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from importlib import import_module
 
 import click
@@ -93,6 +92,8 @@ def run(args: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_INTERRUPTED
     except Exception:
+        import traceback
+
         click.echo(traceback.format_exc(), err=True)
         click.echo(
             f"opschema {__version__} failed; this is a defect of opschema. Please report the lines above.", err=True

@@ -7,15 +7,15 @@ cannot be read or parsed becomes a diagnostic here, once, and reads as None ever
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
 from opschema_cli import __version__
 from opschema_cli.cache import Cache
 from opschema_cli.lint.diagnostic import Diagnostic, Place
+from opschema_cli.readings import CppReading, Reading, Readings, Scan, decoded
 from opschema_cli.source.python import FACTS_VERSION, ModuleFacts, PythonFile
 from opschema_cli.source.text import Source, Span
 from opschema_cli.source.yaml import Document, Node, YamlFile, YamlSyntaxError, compose
@@ -33,27 +33,6 @@ _PYTHON = f"python/{__version__}/{FACTS_VERSION}/{sys.version_info[0]}.{sys.vers
 _PARSER_DIED = "the parser died of it or took too long; it nests deeply, or is generated"
 
 UNREADABLE, YAML_SYNTAX, PYTHON_SYNTAX, CPP_UNREAD = "OPS101", "YML001", "OPS102", "OPS103"
-
-
-@dataclass(frozen=True)
-class Reading(Generic[T]):
-    """What a pack tells from the text of a file and from nothing else, so that it is told once for each text.
-
-    ``name`` is its own among all readings, ``read`` gives a value of the type ``kind``, which msgspec can encode.
-    """
-
-    name: str
-    read: Callable[[str], T]
-    kind: type[T]
-
-
-@dataclass(frozen=True)
-class CppReading(Generic[T]):
-    """The same of the tree of a C++ file."""
-
-    name: str
-    read: Callable[[CppTree], T]
-    kind: type[T]
 
 
 class Project:
@@ -84,7 +63,7 @@ class Project:
         self._yaml: dict[str, YamlFile | None] = {}
         self._python: dict[str, PythonFile | None] = {}
         self._cpp: dict[str, CppTree | None] = {}
-        self._read: dict[tuple[str, str], object] = {}
+        self._told = Readings(self.cache, stamp)
         self._awaited: dict[str, list[Source]] = {}
         self._fresh: dict[str, bytes] = {}
         self._expected: dict[str, bytes] = {}
@@ -95,7 +74,7 @@ class Project:
         """The same project with these texts on top; what else was parsed, or is being parsed, stays parsed."""
         self.settle()
         other = Project(self.workspace.with_overlay(overlay), self.cache, self.parsers, self.progress, self.stamp)
-        other._read = self._read
+        other._told = self._told
         other.inputs = self.inputs - overlay.keys()
         other.problems = {key: found for key, found in self.problems.items() if key[1] not in overlay}
         other._yaml = {path: file for path, file in self._yaml.items() if path not in overlay}
@@ -123,9 +102,19 @@ class Project:
             self._problem(UNREADABLE, path, f"this file cannot be read: {error.reason}", 0)
             return None
 
+    def scan(self, scan: Scan[T], paths: Iterable[str]) -> Iterator[tuple[str, T]]:
+        """What a scan tells of each of these files, with the file; one that cannot be read is empty to it."""
+        shelf = self._told.shelf(scan)
+        for path in paths:
+            found = shelf.value(self.workspace.digest(path), scan.read, self.workspace.peek(path))
+            if found is not None:
+                yield path, found
+
     def readings(self, reading: Reading[T], paths: Iterable[str]) -> dict[str, T]:
         """What a reading tells of each of these files that can be read."""
-        return self._readings(reading.name, reading.kind, paths, lambda source: reading.read(source.text))
+        shelf, sources = self._told.shelf(reading), self._sources(dict.fromkeys(paths))
+        told = ((source.path, shelf.value(source.digest, reading.read, source.text)) for source in sources)
+        return {path: found for path, found in told if found is not None}
 
     def cpp_readings(self, reading: CppReading[T], paths: Iterable[str]) -> dict[str, T]:
         """What a reading tells of each of these C++ files that can be read and parsed; their trees are not kept."""
@@ -134,28 +123,13 @@ class Project:
             tree = self._parsed_cpp(source)
             return reading.read(tree) if tree is not None else None
 
-        return self._readings(reading.name, reading.kind, paths, read)
+        shelf, sources = self._told.shelf(reading), self._sources(dict.fromkeys(paths))
+        told = ((source.path, shelf.value(source.digest, read, source)) for source in sources)
+        return {path: found for path, found in told if found is not None}
 
-    def _readings(
-        self, name: str, kind: type[T], paths: Iterable[str], read: Callable[[Source], T | None]
-    ) -> dict[str, T]:
-        sources = self._sources(dict.fromkeys(paths))
-        unread = {source.digest: source for source in sources if (name, source.digest) not in self._read}
-        shelf = f"reading/{self.stamp}/{name}"
-        cached = self.cache.get(shelf, unread) if self.stamp and unread else {}
-        fresh: dict[str, bytes] = {}
-        for digest, source in unread.items():
-            value = _decoded(cached.get(digest), kind)
-            if value is None:
-                value = read(source)
-                if value is None:
-                    continue
-                fresh[digest] = msgspec.msgpack.encode(value)
-            self._read[name, digest] = value
-        if self.stamp:
-            self.cache.put(shelf, fresh)
-        found = ((source.path, self._read.get((name, source.digest))) for source in sources)
-        return {path: cast("T", value) for path, value in found if value is not None}
+    def save_readings(self) -> None:
+        """Keep for later runs what was told of files."""
+        self._told.save()
 
     def yaml(self, path: str) -> YamlFile | None:
         """A YAML file's tree; None, with a diagnostic, if it cannot be read or parsed."""
@@ -226,7 +200,7 @@ class Project:
         cached = self.cache.get(kind, (source.digest for source in sources))
         fresh: dict[str, bytes] = {}
         for source in sources:
-            document = _decoded(cached.get(source.digest), Document)
+            document = decoded(cached.get(source.digest), Document)
             if document is None:
                 try:
                     document = compose(source.text)
@@ -245,7 +219,7 @@ class Project:
         cached = self.cache.get(_PYTHON, (source.digest for source in sources))
         cold: list[Source] = []
         for source in sources:
-            facts = _decoded(cached.get(source.digest), ModuleFacts)
+            facts = decoded(cached.get(source.digest), ModuleFacts)
             if facts is None:
                 cold.append(source)
             else:
@@ -296,7 +270,7 @@ class Project:
         if not sources:
             self._expected[digest] = data
         for source in sources:
-            self._keep(source, _decoded(data, ModuleFacts))
+            self._keep(source, decoded(data, ModuleFacts))
             self._fresh[digest] = data
             self._done += 1
             self.progress(self._done, self._cold)
@@ -317,12 +291,3 @@ class Project:
     def _problem(self, code: str, path: str, message: str, offset: int) -> None:
         place = Place(path, Span(offset, offset))
         self.problems[code, path] = Diagnostic(message, place, code=code)
-
-
-def _decoded(data: bytes | None, kind: type[T]) -> T | None:
-    if data is None:
-        return None
-    try:
-        return msgspec.msgpack.decode(data, type=kind)
-    except (msgspec.DecodeError, RecursionError):
-        return None

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from opschema_cli.cache import Cache
 from opschema_cli.config import Config, load_config
@@ -32,8 +33,7 @@ MAX_JOBS = 8
 Progress = Callable[[int, int], None]
 
 
-@dataclass
-class Session:
+class Session(msgspec.Struct, dict=True):
     """One run of the program."""
 
     root: Path
@@ -61,7 +61,7 @@ class Session:
         Raises:
             OpschemaError: a pack cannot be loaded.
         """
-        return load_registry(self.root, self.plugins, self.config.packs, partial=self.partial)
+        return load_registry(self.root, self.plugins, self.config.packs, partial=self.partial, cache=self.cache)
 
     def registry_for(self, project: Project) -> Registry:
         """The packs with those alone in use that find something in a project.
@@ -105,7 +105,7 @@ class Session:
 
     def code_paths(self) -> list[Path]:
         """Where the code lies that decides a run's result: the engine, the packages of the packs, the plugins' files."""
-        return sorted({Path(__file__).parent, *code_of_packs(self.root, self.plugins)})
+        return sorted({Path(__file__).parent, *code_of_packs(self.root, self.plugins, self.cache)})
 
     def baseline_path(self) -> Path | None:
         """The configured baseline; else the one under the usual name, if it is there.

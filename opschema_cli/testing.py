@@ -12,9 +12,10 @@ from __future__ import annotations
 import atexit
 import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+import msgspec
 
 from opschema_cli.config import Config, load_config
 from opschema_cli.lint.diagnostic import Diagnostic, Place
@@ -33,8 +34,7 @@ from opschema_cli.source.text import Position
 from opschema_cli.workspace import Workspace
 
 
-@dataclass(frozen=True)
-class Linted:
+class Linted(msgspec.Struct, frozen=True):
     """What linting some texts found."""
 
     outcome: Outcome
@@ -80,8 +80,7 @@ def fix_files(
     return fixed.texts, Linted(outcome, project)
 
 
-@dataclass(frozen=True)
-class Migrated:
+class Migrated(msgspec.Struct, frozen=True):
     """What a migration made of some texts: all files by path, and what it tells of its sites and notes."""
 
     files: dict[str, str]

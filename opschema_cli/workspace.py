@@ -87,11 +87,12 @@ class Workspace:
         self.pins: dict[str, str | None] = {}
         self._sources: dict[str, Source] = {}
         self._data: dict[str, bytes | ReadError] = {}
+        self._digests: dict[str, str] = {}
 
     @property
     def reads(self) -> dict[str, str]:
         """Every file that was asked for, with the digest of its bytes; empty for one that could not be read."""
-        return {path: "" if isinstance(data, ReadError) else content_digest(data) for path, data in self._data.items()}
+        return {path: self.digest(path) for path in self._data}
 
     def with_overlay(self, overlay: Mapping[str, str | None]) -> Workspace:
         """The same workspace with these texts on top; what was read stays read."""
@@ -99,6 +100,7 @@ class Workspace:
         other.__dict__["files"] = _overlaid(self.files, overlay)
         other._sources = {path: source for path, source in self._sources.items() if path not in overlay}
         other._data = {path: data for path, data in self._data.items() if path not in overlay}
+        other._digests = {path: digest for path, digest in self._digests.items() if path not in overlay}
         other._names = self._names
         other.admitted = self.admitted
         other.environment = self.environment
@@ -231,6 +233,15 @@ class Workspace:
         except ReadError:
             return b""
 
+    def digest(self, path: str) -> str:
+        """The digest of a file's bytes; empty for one that cannot be read."""
+        if path not in self._digests:
+            try:
+                self._digests[path] = content_digest(self.data(path))
+            except ReadError:
+                self._digests[path] = ""
+        return self._digests[path]
+
     def _drafted(self, path: str) -> bytes:
         text = self.overlay[path]
         if text is None:
@@ -271,7 +282,7 @@ class Workspace:
                 text, encoding = decode(data, python=is_python(path))
             except DecodeError as error:
                 raise ReadError(path, error.reason, error.offset) from None
-            self._sources[path] = Source(path, text, encoding, content_digest(data))
+            self._sources[path] = Source(path, text, encoding, self.digest(path))
         return self._sources[path]
 
     def relative(self, path: Path) -> str:

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from opschema_cli.cache import Cache
-from opschema_cli.project import Project, Reading
+from opschema_cli.project import Project
+from opschema_cli.readings import Reading
 from opschema_cli.source import python_workers
 from opschema_cli.workspace import Workspace
 
@@ -102,7 +103,9 @@ def test_a_text_is_read_once_for_each_code(tmp_path: Path) -> None:
         texts.clear()
         cache = Cache(tmp_path / "cache" / "c.sqlite")
         mine = Project(Workspace(tmp_path), cache, stamp=stamp)
-        return {**mine.readings(words, paths), **mine.readings(words, paths)}
+        found = {**mine.readings(words, paths), **mine.readings(words, paths)}
+        mine.save_readings()
+        return found
 
     found = {"a.txt": {"one", "two"}, "same.txt": {"one", "two"}}
     assert words_of("1", "a.txt", "same.txt", "missing.txt") == found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
@@ -66,4 +65,6 @@ def _use(session: Session, target: Path) -> str:
         return f"; `opschema lint --baseline {target}` counts only what is not in it."
     own = session.config_path is None or session.config_path.name == "opschema.toml"
     where = "opschema.toml" if own else "[tool.opschema] of pyproject.toml"
+    import json
+
     return f". `opschema lint` reads it once {where} says:\nbaseline = {json.dumps(name, ensure_ascii=False)}"

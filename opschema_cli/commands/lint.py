@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -34,8 +33,7 @@ from opschema_cli.source.text import DecodeError, decode
 from opschema_cli.write import write_all
 
 
-@dataclass(frozen=True)
-class LintOptions:
+class LintOptions(msgspec.Struct, frozen=True):
     """The options of one ``opschema lint``."""
 
     paths: tuple[Path, ...]
@@ -178,8 +176,7 @@ def _settings(session: Session, registry: Registry, options: LintOptions) -> Set
     )
 
 
-@dataclass(frozen=True)
-class Inputs:
+class Inputs(msgspec.Struct, frozen=True):
     """What a run depends on beside the workspace: the paths asked for, the baseline, the stamp of opschema's code."""
 
     paths: frozenset[str] | None
@@ -310,17 +307,17 @@ def _print(report: Report, outcome: Outcome, options: LintOptions) -> None:
 
 
 def _print_text(report: Report, outcome: Outcome, options: LintOptions) -> None:
-    from opschema_cli.reporters.text import open_console, write
+    from opschema_cli.reporters.text import write
 
     if not outcome.packs:
         click.echo("opschema: found nothing to lint here; `opschema init` tells what it looks for", err=True)
         if not report.diagnostics:
             return
     if options.output_file is None:
-        write(report, open_console(sys.stdout))
+        write(report, sys.stdout)
         return
     stream = io.StringIO()
-    write(report, open_console(stream))
+    write(report, stream)
     write_text(stream.getvalue(), options.output_file)
 
 

@@ -7,7 +7,6 @@ import gc
 import sys
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -55,8 +54,7 @@ _SHOWN_FILES = 5
 Mode: TypeAlias = Literal["list", "diff", "apply", "check", "recover", "explain"]
 
 
-@dataclass(frozen=True)
-class MigrateOptions:
+class MigrateOptions(msgspec.Struct, frozen=True):
     """The options of one ``opschema migrate``."""
 
     names: tuple[str, ...]
@@ -191,8 +189,7 @@ def _check_usage(mode: str, options: MigrateOptions) -> None:
             raise click.UsageError(f"{name} goes with --apply")
 
 
-@dataclass(frozen=True)
-class _Work:
+class _Work(msgspec.Struct, frozen=True):
     """A project, the packs that find something in it with what loads their subjects, and what was asked."""
 
     project: Project

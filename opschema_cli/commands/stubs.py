@@ -8,11 +8,12 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 import click
+import msgspec
+from msgspec.structs import replace
 
 from opschema_cli.commands.output import ProgressBar, write_text
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
@@ -37,8 +38,7 @@ _PATH = click.Path(path_type=Path)
 _SHOWN = 5
 
 
-@dataclass(frozen=True)
-class StubsOptions:
+class StubsOptions(msgspec.Struct, frozen=True):
     """The options of one ``opschema stubs``."""
 
     source: Path | None
@@ -121,8 +121,7 @@ def _stubs(session: Session, options: StubsOptions, mode: Mode) -> int:
     return EXIT_FINDINGS if mode == "check" and changed else EXIT_CLEAN
 
 
-@dataclass(frozen=True)
-class _Work:
+class _Work(msgspec.Struct, frozen=True):
     """A project, the pack that generates from one of its files, and what is asked of it."""
 
     session: Session
@@ -253,9 +252,9 @@ def _print_findings(report: Report, options: StubsOptions) -> None:
 
 
 def _print_report(report: Report) -> None:
-    from opschema_cli.reporters.text import open_console, write
+    from opschema_cli.reporters.text import write
 
-    write(report, open_console(sys.stdout))
+    write(report, sys.stdout)
 
 
 def _print(source: str, made: Stubs, files: Sequence[FileReport], mode: Mode, options: StubsOptions) -> None:

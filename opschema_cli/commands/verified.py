@@ -7,10 +7,10 @@ import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
+import msgspec
 
 from opschema_cli.commands.affected import affected, changes_code
 from opschema_cli.commands.output import ProgressBar
@@ -27,12 +27,11 @@ from opschema_cli.verify.run import Run
 from opschema_cli.workspace import is_python
 
 
-@dataclass
-class Subject:
+class Subject(msgspec.Struct):
     """The ops that migrations were about, by the names that they have now; ``renamed`` has the old names of some by these."""
 
-    ops: set[str] = field(default_factory=set)
-    renamed: dict[str, str] = field(default_factory=dict)
+    ops: set[str] = msgspec.field(default_factory=set)
+    renamed: dict[str, str] = msgspec.field(default_factory=dict)
 
     @classmethod
     def of(cls, results: Iterable[Result]) -> Subject:

@@ -11,7 +11,6 @@ import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -34,8 +33,7 @@ _PATH = click.Path(path_type=Path)
 _DEFAULTS = Limits()
 
 
-@dataclass(frozen=True)
-class VerifyOptions:
+class VerifyOptions(msgspec.Struct, frozen=True):
     """The options of one ``opschema verify``."""
 
     ops: tuple[str, ...]

@@ -6,7 +6,6 @@ An entry is keyed by rule, file and the text of its line, not by the line's numb
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -73,6 +72,8 @@ def read_baseline(path: Path) -> BaselineFile:
 
 def render_baseline(diagnostics: Iterable[Diagnostic], source_of: Callable[[str], Source | None]) -> str:
     """The baseline that accepts these findings: one line each, sorted, so that diffs are small."""
+    import json
+
     counts = Counter(finding_key(item, source_of(item.place.path)) for item in diagnostics)
     lines = [
         json.dumps({"code": code, "path": path, "line": line, "count": count}, ensure_ascii=False)

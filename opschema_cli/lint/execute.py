@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -37,8 +36,7 @@ def _stored(data: bytes | None) -> _Look | None:
         return None
 
 
-@dataclass
-class Timing:
+class Timing(msgspec.Struct):
     """How often a rule ran, for how long (seconds), and what it found."""
 
     runs: int = 0
@@ -46,8 +44,7 @@ class Timing:
     findings: int = 0
 
 
-@dataclass
-class Executor:
+class Executor(msgspec.Struct):
     """Runs the enabled rules of packs and collects what they find, in the order of subjects and codes.
 
     ``stamp`` identifies the code of the rules; empty, nothing is cached.
@@ -56,8 +53,8 @@ class Executor:
     settings: Settings
     cache: Cache
     stamp: str = ""
-    found: list[Diagnostic] = field(default_factory=list)
-    timings: dict[str, Timing] = field(default_factory=dict)
+    found: list[Diagnostic] = msgspec.field(default_factory=list)
+    timings: dict[str, Timing] = msgspec.field(default_factory=dict)
     crashed: bool = False
 
     def load(self, pack: Pack, project: Project) -> Loaded | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from itertools import pairwise
+
+import msgspec
 
 from opschema_cli.lint.diagnostic import Diagnostic, Fix
 from opschema_cli.lint.runner import Job, Outcome, run
@@ -18,15 +19,14 @@ MAX_ROUNDS = 10
 Reload = Callable[[dict[str, str]], Project]
 
 
-@dataclass
-class Fixed:
+class Fixed(msgspec.Struct):
     """The texts after fixing, by path, how many findings were fixed, and the files left alone since their fixes did not
     settle or would have broken them.
     """
 
-    texts: dict[str, str] = field(default_factory=dict)
+    texts: dict[str, str] = msgspec.field(default_factory=dict)
     count: int = 0
-    unsettled: list[str] = field(default_factory=list)
+    unsettled: list[str] = msgspec.field(default_factory=list)
 
 
 def fix_all(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
     from opschema_cli.verify.model import Limits, Plan
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """The stretch of a file that declares one op; a suppression on the line of ``key`` covers all of ``span``, and what
     is found elsewhere of the op ``name``, as findings' ``ops`` call it.
     """
@@ -36,8 +34,7 @@ class Entry:
     name: str = ""
 
 
-@dataclass
-class Loaded:
+class Loaded(msgspec.Struct):
     """What a pack found in a project.
 
     ``subjects`` go to the rules of their types, in this order, and after them those that ``late`` makes: what cannot be
@@ -45,11 +42,11 @@ class Loaded:
     the stretches that suppressions on an op's key cover.
     """
 
-    subjects: list[object] = field(default_factory=list)
+    subjects: list[object] = msgspec.field(default_factory=list)
     ops: int = 0
-    files: list[str] = field(default_factory=list)
-    entries: list[Entry] = field(default_factory=list)
-    late: list[Callable[[], Iterable[object]]] = field(default_factory=list)
+    files: list[str] = msgspec.field(default_factory=list)
+    entries: list[Entry] = msgspec.field(default_factory=list)
+    late: list[Callable[[], Iterable[object]]] = msgspec.field(default_factory=list)
 
     def everything(self) -> list[object]:
         """All subjects, late ones included."""
@@ -60,8 +57,7 @@ class NoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A pack without options of its own."""
 
 
-@dataclass(frozen=True)
-class ShowRow:
+class ShowRow(msgspec.Struct, frozen=True):
     """One argument of ``opschema show``: what the declaration and the implementation say of it."""
 
     slot: str
@@ -70,8 +66,7 @@ class ShowRow:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class Shown:
+class Shown(msgspec.Struct, frozen=True):
     """One operator for ``opschema show``: title, the places of both sides, the rows under their headings, and a text below."""
 
     title: str
@@ -81,8 +76,7 @@ class Shown:
     text: str = ""
 
 
-@dataclass(frozen=True)
-class Fact:
+class Fact(msgspec.Struct, frozen=True):
     """One thing that a pack found out about a workspace: its name, what it is, and where that shows or what it means."""
 
     name: str
@@ -90,8 +84,7 @@ class Fact:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class Description:
+class Description(msgspec.Struct, frozen=True):
     """What a pack makes of one part of a workspace, for ``--show-settings``; ``hint`` tells how to change it."""
 
     title: str
@@ -99,8 +92,7 @@ class Description:
     hint: str = ""
 
 
-@dataclass(frozen=True)
-class StubRequest:
+class StubRequest(msgspec.Struct, frozen=True):
     """What ``opschema stubs`` asks for: the stubs of the file ``source``, to lie in the folder ``output_dir`` (empty: where a
     pack finds earlier ones, or beside the source), checked against the kernels in ``impl_path`` if that is given. ``python``
     is the interpreter whose packages hold the generator. Paths are the workspace's.
@@ -116,8 +108,7 @@ class StubsRefused(OpschemaError):  # noqa: N818 - the generator's answer
     """The generator does not take the source."""
 
 
-@dataclass(frozen=True)
-class Stubs:
+class Stubs(msgspec.Struct, frozen=True):
     """What a generator makes of a source: texts by path, all lines ended by line feeds, and None for a file of an earlier
     run that is not made any more. ``generator`` names it with its version.
     """
@@ -126,8 +117,7 @@ class Stubs:
     generator: str
 
 
-@dataclass(frozen=True)
-class StubMaker:
+class StubMaker(msgspec.Struct, frozen=True):
     """How a pack generates code from its declarations.
 
     ``sources`` are the files that it can be generated from. ``make`` asks the generator, which runs in a process of its own;
@@ -166,8 +156,7 @@ def _no_example(fences: Sequence[tuple[str, str]]) -> dict[str, str]:
     raise NotImplementedError("this pack's rules have no examples")
 
 
-@dataclass(frozen=True)
-class Pack:
+class Pack(msgspec.Struct, frozen=True):
     """One kind of op schema repository.
 
     ``detect`` is cheap and reads little; ``load`` turns files into subjects; ``example`` builds a workspace from the
@@ -204,8 +193,7 @@ class _Listed(msgspec.Struct, array_like=True):
     summary: str
 
 
-@dataclass(frozen=True)
-class PackHead:
+class PackHead(msgspec.Struct, frozen=True, dict=True):
     """A pack whose module is imported only where it finds something: what decides that, and the module (``ours.pack``), which
     holds it as ``PACK``.
 

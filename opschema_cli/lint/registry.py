@@ -8,24 +8,24 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from pkgutil import resolve_name
 from types import ModuleType
 
+import msgspec
+
+from opschema_cli.cache import Cache
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.builtin import BUILTIN_RULES
+from opschema_cli.lint.installed import installed_packs
 from opschema_cli.lint.pack import Pack, PackHead
 from opschema_cli.lint.rule import Rule
 from opschema_cli.project import Project
 
-GROUP = "opschema.packs"
 
-
-@dataclass(frozen=True)
-class Registry:
+class Registry(msgspec.Struct, frozen=True, dict=True):
     """The packs of this run and all their rules; ``partial`` if plugins were left out, so that a name may be theirs.
 
     ``used`` names the packs that find something, so that no other is imported: of the others only the names of rules are
@@ -124,32 +124,37 @@ class Registry:
 
 
 def load_registry(
-    root: Path, plugins: Sequence[str] = (), only: Sequence[str] = (), *, partial: bool = False
+    root: Path,
+    plugins: Sequence[str] = (),
+    only: Sequence[str] = (),
+    *,
+    partial: bool = False,
+    cache: Cache | None = None,
 ) -> Registry:
     """The installed packs, and those of the plugins that config names; of these only ``only``, if it names some.
-    ``partial`` says that config names plugins that are not among ``plugins``.
+    ``partial`` says that config names plugins that are not among ``plugins``; ``cache`` remembers what is installed.
 
     Raises:
         OpschemaError: a plugin or pack cannot be loaded, or ``only`` names none.
     """
-    points = {point.name: point for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)}
+    points = installed_packs(cache or Cache(None))
     added = [_plugin(root, name) for name in plugins]
     known = [*points, *(pack.name for pack in added)]
     for name in only:
         if name not in known and not partial:
             raise OpschemaError(f"no pack is called `{name}`; known packs: {', '.join(known)}")
-    installed = [_installed(point) for point in points.values() if not only or point.name in only]
+    installed = [_installed(name, where) for name, where in points.items() if not only or name in only]
     return Registry((*installed, *(pack for pack in added if not only or pack.name in only)), partial)
 
 
-def code_of_packs(root: Path, plugins: Sequence[str] = ()) -> set[Path]:
+def code_of_packs(root: Path, plugins: Sequence[str] = (), cache: Cache | None = None) -> set[Path]:
     """Where the code of the packs lies, found without importing it: top packages as folders, plugins as files.
 
     Raises:
         OpschemaError: a plugin's module cannot be found.
     """
     found = {root / name for name in plugins if name.endswith(".py")}
-    modules = [point.module for point in entry_points(group=GROUP)]
+    modules = [where.partition(":")[0] for where in installed_packs(cache or Cache(None)).values()]
     for name in (*modules, *(name for name in plugins if not name.endswith(".py"))):
         spec = importlib.util.find_spec(name.partition(".")[0])
         if spec is None:
@@ -180,17 +185,17 @@ def _imported(head: Pack | PackHead) -> Pack:
         raise OpschemaError(f"{what}: {type(error).__name__}: {error}") from error
 
 
-def _installed(point: EntryPoint) -> Pack | PackHead:
+def _installed(name: str, where: str) -> Pack | PackHead:
     try:
-        pack = _checked(point.load(), point.value)
+        pack = _checked(resolve_name(where), where)
     except OpschemaError:
         raise
     except Exception as error:
         # Foreign code runs here, and may raise whatever it likes.
-        what = f"the pack `{point.name}` ({point.value}) cannot be loaded"
+        what = f"the pack `{name}` ({where}) cannot be loaded"
         raise OpschemaError(f"{what}: {type(error).__name__}: {error}") from error
-    if pack.name != point.name:
-        raise OpschemaError(f"the pack `{pack.name}` is installed as `{point.name}`; it must have one name")
+    if pack.name != name:
+        raise OpschemaError(f"the pack `{pack.name}` is installed as `{name}`; it must have one name")
     return pack
 
 

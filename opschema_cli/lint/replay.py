@@ -17,7 +17,7 @@ from opschema_cli import __version__
 from opschema_cli.cache import Cache
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.runner import Outcome
-from opschema_cli.workspace import ReadError, Workspace, content_digest
+from opschema_cli.workspace import Workspace
 
 _KIND = "run"
 
@@ -73,17 +73,10 @@ def recall(cache: Cache, key: str, workspace: Workspace) -> Outcome | list[str] 
     if any(workspace.submodule_pin(path) != pin for path, pin in stored.pins.items()):
         return None
     changed = [path for path, found in stored.probes.items() if workspace.is_file(path) != found]
-    changed += [path for path, digest in stored.reads.items() if _digest(workspace, path) != digest]
+    changed += [path for path, digest in stored.reads.items() if workspace.digest(path) != digest]
     if changed:
         return changed
     return Outcome(stored.diagnostics, stored.suppressed, stored.baselined, stored.ops, stored.files, stored.packs)
-
-
-def _digest(workspace: Workspace, path: str) -> str:
-    try:
-        return content_digest(workspace.data(path))
-    except ReadError:
-        return ""
 
 
 def remember(cache: Cache, key: str, workspace: Workspace, outcome: Outcome) -> None:

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar, get_type_hints
 
+import msgspec
+
 from opschema_cli.lint.diagnostic import Diagnostic, Severity
 
 CODE = re.compile(r"[A-Z]{3}\d{3}\Z")
@@ -101,8 +103,7 @@ def _record(check: Check, code: str, name: str, severity: Severity) -> Rule:
     return Rule(code, name, severity, doc, types[0], check, types[1] if len(types) > 1 else None)
 
 
-@dataclass(frozen=True)
-class Example:
+class Example(msgspec.Struct, frozen=True):
     """One fenced example of a rule's page: ``bad`` or ``good``, and its fences as (info string, text)."""
 
     kind: Literal["bad", "good"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -21,22 +20,20 @@ MAX_RELATED = 8
 """Most other sides that one joined diagnostic shows."""
 
 
-@dataclass
-class Outcome:
+class Outcome(msgspec.Struct):
     """Everything one run found, before it is reported."""
 
-    diagnostics: list[Diagnostic] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = msgspec.field(default_factory=list)
     suppressed: int = 0
     baselined: int = 0
     ops: int = 0
     files: int = 0
-    packs: list[str] = field(default_factory=list)
-    timings: dict[str, Timing] = field(default_factory=dict)
+    packs: list[str] = msgspec.field(default_factory=list)
+    timings: dict[str, Timing] = msgspec.field(default_factory=dict)
     crashed: bool = False
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(msgspec.Struct, frozen=True):
     """What to lint and how; the parts that stay the same while fixes are tried.
 
     ``stamp`` identifies opschema's own code, under which findings of pure rules are cached; empty for no caching.
@@ -65,6 +62,7 @@ def run(job: Job, project: Project) -> Outcome:
             entries += loaded.entries
             executor.run(pack, loaded, project)
     project.settle()
+    project.save_readings()
     outcome.timings, outcome.crashed = executor.timings, executor.crashed
     kept = _join(_complete(job, item) for item in (*executor.found, *project.problems.values()))
     kept = [item for item in kept if item.code == CRASHED.code or _wanted(job, item)]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from opschema_cli.config import KEYS, Config, check_keys, convert
 from opschema_cli.errors import OpschemaError
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(msgspec.Struct, frozen=True):
     """What runs, and how findings count."""
 
     enabled: frozenset[str]
@@ -27,7 +27,7 @@ class Settings:
     fail_on: Severity
     pack_options: Mapping[str, object]
     rule_options: Mapping[str, object]
-    overrides: Mapping[str, Severity] = field(default_factory=dict)
+    overrides: Mapping[str, Severity] = msgspec.field(default_factory=dict)
 
     def ignored_in(self, path: str, code: str) -> bool:
         """Whether per-file ignores drop this rule's findings in this file."""

@@ -14,7 +14,6 @@ import sys
 import tokenize
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import accumulate
 
 import msgspec
@@ -34,8 +33,7 @@ _CONTENT = re.compile(r"(?:\A|(?<=[\r\n]))[ \t]*[^#\s]")
 _NEXT_COMMENT = re.compile(r"[ \t]+#[ \t]")
 
 
-@dataclass
-class Suppression:
+class Suppression(msgspec.Struct):
     """One directive: where it is written, the stretch of text it covers (None: it stands where it means nothing),
     the span between its brackets, and the words and codes in there. ``op`` is the op whose entry it covers.
     """
@@ -47,7 +45,7 @@ class Suppression:
     words: Sequence[str]
     codes: frozenset[str] = frozenset()
     op: str = ""
-    used: set[str] = field(default_factory=set)
+    used: set[str] = msgspec.field(default_factory=set)
 
 
 def apply_suppressions(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
+
+import msgspec
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.migrate.draft import Draft
@@ -17,8 +18,7 @@ from opschema_cli.workspace import Workspace, join
 _LINE = re.compile(r"(.+):(\d{1,9})\Z")
 
 
-@dataclass
-class Choice:
+class Choice(msgspec.Struct):
     """The patterns of one run, and what the workspace has that they may mean.
 
     Paths may be absolute, or relative to the root or to ``cwd``, a folder below it.
@@ -27,8 +27,8 @@ class Choice:
     only: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
     cwd: str = "."
-    _ops: set[str] = field(default_factory=set)
-    _paths: dict[str, int] = field(default_factory=dict)
+    _ops: set[str] = msgspec.field(default_factory=set)
+    _paths: dict[str, int] = msgspec.field(default_factory=dict)
     _workspace: Workspace | None = None
 
     def learn(self, draft: Draft, sites: Iterable[Site]) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.diagnostic import Place
@@ -21,8 +22,7 @@ class DraftError(OpschemaError):
     """A migration's edits overlap, or leave a file that does not parse; nothing was written."""
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """One changed file: its text before and after; None where there is no file."""
 
     path: str
@@ -30,8 +30,7 @@ class Change:
     after: str | None
 
 
-@dataclass
-class _Step:
+class _Step(msgspec.Struct):
     """What is collected until the draft settles."""
 
     edits: dict[str, set[Edit]]

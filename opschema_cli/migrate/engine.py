@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from typing import Literal
+
+import msgspec
+from msgspec.structs import replace
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.diagnostic import Diagnostic, Place
@@ -34,8 +36,7 @@ class MigrationFailure(Exception):  # noqa: N818 - the failure of foreign code, 
         super().__init__(f"the migration `{name}` failed: {what}")
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(msgspec.Struct, frozen=True):
     """One migration to run: its options filled, and its pack's loader."""
 
     migration: Migration
@@ -43,8 +44,7 @@ class Task:
     load: Callable[[Project], Loaded]
 
 
-@dataclass(frozen=True)
-class Chosen:
+class Chosen(msgspec.Struct, frozen=True):
     """A site, where it was found, and what becomes of it; of one that is ``left`` a note at its place says why."""
 
     site: Site
@@ -52,16 +52,14 @@ class Chosen:
     status: Status
 
 
-@dataclass(frozen=True)
-class Left:
+class Left(msgspec.Struct, frozen=True):
     """A note, and where its place is in the finished draft."""
 
     note: Note
     position: Position
 
 
-@dataclass(frozen=True)
-class Result:
+class Result(msgspec.Struct, frozen=True):
     """What one migration did: ``changes`` are from the draft that it was given to the one that it left."""
 
     migration: Migration
@@ -70,8 +68,7 @@ class Result:
     changes: Sequence[Change]
 
 
-@dataclass(frozen=True)
-class Ground:
+class Ground(msgspec.Struct, frozen=True):
     """What decides which sites are left alone: suppressions by the rules of ``registry``, and the user's choice."""
 
     registry: Registry
@@ -139,8 +136,7 @@ def migrate_all(draft: Draft, tasks: Sequence[Task], ground: Ground) -> list[Res
     ]
 
 
-@dataclass(frozen=True)
-class _Run:
+class _Run(msgspec.Struct, frozen=True):
     """A migration that ran; ``since`` is the revision of the draft that it began with, notes are with theirs."""
 
     task: Task

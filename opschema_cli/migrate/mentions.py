@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.project import Project
@@ -12,8 +13,7 @@ from opschema_cli.source.text import Source, Span
 from opschema_cli.workspace import ReadError
 
 
-@dataclass(frozen=True)
-class Mention:
+class Mention(msgspec.Struct, frozen=True):
     """A name as a word of a file's text."""
 
     name: str

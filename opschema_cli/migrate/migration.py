@@ -48,8 +48,7 @@ class Site:
     renamed: str = ""
 
 
-@dataclass(frozen=True)
-class Note:
+class Note(msgspec.Struct, frozen=True):
     """A place that a migration leaves to a person, and why.
 
     The place is in the text that the draft settled on last when the note is yielded; it is followed through later edits.

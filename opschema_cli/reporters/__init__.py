@@ -7,10 +7,11 @@ string. A format's module is imported when it is asked for.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TypeAlias
+
+import msgspec
 
 from opschema_cli.lint.diagnostic import Diagnostic, Severity
 from opschema_cli.source.text import Source
@@ -19,8 +20,7 @@ MACHINE_FORMATS = ("concise", "json", "sarif", "github", "gitlab", "junit")
 FORMATS = ("text", *MACHINE_FORMATS)
 
 
-@dataclass(frozen=True)
-class Summary:
+class Summary(msgspec.Struct, frozen=True):
     """The counts of one run; ``seconds`` is wall time."""
 
     errors: int
@@ -34,8 +34,7 @@ class Summary:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True)
-class RuleInfo:
+class RuleInfo(msgspec.Struct, frozen=True):
     """A rule as reports tell of it: ``summary`` is its first docstring line, ``doc`` its page in Markdown."""
 
     name: str
@@ -44,8 +43,7 @@ class RuleInfo:
     severity: Severity = Severity.ERROR
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(msgspec.Struct, frozen=True):
     """A finished run.
 
     ``diagnostics`` are sorted by (path, position, code). ``sources`` gives the text of a path, or None

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile, zip_longest
 from typing import NamedTuple
 
-from rich.style import Style
-
 from opschema_cli.lint.diagnostic import Fix
 from opschema_cli.reporters import Report
 from opschema_cli.reporters.frame import GUTTER, room
@@ -16,7 +14,7 @@ from opschema_cli.reporters.screen import Screen
 from opschema_cli.source.text import Edit, EditConflictError, Source, Span, apply_edits
 
 _NEWLINE = re.compile(r"\r\n|\r|\n")
-_STYLES = {"-": Style(color="red"), "+": Style(color="green")}
+_STYLES = {"-": "red", "+": "green"}
 
 
 class Hunk(NamedTuple):

@@ -6,12 +6,11 @@ The primary place is underlined ``^^^^``, the other side ``----`` with what stan
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
 from typing import NamedTuple
 
-from rich.style import Style
+import msgspec
 
 from opschema_cli.lint.diagnostic import Diagnostic, Severity
 from opschema_cli.reporters import Report
@@ -19,12 +18,12 @@ from opschema_cli.reporters.escape import visible
 from opschema_cli.reporters.screen import Screen, View, cells, wrap
 from opschema_cli.source.text import Source, Span
 
-GUTTER = Style(color="blue", bold=True)
-OTHER_SIDE = Style(color="cyan", bold=True)
+GUTTER = "bold blue"
+OTHER_SIDE = "bold cyan"
 SEVERITIES = {
-    Severity.ERROR: Style(color="red", bold=True),
-    Severity.WARNING: Style(color="yellow", bold=True),
-    Severity.INFO: Style(color="magenta", bold=True),
+    Severity.ERROR: "bold red",
+    Severity.WARNING: "bold yellow",
+    Severity.INFO: "bold magenta",
 }
 
 # A place joins a frame of its file that has a place at most this many lines away.
@@ -41,12 +40,11 @@ class Mark(NamedTuple):
     end: int
     until: int
     label: str
-    style: Style
+    style: str
     sign: str
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(msgspec.Struct, frozen=True, dict=True):
     """Places of one file that are shown together, the first one first."""
 
     source: Source
@@ -93,7 +91,7 @@ def _join(found: list[Frame], source: Source, mark: Mark) -> None:
     found.append(Frame(source, [mark]))
 
 
-def _mark(source: Source, span: Span, label: str, style: Style, sign: str) -> Mark:
+def _mark(source: Source, span: Span, label: str, style: str, sign: str) -> Mark:
     line, column = source.position(span.start)
     text = source.text[span.start : span.end]
     until, end = line, column + len(text)

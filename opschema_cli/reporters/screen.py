@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from rich.cells import cell_len
-from rich.color import ColorSystem
-from rich.style import Style
+import msgspec
 
 from opschema_cli.reporters.escape import glyph, visible
+
+if TYPE_CHECKING:
+    from rich.color import ColorSystem
 
 _TAB = 4
 _JOINER, _WIDENER = "\u200d", "\ufe0f"
@@ -52,21 +52,22 @@ class View(NamedTuple):
         return self.first <= start and end < self.first + len(self.starts)
 
 
-@dataclass(frozen=True)
-class Screen:
+class Screen(msgspec.Struct, frozen=True, dict=True):
     """A stream of text, ``width`` cells wide, in an encoding; without ``colors`` it shows no style at all."""
 
     width: int = 100
     encoding: str = "utf-8"
     colors: ColorSystem | None = None
-    _codes: dict[Style, tuple[str, str]] = field(default_factory=dict, repr=False, compare=False)
+    _codes: dict[str, tuple[str, str]] = msgspec.field(default_factory=dict)
 
-    def paint(self, text: str, style: Style) -> str:
-        """The text in a style, where the stream shows any."""
+    def paint(self, text: str, style: str) -> str:
+        """The text in a style of rich's, where the stream shows any."""
         if self.colors is None or not text:
             return text
         if style not in self._codes:
-            before, _, after = style.render("x", color_system=self.colors).partition("x")
+            from rich.style import Style
+
+            before, _, after = Style.parse(style).render("x", color_system=self.colors).partition("x")
             self._codes[style] = before, after
         before, after = self._codes[style]
         return f"{before}{text}{after}"
@@ -136,13 +137,18 @@ def _measure(line: str, encoding: str) -> tuple[Sequence[str], Sequence[int]]:
 def _width(piece: str, before: str) -> int:
     """Cells of a piece behind a character: a variation selector widens it, a joiner swallows what follows."""
     if piece == _WIDENER:
-        return max(0, cell_len(before + piece) - cell_len(before))
-    return cell_len(before + piece) if before == _JOINER else cell_len(piece)
+        return max(0, cells(before + piece) - cells(before))
+    return cells(before + piece) if before == _JOINER else cells(piece)
 
 
 def cells(text: str) -> int:
     """How many cells a text without controls takes."""
-    return len(text) if text.isascii() else cell_len(text)
+    if text.isascii():
+        return len(text)
+    # Not at the top: of rich, a report that is piped needs no more than this, and that seldom.
+    from rich.cells import cell_len
+
+    return cell_len(text)
 
 
 def wrap(text: str, width: int, encoding: str = "utf-8") -> list[str]:

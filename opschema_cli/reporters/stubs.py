@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
 from rich.console import Console
 from rich.segment import Segment, Segments
 
@@ -18,8 +18,7 @@ from opschema_cli.reporters.screen import Screen, wrap
 from opschema_cli.reporters.unified import unified_diff
 
 
-@dataclass(frozen=True)
-class StubsReport:
+class StubsReport(msgspec.Struct, frozen=True):
     """All files that ``generator`` makes of ``source``, and what was asked for: to see them, to compare, or to write."""
 
     source: str

@@ -11,11 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from operator import attrgetter
-from typing import Literal, TextIO
-
-from rich.color import ColorSystem
-from rich.console import COLOR_SYSTEMS, Console
-from rich.style import Style
+from typing import TYPE_CHECKING, Literal, TextIO, TypeAlias
 
 from opschema_cli.lint.diagnostic import Diagnostic, Fix
 from opschema_cli.phrases import count, some
@@ -26,19 +22,29 @@ from opschema_cli.reporters.frame import GUTTER, SEVERITIES, Frame, draw, frames
 from opschema_cli.reporters.phrases import details, headline
 from opschema_cli.reporters.screen import Screen, cells, wrap
 
-_STRONG = Style(bold=True)
-_GOOD = Style(color="green", bold=True)
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Color: TypeAlias = Literal["auto", "always", "never"]
+
+_STRONG = "bold"
+_GOOD = "bold green"
 
 _QUOTED = re.compile(r"`[^`]*`")
 
+_TOLD_BY = frozenset({"COLUMNS", "FORCE_COLOR", "TTY_COMPATIBLE"})
+"""Variables of the environment by which rich takes what is no terminal for one, or knows its width."""
 _PIPED_WIDTH = 100
 _PROSE_WIDTH = 120
 _RELATED_SHOWN = 8
 _DIFF_LINES = 8
 
 
-def open_console(stream: TextIO, color: Literal["auto", "always", "never"] = "auto") -> Console:
+def open_console(stream: TextIO, color: Color = "auto") -> Console:
     """A console for reports on a stream; off a terminal it is as wide as ``COLUMNS`` says, or 100 cells."""
+    # Not at the top: it takes as long to import as all that a report without colours needs.
+    from rich.console import Console
+
     known = stream.isatty() or "COLUMNS" in os.environ
     return Console(
         file=stream,
@@ -50,20 +56,26 @@ def open_console(stream: TextIO, color: Literal["auto", "always", "never"] = "au
     )
 
 
-def write(report: Report, console: Console) -> None:
-    """Print the diagnostics and the summary."""
-    screen = Screen(console.width, console.encoding, _colors(console))
+def open_screen(stream: TextIO, color: Color = "auto") -> Screen:
+    """What a stream can show of a report."""
+    if color != "always" and not stream.isatty() and _TOLD_BY.isdisjoint(os.environ):
+        return Screen(_PIPED_WIDTH, (getattr(stream, "encoding", None) or "utf-8").lower())
+    from rich.console import COLOR_SYSTEMS
+
+    console = open_console(stream, color)
+    # Colours that are no escape sequences are none of ours.
+    name = None if console.no_color or console.legacy_windows else console.color_system
+    return Screen(console.width, console.encoding, COLOR_SYSTEMS[name] if name is not None else None)
+
+
+def write(report: Report, stream: TextIO, screen: Screen | None = None) -> None:
+    """Write the diagnostics and the summary to a stream, as its screen can show them."""
+    screen = screen or open_screen(stream)
     # Written as it is made: rich would hold, measure and style the whole report first, which takes as long again.
     for diagnostic in report.diagnostics:
-        console.file.write("".join(_diagnostic(report, diagnostic, screen)) + "\n")
-    console.file.write(_summary(report, screen))
-    console.file.flush()
-
-
-def _colors(console: Console) -> ColorSystem | None:
-    """The colours that a console shows by escape sequences, if it may show any."""
-    name = None if console.no_color or console.legacy_windows else console.color_system
-    return COLOR_SYSTEMS[name] if name is not None else None
+        stream.write("".join(_diagnostic(report, diagnostic, screen)) + "\n")
+    stream.write(_summary(report, screen))
+    stream.flush()
 
 
 def _diagnostic(report: Report, diagnostic: Diagnostic, screen: Screen) -> Iterator[str]:
@@ -153,7 +165,7 @@ def _diff(changes: Sequence[Hunk], path: str, screen: Screen, gutter: int) -> It
         yield _branch(f"{count(more, 'changed line')} {'more ' if shown else ''}with --diff", screen, gutter)
 
 
-def _prose(head: str, style: Style, text: str, screen: Screen) -> str:
+def _prose(head: str, style: str, text: str, screen: Screen) -> str:
     """An indented paragraph behind its head; what stands in backquotes is set off."""
     indent = " " * (2 + len(head))
     lines = wrap(text, min(screen.width, _PROSE_WIDTH) - len(indent), screen.encoding)

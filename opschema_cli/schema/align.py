@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from opschema_cli.source.python import Param, ParamKind
 from opschema_cli.source.text import Span
@@ -27,8 +28,7 @@ NAMED: frozenset[ParamKind] = frozenset({"normal", "kwonly"})
 NOWHERE = Span(0, 0)
 
 
-@dataclass(frozen=True)
-class Slot:
+class Slot(msgspec.Struct, frozen=True):
     """One argument of a signature. ``required`` means that it has no default; ``span`` is where its name is written."""
 
     name: str
@@ -37,8 +37,7 @@ class Slot:
     span: Span = NOWHERE
 
 
-@dataclass(frozen=True)
-class Alignment:
+class Alignment(msgspec.Struct, frozen=True):
     """How two signatures compare; every pair is (declared, observed).
 
     ``matched`` are the same slot on both sides. ``renamed`` stand at the same place under two names. ``swallowed`` are declared

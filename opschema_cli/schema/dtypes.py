@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
+
+import msgspec
 
 from opschema_cli.source.text import Span
 
@@ -80,8 +81,7 @@ class DtypeExpression(NamedTuple):
     tokens: tuple[DtypeToken, ...]
 
 
-@dataclass(frozen=True)
-class DtypeProblem:
+class DtypeProblem(msgspec.Struct, frozen=True):
     """Why the expression of ``tensor`` has no dtypes of its own; ``token`` is the place.
 
     ``suggestion`` is the name that was probably meant. ``cycle`` lists the tensors that refer to each other

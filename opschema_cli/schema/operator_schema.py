@@ -7,16 +7,17 @@ the schema's own text.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+
+import msgspec
 
 from opschema_cli.source.text import Span
 
 NOWHERE = Span(0, 0)
 
 
-@dataclass(frozen=True)
-class AliasInfo:
+class AliasInfo(msgspec.Struct, frozen=True):
     """An alias annotation: ``(a!)`` has ``before`` {a} and ``write``; ``(a -> *)`` also ``after``.
 
     Only ``Tensor!``, which stands for a fresh set, has an empty ``before``.
@@ -66,6 +67,10 @@ class SchemaType:
             return self.alias
         return self.inner.annotation
 
+    def aliased(self, alias: AliasInfo | None) -> SchemaType:
+        """The same type with another annotation right behind it."""
+        return replace(self, alias=alias)
+
     def parts(self) -> Iterator[SchemaType]:
         """The type and every type in it."""
         yield self
@@ -89,8 +94,7 @@ class SchemaType:
         return f"{'' if self.name == 'Tuple' else self.name}({items}){alias}"
 
 
-@dataclass(frozen=True)
-class Argument:
+class Argument(msgspec.Struct, frozen=True):
     """An argument. ``default`` is its default as it is written, None without; ``span`` covers all of it."""
 
     name: str
@@ -117,8 +121,7 @@ class Argument:
         return f"{self.type.text()} {self.name}{default}"
 
 
-@dataclass(frozen=True)
-class Return:
+class Return(msgspec.Struct, frozen=True):
     """One returned value."""
 
     type: SchemaType
@@ -135,8 +138,7 @@ class Return:
         return f"{self.type.text()} {self.name}" if self.name else self.type.text()
 
 
-@dataclass(frozen=True)
-class OperatorSchema:
+class OperatorSchema(msgspec.Struct, frozen=True, dict=True):
     """A whole schema.
 
     ``namespace`` and ``overload`` are empty when they are not written, ``name`` too in ``(Tensor x) -> Tensor``.

@@ -7,8 +7,10 @@ native_functions.yaml, is the part of it that ``torchgen.model.FunctionSchema.pa
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
+
+import msgspec
+from msgspec.structs import replace
 
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema, Return, SchemaType
 from opschema_cli.schema.schema_defaults import BASE_TYPES, Constant, Default, misfits
@@ -29,8 +31,7 @@ _TORCHGEN_REFUSES = ("alias-type", "list-size", "star")
 """Faults that the dispatcher takes and torchgen does not."""
 
 
-@dataclass(frozen=True)
-class ParsedSchema:
+class ParsedSchema(msgspec.Struct, frozen=True):
     """What a string says. ``schema`` is None where a part could not be read; ``errors`` are in the text's order."""
 
     schema: OperatorSchema | None

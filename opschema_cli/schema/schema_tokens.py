@@ -5,8 +5,9 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+import msgspec
 
 from opschema_cli.source.text import Edit, Span
 
@@ -39,8 +40,7 @@ Fault: TypeAlias = Literal[
 """What is wrong, in one word."""
 
 
-@dataclass(frozen=True)
-class SchemaError:
+class SchemaError(msgspec.Struct, frozen=True):
     """One fault of a schema string.
 
     ``edit`` is there where the right text is certain. ``refused`` tells that torch itself rejects the schema; what it

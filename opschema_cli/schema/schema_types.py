@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from opschema_cli.schema.operator_schema import AliasInfo, SchemaType
 from opschema_cli.schema.schema_defaults import BASE_TYPES, COMPOSED, DICT_KEYS, PYTHON_GENERICS, REMOVED, meant_types
@@ -42,7 +41,7 @@ class TypeReader(Reader):
         """``Tensor?(a!)``, which is written ``Tensor(a!)?``."""
         if of.inner is None or of.annotation is not None:
             return of
-        meant = SchemaType(inner=replace(of.inner, alias=self._alias()), optional=True)
+        meant = SchemaType(inner=of.inner.aliased(self._alias()), optional=True)
         span = self.tokens.span(first, self.at - 1)
         self.broken("alias", f"the annotation stands before `?`: `{meant.text()}`", span, Edit(span, meant.text()))
         return meant

@@ -10,9 +10,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple, TypeAlias
+
+import msgspec
 
 from opschema_cli.schema.expression import Expression, ExpressionSyntaxError, Reference, parse_expression
 from opschema_cli.source.text import Span
@@ -53,8 +54,7 @@ class Dimension(NamedTuple):
                 yield Reference(name, Span(self.span.start + start, self.span.start + end))
 
 
-@dataclass(frozen=True)
-class ShapeDeclaration:
+class ShapeDeclaration(msgspec.Struct, frozen=True, dict=True):
     """A declared shape: its dimensions, or ``alias``, the tensor whose shape it repeats (``same_as(x)``).
 
     ``dimensions`` is None for an alias and for text whose dimensions cannot be told apart.

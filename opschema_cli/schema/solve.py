@@ -12,10 +12,11 @@ import copy
 import reprlib
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType, NoneType
 from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
 
 from opschema_cli.schema.evaluate import (
     SHAPE_FUNCTIONS,
@@ -77,8 +78,7 @@ class Failed(NamedTuple):
 Outcome: TypeAlias = Holds | Violated | Unresolved | Failed
 
 
-@dataclass(frozen=True)
-class Solution:
+class Solution(msgspec.Struct, frozen=True):
     """What the rules came to: an outcome for each rule and each declared shape, in the order given.
 
     ``values`` are all that is known in the end; ``found_by`` says which rule gave a value that was not known

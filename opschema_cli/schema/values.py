@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias
 
+import msgspec
 
-@dataclass(frozen=True)
-class Tensor:
+
+class Tensor(msgspec.Struct, frozen=True):
     """A tensor as a rule sees it: a shape, None while it is not known, and the name it goes by."""
 
     shape: tuple[int, ...] | None = None

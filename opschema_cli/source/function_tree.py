@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
+
+import msgspec
 
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.text import Place, Span
@@ -15,8 +16,7 @@ MAX_CHARACTERS = 100_000
 """Longest function that is read."""
 
 
-@dataclass(frozen=True, eq=False)
-class FunctionTree:
+class FunctionTree(msgspec.Struct, frozen=True, eq=False, dict=True):
     """A function's tree; ``lines`` are its text's with the offset of each in the file."""
 
     body: Body

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -22,8 +21,7 @@ MAX_CALLS = 200
 HARMLESS_METACLASSES = frozenset({"type", "ABCMeta", "abc.ABCMeta"})
 
 
-@dataclass(frozen=True)
-class Write:
+class Write(msgspec.Struct, frozen=True):
     """That a function writes attribute ``name`` (``*`` is any) of the class it is given, where all ``guards`` let it."""
 
     name: str

@@ -9,7 +9,6 @@ from __future__ import annotations
 import bisect
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import pairwise
 
@@ -37,8 +36,7 @@ class Macro(msgspec.Struct, frozen=True, array_like=True):
     span: Span
 
 
-@dataclass(frozen=True, eq=False)
-class _Layer:
+class _Layer(msgspec.Struct, frozen=True, eq=False):
     """Conditions, and those around them."""
 
     around: _Layer | None
@@ -49,8 +47,7 @@ MAX_LAYERS = 1_000
 """Most conditions around a place that are told, the innermost ones."""
 
 
-@dataclass(frozen=True, eq=False)
-class Directives:
+class Directives(msgspec.Struct, frozen=True, eq=False, dict=True):
     """The conditions and macros of one text. From each of ``starts`` on, the layer at the same index holds."""
 
     starts: tuple[int, ...]
@@ -108,8 +105,7 @@ _COMMENT_OR_STRING = re.compile(r"""//.*|/\*[\s\S]*?\*/|(?P<open>/\*)|"(?:[^"\\\
 _DEFINE = re.compile(r"\s*([A-Za-z_]\w*)(?:\(([^)]*)\))?[ \t]*(.*)", re.DOTALL)
 
 
-@dataclass(frozen=True)
-class _Directive:
+class _Directive(msgspec.Struct, frozen=True):
     word: str
     rest: str
     span: Span
@@ -144,8 +140,7 @@ def _uncommented(rest: str) -> tuple[str, int]:
     return CONTINUED.sub("", "".join([*pieces, rest[at:]])).strip(), -1
 
 
-@dataclass
-class _Group:
+class _Group(msgspec.Struct):
     """An ``#if`` that is open: what its present branch asks for, and what holds as no branch before it was taken."""
 
     around: _Layer | None
@@ -153,12 +148,11 @@ class _Group:
     refused: _Layer | None
 
 
-@dataclass
-class _Reader:
-    starts: list[int] = field(default_factory=lambda: [0])
-    layers: list[_Layer | None] = field(default_factory=lambda: [None])
-    macros: list[Macro] = field(default_factory=list)
-    open: list[_Group] = field(default_factory=list)
+class _Reader(msgspec.Struct):
+    starts: list[int] = msgspec.field(default_factory=lambda: [0])
+    layers: list[_Layer | None] = msgspec.field(default_factory=lambda: [None])
+    macros: list[Macro] = msgspec.field(default_factory=list)
+    open: list[_Group] = msgspec.field(default_factory=list)
 
     def take(self, item: _Directive, following: _Directive | None) -> None:
         if item.word in ("if", "ifdef", "ifndef"):

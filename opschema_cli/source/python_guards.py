@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from opschema_cli.source.python import Assign, Condition, Expr, Guard
 from opschema_cli.source.text import Span
 
 
-@dataclass(frozen=True)
-class _Fact:
+class _Fact(msgspec.Struct, frozen=True):
     """That the class in ``variable`` has or lacks an attribute, itself (``own``) or with its bases."""
 
     variable: str

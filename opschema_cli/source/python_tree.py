@@ -8,11 +8,11 @@ from __future__ import annotations
 import bisect
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TypeAlias, TypeGuard, TypeVar
 
 import libcst as cst
+import msgspec
 
 from opschema_cli.source.cst_spans import Spans, children, positions
 from opschema_cli.source.packed_tree import unpack
@@ -332,8 +332,7 @@ class PythonTree:
         return value if isinstance(value, cst.SimpleString) and "b" not in value.prefix.lower() else None
 
 
-@dataclass(frozen=True)
-class _Order:
+class _Order(msgspec.Struct, frozen=True):
     """All nodes, each before those below it; the parents and places of each by ``id``, and where what is below it ends.
 
     ``kinds`` has them by type.

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
+import msgspec
+
 from opschema_cli.source.python import Assign, Class, Function, PythonFile, Scope
 
 HARMLESS_BASES = frozenset(
@@ -23,30 +25,26 @@ HARMLESS_BASES = frozenset(
 """Bases outside the workspace that define no operator method."""
 
 
-@dataclass(frozen=True)
-class Unresolved:
+class Unresolved(msgspec.Struct, frozen=True):
     """What cannot be known statically, and why."""
 
     reason: str
 
 
-@dataclass(frozen=True)
-class External:
+class External(msgspec.Struct, frozen=True):
     """A name that the workspace imports from elsewhere, by its full dotted name."""
 
     name: str
 
 
-@dataclass(frozen=True)
-class Missing:
+class Missing(msgspec.Struct, frozen=True):
     """A name that its module, which lies in the workspace, does not define."""
 
     module: str
     name: str
 
 
-@dataclass(frozen=True)
-class ModuleRef:
+class ModuleRef(msgspec.Struct, frozen=True):
     """A module of the workspace."""
 
     path: str
@@ -80,8 +78,7 @@ class ClassRef:
         return self.cls.name
 
 
-@dataclass(frozen=True, eq=False)
-class FunctionRef:
+class FunctionRef(msgspec.Struct, frozen=True, eq=False):
     """A function, the file that defines it and, for a method, its class."""
 
     file: PythonFile
@@ -89,8 +86,7 @@ class FunctionRef:
     owner: ClassRef | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class ValueRef:
+class ValueRef(msgspec.Struct, frozen=True, eq=False):
     """An assigned value and the file of the assignment; ``owner`` is the class whose attribute it is."""
 
     file: PythonFile
@@ -113,8 +109,7 @@ def scopes_of(value: ValueRef) -> tuple[Scope, ...]:
     return (body,) if body is not None and any(item is value.assign for item in body.assigns) else ()
 
 
-@dataclass(frozen=True)
-class Folded:
+class Folded(msgspec.Struct, frozen=True):
     """A constant's value. ``symbol`` is a dotted name outside the workspace (``torch.float16``) instead of a value."""
 
     value: object = None

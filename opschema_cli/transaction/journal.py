@@ -13,10 +13,8 @@ import os
 import re
 import stat
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote_from_bytes, unquote_to_bytes
@@ -65,8 +63,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     folders: list[str]
 
 
-@dataclass(frozen=True)
-class Journal:
+class Journal(msgspec.Struct, frozen=True):
     """What a journal says. Without a plan it was cut off before anything else was written."""
 
     plan: Plan | None
@@ -166,6 +163,9 @@ def _stored(path: Path) -> bytes | None:
 
 
 def _store(path: Path, key: bytes) -> None:
+    # Not at the top: most runs write nothing.
+    import tempfile
+
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     handle, temporary = tempfile.mkstemp(dir=path.parent)
     try:
@@ -199,8 +199,7 @@ def locked(root: Path) -> Iterator[int]:
         yield journal
 
 
-@dataclass
-class _Handle:
+class _Handle(msgspec.Struct):
     """The open journal."""
 
     number: int

@@ -5,16 +5,16 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Container, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.transaction.disk import Conflict, append, create, digest_at, keep, remove, sync_folders
 from opschema_cli.transaction.journal import Plan, State, Step, head
 
 
-@dataclass(frozen=True)
-class Write:
+class Write(msgspec.Struct, frozen=True):
     """One file: where it lies, its bytes before and after (None: no file), and whose owner and mode it gets."""
 
     target: Path
@@ -23,8 +23,7 @@ class Write:
     like: os.stat_result | None = None
 
 
-@dataclass(frozen=True)
-class Work:
+class Work(msgspec.Struct, frozen=True):
     """A plan being carried out under the lock of the journal, which is open as ``journal``."""
 
     root: Path

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from inspect import Parameter, Signature
+
+import msgspec
 
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -14,12 +15,11 @@ class UnboundError(Exception):
     """The declaration does not give what a signature needs, or gives what it does not take; the message says which."""
 
 
-@dataclass(frozen=True)
-class Arguments:
+class Arguments(msgspec.Struct, frozen=True):
     """What a callable is called with."""
 
     args: tuple[object, ...] = ()
-    kwargs: Mapping[str, object] = field(default_factory=dict)
+    kwargs: Mapping[str, object] = msgspec.field(default_factory=dict)
 
 
 def bind(

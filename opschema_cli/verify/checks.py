@@ -9,9 +9,9 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from hashlib import blake2b
 
+import msgspec
 import torch
 import torch.utils.deterministic
 from torch import Tensor
@@ -44,8 +44,7 @@ def poisoned(fill: bool = True) -> Iterator[None]:
         setattr(torch.utils.deterministic, _FILL, filled)
 
 
-@dataclass(frozen=True)
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True):
     """An input as it was: a copy of its whole storage, and how the input lay there."""
 
     storage: Tensor

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import wraps
 
+import msgspec
 import torch
 from torch import Tensor
 
@@ -30,11 +30,10 @@ _FACTORIES: tuple[tuple[object, str], ...] = (
 )
 
 
-@dataclass
-class Bands:
+class Bands(msgspec.Struct):
     """The storages that have bands."""
 
-    storages: list[Tensor] = field(default_factory=list)
+    storages: list[Tensor] = msgspec.field(default_factory=list)
     _busy: bool = False
 
     def around(self, function: Function) -> Function:

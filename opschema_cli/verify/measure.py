@@ -22,9 +22,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
+import msgspec
 import torch
 from torch import Tensor
 
@@ -50,16 +50,14 @@ _FIXED = {
 }
 
 
-@dataclass(frozen=True)
-class Opinion:
+class Opinion(msgspec.Struct, frozen=True):
     """What a fixed rtol and atol would say: ``|y - r| <= atol + rtol * |r|``, with NaN and infinities at the same places."""
 
     passes: bool
     text: str
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(msgspec.Struct, frozen=True):
     """One output of one side against the reference."""
 
     figures: Figures
@@ -103,8 +101,7 @@ class _Format:
         return powers.clamp_(self.least, self.top).mul_(self.eps)
 
 
-@dataclass
-class _Sums:
+class _Sums(msgspec.Struct):
     """What is gathered over chunks."""
 
     worst: float = 0.0
@@ -334,8 +331,7 @@ class Measure:
         self._sums.flushed += int((tiny & (part.actual == 0)).count_nonzero())
 
 
-@dataclass
-class _Part:
+class _Part(msgspec.Struct):
     """A chunk of an output with its references, all in float64."""
 
     actual: Tensor

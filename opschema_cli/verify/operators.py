@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import torch
 from torch import Tensor
 from torch._ops import OpOverload
@@ -31,8 +31,7 @@ _MOST_ELEMENTS = 1 << 22
 _TOOLING = (ImportError, NotImplementedError, DataDependentOutputException, DynamicOutputShapeException)
 
 
-@dataclass(frozen=True)
-class OperatorCall:
+class OperatorCall(msgspec.Struct, frozen=True):
     """One call of an operator: its arguments as they were, and how its results lie."""
 
     operator: OpOverload

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -23,24 +22,22 @@ from opschema_cli.verify.shards import shard_of
 Device = Literal["auto", "cpu", "cuda"]
 
 
-@dataclass(frozen=True)
-class Tree:
+class Tree(msgspec.Struct, frozen=True):
     """One of the trees that are compared, and what identifies it."""
 
     session: Session
     version: Version
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(msgspec.Struct, frozen=True):
     """What of a run the user chose: ops (none: all), limits, device, shard, seconds for one cell on one side, whether workers
     run under a sanitizer. ``renamed`` has the names that ops had before, by those that they have now; ``expected`` names ops, and
     dtypes of ops (``Op[float16]``), that may be gone.
     """
 
     ops: Sequence[str] = ()
-    renamed: Mapping[str, str] = field(default_factory=dict)
-    limits: Limits = field(default_factory=Limits)
+    renamed: Mapping[str, str] = msgspec.field(default_factory=dict)
+    limits: Limits = msgspec.field(default_factory=Limits)
     device: Device = "auto"
     shard: tuple[int, int] = (1, 1)
     seconds: float = 120.0

@@ -11,7 +11,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
@@ -76,16 +75,15 @@ class _Line(CellResult, frozen=True, kw_only=True, tag_field="kind", tag="cell")
     pass
 
 
-@dataclass
-class Results:
+class Results(msgspec.Struct):
     """What came of a run: its header and a result for each of its cells; ``errors`` are failures of the harness itself, ``lacks``
     is what keeps merged results from being the whole run.
     """
 
     header: Header
-    cells: dict[str, CellResult] = field(default_factory=dict)
-    errors: list[str] = field(default_factory=list)
-    lacks: list[str] = field(default_factory=list)
+    cells: dict[str, CellResult] = msgspec.field(default_factory=dict)
+    errors: list[str] = msgspec.field(default_factory=list)
+    lacks: list[str] = msgspec.field(default_factory=list)
 
     @property
     def missing(self) -> list[str]:

@@ -81,7 +81,7 @@ def test_where_nothing_is_detected_nothing_is_listed(opschema: Opschema, tmp_pat
 
 BEGINNING = '''
 
-import dataclasses
+import msgspec
 
 
 def _nothing(draft, options):
@@ -96,7 +96,7 @@ def begin(draft, sites, options):
     return []
 
 
-PACK = dataclasses.replace(PACK, migrations=lambda: (begin.__migration__, lower_docs.__migration__))
+PACK = msgspec.structs.replace(PACK, migrations=lambda: (begin.__migration__, lower_docs.__migration__))
 '''
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from opschema_cli.cache import Cache
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Severity

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from opschema_cli.testing import migrate_files
 from opschema_rules.tileops.examples import example_files

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import re
 from collections.abc import Callable, Iterator
@@ -15,7 +14,7 @@ from rich.cells import cell_len
 
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related
 from opschema_cli.reporters import Report
-from opschema_cli.reporters.text import open_console, write
+from opschema_cli.reporters.text import open_screen, write
 from opschema_cli.source.text import Edit, Span
 
 Make = Callable[..., Report]
@@ -23,9 +22,8 @@ Make = Callable[..., Report]
 
 def render(report: Report, columns: int = 80, *, color: bool = False, encoding: str = "utf-8") -> str:
     stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding, newline="\n")
-    console = open_console(stream, "always" if color else "never")
-    console.width = columns
-    write(report, console)
+    screen = open_screen(stream, "always" if color else "never")
+    write(report, stream, msgspec.structs.replace(screen, width=columns))
     stream.seek(0)
     return stream.read()
 
@@ -139,9 +137,8 @@ def test_piped_output_is_100_columns_without_ansi(
     for name in ("COLUMNS", "FORCE_COLOR", "TTY_COMPATIBLE"):
         monkeypatch.delenv(name, raising=False)
     stream = io.StringIO()
-    console = open_console(stream)
-    write(make_report(differs), console)
-    assert console.width == 100
+    write(make_report(differs), stream)
+    assert open_screen(stream).width == 100
     assert "\x1b" not in stream.getvalue()
 
 
@@ -407,5 +404,5 @@ def test_what_is_shown_does_not_wait_for_what_follows(make_report: Make) -> None
             return found()
 
     report = make_report(at(0, 1), at(1, 2), files={"f": "xy"})
-    write(dataclasses.replace(report, diagnostics=Once(report.diagnostics)), open_console(stream, "never"))
+    write(msgspec.structs.replace(report, diagnostics=Once(report.diagnostics)), stream)
     assert stream.getvalue().count("error A1 n") == 2

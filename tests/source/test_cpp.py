@@ -9,7 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from opschema_cli.project import CppReading, Project
+from opschema_cli.project import Project
+from opschema_cli.readings import CppReading
 from opschema_cli.source import cpp
 from opschema_cli.source.cpp import CppError, CppNode, CppTree, CppUnavailableError, literal, parse_cpp
 from opschema_cli.source.cpp_strings import Literal, Run

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import TypeAlias
 
 import libcst as cst
+import msgspec
 
 from opschema_cli.source.python_tree import PythonTree
 from opschema_cli.source.text import Edit, Span
@@ -17,8 +17,7 @@ WithComma: TypeAlias = (
 )
 
 
-@dataclass(frozen=True)
-class _Element:
+class _Element(msgspec.Struct, frozen=True):
     start: int
     end: int
     comma_end: int | None

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
 import libcst as cst
+import msgspec
+from msgspec.structs import replace
 
 from opschema_cli.source.python_tree import PythonTree, Statement
 from opschema_cli.source.text import Edit, Span
@@ -26,8 +27,7 @@ _DIRECTIVE = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class _Item:
+class _Item(msgspec.Struct, frozen=True):
     """A statement with its own comments, or comments that are no statement's; whole lines.
 
     ``code`` is where a statement itself begins; ``rank`` is 2 for a banner, 1 for a title, 0 for anything else;

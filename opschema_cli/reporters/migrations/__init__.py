@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
 
-@dataclass(frozen=True)
-class SiteReport:
+
+class SiteReport(msgspec.Struct, frozen=True):
     """One site, where it was found (from 1), and what becomes of it."""
 
     path: str
@@ -19,8 +19,7 @@ class SiteReport:
     status: Literal["migrated", "pending", "left", "suppressed", "skipped"]
 
 
-@dataclass(frozen=True)
-class NoteReport:
+class NoteReport(msgspec.Struct, frozen=True):
     """A place that is left to a person, in the files as they are afterwards."""
 
     path: str
@@ -34,8 +33,7 @@ def by_place(notes: Iterable[NoteReport]) -> list[NoteReport]:
     return sorted(set(notes), key=lambda note: (note.path, note.line, note.column, note.message))
 
 
-@dataclass(frozen=True)
-class FileReport:
+class FileReport(msgspec.Struct, frozen=True):
     """A changed file's text before and after; None where there is no file."""
 
     path: str
@@ -50,8 +48,7 @@ class FileReport:
         return "removed" if self.after is None else "modified"
 
 
-@dataclass(frozen=True)
-class MigrationReport:
+class MigrationReport(msgspec.Struct, frozen=True):
     """What one migration does."""
 
     name: str
@@ -60,8 +57,7 @@ class MigrationReport:
     files: Sequence[FileReport]
 
 
-@dataclass(frozen=True)
-class RunReport:
+class RunReport(msgspec.Struct, frozen=True):
     """Migrations one after the other; ``files`` are what all of them change together.
 
     ``mode`` is what was asked for: to see whether there is something to do, to show it, or to write it; ``asked`` are the
@@ -83,8 +79,7 @@ class RunReport:
         return by_place(note for item in self.migrations for note in item.notes)
 
 
-@dataclass(frozen=True)
-class Listed:
+class Listed(msgspec.Struct, frozen=True):
     """A migration in the list: its sites, or None with the reason why they are not known; its options."""
 
     name: str

@@ -24,6 +24,7 @@ from opschema_cli.reporters.screen import Screen, wrap
 from opschema_cli.reporters.unified import unified_diff
 
 NEWLINE = Segment("\n")
+_GUTTER = Style.parse(GUTTER)
 _STRONG = Style(bold=True)
 _STRESSED = Style(bold=True, underline=True)
 _REMOVED, _ADDED = Style(color="red"), Style(color="green")
@@ -126,11 +127,11 @@ def diff(file: FileReport, screen: Screen) -> Iterator[Segment]:
     yield from stat(file, screen)
     for line in lines:
         if not line.number:
-            yield Segment(f"  {screen.glyphs.cut:>{gutter}}", GUTTER)
+            yield Segment(f"  {screen.glyphs.cut:>{gutter}}", _GUTTER)
             yield NEWLINE
         elif line.sign == " ":
             view = screen.view_from(line.text, 0, max(_LEAST_WIDTH, screen.width - gutter - _MARGIN)).text
-            yield Segment(f"  {line.number:>{gutter}}", GUTTER)
+            yield Segment(f"  {line.number:>{gutter}}", _GUTTER)
             yield Segment(f"   {view}".rstrip())
             yield NEWLINE
         else:
@@ -145,7 +146,7 @@ def _rows(line: _Line, gutter: int, screen: Screen) -> Iterator[Segment]:
     style, at = _STYLES[line.sign], 0
     for row in _folded(text, max(_LEAST_WIDTH, screen.width - gutter - _MARGIN)):
         first, last = (min(max(edge - at, 0), len(row)) for edge in (start, end))
-        yield Segment(f"  {line.number if not at else '':>{gutter}} ", GUTTER)
+        yield Segment(f"  {line.number if not at else '':>{gutter}} ", _GUTTER)
         yield Segment(f"{line.sign} {row[:first]}", style)
         yield Segment(row[first:last], style + _STRESSED)
         yield Segment(row[max(first, last) :], style)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from opschema_cli.errors import OpschemaError
@@ -21,8 +21,7 @@ _WORST = 8
 _BAR_WIDTH, _HEIGHT = 22, 90
 
 
-@dataclass(frozen=True)
-class Bar:
+class Bar(msgspec.Struct, frozen=True):
     """One bar of a histogram, in pixels of its picture; ``label`` is the decade's exponent."""
 
     x: float
@@ -33,8 +32,7 @@ class Bar:
     label: str
 
 
-@dataclass(frozen=True)
-class Plot:
+class Plot(msgspec.Struct, frozen=True):
     """A histogram of log10 of absolute errors of one side."""
 
     side: str
@@ -43,8 +41,7 @@ class Plot:
     height: int = _HEIGHT
 
 
-@dataclass(frozen=True)
-class OpPage:
+class OpPage(msgspec.Struct, frozen=True):
     """What the page tells of one op."""
 
     name: str

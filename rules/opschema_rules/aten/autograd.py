@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+import msgspec
 
 from opschema_cli.project import Project
 
@@ -30,8 +31,7 @@ _NAME = re.compile(r"[\"'](\w+)[\"']")
 _PAIR = re.compile(r"\([\"'](\w+)[\"'],\s*[\"'](\w*)[\"']\)")
 
 
-@dataclass(frozen=True)
-class Autograd:
+class Autograd(msgspec.Struct, frozen=True):
     """``never`` are operators that need no derivative (``gen_variable_type.DONT_REQUIRE_DERIVATIVE``), ``manual`` those whose
     derivatives are written by hand (``gen_trace_type.MANUAL_AUTOGRAD``). ``takes_sizes`` tells that formulas may say
     ``.sizes()``, as before SymInts. ``foreach`` are the in-place operators over lists, by name and overload, that need no

@@ -7,7 +7,8 @@ from functools import lru_cache
 
 import msgspec
 
-from opschema_cli.project import Project, Reading
+from opschema_cli.project import Project
+from opschema_cli.readings import Reading
 from opschema_cli.workspace import content_digest
 
 _SKIPPED = r"""

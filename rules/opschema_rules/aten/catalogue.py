@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 
 import msgspec
+from msgspec.structs import replace
 
 from opschema_rules.aten.model import NativeFile, Reference
 from opschema_rules.aten.signatures import base_name, full_name

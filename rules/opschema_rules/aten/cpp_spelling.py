@@ -7,8 +7,9 @@ what is passed by value. A type with a name that is not known has no spelling: i
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
+
+import msgspec
 
 MAX_LENGTH = 1_000
 """Longest type that is read, in characters."""
@@ -76,8 +77,7 @@ def _spelling(written: str) -> str | None:
     return found if reader.at == len(tokens) else None
 
 
-@dataclass
-class _Reader:
+class _Reader(msgspec.Struct):
     tokens: list[str]
     at: int = 0
 

@@ -6,7 +6,6 @@ The tables are those of ``torchgen.api.cpp``, ``.dispatcher`` and ``.native`` (t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -129,8 +128,7 @@ def kernel_signature(
         return None
 
 
-@dataclass(frozen=True)
-class _Types:
+class _Types(msgspec.Struct, frozen=True):
     """What C++ stands for the types of one operator.
 
     ``const_tensors`` is its field ``use_const_ref_for_mutable_tensors``; lists of tensors are ``any_list`` in a structured group.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from opschema_cli.phrases import count
 from opschema_cli.schema.operator_schema import AliasInfo, Argument, OperatorSchema
@@ -28,8 +29,7 @@ def read_deprecated(file: YamlFile, native: NativeFile | None) -> DeprecatedFile
     return deprecated
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(msgspec.Struct, frozen=True):
     """``aten``: the operator that is called, and with what; spans count the characters of the text."""
 
     name: str
@@ -60,8 +60,7 @@ def read_call(text: str) -> Call | None:
     return Call(match.group(1), tuple(found), Span(*match.span(1)))
 
 
-@dataclass(frozen=True)
-class Misfit:
+class Misfit(msgspec.Struct, frozen=True):
     """Why an operator cannot take a call: the number of the argument that does not fit, or None for the returns."""
 
     at: int | None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, replace
 from functools import cached_property
+
+import msgspec
+from msgspec.structs import replace
 
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_rules.aten.model import NativeEntry, NativeFile
@@ -13,8 +15,7 @@ from opschema_rules.aten.signatures import SignatureKey, base_name, full_name, s
 _IMPLICIT = {"CompositeImplicitAutograd", "CompositeImplicitAutogradNestedTensor"}
 
 
-@dataclass(frozen=True)
-class Operator:
+class Operator(msgspec.Struct, frozen=True):
     """An operator that a derivative can be for. ``entry`` declares it, or the one that torchgen generates it for."""
 
     schema: OperatorSchema

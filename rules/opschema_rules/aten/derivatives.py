@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
+
+import msgspec
 
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema, Return
 from opschema_cli.source.text import Span
@@ -46,8 +47,7 @@ FormulaKind: TypeAlias = Literal["backward", "forward", "non-differentiable", "u
 """What a formula is for: its key's names are arguments, outputs, or not all known."""
 
 
-@dataclass(frozen=True, eq=False)
-class Formula:
+class Formula(msgspec.Struct, frozen=True, eq=False):
     """A formula: the names before the colon, and the C++ behind it."""
 
     entry: DerivativeEntry
@@ -78,8 +78,7 @@ class Formula:
         return self.span(0, len(self.text))
 
 
-@dataclass(eq=False)
-class Block:
+class Block(msgspec.Struct, eq=False, dict=True):
     """The formulas of one dispatch key. ``sound`` tells that each can be read and names what the operator has."""
 
     definition: Definition

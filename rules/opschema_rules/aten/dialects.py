@@ -7,7 +7,8 @@ the business of its own generator.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from opschema_cli.source.yaml import Document, Node
 
@@ -24,8 +25,7 @@ SCHEMA_LISTS = (*OWN_LISTS, "official", "quant")
 """Lists of mappings, each with a whole schema in ``func``; those of ``official`` and ``quant`` are copies of ATen's."""
 
 
-@dataclass(frozen=True)
-class Dialect:
+class Dialect(msgspec.Struct, frozen=True):
     """The language of one generator.
 
     ``lists`` are the keys that hold operators, ``aten`` those of them whose items are operators of ATen; ``marks`` are keys
@@ -36,7 +36,7 @@ class Dialect:
     lists: tuple[str, ...]
     aten: tuple[str, ...] = OPERATOR_LISTS
     strict: bool = False
-    marks: frozenset[str] = field(default=frozenset())
+    marks: frozenset[str] = msgspec.field(default=frozenset())
 
 
 TORCHGEN = Dialect("torchgen", (*OPERATOR_LISTS, "non_native"), strict=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema, Return
 from opschema_cli.source.text import Span
@@ -29,8 +30,7 @@ _MOST = 3
 """Differences of two schemas that are told one by one."""
 
 
-@dataclass(frozen=True)
-class Difference:
+class Difference(msgspec.Struct, frozen=True):
     """What one schema says otherwise than another; ``here`` and ``there`` are spans of the two."""
 
     message: str
@@ -38,8 +38,7 @@ class Difference:
     there: Span
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(msgspec.Struct, frozen=True):
     """Two entries of different groups that should be in one; ``odd`` is probably the wrong one."""
 
     odd: NativeEntry

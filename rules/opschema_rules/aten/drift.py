@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, TypeAlias
+
+import msgspec
 
 from opschema_cli.lint.diagnostic import Place, Related
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema, SchemaType
@@ -23,8 +24,7 @@ _COPIES = ("official", "quant", "autograd", "symint")
 """The sections of op-plugin's YAML that copy schemas of ATen; ``symint`` holds some of its own operators as well."""
 
 
-@dataclass(frozen=True)
-class Copy:
+class Copy(msgspec.Struct, frozen=True):
     """A schema that is written down a second time. ``sure`` tells that the operator is meant to be ATen's."""
 
     name: str
@@ -32,8 +32,7 @@ class Copy:
     sure: bool = True
 
 
-@dataclass(frozen=True)
-class Difference:
+class Difference(msgspec.Struct, frozen=True):
     """One thing in which a copy differs: where, in both, and a message that says how."""
 
     side: Side
@@ -42,13 +41,12 @@ class Difference:
     related: tuple[Related, ...] = ()
 
 
-@dataclass(eq=False)
-class CopiedSchemas:
+class CopiedSchemas(msgspec.Struct, eq=False, dict=True):
     """The copies in one file, and what they are copies of."""
 
     file: YamlFile
     reference: Reference
-    copies: Sequence[Copy] = field(default_factory=list)
+    copies: Sequence[Copy] = msgspec.field(default_factory=list)
 
     @property
     def path(self) -> str:
@@ -162,8 +160,7 @@ def _removed(copy: Copy, reference: Reference) -> Difference:
     return Difference("removed", message, copy.text.place(Span(0, len(copy.text.text.partition("(")[0]))))
 
 
-@dataclass(frozen=True)
-class _Comparison:
+class _Comparison(msgspec.Struct, frozen=True):
     """A copy beside its original. ``text`` is where the original is written; None of an operator that torchgen generates."""
 
     copy: Copy

@@ -6,7 +6,8 @@ import re
 
 import msgspec
 
-from opschema_cli.project import Project, Reading
+from opschema_cli.project import Project
+from opschema_cli.readings import Reading
 from opschema_cli.workspace import content_digest
 
 _LISTS = {

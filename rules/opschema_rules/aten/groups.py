@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_rules.aten.model import NativeEntry, NativeFile
@@ -33,8 +34,7 @@ if TYPE_CHECKING:
     from opschema_rules.aten.python_functions import PythonFunction
 
 
-@dataclass(frozen=True)
-class Generated:
+class Generated(msgspec.Struct, frozen=True, dict=True):
     """An operator that torchgen writes itself, from the entry ``base``."""
 
     kind: VariantKind
@@ -50,13 +50,12 @@ class Generated:
         return functional_of(schema) if self.kind == "functional" else out_of(schema)
 
 
-@dataclass(eq=False)
-class Group:
+class Group(msgspec.Struct, eq=False, dict=True):
     """The entries of one signature, one of each kind; ``repeated`` are further ones of a kind, which torchgen refuses."""
 
     key: SignatureKey
-    variants: dict[VariantKind, NativeEntry] = field(default_factory=dict)
-    repeated: list[tuple[NativeEntry, NativeEntry]] = field(default_factory=list)
+    variants: dict[VariantKind, NativeEntry] = msgspec.field(default_factory=dict)
+    repeated: list[tuple[NativeEntry, NativeEntry]] = msgspec.field(default_factory=list)
 
     @property
     def entries(self) -> list[NativeEntry]:
@@ -139,8 +138,7 @@ def returns_tensors(schema: OperatorSchema) -> bool:
     return any(is_tensor_like(item.type) for item in schema.returns)
 
 
-@dataclass(eq=False)
-class Groups:
+class Groups(msgspec.Struct, eq=False, dict=True):
     """All groups of a file, by signature and by entry.
 
     ``named`` has the entries by name, ``repeats`` those whose name stands before, with the first; ``unread`` are the names,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from opschema_cli.source.expansion import ExpansionError, expand
 from opschema_cli.source.preprocessor import Macro, unambiguous
@@ -17,8 +18,7 @@ _CALL = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
-@dataclass
-class MadeByMacros:
+class MadeByMacros(msgspec.Struct):
     """What the macros of a tree define of the class ``owner``.
 
     ``makers`` are macros that mention the class, and those that use them. ``names`` are the methods that are made, or
@@ -28,7 +28,7 @@ class MadeByMacros:
     owner: str
     macros: Mapping[str, Macro]
     makers: frozenset[str]
-    names: set[str] = field(default_factory=set)
+    names: set[str] = msgspec.field(default_factory=set)
     any: bool = False
     uses: int = 0
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from opschema_cli.project import CppReading
+from opschema_cli.readings import CppReading
 from opschema_cli.source.cpp import CppNode, CppTree
 from opschema_cli.source.preprocessor import Condition, Macro, is_dead
 from opschema_cli.source.text import Span

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
+
+import msgspec
 
 from opschema_cli.lint.diagnostic import Place, Related
 from opschema_cli.project import Project
@@ -18,8 +19,7 @@ from opschema_rules.aten.kernel_reader import METHODS, CppMethod, CppMethods
 _HEADERS = ("", "h", "hpp", "hxx", "hh", "cuh")
 
 
-@dataclass(frozen=True)
-class Method:
+class Method(msgspec.Struct, frozen=True):
     """A method and the file that it stands in."""
 
     path: str
@@ -44,8 +44,7 @@ class Method:
         return Related(self.place, message)
 
 
-@dataclass(frozen=True)
-class ClassMethods:
+class ClassMethods(msgspec.Struct, frozen=True):
     """The methods of one class in a tree.
 
     ``perhaps`` are names of methods that macros and what is not understood may define; ``complete`` tells that no other is
@@ -79,8 +78,7 @@ def _is_wanted(path: str, files: Sequence[str]) -> bool:
     return is_cpp(path) and (not files or any(fnmatchcase(path, item) for item in files))
 
 
-@dataclass(frozen=True)
-class _Finder:
+class _Finder(msgspec.Struct, frozen=True):
     project: Project
     name: str
     namespace: str

@@ -7,11 +7,13 @@ operator asks for does not compile. The kernels of operators under ``full_codege
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
+import msgspec
+
 from opschema_cli.lint.diagnostic import Place, Related
-from opschema_cli.project import Project, Reading
+from opschema_cli.project import Project
+from opschema_cli.readings import Reading
 from opschema_rules.aten.cpp_types import CppSignature, OperatorKernel, operator_kernel
 from opschema_rules.aten.kernel_tree import Method
 from opschema_rules.aten.model import BackendFile, BackendItem, NativeFile, Reference
@@ -25,8 +27,7 @@ Operators: TypeAlias = Mapping[str, OperatorKernel]
 DIALECTS = ("torchgen", "lazy-tensor")
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(msgspec.Struct, frozen=True):
     """An operator of the YAML and the kernel that torchgen asks for; ``generated`` if torchgen writes it, too."""
 
     item: BackendItem
@@ -40,16 +41,14 @@ class Asked:
         return self.signature.name
 
 
-@dataclass(frozen=True)
-class Missing:
+class Missing(msgspec.Struct, frozen=True):
     """An operator without a kernel; ``near`` is a method that no operator asks for and that may be meant to be it."""
 
     asked: Asked
     near: Method | None = None
 
 
-@dataclass(eq=False)
-class BackendKernels:
+class BackendKernels(msgspec.Struct, eq=False):
     """A backend's operators and its kernels. ``class_name`` is the class that the kernels are methods of, ``operators`` all
     that the backend may list.
 
@@ -60,12 +59,12 @@ class BackendKernels:
     backend: BackendFile
     class_name: str
     operators: Operators
-    asked: list[Asked] = field(default_factory=list)
-    missing: list[Missing] = field(default_factory=list)
-    unlisted: list[Method] = field(default_factory=list)
-    repeated: list[tuple[Asked, Method]] = field(default_factory=list)
-    drifted: list[tuple[Asked, Method]] = field(default_factory=list)
-    paired: list[tuple[Asked, Method]] = field(default_factory=list)
+    asked: list[Asked] = msgspec.field(default_factory=list)
+    missing: list[Missing] = msgspec.field(default_factory=list)
+    unlisted: list[Method] = msgspec.field(default_factory=list)
+    repeated: list[tuple[Asked, Method]] = msgspec.field(default_factory=list)
+    drifted: list[tuple[Asked, Method]] = msgspec.field(default_factory=list)
+    paired: list[tuple[Asked, Method]] = msgspec.field(default_factory=list)
 
     @property
     def certain(self) -> bool:

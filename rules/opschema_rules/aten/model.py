@@ -6,9 +6,10 @@ A part of an entry that is malformed reads as absent; one rule says what is malf
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
 
 from opschema_cli.lint.diagnostic import Place, Related
 from opschema_cli.schema.operator_schema import OperatorSchema
@@ -32,8 +33,7 @@ if TYPE_CHECKING:
     from opschema_rules.aten.derivatives import Block, Definition
 
 
-@dataclass(eq=False)
-class Entry:
+class Entry(msgspec.Struct, eq=False, dict=True):
     """An item of one of the files: a mapping of fields. ``file`` is the YAML file that it stands in."""
 
     file: YamlFile
@@ -107,8 +107,7 @@ def is_date(node: Node) -> bool:
 _TIMESTAMP_TAG = "tag:yaml.org,2002:timestamp"
 
 
-@dataclass(frozen=True)
-class SchemaText:
+class SchemaText(msgspec.Struct, frozen=True, dict=True):
     """A schema that is written in a scalar, as torchgen reads it; spans of the schema count its own characters."""
 
     entry: Entry
@@ -143,8 +142,7 @@ class DispatchItem(NamedTuple):
     node: Node
 
 
-@dataclass(eq=False)
-class NativeEntry(Entry):
+class NativeEntry(Entry, eq=False, dict=True):
     """An entry of a native_functions.yaml."""
 
     owner: NativeFile
@@ -198,8 +196,7 @@ class NativeEntry(Entry):
                 yield DispatchItem(key.strip(), kernel, key_node, node)
 
 
-@dataclass(frozen=True)
-class Function:
+class Function(msgspec.Struct, frozen=True):
     """An operator as torchgen knows it: of an entry, or ``generated`` for one.
 
     ``dispatch`` are the dispatch keys that have a kernel, those that torchgen fills in included
@@ -213,15 +210,14 @@ class Function:
     generated: bool = False
 
 
-@dataclass(eq=False)
-class NativeFile:
+class NativeFile(msgspec.Struct, eq=False, dict=True):
     """A native_functions.yaml; ``vocabulary`` are the words of the torchgen that reads it, ``bindings`` its Python bindings,
     ``exceptions`` what it excepts by name.
     """
 
     file: YamlFile
     tags: TagsFile | None = None
-    entries: list[NativeEntry] = field(default_factory=list)
+    entries: list[NativeEntry] = msgspec.field(default_factory=list)
     vocabulary: Vocabulary = TORCH
     bindings: Bindings = TORCH_BINDINGS
     exceptions: Exceptions = TORCH_EXCEPTIONS
@@ -281,12 +277,11 @@ class NativeFile:
         return groups_of(self)
 
 
-@dataclass(eq=False)
-class TagsFile:
+class TagsFile(msgspec.Struct, eq=False, dict=True):
     """A tags.yaml; its entries have the fields ``tag`` and ``desc``."""
 
     file: YamlFile
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[Entry] = msgspec.field(default_factory=list)
 
     @property
     def path(self) -> str:
@@ -304,8 +299,7 @@ class TagsFile:
         return frozenset(filter(None, (entry.text("tag") for entry in self.entries)))
 
 
-@dataclass(eq=False)
-class DerivativeEntry(Entry):
+class DerivativeEntry(Entry, eq=False, dict=True):
     """An entry of a derivatives.yaml: ``name`` holds a copy of an operator's schema, other keys are formulas."""
 
     owner: DerivativesFile
@@ -336,8 +330,7 @@ class DerivativeEntry(Entry):
         return self.schema_text.schema if self.schema_text is not None else None
 
 
-@dataclass(eq=False)
-class DerivativesFile:
+class DerivativesFile(msgspec.Struct, eq=False, dict=True):
     """A derivatives.yaml; ``native`` is the native_functions.yaml that it belongs to, None if that is not known.
 
     ``autograd`` is the generator that reads it.
@@ -346,7 +339,7 @@ class DerivativesFile:
     file: YamlFile
     native: NativeFile | None = None
     autograd: Autograd = TORCH_AUTOGRAD
-    entries: list[DerivativeEntry] = field(default_factory=list)
+    entries: list[DerivativeEntry] = msgspec.field(default_factory=list)
 
     @property
     def path(self) -> str:
@@ -393,8 +386,7 @@ class DerivativesFile:
         return f"{self.path} {self.file.source.digest} {self.autograd.digest} {native}"
 
 
-@dataclass(eq=False)
-class DeprecatedEntry(Entry):
+class DeprecatedEntry(Entry, eq=False, dict=True):
     """An entry of a deprecated.yaml: ``name`` is a Python signature, ``aten`` the call that it stands for."""
 
     owner: DeprecatedFile
@@ -417,13 +409,12 @@ class DeprecatedEntry(Entry):
         return self.schema_text.schema if self.schema_text is not None else None
 
 
-@dataclass(eq=False)
-class DeprecatedFile:
+class DeprecatedFile(msgspec.Struct, eq=False):
     """A deprecated.yaml; ``native`` is the native_functions.yaml that it belongs to, None if that is not known."""
 
     file: YamlFile
     native: NativeFile | None = None
-    entries: list[DeprecatedEntry] = field(default_factory=list)
+    entries: list[DeprecatedEntry] = msgspec.field(default_factory=list)
 
     @property
     def path(self) -> str:
@@ -436,8 +427,7 @@ class DeprecatedFile:
         return f"{self.path} {self.file.source.digest} {self.native.content_key if self.native is not None else ''}"
 
 
-@dataclass(eq=False)
-class Reference:
+class Reference(msgspec.Struct, eq=False, dict=True):
     """The operators of PyTorch that a backend's YAML or another copy of schemas is judged by.
 
     ``path`` is their native_functions.yaml, outside of the workspace an absolute path, and ``key`` what findings depend on.
@@ -483,8 +473,7 @@ class Reference:
         return " ".join(map(str, parts))
 
 
-@dataclass(frozen=True)
-class BackendItem:
+class BackendItem(msgspec.Struct, frozen=True):
     """An operator of one of a backend's lists. ``section`` is the list's key, ``name`` the operator with its overload.
 
     ``node`` is the item, ``name_node`` where the name is written: of ``- mul.out: {structured: true}`` the key, whose
@@ -498,8 +487,7 @@ class BackendItem:
     options: Node | None = None
 
 
-@dataclass(eq=False)
-class BackendFile(Entry):
+class BackendFile(Entry, eq=False):
     """A backend's YAML: a mapping with ``backend``, ``cpp_namespace`` and lists of operators.
 
     ``dialect`` is ``torchgen``, or the generator that it is written for (``op-plugin``, ``torch-npu``, ``lazy-tensor``,
@@ -508,7 +496,7 @@ class BackendFile(Entry):
 
     dialect: str = "torchgen"
     reference: Reference | None = None
-    items: list[BackendItem] = field(default_factory=list)
+    items: list[BackendItem] = msgspec.field(default_factory=list)
 
     @property
     def path(self) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+import msgspec
 
 from opschema_cli.workspace import Workspace
 
@@ -21,8 +22,7 @@ _OWN = re.compile(r"(?:\bbase_version|\bTORCH_(?:[A-Z]+_)?VERSION)[\"']?[ \t]*[=
 _COMMIT = re.compile(r"\b[0-9a-f]{40}\b")
 
 
-@dataclass(frozen=True)
-class Pins:
+class Pins(msgspec.Struct, frozen=True):
     """``versions`` are those that the tree names, major and minor; ``commits`` those of PyTorch's repository."""
 
     versions: frozenset[str]

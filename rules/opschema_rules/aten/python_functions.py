@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias
+
+import msgspec
 
 from opschema_rules.aten.groups import Group, Groups, returns_tensors
 from opschema_rules.aten.model import NativeEntry
@@ -22,13 +23,12 @@ Call: TypeAlias = tuple[str, str, bool]
 """How Python calls an overload: positional arguments, keyword-only ones, and whether it makes a tensor by options."""
 
 
-@dataclass
-class PythonFunction:
+class PythonFunction(msgspec.Struct):
     """All overloads that are one function of Python, by how they are called."""
 
-    bases: dict[Call, NativeEntry] = field(default_factory=dict)
-    outs: dict[Call, NativeEntry] = field(default_factory=dict)
-    clashes: list[tuple[NativeEntry, NativeEntry]] = field(default_factory=list)
+    bases: dict[Call, NativeEntry] = msgspec.field(default_factory=dict)
+    outs: dict[Call, NativeEntry] = msgspec.field(default_factory=dict)
+    clashes: list[tuple[NativeEntry, NativeEntry]] = msgspec.field(default_factory=list)
 
 
 def python_functions(groups: Groups) -> Mapping[tuple[str, str], PythonFunction]:

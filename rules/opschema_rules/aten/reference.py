@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Collection, Container, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
+
 from opschema_cli.errors import OpschemaError
-from opschema_cli.project import Project, Reading
+from opschema_cli.project import Project
+from opschema_cli.readings import Reading
 from opschema_cli.source.yaml import Document, YamlFile
 from opschema_cli.workspace import Workspace, join
 from opschema_rules.aten.catalogue import Catalogue, catalogue_of
@@ -45,8 +47,7 @@ MANY = 100
 """Entries of the shortest native_functions.yaml that is taken for a copy of PyTorch's."""
 
 
-@dataclass
-class References:
+class References(msgspec.Struct, dict=True):
     """The references of one workspace; ``named`` and ``installed`` are the pack's options."""
 
     project: Project

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.lint.pack import Shown, ShowRow
@@ -46,8 +47,7 @@ _WORDS = 60
 _HEADINGS = ("part", "what it is", "where")
 
 
-@dataclass(frozen=True)
-class _Known:
+class _Known(msgspec.Struct, frozen=True):
     """All that is known of operators here: ATen's own files, those of the tree or of the torch that a backend is judged by."""
 
     project: Project

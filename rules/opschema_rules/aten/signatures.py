@@ -262,4 +262,4 @@ def _annotated(of: SchemaType, alias: AliasInfo | None = None) -> SchemaType:
         return of
     if of.inner is not None:
         return replace(of, inner=_annotated(of.inner, alias), alias=None)
-    return replace(of, alias=alias)
+    return of.aliased(alias)

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from opschema_cli.project import Project, Reading
+from opschema_cli.project import Project
+from opschema_cli.readings import Reading
 from opschema_cli.workspace import content_digest
 
 _BACKENDS = "CPU CUDA HIP XLA MTIA MPS IPU XPU HPU VE Lazy Meta PrivateUse1 PrivateUse2 PrivateUse3"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
+import msgspec
 from packaging.version import Version
 
 from opschema_cli.source.bodies import Body
@@ -17,8 +17,7 @@ from opschema_rules.flydsl.model import FlyTree
 from opschema_rules.flydsl.names import ROOT
 
 
-@dataclass(frozen=True)
-class Absent:
+class Absent(msgspec.Struct, frozen=True):
     """A name that FlyDSL does not have.
 
     ``where`` says which FlyDSL, and ``seen`` which releases have it; ``place`` is the module of the tree that lacks it. Some of

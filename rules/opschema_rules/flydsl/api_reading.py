@@ -12,9 +12,9 @@ import ast
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
 from packaging.version import InvalidVersion, Version
 
 from opschema_cli.source.resolution import HARMLESS_BASES
@@ -26,11 +26,10 @@ WRAPPERS = ("from_dlpack", "from_torch_tensor")
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-@dataclass
-class Names:
+class Names(msgspec.Struct):
     """The names of one module; ``exported`` is its ``__all__``. Not all are known when it is ``open``."""
 
-    names: set[str] = field(default_factory=set)
+    names: set[str] = msgspec.field(default_factory=set)
     exported: set[str] | None = None
     open: bool = False
 

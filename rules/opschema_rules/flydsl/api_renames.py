@@ -7,15 +7,14 @@ now, is no rename.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+import msgspec
 from packaging.version import Version
 
 from opschema_rules.flydsl.contract import Era
 
 
-@dataclass(frozen=True)
-class Renamed:
+class Renamed(msgspec.Struct, frozen=True):
     """A name of FlyDSL, and what it is called from the release ``since`` on.
 
     ``old`` and ``new`` are in full (``flydsl.compiler.from_dlpack``), as users reach them; those of methods that any class

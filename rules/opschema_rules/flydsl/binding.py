@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from opschema_cli.source.bodies import param_for
 from opschema_cli.source.python import Expr, Param
@@ -12,8 +13,7 @@ from opschema_cli.source.python import Expr, Param
 Fault = Literal["missing", "surplus", "unknown", "twice", "position-only"]
 
 
-@dataclass(frozen=True)
-class Misfit:
+class Misfit(msgspec.Struct, frozen=True):
     """One thing that Python's binding refuses: the parameter's name or the keyword, and the argument, if there is one."""
 
     fault: Fault

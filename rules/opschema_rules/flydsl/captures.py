@@ -6,16 +6,16 @@ import ast
 import symtable
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
+
+import msgspec
 
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import PythonFile, Use
 from opschema_rules.flydsl.model import FlyTree, nested
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(msgspec.Struct, frozen=True):
     """A variable of the function ``binder`` that functions inside it capture."""
 
     binder: Body
@@ -27,8 +27,7 @@ class Cell:
         return any(item.name == self.name for item in self.binder.params)
 
 
-@dataclass(frozen=True)
-class Capture:
+class Capture(msgspec.Struct, frozen=True):
     """A cell and one function that captures it."""
 
     cell: Cell

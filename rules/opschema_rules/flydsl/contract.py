@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import IntEnum
 
+import msgspec
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
@@ -50,8 +50,7 @@ class Era(IntEnum):
     CURRENT = 3
 
 
-@dataclass(frozen=True)
-class Contract:
+class Contract(msgspec.Struct, frozen=True):
     """The eras that the kernels may meet, and the releases; ``source`` tells what says so.
 
     ``own`` when the workspace is FlyDSL itself: what its API has is then read from its files. Nothing is known when there is

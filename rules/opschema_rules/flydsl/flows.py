@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from functools import lru_cache
+
+import msgspec
 
 from opschema_cli.source.bodies import Body
 from opschema_rules.flydsl.captures import Cell, definition, dotted
@@ -23,8 +24,7 @@ _GROWS = frozenset({"append", "extend", "add", "update", "insert"})
 _IMMUTABLE = frozenset({"int", "float", "bool", "str"})
 
 
-@dataclass(frozen=True)
-class Flow:
+class Flow(msgspec.Struct, frozen=True):
     """A write to a variable, or a call that may change it (``changes``, and ``grows`` where it surely does): the dotted names
     that it comes from, and the tests that decide on it.
 
@@ -38,9 +38,8 @@ class Flow:
     grows: tuple[ast.expr, ...] = ()
 
 
-@dataclass
-class _Flows:
-    found: dict[str, list[Flow]] = field(default_factory=dict)
+class _Flows(msgspec.Struct):
+    found: dict[str, list[Flow]] = msgspec.field(default_factory=dict)
 
     def add(self, target: ast.AST | None, flow: Flow) -> None:
         for name in _written(target):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from opschema_cli.source.bodies import Body, param_for
 from opschema_cli.source.function_tree import FunctionTree, function_tree
@@ -19,8 +20,7 @@ _DECIDING = re.compile(r"\b(?:if|while|assert|range)\b([^\n]*)")
 _LEAVES = ast.Return | ast.Raise | ast.Break | ast.Continue
 
 
-@dataclass(frozen=True, eq=False)
-class Handed:
+class Handed(msgspec.Struct, frozen=True, eq=False):
     """What a helper decides by, as ``what`` (``if``), and the call in a traced function that hands it a late value."""
 
     tree: FunctionTree

@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Set
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
+
+import msgspec
 
 from opschema_cli.source.bodies import Body, argument_for
 from opschema_cli.source.program import HARMLESS_BASES, ClassRef, External, Unresolved
@@ -23,8 +24,7 @@ MAX_DEPTH = 8
 """Longest chain of names and branches that is followed."""
 
 
-@dataclass(frozen=True)
-class Held:
+class Held(msgspec.Struct, frozen=True):
     """A kind of value that the key leaves out: ``words`` name it, ``instead`` says what of ``{}`` the key does see.
 
     ``cls`` is the dataclass that it is an instance of.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from posixpath import dirname
+
+import msgspec
 
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
@@ -19,8 +20,7 @@ EXTRA = "EXTRA_SOURCE_DIRS"
 _SETTINGS = (".sh", ".yml", ".yaml", ".toml", ".cfg", ".ini", ".env", "Dockerfile")
 
 
-@dataclass(frozen=True)
-class Helper:
+class Helper(msgspec.Struct, frozen=True):
     """A call in ``body`` by which the plain function ``target`` is traced into ``traced``, whose key does not see it."""
 
     traced: Traced

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from opschema_cli.source.bodies import Body, argument_for
 from opschema_cli.source.program import Folded
@@ -17,8 +18,7 @@ from opschema_rules.flydsl.model import FlyTree, Traced, nested
 _WRITES = frozenset({"append", "extend", "add", "update", "insert", "clear"})
 
 
-@dataclass(frozen=True)
-class Hole:
+class Hole(msgspec.Struct, frozen=True):
     """A captured variable that varies with the parameter ``root``, which nothing in the key of ``traced`` tells.
 
     ``body`` and ``use`` are the first read of it, and ``attribute`` what is read of it, if not the whole.

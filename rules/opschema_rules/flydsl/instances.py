@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import ClassRef, Unresolved
@@ -14,8 +15,7 @@ from opschema_rules.flydsl.helpers import is_compiled
 from opschema_rules.flydsl.model import FlyTree, Traced, nested
 
 
-@dataclass(frozen=True)
-class Baked:
+class Baked(msgspec.Struct, frozen=True):
     """An attribute that the method ``traced`` reads at ``use`` in ``body``, and where instances get it."""
 
     traced: Traced

@@ -5,10 +5,11 @@ are wrapped and described.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from typing import Literal, TypeAlias
+
+import msgspec
 
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies, Body, argument_for
@@ -35,8 +36,7 @@ class Kind(Enum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, eq=False)
-class Parameter:
+class Parameter(msgspec.Struct, frozen=True, eq=False):
     """A parameter; ``dsl`` is the name of its annotation in FlyDSL (``Int32``), empty for any other."""
 
     param: Param
@@ -49,8 +49,7 @@ class Parameter:
         return self.param.name
 
 
-@dataclass(eq=False)
-class Traced:
+class Traced(msgspec.Struct, eq=False, dict=True):
     """A function under ``flyc.kernel`` (which a launch starts on the GPU) or ``flyc.jit`` (which is traced and compiled).
 
     ``decorator`` is the decorator's expression, or the call ``flyc.jit(function)``.
@@ -60,7 +59,7 @@ class Traced:
     kind: TracedKind
     decorator: Expr
     parameters: tuple[Parameter, ...]
-    calls: list[Call] = field(default_factory=list)
+    calls: list[Call] = msgspec.field(default_factory=list)
 
     @property
     def function(self) -> Function:
@@ -99,8 +98,7 @@ class Traced:
         return next((item for item in self.parameters if item.name == name), None)
 
 
-@dataclass(frozen=True, eq=False)
-class Call:
+class Call(msgspec.Struct, frozen=True, eq=False):
     """A call of a traced function that stands in ``body``; ``launches`` are the calls of ``.launch`` on what a kernel's call gives.
 
     Of a call of ``flyc.compile``, ``expr`` is what it says of the function: the arguments behind it.
@@ -136,8 +134,7 @@ class Call:
         return argument_for(self.expr, [item.param for item in self.target.passed], name)
 
 
-@dataclass(frozen=True, eq=False)
-class Wrap:
+class Wrap(msgspec.Struct, frozen=True, eq=False):
     """A tensor wrapped by ``from_dlpack`` or ``from_torch_tensor``; ``marks`` are the calls chained to it, in their order."""
 
     body: Body
@@ -157,8 +154,7 @@ class Wrap:
         return self.marks[-1] if self.marks else self.expr
 
 
-@dataclass(frozen=True, eq=False)
-class Descriptor:
+class Descriptor(msgspec.Struct, frozen=True, eq=False):
     """A call that makes a buffer descriptor of a tensor. ``params`` are those of the function that is called.
 
     Its ``num_records`` is how many bytes may be read and written; without, and with ``max_size`` false, it comes from the
@@ -200,18 +196,17 @@ class Descriptor:
         return any(item.name == "num_records_bytes" for item in self.params)
 
 
-@dataclass(eq=False)
-class FlyTree:
+class FlyTree(msgspec.Struct, eq=False, dict=True):
     """All of a workspace."""
 
     project: Project
     bodies: Bodies
     names: Names
     contract: Contract
-    traced: list[Traced] = field(default_factory=list)
-    wraps: list[Wrap] = field(default_factory=list)
-    descriptors: list[Descriptor] = field(default_factory=list)
-    expecting: dict[Body, bool] = field(default_factory=dict)
+    traced: list[Traced] = msgspec.field(default_factory=list)
+    wraps: list[Wrap] = msgspec.field(default_factory=list)
+    descriptors: list[Descriptor] = msgspec.field(default_factory=list)
+    expecting: dict[Body, bool] = msgspec.field(default_factory=dict)
     """Whether a function at the top expects errors, as far as that was asked."""
 
     @cached_property

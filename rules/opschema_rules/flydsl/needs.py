@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+import msgspec
 
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.function_tree import FunctionTree
@@ -22,8 +23,7 @@ _GUARD = re.compile(r"\b(?:isinstance|hasattr|type|is_static)\(\s*([A-Za-z_]\w*)
 _CALLED = frozenset({"range_constexpr", "range", "int", "float", "bool", "min", "max", *_SHAPED})
 
 
-@dataclass(frozen=True, eq=False)
-class Need:
+class Need(msgspec.Struct, frozen=True, eq=False):
     """A late value that Python needs: ``by`` names what needs it, and ``outer`` is the whole of that."""
 
     body: Body

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
+
+import msgspec
 
 from opschema_cli.lint.diagnostic import Related
 from opschema_cli.source.bodies import Body, argument_for
@@ -22,8 +23,7 @@ AT_RUN_TIME = frozenset({Kind.TENSOR, Kind.NUMBER, Kind.STREAM, Kind.POINTER})
 """Kinds of parameters that surely are known on the GPU only."""
 
 
-@dataclass(frozen=True, eq=False)
-class Passed:
+class Passed(msgspec.Struct, frozen=True, eq=False, dict=True):
     """An argument, the parameter that it is passed as, and the traced function in which the call stands."""
 
     tree: FlyTree

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from opschema_cli.source.bodies import Body, argument_for
 from opschema_cli.source.python import Expr, Param
@@ -23,8 +24,7 @@ _KEEPING = frozenset(
 _RESHAPING = ("resize_", "t_", "transpose_", "swapaxes_", "swapdims_", "squeeze_", "unsqueeze_", "as_strided_", "set_")
 
 
-@dataclass(frozen=True)
-class Passed:
+class Passed(msgspec.Struct, frozen=True):
     """A tensor where it leaves the code that is traced: the argument of a caller; ``marks`` if it surely is a wrapping."""
 
     body: Body

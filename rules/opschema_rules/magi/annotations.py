@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from opschema_cli.source.bodies import Bodies
 from opschema_cli.source.python import Expr, PythonFile
@@ -23,8 +25,7 @@ MAX_PARTS = 5000
 """Most parts of the annotations of one function or class, aliases followed."""
 
 
-@dataclass(frozen=True)
-class Hints:
+class Hints(msgspec.Struct, frozen=True):
     """Annotations by name; None for a name without one. ``rewritten`` are those that are another object than what was written.
 
     ``whole`` is false when ``get_type_hints`` fails, so that each string was evaluated by itself and ``None`` stays what it is.

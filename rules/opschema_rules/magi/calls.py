@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
+
+import msgspec
 
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies, Body
@@ -17,8 +18,7 @@ from opschema_cli.source.text import Place
 from opschema_rules.magi.registrations import Registration
 
 
-@dataclass(frozen=True, eq=False)
-class OpCall:
+class OpCall(msgspec.Struct, frozen=True, eq=False):
     """A call of an op: through its ``handle`` it takes the original parameters, through ``torch.ops`` the lowered ones."""
 
     place: Place

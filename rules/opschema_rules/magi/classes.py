@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+import msgspec
 
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.python import Assign, Expr
@@ -20,8 +21,7 @@ _STRINGS = frozenset({"str", "enum.StrEnum"})
 _KNOWN_BASES = frozenset({"str", "int", "float", "object"})
 
 
-@dataclass(frozen=True)
-class EnumKind:
+class EnumKind(msgspec.Struct, frozen=True):
     """An enumeration. ``values`` are all strings or not; ``mixed`` is true when its members are strings themselves."""
 
     ref: ClassRef

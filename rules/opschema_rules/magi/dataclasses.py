@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.python import Assign, Expr
@@ -16,8 +18,7 @@ from opschema_rules.magi.namespaces import Namespace
 from opschema_rules.magi.types import TypeForm
 
 
-@dataclass(frozen=True, eq=False)
-class Field:
+class Field(msgspec.Struct, frozen=True, eq=False):
     """A field, written in the class ``body``.
 
     ``default`` or ``factory`` is what makes its default value, written in ``value_body``: a base's where the class declares
@@ -58,8 +59,7 @@ class Field:
         return self.default is not None or self.factory is not None
 
 
-@dataclass(frozen=True, eq=False)
-class Dataclass:
+class Dataclass(msgspec.Struct, frozen=True, eq=False):
     """A dataclass.
 
     ``fields`` are what ``dataclasses.fields`` gives: inherited ones first, class variables and ``InitVar`` left out; the latter
@@ -99,12 +99,11 @@ class Dataclass:
         return next((item for item in self.fields if item.name == name), None)
 
 
-@dataclass
-class _Draft:
+class _Draft(msgspec.Struct):
     """The fields while they are collected over the bases."""
 
-    fields: dict[str, Field] = field(default_factory=dict)
-    init_vars: dict[str, Field] = field(default_factory=dict)
+    fields: dict[str, Field] = msgspec.field(default_factory=dict)
+    init_vars: dict[str, Field] = msgspec.field(default_factory=dict)
 
 
 class Dataclasses:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import builtins
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+import msgspec
 
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.python import Constant, Expr
@@ -66,8 +67,7 @@ _TORCH_MAKERS = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class Default:
+class Default(msgspec.Struct, frozen=True):
     """A default value.
 
     A ``constant`` is None, a truth value, a number or a string, in ``value``; ``torch`` a dtype or a device, in ``text``; ``enum``

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+import msgspec
 
 from opschema_cli.source.bodies import MAX_HOPS, Bodies, Body
 from opschema_cli.source.python import Expr
@@ -18,8 +19,7 @@ Callback: TypeAlias = "Body | Lambda | Unresolved | None"
 Argument: TypeAlias = "Written | Unresolved | None"
 
 
-@dataclass(frozen=True, eq=False)
-class Lambda:
+class Lambda(msgspec.Struct, frozen=True, eq=False):
     """A lambda that is passed as a function: its parameters' names and what it returns."""
 
     written: Written
@@ -27,16 +27,14 @@ class Lambda:
     returned: Expr
 
 
-@dataclass(frozen=True, eq=False)
-class Named:
+class Named(msgspec.Struct, frozen=True, eq=False):
     """A name in a list of names, and where it is written."""
 
     name: str
     place: Place
 
 
-@dataclass(frozen=True, eq=False)
-class Mutates:
+class Mutates(msgspec.Struct, frozen=True, eq=False):
     """``mutates_args``: its names; ``string`` holds it when it is one string. ``written`` is None when it is not given."""
 
     names: tuple[Named, ...] = ()
@@ -44,8 +42,7 @@ class Mutates:
     written: Written | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Meta:
+class Meta(msgspec.Struct, frozen=True, eq=False):
     """``infer_output_meta_fn``: ``identity`` when it is not given, ``names`` of a list, ``other`` if neither list nor function."""
 
     kind: MetaKind

@@ -8,8 +8,9 @@ get to them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Literal
+
+import msgspec
 
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.python import Expr, Param
@@ -27,8 +28,7 @@ MAX_NODES = 2000
 """Most nodes of a parameter mapping tree."""
 
 
-@dataclass
-class Lowerer:
+class Lowerer(msgspec.Struct):
     """Lowers the ops of one tree."""
 
     bodies: Bodies
@@ -57,16 +57,15 @@ def _namespaces(function: Body, before: int | None) -> tuple[Namespace, Namespac
     return Namespace(function.file, scopes), text, alone
 
 
-@dataclass
-class _Run:
+class _Run(msgspec.Struct):
     """One function's lowering. The real one validates all before it lowers, so problems are kept apart until the end."""
 
     tools: Lowerer
     function: Body
     before: int | None
-    validation: list[Problem] = field(default_factory=list)
-    normalisation: list[Problem] = field(default_factory=list)
-    unknown: list[str] = field(default_factory=list)
+    validation: list[Problem] = msgspec.field(default_factory=list)
+    normalisation: list[Problem] = msgspec.field(default_factory=list)
+    unknown: list[str] = msgspec.field(default_factory=list)
     nodes: int = 0
 
     @property

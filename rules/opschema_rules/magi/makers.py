@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.python import Expr
@@ -17,8 +17,7 @@ _HARMLESS_DECORATORS = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class Maker:
+class Maker(msgspec.Struct, frozen=True):
     """The decorator that makes a dataclass, and the calls that give it arguments, the nearest first."""
 
     expr: Expr

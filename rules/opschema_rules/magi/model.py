@@ -6,8 +6,9 @@ What cannot be followed is None or :class:`Unresolved`, never a guess. Rules ask
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from functools import cached_property
+
+import msgspec
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.project import Project
@@ -29,8 +30,7 @@ _NOT_WORD = re.compile(r"[^a-zA-Z0-9_]")
 _TRANSPARENT = frozenset({"torch.no_grad", "torch.enable_grad", "torch.inference_mode"})
 
 
-@dataclass(eq=False)
-class MagiTree:
+class MagiTree(msgspec.Struct, eq=False, dict=True):
     """All ops of one workspace, and what reads them. ``stated`` is the contract that the tree states.
 
     ``bare`` are functions under the decorator without a call: it takes them for a name, and registers nothing.
@@ -42,8 +42,8 @@ class MagiTree:
     lowerer: Lowerer
     calls: Calls
     stated: Contract
-    ops: list[MagiOp] = field(default_factory=list)
-    bare: list[Registration] = field(default_factory=list)
+    ops: list[MagiOp] = msgspec.field(default_factory=list)
+    bare: list[Registration] = msgspec.field(default_factory=list)
 
     @cached_property
     def contract(self) -> Contract:
@@ -55,8 +55,7 @@ class MagiTree:
         return self.stated
 
 
-@dataclass(eq=False)
-class MagiOp:
+class MagiOp(msgspec.Struct, eq=False, dict=True):
     """One op: a function and the decorator that registers it."""
 
     tree: MagiTree

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import Program
@@ -14,8 +14,7 @@ class UndefinedNameError(Exception):
     """A string annotation names what its namespace lacks: what ``eval`` answers with a ``NameError``."""
 
 
-@dataclass(frozen=True)
-class Namespace:
+class Namespace(msgspec.Struct, frozen=True):
     """Where the names of an annotation are looked up: in ``scopes``, then in the module.
 
     ``only`` limits the names that the scopes give (a closure). ``text`` is true for what is evaluated at run time from a string:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.source.function_tree import FunctionTree, function_tree
@@ -29,8 +30,7 @@ _RESHAPED = frozenset(
 _KEEPING = frozenset({"clone", "contiguous", "detach"})
 
 
-@dataclass(frozen=True)
-class Difference:
+class Difference(msgspec.Struct, frozen=True):
     """A returned value that is unlike the tensor ``like``; ``sure`` when it always is, but for odd shapes."""
 
     place: Place

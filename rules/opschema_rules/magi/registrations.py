@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+import msgspec
 
 from opschema_cli.source.bodies import MAX_HOPS, Bodies, Body
 from opschema_cli.source.python import Expr, Param
@@ -20,8 +21,7 @@ PARAMETERS = (
 _REGISTRARS = frozenset({MARK, f"_{MARK}_impl"})
 
 
-@dataclass(frozen=True, eq=False)
-class Written:
+class Written(msgspec.Struct, frozen=True, eq=False):
     """An expression and the body that it is written in."""
 
     body: Body
@@ -33,11 +33,10 @@ class Written:
         return self.body.at(self.expr)
 
 
-@dataclass(frozen=True, eq=False)
-class Arguments:
+class Arguments(msgspec.Struct, frozen=True, eq=False):
     """What the decorator is given. ``hidden`` is true when unpacking may give it more; ``rest`` is the one name unpacked."""
 
-    given: dict[str, Written | Unresolved] = field(default_factory=dict)
+    given: dict[str, Written | Unresolved] = msgspec.field(default_factory=dict)
     hidden: bool = False
     rest: str = ""
 
@@ -48,8 +47,7 @@ class Arguments:
         return self.given.get(name)
 
 
-@dataclass(frozen=True, eq=False)
-class Registration:
+class Registration(msgspec.Struct, frozen=True, eq=False):
     """One function made an op: ``call`` is the decorator, or the call that is given the function, in the body ``outer``.
 
     ``handle`` is the name that the op gets there, empty when it gets none. ``called`` is false for the bare decorator.

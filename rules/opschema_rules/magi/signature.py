@@ -6,9 +6,10 @@ Data only; :mod:`opschema_rules.magi.lowering` makes it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
+
+import msgspec
 
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Param
@@ -26,8 +27,7 @@ ProblemKind: TypeAlias = Literal[
 Path: TypeAlias = Literal["simple", "signature", "flatten"]
 
 
-@dataclass(frozen=True, eq=False)
-class Leaf:
+class Leaf(msgspec.Struct, frozen=True, eq=False):
     """One parameter of the lowered signature.
 
     ``path`` leads to it from the op's parameter through fields; ``lowered`` is its name. ``type`` is the resolved annotation, None
@@ -77,8 +77,7 @@ class Leaf:
         return (self,)
 
 
-@dataclass(frozen=True, eq=False)
-class Branch:
+class Branch(msgspec.Struct, frozen=True, eq=False, dict=True):
     """A parameter or field that is a frozen dataclass, and the nodes of its fields."""
 
     path: tuple[str, ...]
@@ -101,8 +100,7 @@ class Branch:
 Node: TypeAlias = "Leaf | Branch"
 
 
-@dataclass(frozen=True, eq=False)
-class Problem:
+class Problem(msgspec.Struct, frozen=True, eq=False):
     """Where the real lowering raises ``error``.
 
     It concerns the parameter or field ``name`` of ``owner``, the op's function or a dataclass; ``name`` is empty for what is
@@ -128,8 +126,7 @@ class Problem:
         return f"field `{self.owner}.{self.name}`" if self.is_field else f"parameter `{self.name}` of `{self.owner}()`"
 
 
-@dataclass(frozen=True, eq=False)
-class Lowering:
+class Lowering(msgspec.Struct, frozen=True, eq=False, dict=True):
     """What an op's signature is lowered to.
 
     ``nodes`` is the parameter mapping tree, one node for each original parameter. ``returns`` is the resolved return annotation.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+import msgspec
 
 from opschema_cli.source.python import Constant, Expr
 from opschema_cli.source.resolution import ClassRef
@@ -16,8 +17,7 @@ MAX_TYPE_TEXT = 500
 TypeKind: TypeAlias = Literal["name", "generic", "union", "literal", "none", "class", "text", "ellipsis", "unresolved"]
 
 
-@dataclass(frozen=True)
-class TypeForm:
+class TypeForm(msgspec.Struct, frozen=True):
     """A type.
 
     ``name`` is the full name of one from outside the workspace (``torch.Tensor``, ``int``), of a ``generic`` its origin as

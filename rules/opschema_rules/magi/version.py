@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+import msgspec
 
 from opschema_cli.project import Project
 
@@ -22,8 +23,7 @@ AFTER = ("e68e0b0", "9e09849")
 """Commits of MagiCompiler that are known to lie before and after the change."""
 
 
-@dataclass(frozen=True)
-class Contract:
+class Contract(msgspec.Struct, frozen=True):
     """What the decorator does with a signature: hand it to torch as it is (``plain``) or lower it first (``dataclasses``).
 
     ``sure`` is false when nothing in the tree says so and the newest is assumed; ``source`` tells what did.

@@ -6,7 +6,8 @@ The dump of arguments is what reads them (simpler, ``args_dump_aicpu.h``, before
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from opschema_cli.source.python import Expr
 from opschema_rules.pypto.facts import Payload
@@ -14,8 +15,7 @@ from opschema_rules.pypto.meeting import Task, tasks
 from opschema_rules.pypto.model import Declared, Direction, Kernel, Program, Signature
 
 
-@dataclass(frozen=True)
-class Claim:
+class Claim(msgspec.Struct, frozen=True):
     """One entry of a kernel's signature, and the tensor of the payload that it is read for."""
 
     kernel: Kernel
@@ -23,8 +23,7 @@ class Claim:
     slot: int
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(msgspec.Struct, frozen=True):
     """A task whose payloads are known and all of whose kernels' signatures are, as the runtime reads these.
 
     ``kernels`` are in the order in which it does: the one for the cube core first. ``driver`` is the one whose signature

@@ -7,11 +7,11 @@ branch in their order, and those beside it that somebody has pinned.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import asdict, replace
 
 from opschema_rules.pypto.model import Contract
 
@@ -64,7 +64,7 @@ def render_contracts(found: Mapping[str, Contract]) -> bytes:
 
 def without_sources(contract: Contract) -> Contract:
     """What a contract demands, whatever told it."""
-    return replace(contract, source=Contract.source, limits_source=Contract.limits_source)
+    return replace(contract, source=Contract().source, limits_source=Contract().limits_source)
 
 
 def _fields(contract: Contract) -> dict[str, str | int | bool]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from opschema_cli.source.cpp import CppNode
 from opschema_cli.source.preprocessor import is_dead
@@ -14,13 +15,12 @@ if TYPE_CHECKING:
     from opschema_rules.pypto.cpp_walk import Walk
 
 
-@dataclass
-class Turn:
+class Turn(msgspec.Struct):
     """A turn of a loop, or a ``switch``: the states in which it is left, or goes to the next turn."""
 
     loop: bool
-    broken: list[State] = field(default_factory=list)
-    continued: list[State] = field(default_factory=list)
+    broken: list[State] = msgspec.field(default_factory=list)
+    continued: list[State] = msgspec.field(default_factory=list)
 
 
 def either(walk: Walk, node: CppNode, scope: Scope, state: State) -> State | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 import msgspec
@@ -15,8 +14,7 @@ from opschema_rules.pypto.facts import Payload, Submit, Use
 Noted = TypeVar("Noted", Submit, Use)
 
 
-@dataclass(frozen=True)
-class Mark:
+class Mark(msgspec.Struct, frozen=True):
     """How many submits and uses are noted, and whether something is lost."""
 
     submits: int
@@ -25,8 +23,7 @@ class Mark:
     unresolved: str
 
 
-@dataclass(frozen=True)
-class Kept:
+class Kept(msgspec.Struct, frozen=True):
     """What was noted since a mark."""
 
     submits: list[Submit]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+import msgspec
+
 from opschema_cli.source.text import Span
 from opschema_rules.pypto.cpp_values import UNKNOWN, Pointer, Tensors, Value, merged, objects_of
 from opschema_rules.pypto.facts import Payload, Slot
@@ -190,15 +192,14 @@ def _only_scalars_more(base: Payload, payload: Payload) -> bool:
     return same and all(slot.kind == "scalar" for slot in more)
 
 
-@dataclass
-class Scope:
+class Scope(msgspec.Struct):
     """The names of a block, each with the number of its variable, and the block around it. ``own`` are the variables that are
     declared in it, and end with it; the others are references.
     """
 
     around: Scope | None = None
-    names: dict[str, int] = field(default_factory=dict)
-    own: set[int] = field(default_factory=set)
+    names: dict[str, int] = msgspec.field(default_factory=dict)
+    own: set[int] = msgspec.field(default_factory=set)
 
     def find(self, name: str) -> int | None:
         """The number of the variable of that name."""

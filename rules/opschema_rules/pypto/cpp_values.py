@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TypeAlias
+
+import msgspec
 
 from opschema_rules.pypto.facts import KernelId
 
 
-@dataclass(frozen=True)
-class Tensors:
+class Tensors(msgspec.Struct, frozen=True):
     """A tensor: one of these arguments of the orchestration, -1 for any other."""
 
     arguments: frozenset[int]
@@ -21,39 +21,33 @@ class Tensors:
         return min(self.arguments) if len(self.arguments) == 1 else -1
 
 
-@dataclass(frozen=True)
-class Pointer:
+class Pointer(msgspec.Struct, frozen=True):
     """The memory of one of these arguments."""
 
     arguments: frozenset[int]
 
 
-@dataclass(frozen=True)
-class Created:
+class Created(msgspec.Struct, frozen=True):
     """A description by which the runtime allocates a tensor (``TensorCreateInfo``)."""
 
 
-@dataclass(frozen=True)
-class Outside:
+class Outside(msgspec.Struct, frozen=True):
     """The arguments of the orchestration itself."""
 
 
-@dataclass(frozen=True)
-class Number:
+class Number(msgspec.Struct, frozen=True):
     """A whole number that is known."""
 
     value: int
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(msgspec.Struct, frozen=True):
     """A constant array of whole numbers; None for those that are not known."""
 
     items: tuple[int | None, ...]
 
 
-@dataclass(frozen=True)
-class Object:
+class Object(msgspec.Struct, frozen=True):
     """An object of some class, which may be a payload, or a pointer to one: the number under which a state keeps what it
     holds.
     """
@@ -62,15 +56,13 @@ class Object:
     pointer: bool = False
 
 
-@dataclass(frozen=True)
-class Several:
+class Several(msgspec.Struct, frozen=True):
     """One of several objects, or a pointer to one."""
 
     numbers: frozenset[int]
 
 
-@dataclass(frozen=True)
-class Mixed:
+class Mixed(msgspec.Struct, frozen=True):
     """The kernels of a task (``MixedKernels``), by the fields that name them."""
 
     fields: tuple[tuple[str, KernelId | None], ...] = ()
@@ -85,8 +77,7 @@ class Mixed:
         return Mixed(tuple(sorted({**dict(self.fields), name: kernel}.items(), key=lambda item: item[0])))
 
 
-@dataclass(frozen=True)
-class Unknown:
+class Unknown(msgspec.Struct, frozen=True):
     """Anything else."""
 
 

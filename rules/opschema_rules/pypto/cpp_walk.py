@@ -6,7 +6,6 @@ Branches are in :mod:`opschema_rules.pypto.cpp_flow`, loops in ``cpp_loops``, ex
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
@@ -41,27 +40,24 @@ MAX_NESTING = 150
 Handler: TypeAlias = Callable[[CppNode, Scope, State], State | None]
 
 
-@dataclass
-class Effort:
+class Effort(msgspec.Struct):
     """How many steps are left for a file; how many were spent on loops whose turns cannot be counted, and where these begin."""
 
     left: int = MAX_STEPS
     wasted: int = 0
-    endless: set[int] = field(default_factory=set)
+    endless: set[int] = msgspec.field(default_factory=set)
 
 
-@dataclass(frozen=True)
-class Parts:
+class Parts(msgspec.Struct, frozen=True):
     """What the entries of a file may refer to: functions (None for those that are overloaded), numbers, and macros."""
 
     functions: Mapping[str, CppNode | None]
     constants: Mapping[str, int]
     macros: Mapping[str, Macro]
-    effort: Effort = field(default_factory=Effort)
+    effort: Effort = msgspec.field(default_factory=Effort)
 
 
-@dataclass
-class Frame:
+class Frame(msgspec.Struct):
     """A function that is followed: what it returns, the states in which it does, and whether a way through it ends else.
 
     ``result`` is the number of the object that it makes.
@@ -69,8 +65,8 @@ class Frame:
 
     result: int
     refers: bool = False
-    returned: list[Value] = field(default_factory=list)
-    ended: list[State] = field(default_factory=list)
+    returned: list[Value] = msgspec.field(default_factory=list)
+    ended: list[State] = msgspec.field(default_factory=list)
     thrown: bool = False
 
     @property

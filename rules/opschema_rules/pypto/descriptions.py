@@ -5,8 +5,9 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies, Body
@@ -36,8 +37,7 @@ def read_programs(project: Project, paths: Iterable[str], contract: Contract) ->
     return list(found.values())
 
 
-@dataclass(frozen=True)
-class _Reader:
+class _Reader(msgspec.Struct, frozen=True):
     project: Project
     bodies: Bodies
     contract: Contract

@@ -12,6 +12,7 @@ import msgspec
 
 from opschema_cli.lint.pack import CATALOGUE, PackHead
 from opschema_cli.project import Project
+from opschema_cli.readings import Scan
 
 _TARGET = rb"%s(?<![.\w\"']%s)\s*(?:[:,)\]\\#]|=(?!=))"
 _KERNELS, _CALLABLE = (re.compile(_TARGET % (name, name)) for name in (b"KERNELS", b"CALLABLE"))
@@ -41,28 +42,34 @@ def detect(project: Project, options: PyptoOptions) -> bool:
 
 def describing(project: Project) -> Iterator[str]:
     """The Python files that may describe a program: they speak of ``func_id``, and assign a list of kernels."""
-    return (path for path, data in _python(project) if b"func_id" in data and _assigns(data))
+    return _python(project, _DESCRIBES)
 
 
-def _assigns(data: bytes) -> bool:
-    return _KERNELS.search(data) is not None or (b"incores" in data and _CALLABLE.search(data) is not None)
+def _describes(data: bytes) -> bool:
+    return b"func_id" in data and (
+        _KERNELS.search(data) is not None or (b"incores" in data and _CALLABLE.search(data) is not None)
+    )
 
 
 def specifying(project: Project) -> Iterator[str]:
     """The Python files that may pair specs of tensors with an entry in pypto's language. Specs that they take from other files
     are read there.
     """
-    return (
-        path
-        for path, data in _python(project)
-        if b"TensorSpec" in data and _SPECIFIES.search(data) and _HARNESS.search(data) and _PASSES.search(data)
-    )
+    return _python(project, _SPECIFIES_ENTRY)
 
 
-def _python(project: Project) -> Iterator[tuple[str, bytes]]:
-    for path in project.workspace.files:
-        if path.endswith(".py"):
-            yield path, project.workspace.peek(path)
+def _specifies(data: bytes) -> bool:
+    marks = (_SPECIFIES, _HARNESS, _PASSES)
+    return b"TensorSpec" in data and all(mark.search(data) for mark in marks)
+
+
+_DESCRIBES = Scan("pypto describes", _describes, bool)
+_SPECIFIES_ENTRY = Scan("pypto specifies", _specifies, bool)
+
+
+def _python(project: Project, scan: Scan[bool]) -> Iterator[str]:
+    paths = (path for path in project.workspace.files if path.endswith(".py"))
+    return (path for path, found in project.scan(scan, paths) if found)
 
 
 def reads(project: Project, options: PyptoOptions) -> Iterator[str]:

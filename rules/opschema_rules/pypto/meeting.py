@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from opschema_cli.lint.diagnostic import Place, Related
 from opschema_cli.source.text import Span
@@ -14,8 +15,7 @@ WORDS = {"in": "IN", "out": "OUT", "inout": "INOUT", "no_dep": "NO_DEP", "scalar
 """How messages call the kinds of slots."""
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(msgspec.Struct, frozen=True):
     """One submit: the kernels that it runs, and every payload that it may have.
 
     ``kernels`` are those that are known; ``whole`` tells that all of the task are. ``payloads`` is empty when one of them is

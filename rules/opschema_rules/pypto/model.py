@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal, TypeAlias
 
+import msgspec
+
 from opschema_cli.lint.diagnostic import Place, Related
 from opschema_cli.project import Project
 from opschema_cli.source.python import Expr, Param, PythonFile
@@ -29,16 +31,14 @@ class Direction(str, Enum):
     INOUT = "INOUT"
 
 
-@dataclass(frozen=True)
-class Declared:
+class Declared(msgspec.Struct, frozen=True):
     """One entry of a signature, and where it is written."""
 
     direction: Direction
     expr: Expr
 
 
-@dataclass(frozen=True)
-class Signature:
+class Signature(msgspec.Struct, frozen=True):
     """A list of directions as it is written. ``slots`` is None when it is not known (made by a call, from a table), and
     ``reason`` says why. ``enum`` is how the list spells the enum (``D``, ``ArgDirection``), empty when it has no entry.
     """
@@ -147,8 +147,7 @@ NEWEST = "the newest runtime is assumed"
 """The source of a contract that nothing tells."""
 
 
-@dataclass(frozen=True)
-class Contract:
+class Contract(msgspec.Struct, frozen=True):
     """What the runtime of the tree demands: limits of arguments, and how a kernel's signature meets the payload.
 
     ``sum``: the signatures of a task's kernels together have one entry for each tensor of the payload (until simpler
@@ -176,8 +175,7 @@ class Contract:
         return "" if self.rule == "widest" else f" (`{self.rule.replace('_', '-')}`, says {self.source})"
 
 
-@dataclass(frozen=True, eq=False)
-class SpecItem:
+class SpecItem(msgspec.Struct, frozen=True, eq=False):
     """A ``TensorSpec(...)`` of pypto-lib: the name it is for, whether it is an output, has an initial value and stays on the
     device (None when that is not known).
     """
@@ -204,8 +202,7 @@ class SpecItem:
         return Place(self.file.path, said.span if said is not None else self.call.span)
 
 
-@dataclass(eq=False)
-class EntryParam:
+class EntryParam(msgspec.Struct, eq=False):
     """A parameter of an entry: the direction that its annotation says, None when it is not known, and the specs that are
     passed for it. ``whole`` tells that no further spec may be, ``hosts`` are the parameters of ``@pl.jit.host`` entries that
     are handed on to it, whose specs are its own then. ``read`` tells that the entry's own body surely reads it.

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Span
 
 
-@dataclass(frozen=True)
-class Write:
+class Write(msgspec.Struct, frozen=True):
     """A write to a name: what is assigned, None where it is not known, and of several targets which one the name is.
 
     ``at`` is the statement that may not run which the write stands in and the use does not; None where it surely comes first.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from itertools import islice
+
+import msgspec
 
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.python import Expr
@@ -23,8 +24,7 @@ _VALUES = frozenset({"call", "binary", "subscript", "list", "tuple", "lambda"})
 _WRITTEN = re.compile(r"\.(is_output|init_value|resident)\s*=(?!=)")
 
 
-@dataclass(frozen=True)
-class Specs:
+class Specs(msgspec.Struct, frozen=True):
     """What may be passed as specs: those that are known, whether they are all, and the functions that build them.
 
     ``at`` is the innermost statement that may not run which the value stands in, None outside of all.
@@ -36,13 +36,12 @@ class Specs:
     at: Span | None = None
 
 
-@dataclass
-class SpecLists:
+class SpecLists(msgspec.Struct):
     """Reads lists of specs in the bodies of a tree; what a name or a function stands for is read once."""
 
     bodies: Bodies
-    _known: dict[tuple[Body, int], tuple[Specs, ...]] = field(default_factory=dict)
-    _set: dict[tuple[Body, str], bool | None] = field(default_factory=dict)
+    _known: dict[tuple[Body, int], tuple[Specs, ...]] = msgspec.field(default_factory=dict)
+    _set: dict[tuple[Body, str], bool | None] = msgspec.field(default_factory=dict)
 
     def of(self, body: Body, expr: Expr) -> list[Specs]:
         """Every list that an expression may stand for; none where it is not known."""

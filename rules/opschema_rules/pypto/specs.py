@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies, Body, param_for
@@ -27,14 +29,13 @@ def read_entries(project: Project, paths: Iterable[str]) -> list[SpecEntry]:
     return Pairs(project, bodies, SpecLists(bodies)).entries()
 
 
-@dataclass
-class Pairs:
+class Pairs(msgspec.Struct):
     """Entries and specs, as they are passed together."""
 
     project: Project
     bodies: Bodies
     lists: SpecLists
-    found: dict[tuple[str, int], tuple[Body, list[Specs]]] = field(default_factory=dict)
+    found: dict[tuple[str, int], tuple[Body, list[Specs]]] = msgspec.field(default_factory=dict)
 
     def entries(self) -> list[SpecEntry]:
         """Every entry, with all that is passed to it."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from opschema_cli.source.text import Span
 from opschema_rules.pypto.facts import Entry, KernelId, Payload, Submit
@@ -23,8 +24,7 @@ _KINDS: dict[str, Effect] = {
 }
 
 
-@dataclass(frozen=True)
-class TensorUse:
+class TensorUse(msgspec.Struct, frozen=True):
     """One use of an orchestration's own tensor: by the task of ``submit``, or by the orchestration itself where that is None.
 
     ``sure`` tells that it happens whichever way is gone before it. ``told`` tells that the kernels are told by scalars, in

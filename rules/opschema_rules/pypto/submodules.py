@@ -8,8 +8,9 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
+
+import msgspec
 
 from opschema_cli.project import Project
 from opschema_cli.workspace import join
@@ -23,8 +24,7 @@ _SIMPLER = re.compile(r"(?:^|[/:\\])simpler(?:\.git)?/*\Z", re.IGNORECASE)
 _VALUE = re.compile(r'(?m)^[ \t]*(path|url)[ \t]*=[ \t]*"?([^"\r\n]*?)"?[ \t]*\r?$')
 
 
-@dataclass(frozen=True)
-class Submodule:
+class Submodule(msgspec.Struct, frozen=True):
     """A submodule by its path, and whether it is simpler by the address that it is fetched from."""
 
     path: str

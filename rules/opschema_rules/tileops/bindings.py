@@ -7,8 +7,9 @@ aggregate keys such as ``kv_shape`` bind nothing. What a row leaves open stays o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
+
+import msgspec
 
 from opschema_cli.schema.evaluate import Tensor, Value
 from opschema_cli.schema.expression import Expression
@@ -21,8 +22,7 @@ RESERVED_KEYS = frozenset({"dtypes", "label"})
 """Row keys that are neither shapes nor params."""
 
 
-@dataclass(frozen=True)
-class BoundRow:
+class BoundRow(msgspec.Struct, frozen=True):
     """A row, the names of the values that it gives, and what follows from them: what becomes of each equation.
 
     The declared shape of an input that the row leaves out is no equation of it.

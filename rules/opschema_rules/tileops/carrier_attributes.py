@@ -7,8 +7,10 @@ else, or is not known, there is no carrier.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
 from itertools import islice
+
+import msgspec
+from msgspec.structs import replace
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.source.bodies import MAX_HOPS, Bodies, Body, param_for
@@ -22,8 +24,7 @@ from opschema_rules.tileops.op_calls import OpCalls
 from opschema_rules.tileops.own_writes import own_write
 
 
-@dataclass(frozen=True, eq=False)
-class Handing:
+class Handing(msgspec.Struct, frozen=True, eq=False):
     """A call that hands a carrier to custom ops: the argument, and of each op the parameter that takes it.
 
     ``held`` is the class and the attribute that the carrier came from, None when it was made on the spot.
@@ -36,8 +37,7 @@ class Handing:
     held: tuple[ClassRef, str] | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class CarrierAttribute:
+class CarrierAttribute(msgspec.Struct, frozen=True, eq=False):
     """A carrier of an op class: an attribute or property ``name``, empty when the tensor is made for each call.
 
     ``writes`` are the places that make it: an assignment's target, a property's name or the expression.

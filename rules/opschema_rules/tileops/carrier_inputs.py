@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from opschema_cli.source.program import ClassRef, FunctionRef
 from opschema_cli.source.python import Param
@@ -14,8 +15,7 @@ from opschema_rules.tileops.carrier_attributes import CarrierAttribute
 from opschema_rules.tileops.model import OpEntry, OpImplementation, Row, Tensor
 
 
-@dataclass(frozen=True, eq=False)
-class Lent:
+class Lent(msgspec.Struct, frozen=True, eq=False):
     """A dtype taken from a carrier: the tensor that takes it and the reference inside its dtype expression."""
 
     tensor: Tensor
@@ -23,8 +23,7 @@ class Lent:
     span: Span
 
 
-@dataclass(frozen=True, eq=False)
-class CarrierInput:
+class CarrierInput(msgspec.Struct, frozen=True, eq=False):
     """A manifest input that no call passes. ``rows`` are the workload rows that give its shape, with the keys."""
 
     entry: OpEntry

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
+
+import msgspec
 
 from opschema_cli.source.bodies import Bodies
 from opschema_cli.source.program import ClassRef
@@ -24,8 +25,7 @@ from opschema_rules.tileops.model import Manifest, OpImplementation
 from opschema_rules.tileops.op_calls import OpCalls
 
 
-@dataclass(frozen=True, eq=False)
-class CarrierParam:
+class CarrierParam(msgspec.Struct, frozen=True, eq=False):
     """A custom op's parameter that every caller fills with a carrier."""
 
     op: CustomOp

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from opschema_cli.source.bodies import MAX_HOPS, Bodies, Body, argument_for
 from opschema_cli.source.program import Program
@@ -17,8 +19,7 @@ from opschema_cli.source.text import Span
 from opschema_rules.tileops.conditions import emptiness, inside, is_nothing, reference_test, skips
 
 
-@dataclass(frozen=True, eq=False)
-class CarveOut:
+class CarveOut(msgspec.Struct, frozen=True, eq=False):
     """An exception for ops without tensor inputs.
 
     ``test`` is the expression that tells such an op, ``flag`` the name bound to it (empty if none), ``params`` the
@@ -32,8 +33,7 @@ class CarveOut:
     guards: tuple[tuple[Body, Condition], ...]
 
 
-@dataclass(frozen=True)
-class _Sense:
+class _Sense(msgspec.Struct, frozen=True):
     """What a condition tells of an op: of its ``ref_api``, of its arguments, or of both; and whether it holds then.
 
     ``origins`` are the places of the expressions that tell both, ``params`` those that carried it here.

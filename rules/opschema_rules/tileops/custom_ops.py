@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
+
+import msgspec
 
 from opschema_cli.source.bodies import MAX_HOPS, Bodies, Body
 from opschema_cli.source.program import ClassRef, Folded, ValueRef
@@ -35,8 +36,7 @@ METADATA = frozenset(
 _WRITTEN = re.compile(r"\(\w+!\)\??\s+(\w+)")
 
 
-@dataclass(frozen=True, eq=False)
-class CustomOp:
+class CustomOp(msgspec.Struct, frozen=True, eq=False):
     """One registered op.
 
     ``bodies`` are its implementations, ``fakes`` its fake kernels, ``mutated`` the parameters that it may

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable
 from functools import cached_property
 
-from opschema_cli.project import Project, Reading
+from opschema_cli.project import Project
+from opschema_cli.readings import Reading
 
 _TOP_LEVEL = re.compile(
     r"^(?:class|def|async[ \t]+def)[ \t]+(\w+)"

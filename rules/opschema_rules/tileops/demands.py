@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from opschema_cli.source.bodies import MAX_HOPS, Bodies, Body
 from opschema_cli.source.program import Program
@@ -12,8 +13,7 @@ from opschema_cli.source.python import Condition, Expr, PythonFile
 from opschema_rules.tileops.conditions import emptiness, inside, is_nothing, required, skips
 
 
-@dataclass(frozen=True, eq=False)
-class Demand:
+class Demand(msgspec.Struct, frozen=True, eq=False):
     """A check or an assertion that an op declares at least one input."""
 
     body: Body

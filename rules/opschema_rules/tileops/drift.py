@@ -8,7 +8,6 @@ wrong ones writes it itself, for then the entry is the odd one out. Where the co
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -25,8 +24,7 @@ MAX_SHOWN = 80
 """Most characters of source in a message."""
 
 
-@dataclass(frozen=True)
-class Drift:
+class Drift(msgspec.Struct, frozen=True):
     """One disagreement of an entry with a method.
 
     ``message`` names no op. ``declared`` and ``observed`` say what stands in the manifest (at ``target``) and in the code
@@ -60,8 +58,7 @@ class Drift:
         return min(self.severity, self.method.op.entry.severity, key=lambda level: level.rank)
 
 
-@dataclass(frozen=True)
-class Method:
+class Method(msgspec.Struct, frozen=True):
     """A method of an op as its callers see it: ``params`` without ``self``."""
 
     op: OpImplementation

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
+
+import msgspec
 
 from opschema_cli.lint.diagnostic import Place, Related, Severity
 from opschema_cli.schema.expression import Expression, Reference
@@ -18,8 +19,7 @@ from opschema_rules.tileops.signature import bound_names, parsed, per_entry, sta
 METHOD = "eval_roofline"
 
 
-@dataclass(frozen=True, eq=False)
-class Formula:
+class Formula(msgspec.Struct, frozen=True, eq=False):
     """One formula of an inline roofline: a variable (``key`` is its name's node), or ``flops`` or ``bytes``.
 
     ``expression`` is None where the text does not parse.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.program import ClassRef
@@ -10,8 +10,7 @@ from opschema_cli.source.python import Assign, Expr, Use
 from opschema_rules.tileops.own_writes import own_write
 
 
-@dataclass
-class Mentions:
+class Mentions(msgspec.Struct):
     """All mentions of one attribute.
 
     ``uses``, ``writes`` and ``functions`` are kept by the class whose own code they stand in, and through whose
@@ -20,10 +19,10 @@ class Mentions:
     other call is given the name as a string.
     """
 
-    uses: dict[ClassRef | None, list[tuple[Body, Use]]] = field(default_factory=dict)
-    writes: dict[ClassRef | None, list[tuple[Body, Assign]]] = field(default_factory=dict)
-    functions: dict[ClassRef, list[Body]] = field(default_factory=dict)
-    sets: list[tuple[Body, Expr]] = field(default_factory=list)
+    uses: dict[ClassRef | None, list[tuple[Body, Use]]] = msgspec.field(default_factory=dict)
+    writes: dict[ClassRef | None, list[tuple[Body, Assign]]] = msgspec.field(default_factory=dict)
+    functions: dict[ClassRef, list[Body]] = msgspec.field(default_factory=dict)
+    sets: list[tuple[Body, Expr]] = msgspec.field(default_factory=list)
     quoted: bool = False
 
 

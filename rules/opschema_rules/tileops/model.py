@@ -9,8 +9,11 @@ from __future__ import annotations
 import difflib
 import posixpath
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+
+import msgspec
+from msgspec.structs import replace
 
 from opschema_cli.lint.diagnostic import Place, Related, Severity
 from opschema_cli.project import Project
@@ -64,8 +67,7 @@ def _is_misspelt(name: str, keys: tuple[str, ...]) -> bool:
     return bool(difflib.get_close_matches(name, [key for key in keys if len(key) < 2 * len(name)], 1, NEARLY))
 
 
-@dataclass(frozen=True)
-class Tensor:
+class Tensor(msgspec.Struct, frozen=True):
     """An input or output as declared. ``node`` is its mapping of attributes."""
 
     name: str
@@ -122,8 +124,7 @@ class Tensor:
         return self.flag("mutated")
 
 
-@dataclass(frozen=True)
-class ParamDecl:
+class ParamDecl(msgspec.Struct, frozen=True):
     """A parameter as declared."""
 
     name: str
@@ -151,8 +152,7 @@ class ParamDecl:
         return value if isinstance(value, bool) and not self.doubtful("kw_only") else None
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(msgspec.Struct, frozen=True):
     """One workload row."""
 
     index: int
@@ -175,8 +175,7 @@ class Row:
         return self.node.get(key)
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(msgspec.Struct, frozen=True):
     """One shape rule: its text and the node that holds it."""
 
     index: int
@@ -184,8 +183,7 @@ class Rule:
     text: str
 
 
-@dataclass(eq=False)
-class Manifest:
+class Manifest(msgspec.Struct, eq=False, dict=True, weakref=True):
     """All entries of one manifest folder or file, and what their paths and classes resolve to."""
 
     project: Project
@@ -194,7 +192,7 @@ class Manifest:
     files: list[YamlFile]
     spec: Spec
     program: Program
-    entries: list[OpEntry] = field(default_factory=list)
+    entries: list[OpEntry] = msgspec.field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -243,8 +241,7 @@ class Manifest:
         return None
 
 
-@dataclass(eq=False)
-class ManifestFile:
+class ManifestFile(msgspec.Struct, eq=False):
     """One YAML file of a manifest."""
 
     manifest: Manifest
@@ -547,8 +544,7 @@ def _class_by_convention(file: PythonFile, key: str) -> ClassRef | None:
     return next((ClassRef(file, found[0]) for found in choices if len(found) == 1), None)
 
 
-@dataclass(eq=False)
-class OpImplementation:
+class OpImplementation(msgspec.Struct, eq=False):
     """An entry and the class that implements it: the subject of every check of one against the other."""
 
     entry: OpEntry
@@ -626,8 +622,7 @@ def call_params(ref: FunctionRef) -> list[Param] | None:
     return list(ref.function.params[1:])
 
 
-@dataclass(eq=False)
-class Validator:
+class Validator(msgspec.Struct, eq=False):
     """A script of the tree that validates manifests: it reads their vocabulary and is no library code."""
 
     manifest: Manifest

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+import msgspec
 
 from opschema_cli.source.yaml import Node, scalar_value
 from opschema_rules.tileops.model import OpEntry
@@ -11,8 +12,7 @@ from opschema_rules.tileops.model import OpEntry
 _VARIANT_BEHIND = re.compile(r"(.*)(Fwd|Bwd)Op(.+)", re.DOTALL)
 
 
-@dataclass(frozen=True)
-class Misnomer:
+class Misnomer(msgspec.Struct, frozen=True):
     """Why an op's key is wrong, in words; ``sibling`` is the op that makes a direction necessary."""
 
     reason: str

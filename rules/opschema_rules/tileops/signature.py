@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache, wraps
 from typing import Literal, TypeVar
 from weakref import WeakKeyDictionary
+
+import msgspec
 
 from opschema_cli.schema.evaluate import Value
 from opschema_cli.schema.expression import Expression, ExpressionSyntaxError, parse_expression
@@ -24,8 +25,7 @@ STATIC_DIM = re.compile(r"([A-Za-z_]\w*)\.shape\[(-?\d+|[A-Za-z_]\w*)\]", re.ASC
 """The single-axis reference that a ``static_dims`` value is."""
 
 
-@dataclass(frozen=True, eq=False)
-class Equation:
+class Equation(msgspec.Struct, frozen=True, eq=False):
     """Something that holds on every call, as written at ``node``: a shape rule, a declared shape, a static dimension."""
 
     kind: Literal["rule", "shape", "static-dim"]
@@ -34,8 +34,7 @@ class Equation:
     name: str = ""
 
 
-@dataclass(frozen=True)
-class Statement:
+class Statement(msgspec.Struct, frozen=True):
     """What a signature says about every call.
 
     ``shapes`` are the declared shapes that are equations, ``rules`` static dimensions and shape rules; ``symbols`` the names

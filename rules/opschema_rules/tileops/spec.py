@@ -14,7 +14,8 @@ from functools import cached_property
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.diagnostic import Place
-from opschema_cli.project import Project, Reading
+from opschema_cli.project import Project
+from opschema_cli.readings import Reading
 from opschema_cli.source.text import Source, Span
 from opschema_cli.source.yaml import Node, YamlFile, scalar_value
 from opschema_cli.workspace import content_digest

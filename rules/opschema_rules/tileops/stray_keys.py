@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from opschema_rules.tileops.bindings import RESERVED_KEYS
 from opschema_rules.tileops.model import OpEntry, Row, Tensor
 from opschema_rules.tileops.vocabulary import nearest
 
 
-@dataclass(frozen=True)
-class RowKeys:
+class RowKeys(msgspec.Struct, frozen=True):
     """What the rows of an op with one tensor input have: the key of its shape, and the params; None where these are not
     all known, and so neither what is none of them.
     """

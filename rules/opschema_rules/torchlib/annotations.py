@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.program import (
@@ -41,8 +42,7 @@ TypeKind = Literal[
 ]
 
 
-@dataclass(frozen=True)
-class PythonType:
+class PythonType(msgspec.Struct, frozen=True):
     """A type: a ``name`` (full and dotted, as ``torch.Tensor``), or a form with its ``items``.
 
     The items of a union are in no order, ``None`` apart. ``builtin-list`` is ``list[T]``, ``list`` is ``typing.List[T]``,
@@ -123,8 +123,7 @@ _PLAIN_DECORATORS = frozenset({"dataclass", "dataclasses.dataclass", "final", "t
 _TYPE_CHECKING = ("TYPE_CHECKING", "typing.TYPE_CHECKING", "t.TYPE_CHECKING")
 
 
-@dataclass(frozen=True)
-class _Where:
+class _Where(msgspec.Struct, frozen=True):
     """Where names of an annotation are looked up: in a body, or with ``quoted`` in what a module holds when it is at ``at``.
 
     ``evaluated`` is true of an annotation that is no string itself, so that torch evaluates strings in ``list[...]`` and its

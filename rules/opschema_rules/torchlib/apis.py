@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from opschema_rules.torchlib.model import Role
 
 DefinitionApi = Literal["custom_op", "triton_op", "define"]
 
 
-@dataclass(frozen=True)
-class Api:
+class Api(msgspec.Struct, frozen=True):
     """One registering function or method.
 
     ``params`` are its parameters in order, keyword-only ones last; ``op``, ``function`` and ``keys`` name those that take

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.schema.operator_schema import OperatorSchema
@@ -36,8 +38,7 @@ OPENS = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class _Library:
+class _Library(msgspec.Struct, frozen=True):
     """What the calls of a block have in common. ``fixed`` is the place of them all when a macro stands for them."""
 
     namespace: str | None

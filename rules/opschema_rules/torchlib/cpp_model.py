@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.source.cpp_strings import Literal
@@ -11,8 +11,7 @@ from opschema_cli.source.text import Span
 from opschema_rules.torchlib.model import Definition, Registration
 
 
-@dataclass(frozen=True, eq=False)
-class CppDefinition:
+class CppDefinition(msgspec.Struct, frozen=True, eq=False):
     """An ``m.def``. ``name`` is ``ns::name.overload``, None when it is not known; ``conditions`` those of the preprocessor.
 
     The spans of its schema and errors count in the schema's text, which ``literal`` leads back to the file.
@@ -29,8 +28,7 @@ class CppDefinition:
         return Place(written.path, self.literal.span(span)) if self.literal is not None else written
 
 
-@dataclass(frozen=True, eq=False)
-class CppRegistration:
+class CppRegistration(msgspec.Struct, frozen=True, eq=False):
     """An ``m.impl``, or the function of an ``m.def``; ``name`` as of a definition, ``function`` as it is written."""
 
     name: str
@@ -39,8 +37,7 @@ class CppRegistration:
     function: str = ""
 
 
-@dataclass(frozen=True)
-class CppGap:
+class CppGap(msgspec.Struct, frozen=True):
     """A place that may define or register more than is known, in ``namespace``, or in any when that is None."""
 
     namespace: str | None
@@ -48,11 +45,10 @@ class CppGap:
     reason: str
 
 
-@dataclass(frozen=True)
-class CppOperators:
+class CppOperators(msgspec.Struct, frozen=True):
     """All that the C++ of a tree defines and registers; ``unread`` are files that may and could not be read."""
 
-    definitions: list[CppDefinition] = field(default_factory=list)
-    registrations: list[CppRegistration] = field(default_factory=list)
-    gaps: list[CppGap] = field(default_factory=list)
-    unread: list[str] = field(default_factory=list)
+    definitions: list[CppDefinition] = msgspec.field(default_factory=list)
+    registrations: list[CppRegistration] = msgspec.field(default_factory=list)
+    gaps: list[CppGap] = msgspec.field(default_factory=list)
+    unread: list[str] = msgspec.field(default_factory=list)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import msgspec
+from msgspec.structs import replace
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.schema.schema_string import parse_schema
@@ -25,8 +26,7 @@ from opschema_rules.torchlib.values import (
 )
 
 
-@dataclass(frozen=True)
-class Named:
+class Named(msgspec.Struct, frozen=True):
     """A definition and the qualified names that it may have; of names that are not known, what they begin with."""
 
     definition: Definition

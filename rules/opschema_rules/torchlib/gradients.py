@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.bodies import Body
@@ -19,8 +20,7 @@ CONTEXT = frozenset(
 """Attributes that autograd's own context has."""
 
 
-@dataclass(frozen=True)
-class Gradient:
+class Gradient(msgspec.Struct, frozen=True):
     """An operator's gradient: its registration, ``backward`` and ``setup_context`` where they are known, and the schema."""
 
     operator: Operator

@@ -10,6 +10,7 @@ import msgspec
 
 from opschema_cli.lint.pack import CATALOGUE, PackHead
 from opschema_cli.project import Project
+from opschema_cli.readings import Scan
 from opschema_cli.workspace import is_cpp
 
 _TEST = re.compile(r"(?:^|/)(?:tests?/|test_[^/]*\.py\Z|[^/]*_test\.py\Z|conftest\.py\Z)")
@@ -45,6 +46,10 @@ def cpp_registers(data: bytes) -> bool:
     return any(part in data for part in _CPP_PARTS) and CPP_REGISTERS.search(data) is not None
 
 
+_REGISTERS_PYTHON = Scan("torchlib registers", registers, bool)
+_REGISTERS_CPP = Scan("torchlib registers in C++", cpp_registers, bool)
+
+
 def detect(project: Project, options: TorchlibOptions) -> bool:
     """Whether a file of the workspace may register an operator."""
     return any(True for _ in registering(project, options)) or bool(cpp_sources(project, options))
@@ -52,7 +57,7 @@ def detect(project: Project, options: TorchlibOptions) -> bool:
 
 def registering(project: Project, options: TorchlibOptions) -> Iterable[str]:
     """The Python files that may register an operator."""
-    return (path for path in sources(project, options) if registers(project.workspace.peek(path)))
+    return (path for path, found in project.scan(_REGISTERS_PYTHON, sources(project, options)) if found)
 
 
 def sources(project: Project, options: TorchlibOptions) -> list[str]:
@@ -65,7 +70,7 @@ def sources(project: Project, options: TorchlibOptions) -> list[str]:
 def cpp_sources(project: Project, options: TorchlibOptions) -> list[str]:
     """All C++ files, if one of them holds operators."""
     found = [path for path in project.workspace.files if is_cpp(path) and (options.tests or not _TEST.search(path))]
-    return found if any(cpp_registers(project.workspace.peek(path)) for path in found) else []
+    return found if any(registers for _, registers in project.scan(_REGISTERS_CPP, found)) else []
 
 
 HEAD = PackHead(

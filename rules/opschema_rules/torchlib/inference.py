@@ -6,7 +6,9 @@ be followed, has a type without a name.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+
+import msgspec
 
 from opschema_cli.schema.operator_schema import AliasInfo, Argument, OperatorSchema, Return, SchemaType
 from opschema_cli.source.bodies import Body
@@ -28,8 +30,7 @@ NO_TYPE = SchemaType()
 """The type of what is refused or cannot be followed."""
 
 
-@dataclass(frozen=True)
-class Mutates:
+class Mutates(msgspec.Struct, frozen=True):
     """What ``mutates_args`` says: names, each with where it is written; ``names`` is None when they are not known.
 
     ``unknown`` is true of the string ``"unknown"``; ``string`` is any other string. ``expr`` stands in the file ``path``.
@@ -42,12 +43,11 @@ class Mutates:
     path: str = ""
 
 
-@dataclass
-class Inference:
+class Inference(msgspec.Struct):
     """What ``infer_schema`` makes of a function: the schema, what it refuses, and the type that the function returns."""
 
     schema: OperatorSchema
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[Problem] = msgspec.field(default_factory=list)
     returned: PythonType | None = None
 
 
@@ -164,7 +164,7 @@ class Inferrer:
 def _written(type_: SchemaType, alias: AliasInfo) -> SchemaType:
     """A type whose tensors the operator writes."""
     if type_.inner is None:
-        return replace(type_, alias=alias)
+        return type_.aliased(alias)
     return replace(type_, inner=_written(type_.inner, alias))
 
 

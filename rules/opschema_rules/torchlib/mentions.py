@@ -9,13 +9,17 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
-from opschema_cli.project import Project, Reading
+from opschema_cli.project import Project
+from opschema_cli.readings import Reading, Scan
 from opschema_rules.torchlib.model import Operator
 
 
-def registers_classes(data: bytes) -> bool:
-    """Whether a file may register classes that torch then takes as types of arguments."""
+def _registers_classes(data: bytes) -> bool:
     return b"paque" in data and (b"register_opaque" in data or b"OpaqueBase" in data)
+
+
+REGISTERS_CLASSES = Scan("torchlib registers classes", _registers_classes, bool)
+"""Whether a file may register classes that torch then takes as types of arguments."""
 
 
 def _mentions(text: str) -> list[str]:

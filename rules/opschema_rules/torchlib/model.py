@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+import msgspec
+
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.project import Project
 from opschema_cli.schema.operator_schema import OperatorSchema
@@ -33,8 +35,7 @@ that is no tensor, and what the tags ``inplace`` and ``out`` demand.
 """
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(msgspec.Struct, frozen=True):
     """One thing for which ``infer_schema`` raises, or ``define`` for the tags of a schema string, told so that a rule can word
     it.
 
@@ -50,8 +51,7 @@ class Problem:
     instead: str = ""
 
 
-@dataclass(eq=False)
-class Tree:
+class Tree(msgspec.Struct, eq=False):
     """One workspace: its code, the version of torch that it is for, its operators and what is registered for none of them.
 
     ``namespaces`` are those that the tree defines operators in; ``open_namespaces`` those in which it may define or
@@ -62,15 +62,14 @@ class Tree:
     project: Project
     bodies: Bodies
     torch: tuple[int, int]
-    operators: list[Operator] = field(default_factory=list)
-    strays: list[StrayRegistration] = field(default_factory=list)
+    operators: list[Operator] = msgspec.field(default_factory=list)
+    strays: list[StrayRegistration] = msgspec.field(default_factory=list)
     namespaces: frozenset[str] = frozenset()
     open_namespaces: frozenset[str | None] = frozenset()
-    unresolved: list[tuple[Place, str]] = field(default_factory=list)
+    unresolved: list[tuple[Place, str]] = msgspec.field(default_factory=list)
 
 
-@dataclass(frozen=True, eq=False)
-class Definition:
+class Definition(msgspec.Struct, frozen=True, eq=False):
     """What makes an operator: ``custom_op``/``triton_op`` over a function, ``define`` with a schema string, or ``m.def`` in C++.
 
     ``schema`` is what torch's dispatcher gets: parsed from the string, or inferred from the function as ``infer_schema`` does
@@ -104,8 +103,7 @@ class Definition:
     conditional: bool = False
 
 
-@dataclass(frozen=True, eq=False)
-class Registration:
+class Registration(msgspec.Struct, frozen=True, eq=False):
     """One thing registered for an operator.
 
     ``keys`` are dispatch keys or device types (empty: all), None when not known. ``function`` is the Python function
@@ -126,8 +124,7 @@ class Registration:
     default_place: Place | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class OpCall:
+class OpCall(msgspec.Struct, frozen=True, eq=False):
     """A call of an operator: ``torch.ops.ns.name(...)``, its handle, or the decorated function."""
 
     place: Place

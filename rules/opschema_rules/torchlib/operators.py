@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_rules.torchlib import apis

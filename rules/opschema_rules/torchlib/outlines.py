@@ -6,14 +6,14 @@ A call whose last word is none of these is not looked at.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from opschema_cli.source.python import Class, Expr, Function, PythonFile, Scope
 from opschema_rules.torchlib import apis
 
 
-@dataclass(frozen=True)
-class Outline:
+class Outline(msgspec.Struct, frozen=True):
     """What of a file tells the words by which it registers: its functions, and methods by class, with what each calls; its
     aliases; the names that other files may import; the names that it imports or calls.
     """

@@ -19,7 +19,7 @@ from opschema_rules.torchlib.evaluation import Evaluator
 from opschema_rules.torchlib.examples import example_files
 from opschema_rules.torchlib.head import TorchlibOptions, cpp_sources, detect, registering, sources
 from opschema_rules.torchlib.inference import Inferrer
-from opschema_rules.torchlib.mentions import files_that_call, files_that_use, registers_classes
+from opschema_rules.torchlib.mentions import REGISTERS_CLASSES, files_that_call, files_that_use
 from opschema_rules.torchlib.model import Operator, Tree
 from opschema_rules.torchlib.operators import Join
 from opschema_rules.torchlib.outlines import Words
@@ -66,7 +66,7 @@ def read_tree(project: Project, options: TorchlibOptions) -> Tree:
     paths, words = _registering_files(project, modules, options)
     evaluator = Evaluator(Bodies(Program(project.workspace.files, project.python, paths), paths))
     tree = Tree(project, evaluator.bodies, read_version(options.torch) or find_version(project))
-    opaque = any(registers_classes(project.workspace.peek(path)) for path in modules)
+    opaque = any(found for _, found in project.scan(REGISTERS_CLASSES, modules))
     definer = Definer(evaluator, Inferrer(Annotations(tree.bodies, opaque=opaque), tree.torch))
     join = Join(tree, evaluator, definer)
     walker = Walker(evaluator, filter(None, map(project.python, paths)), words)

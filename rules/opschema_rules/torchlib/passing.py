@@ -9,8 +9,9 @@ never matter, their order and defaults do.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+import msgspec
 
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema
 from opschema_cli.source.python import Param
@@ -34,8 +35,7 @@ is left off when it equals the schema's default. ``by-name``: it takes by place 
 """
 
 
-@dataclass(frozen=True)
-class Mismatch:
+class Mismatch(msgspec.Struct, frozen=True):
     """Arguments of the schema, or parameters of the function, in which the two differ in one way.
 
     ``always`` is true when every call goes wrong, not only those that pass, or leave off, one of them.

@@ -7,8 +7,9 @@ parameters are what that call passes; a function that nothing is seen to call is
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
+
+import msgspec
 
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.python import Expr, Function, PythonFile
@@ -35,8 +36,7 @@ from opschema_rules.torchlib.values import (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Event:
+class Event(msgspec.Struct, frozen=True, eq=False, dict=True):
     """One registering call that is complete: what is called, where, with what. ``conditional`` when it may not take place."""
 
     waiting: Waiting

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import Unresolved
@@ -29,8 +30,7 @@ _OTHER_KEYS = (
 )
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(msgspec.Struct, frozen=True):
     """One thing that a call registers: its role, and the parameters that take function and keys."""
 
     role: Role

@@ -7,7 +7,8 @@ Source: ``infer_schema`` in ``torch/_library/infer_schema.py``, ``_validate_inpl
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.schema.operator_schema import AliasInfo, Argument, OperatorSchema, Return, SchemaType
@@ -41,7 +42,7 @@ def _aliases(written: tuple[Argument, ...], schema: OperatorSchema) -> tuple[Ret
         return schema.returns
     names = [item.alias or AliasInfo((f"a{schema.arguments.index(item)}",), True) for item in written]
     pairs = zip(schema.returns, names, strict=True)
-    return tuple(replace(item, type=replace(item.type, alias=name)) for item, name in pairs)
+    return tuple(replace(item, type=item.type.aliased(name)) for item, name in pairs)
 
 
 def _inplace(found: Inference, function: Body, mutates: Mutates) -> Iterator[Problem]:

@@ -6,8 +6,9 @@ Source: ``derived_types``, ``get_supported_param_types`` and ``SUPPORTED_RETURN_
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
+
+import msgspec
 
 from opschema_cli.schema.operator_schema import SchemaType
 from opschema_rules.torchlib.annotations import GROUP_NAME, NONE, NUMBER, PythonType, union
@@ -27,8 +28,7 @@ OPAQUE_TYPES: Version = (2, 9)
 """Since then a class may be registered as opaque, and taken; 2.13 does so with ``torch.Generator`` and all enumerations."""
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(msgspec.Struct, frozen=True):
     """A type of the table: its schema type, and whether ``List[T]``, ``List[Optional[T]]`` and ``Optional[List[T]]`` are
     taken, too.
     """

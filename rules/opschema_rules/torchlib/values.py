@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
+import msgspec
+
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import ClassRef
@@ -17,8 +19,7 @@ MAX_ALTERNATIVES = 12
 """Most values that one expression is taken to have."""
 
 
-@dataclass(frozen=True)
-class Unknown:
+class Unknown(msgspec.Struct, frozen=True):
     """What is not known, and why."""
 
     reason: str = "it is computed at run time"
@@ -38,45 +39,39 @@ class Text:
         return self.prefix if self.names is None else min(self.names, default="")
 
 
-@dataclass(frozen=True)
-class Plain:
+class Plain(msgspec.Struct, frozen=True):
     """A constant that is no string."""
 
     value: Constant
 
 
-@dataclass(frozen=True)
-class Outside:
+class Outside(msgspec.Struct, frozen=True):
     """What lies outside the workspace, by its full dotted name."""
 
     name: str
 
 
-@dataclass(frozen=True)
-class ModuleValue:
+class ModuleValue(msgspec.Struct, frozen=True):
     """A module of the workspace."""
 
     path: str
 
 
-@dataclass(frozen=True)
-class ClassValue:
+class ClassValue(msgspec.Struct, frozen=True):
     """A class of the workspace, or with ``below`` perhaps one that inherits from it."""
 
     ref: ClassRef
     below: bool = False
 
 
-@dataclass(frozen=True)
-class Instance:
+class Instance(msgspec.Struct, frozen=True):
     """An object of a class of the workspace, made by the call of its ``__init__`` in ``frame`` where that is known."""
 
     ref: ClassRef
     frame: Frame | None = None
 
 
-@dataclass(frozen=True)
-class Func:
+class Func(msgspec.Struct, frozen=True):
     """A function and the frame in which it was made. ``wraps`` is the function whose signature it shows (``functools.wraps``)."""
 
     body: Body
@@ -89,15 +84,13 @@ class Func:
         return self.wraps.shown if self.wraps is not None else self
 
 
-@dataclass(frozen=True)
-class Wraps:
+class Wraps(msgspec.Struct, frozen=True):
     """``functools.wraps(function)``: a decorator."""
 
     function: Func
 
 
-@dataclass(frozen=True)
-class Same:
+class Same(msgspec.Struct, frozen=True):
     """A decorator that leaves a function's signature as it is."""
 
 
@@ -115,16 +108,14 @@ HandleKey: TypeAlias = "tuple[str, int, int, frozenset[str] | None]"
 """The file and place of the registering call, the function, and the names."""
 
 
-@dataclass(frozen=True)
-class LibraryValue:
+class LibraryValue(msgspec.Struct, frozen=True):
     """A ``torch.library.Library``: its namespace, None when not known, and its own dispatch key."""
 
     namespace: str | None
     key: str | None = ""
 
 
-@dataclass(frozen=True)
-class OpName:
+class OpName(msgspec.Struct, frozen=True):
     """``torch.ops.namespace.name`` with or without overload, as ``namespace::name.overload``; or a part of it."""
 
     parts: tuple[str, ...]
@@ -137,8 +128,7 @@ class OpName:
         return f"{namespace}::{'.'.join([rest[0], *overload])}" if rest and len(rest) < 3 else ""
 
 
-@dataclass(frozen=True)
-class Method:
+class Method(msgspec.Struct, frozen=True):
     """A method of a library or of a custom op."""
 
     receiver: Handle | LibraryValue
@@ -154,23 +144,20 @@ class Inferred:
     name: Text | None = None
 
 
-@dataclass(frozen=True)
-class Items:
+class Items(msgspec.Struct, frozen=True):
     """A tuple, list or set."""
 
     given: tuple[Given, ...]
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(msgspec.Struct, frozen=True):
     """A dictionary with constant keys; ``open`` when it may hold more."""
 
     given: tuple[tuple[str, Given], ...]
     open: bool = False
 
 
-@dataclass(frozen=True)
-class Waiting:
+class Waiting(msgspec.Struct, frozen=True):
     """A registering call that waits for its function: a decorator."""
 
     api: Api
@@ -178,8 +165,7 @@ class Waiting:
     arguments: Arguments
 
 
-@dataclass(frozen=True)
-class Partial:
+class Partial(msgspec.Struct, frozen=True):
     """``functools.partial(target, ...)``."""
 
     target: Value
@@ -203,8 +189,7 @@ def distinct(values: Iterable[Value]) -> Values:
     return found if len(found) <= MAX_ALTERNATIVES else UNKNOWN
 
 
-@dataclass(frozen=True, eq=False)
-class Given:
+class Given(msgspec.Struct, frozen=True, eq=False):
     """An argument: an expression in a frame, or values that are known; its place is that of the expression."""
 
     frame: Frame
@@ -217,14 +202,13 @@ class Given:
         return self.frame.body.at(self.expr) if self.expr is not None else None
 
 
-@dataclass(frozen=True, eq=False)
-class Arguments:
+class Arguments(msgspec.Struct, frozen=True, eq=False):
     """What a call passes. ``open`` when it may pass more than is known."""
 
     frame: Frame
     call: Expr
     positional: tuple[Given, ...] = ()
-    keywords: Mapping[str, Given] = field(default_factory=dict)
+    keywords: Mapping[str, Given] = msgspec.field(default_factory=dict)
     open: bool = False
 
     def joined(self, later: Arguments) -> Arguments:
@@ -238,16 +222,14 @@ class Arguments:
         return {**found, **{name: given for name, given in self.keywords.items() if name in names}}
 
 
-@dataclass(frozen=True, eq=False)
-class Site:
+class Site(msgspec.Struct, frozen=True, eq=False):
     """A call that was followed: where a frame was entered from."""
 
     frame: Frame
     call: Expr
 
 
-@dataclass(frozen=True, eq=False)
-class Frame:
+class Frame(msgspec.Struct, frozen=True, eq=False, dict=True):
     """A body with what its parameters and loop targets stand for; ``parent`` is the frame around it, ``site`` the call that
     entered it.
 
@@ -256,7 +238,7 @@ class Frame:
 
     body: Body
     parent: Frame | None = None
-    bindings: Mapping[str, Given] = field(default_factory=dict)
+    bindings: Mapping[str, Given] = msgspec.field(default_factory=dict)
     site: Site | None = None
     assumed: bool = False
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 import msgspec
@@ -27,8 +26,7 @@ class AddAutogen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ops: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class _Line:
+class _Line(msgspec.Struct, frozen=True):
     """A line to write into an entry; where there can be none, ``why`` tells."""
 
     entry: NativeEntry

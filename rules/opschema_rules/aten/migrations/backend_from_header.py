@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -38,8 +37,7 @@ class BackendFromHeader(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
     owner: str = msgspec.field(default="", name="class")
 
 
-@dataclass(frozen=True)
-class _Work:
+class _Work(msgspec.Struct, frozen=True):
     """What is to be made: the backend's YAML as it is (``path`` is where it is to be, if it is not there)."""
 
     path: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 import msgspec
@@ -30,8 +29,7 @@ class DropField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     value: str | None = None
 
 
-@dataclass(frozen=True)
-class _Entry:
+class _Entry(msgspec.Struct, frozen=True):
     """A mapping with ``func``: of native_functions.yaml, or an item of one of a backend's lists."""
 
     file: YamlFile

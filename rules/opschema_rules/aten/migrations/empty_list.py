@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.source.yaml import YamlFile
@@ -17,8 +18,7 @@ _INDENT = "  "
 _ORDER: Order = "ascii"
 
 
-@dataclass
-class EmptyList:
+class EmptyList(msgspec.Struct):
     """``items`` are written at ``at`` below ``key``, which is empty where the file has it; what is at ``value`` goes."""
 
     file: YamlFile

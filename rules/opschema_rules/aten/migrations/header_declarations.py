@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from opschema_cli.project import Project
 from opschema_cli.source.preprocessor import is_dead
@@ -16,8 +17,7 @@ from opschema_rules.aten.migrations.option_errors import OptionError
 from opschema_rules.aten.vocabulary import hint
 
 
-@dataclass(frozen=True)
-class Header:
+class Header(msgspec.Struct, frozen=True):
     """A class of a header: its name, its namespace, and the methods that it declares."""
 
     name: str
@@ -25,8 +25,7 @@ class Header:
     methods: Sequence[Method]
 
 
-@dataclass(frozen=True)
-class Declaration:
+class Declaration(msgspec.Struct, frozen=True):
     """A declaration and the operators whose kernel it is: one if it is known, several if it may be of any of them.
 
     ``symint`` tells that the kernel takes SymInt; ``reason`` why there is no operator, or not only one.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from opschema_rules.aten.catalogue import variants_across
 from opschema_rules.aten.migrations.backend_lists import KERNELS
@@ -12,8 +13,7 @@ from opschema_rules.aten.rules.backend_keys import is_strict
 from opschema_rules.aten.vocabulary import listed
 
 
-@dataclass(frozen=True)
-class Move:
+class Move(msgspec.Struct, frozen=True):
     """One operator of a file: the lists that it leaves, and the one that it joins unless that is empty."""
 
     backend: BackendFile

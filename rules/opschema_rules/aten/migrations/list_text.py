@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import accumulate
+
+import msgspec
 
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.source.yaml import Node, YamlFile
@@ -25,8 +26,7 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 _COMMENTED_OUT = re.compile(r"\s*#\s*-\s*\S")
 
 
-@dataclass(frozen=True)
-class ListItem:
+class ListItem(msgspec.Struct, frozen=True):
     """An operator of a list; ``text`` are its lines, its own comments included, without the list's indentation."""
 
     name: str
@@ -38,8 +38,7 @@ class ListItem:
         return self.text.startswith("#")
 
 
-@dataclass
-class Stretch:
+class Stretch(msgspec.Struct):
     """Items that stand together; ``head`` are the comments and blank lines above them, which stay, at ``span``."""
 
     head: str
@@ -52,8 +51,7 @@ class Stretch:
         return [item.name for item in self.items]
 
 
-@dataclass
-class ListText:
+class ListText(msgspec.Struct):
     """A block list: its stretches, and the blank lines that part any two items of one."""
 
     file: YamlFile

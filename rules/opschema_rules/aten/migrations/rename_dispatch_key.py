@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -32,8 +31,7 @@ class RenameDispatchKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     new: str = msgspec.field(name="to")
 
 
-@dataclass(frozen=True)
-class _Use:
+class _Use(msgspec.Struct, frozen=True):
     """An entry that has a dispatch key: where that is written, and the other keys of the table with their places."""
 
     entry: Entry

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
@@ -24,8 +23,7 @@ class SortLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     order: Literal["", "ascii", "letters"] = ""
 
 
-@dataclass(frozen=True)
-class _List:
+class _List(msgspec.Struct, frozen=True):
     """A list of a file, and the order that it gets."""
 
     backend: BackendFile

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -35,8 +34,7 @@ class StructuredPort(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     keep: list[str] = []
 
 
-@dataclass(frozen=True)
-class _Port:
+class _Port(msgspec.Struct, frozen=True):
     """A group and the file that it stands in; ``named`` is the entry by which it was chosen."""
 
     native: NativeFile

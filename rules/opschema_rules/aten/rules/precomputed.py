@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
@@ -100,14 +101,13 @@ def precomputed_item(native: NativeFile) -> Iterator[Diagnostic]:
             yield from _Reader(entry, entry.schema).read(items)
 
 
-@dataclass
-class _Reader:
+class _Reader(msgspec.Struct):
     """Reads the items of one entry. ``replaced`` and ``declared`` are what was read so far, by name."""
 
     entry: NativeEntry
     schema: OperatorSchema | None
-    replaced: dict[str, Span] = field(default_factory=dict)
-    declared: dict[str, Span] = field(default_factory=dict)
+    replaced: dict[str, Span] = msgspec.field(default_factory=dict)
+    declared: dict[str, Span] = msgspec.field(default_factory=dict)
 
     def read(self, items: Sequence[Node]) -> Iterator[Diagnostic]:
         for number, node in enumerate(items, 1):

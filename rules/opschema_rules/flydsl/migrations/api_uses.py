@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import libcst as cst
+import msgspec
 
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Import, PythonFile, Use
@@ -18,8 +18,7 @@ from opschema_rules.flydsl.model import FlyTree
 _TENSOR = frozenset({"torch.Tensor", "torch.nn.Parameter"})
 
 
-@dataclass(frozen=True)
-class ApiUse:
+class ApiUse(msgspec.Struct, frozen=True):
     """A use of a renamed name: where its last word is written, and the other places that change with it.
 
     ``imported`` is the import, where that binds the word: ``reads`` are then what reads it.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from opschema_cli.migrate.workbench import LeftAlone
 from opschema_cli.source.bodies import Body
@@ -13,8 +14,7 @@ from opschema_rules.flydsl.migrations.references import References
 from opschema_rules.flydsl.model import Call, Traced
 
 
-@dataclass(frozen=True)
-class Group:
+class Group(msgspec.Struct, frozen=True):
     """Traced functions that pass a value on to each other, and every call of one of them."""
 
     functions: tuple[Traced, ...]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from keyword import iskeyword
 
 import libcst as cst
+import msgspec
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.migrate.codemods.rewrite import Problem, Refused, Rewrite
@@ -23,8 +23,7 @@ MOST = 2**31 - 1
 """The largest number of ``fx.Int32``."""
 
 
-@dataclass(frozen=True, eq=False)
-class Constant:
+class Constant(msgspec.Struct, frozen=True, eq=False):
     """A variable that a module assigns."""
 
     file: PythonFile

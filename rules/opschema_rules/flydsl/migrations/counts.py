@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 MAX_TERMS = 64
 """Most products in one sum."""
@@ -15,8 +16,7 @@ class TooLargeError(ValueError):
     """A count has too many terms."""
 
 
-@dataclass(frozen=True)
-class Count:
+class Count(msgspec.Struct, frozen=True):
     """A sum: how often each product of extents (their names in order, the empty one for 1) is in it; none is there 0 times."""
 
     terms: Mapping[Product, int]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 import libcst as cst
+import msgspec
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.codemods.imports import drop_imports, unused_imports
@@ -30,8 +30,7 @@ from opschema_rules.flydsl.migrations.trees import tree_of
 from opschema_rules.flydsl.model import FlyTree
 
 
-@dataclass(frozen=True)
-class _Call:
+class _Call(msgspec.Struct, frozen=True):
     """A call of the method on a wrapped tensor; ``pins`` when it kept sizes in the cache key that are no more in it."""
 
     body: Body
@@ -40,27 +39,24 @@ class _Call:
     pins: bool
 
 
-@dataclass(frozen=True)
-class _Test:
+class _Test(msgspec.Struct, frozen=True):
     """A test that only tests the method."""
 
     body: Body
 
 
-@dataclass(frozen=True)
-class _Method:
+class _Method(msgspec.Struct, frozen=True):
     """The method itself, in FlyDSL's own files."""
 
     file: PythonFile
     cls: Class
 
 
-@dataclass
-class _Left:
+class _Left(msgspec.Struct):
     """What is left to look through when the calls are gone."""
 
-    pinned: list[Place] = field(default_factory=list)
-    folded: list[tuple[str, str]] = field(default_factory=list)
+    pinned: list[Place] = msgspec.field(default_factory=list)
+    folded: list[tuple[str, str]] = msgspec.field(default_factory=list)
 
 
 def find(draft: Draft, options: NoMigrationOptions) -> Iterator[Site]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import takewhile
 
 import libcst as cst
@@ -43,8 +43,7 @@ class ExtentToParameter(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     constant: str = "{}_RUNTIME"
 
 
-@dataclass(frozen=True)
-class _Extent:
+class _Extent(msgspec.Struct, frozen=True):
     """A constant, and the traced functions that read it."""
 
     constant: Constant

@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
+
+import msgspec
+from msgspec.structs import replace
 
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
@@ -36,8 +38,7 @@ _CASTS = {"half": 16, "bfloat16": 16, "float": 32}
 _WIDTH = re.compile(r"[A-Za-z]+?(\d+)")
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(msgspec.Struct, frozen=True):
     """A tensor's elements, those from the first to the last in memory; the bits of one, 0 when not known.
 
     ``baked`` when the size is a constant of the compiled code without being part of its key, ``constant`` when it is one.
@@ -51,8 +52,7 @@ class Layout:
     constant: bool = False
 
 
-@dataclass(frozen=True)
-class Sized:
+class Sized(msgspec.Struct, frozen=True):
     """What one way of calls gives a descriptor: the tensor's layout, and the bytes that are asked for; whether those are
     computed at run time, with 64 bits.
     """

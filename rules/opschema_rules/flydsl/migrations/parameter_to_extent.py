@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import libcst as cst
 import msgspec
@@ -33,8 +33,7 @@ class ParameterToExtent(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class _Group:
+class _Group(msgspec.Struct, frozen=True):
     """Traced functions of one file that pass a parameter of that name on to each other."""
 
     path: str

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import libcst as cst
+import msgspec
 
 from opschema_cli.migrate.codemods.insertion import insert_element
 from opschema_cli.migrate.codemods.rewrite import Problem, Refused, Rewrite
@@ -13,8 +12,7 @@ from opschema_cli.source.python import ParamKind
 from opschema_rules.flydsl.model import Kind, Parameter, Traced
 
 
-@dataclass(frozen=True)
-class Slot:
+class Slot(msgspec.Struct, frozen=True):
     """The place of a new parameter among those of a function, from 0."""
 
     index: int

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import PurePosixPath
+
+import msgspec
 
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.mentions import texts_with
@@ -17,8 +18,7 @@ from opschema_cli.source.text import Place, Span
 from opschema_rules.flydsl.model import FlyTree, Traced
 
 
-@dataclass(frozen=True, eq=False)
-class Reference:
+class Reference(msgspec.Struct, frozen=True, eq=False):
     """A read of a dotted name of which the words up to ``word``, which count from 0, name the thing that is asked for."""
 
     body: Body

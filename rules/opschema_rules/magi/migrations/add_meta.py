@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import libcst as cst
 import msgspec
@@ -28,8 +27,7 @@ class AddMeta(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     explicit: bool = False
 
 
-@dataclass(frozen=True)
-class _Mirroring:
+class _Mirroring(msgspec.Struct, frozen=True):
     """An op, and the lowered names of the tensors that its outputs are like."""
 
     op: MagiOp

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import libcst as cst
 import msgspec
@@ -29,8 +28,7 @@ class DropArgument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str
 
 
-@dataclass(frozen=True)
-class _Call:
+class _Call(msgspec.Struct, frozen=True):
     """A call that passes the argument, in a body."""
 
     body: Body

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import libcst as cst
+import msgspec
 
 from opschema_cli.migrate.codemods.definitions import function_node
 from opschema_cli.migrate.codemods.scopes import dotted, local_uses
@@ -26,8 +26,7 @@ MAX_HANDED = 4
 _OF_STRINGS = frozenset(dir(str))
 
 
-@dataclass(frozen=True)
-class EnumValues:
+class EnumValues(msgspec.Struct, frozen=True):
     """Tells the values of one enumeration."""
 
     tree: MagiTree

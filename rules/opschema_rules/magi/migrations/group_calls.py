@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 import libcst as cst
+import msgspec
 
 from opschema_cli.migrate.codemods.calls import rename_keyword
 from opschema_cli.migrate.codemods.elements import element_span
@@ -27,15 +27,14 @@ from opschema_rules.magi.migrations.trees import meaning, naming, python_files
 _ESCAPES = "the op is used here otherwise than by a call"
 
 
-@dataclass
-class GroupedCalls:
+class GroupedCalls(msgspec.Struct):
     """Rewrites the calls of one op."""
 
     bench: Workbench
     group: Grouping
     functions: Sequence[Body]
     """The op's own functions, in which reads of the flags are rewritten."""
-    _extended: set[tuple[str, int]] = field(default_factory=set)
+    _extended: set[tuple[str, int]] = msgspec.field(default_factory=set)
 
     def rewrite(self) -> None:
         """Write the dataclass into every call.

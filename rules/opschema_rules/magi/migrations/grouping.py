@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import keyword
-from dataclasses import dataclass
 from functools import cached_property
+
+import msgspec
 
 from opschema_cli.migrate.workbench import LeftAlone
 from opschema_cli.source.python import Param
@@ -13,8 +14,7 @@ from opschema_rules.magi.model import MagiOp
 from opschema_rules.magi.signature import Leaf
 
 
-@dataclass(frozen=True)
-class Grouping:
+class Grouping(msgspec.Struct, frozen=True, dict=True):
     """Parameters of an op, by their names, into the dataclass ``name``; the op takes it as ``parameter``."""
 
     op: MagiOp

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import libcst as cst
+import msgspec
 
 from opschema_cli.migrate.codemods.scopes import dotted
 from opschema_cli.source.bodies import Bodies, Body
@@ -33,8 +33,7 @@ _SELF = frozenset(
 _CONTEXTS = frozenset({"setup_context", "forward", "backward", "jvp"})
 
 
-@dataclass(frozen=True)
-class Instances:
+class Instances(msgspec.Struct, frozen=True):
     """Tells the instances of one family of classes."""
 
     tree: MagiTree

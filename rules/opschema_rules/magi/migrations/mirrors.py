@@ -5,8 +5,10 @@ A scalar beside a tensor keeps its shape, but not always its type (`x * 0.5` of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import cached_property
+
+import msgspec
+from msgspec.structs import replace
 
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
@@ -33,8 +35,7 @@ _RESHAPES = frozenset(
 """Methods that change a tensor's shape where it stands."""
 
 
-@dataclass(frozen=True)
-class Mirror:
+class Mirror(msgspec.Struct, frozen=True):
     """A value like the tensor ``leaf``; ``typed`` when it has its type too, ``fresh`` when it is no input itself."""
 
     leaf: Leaf
@@ -42,8 +43,7 @@ class Mirror:
     fresh: bool = False
 
 
-@dataclass(frozen=True)
-class Mirrors:
+class Mirrors(msgspec.Struct, frozen=True, dict=True):
     """Looks at one op's body."""
 
     op: MagiOp

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import libcst as cst
+import msgspec
 
 from opschema_cli.migrate.codemods.arguments import add_keyword, to_list
 from opschema_cli.migrate.codemods.definitions import function_node
@@ -30,8 +30,7 @@ from opschema_rules.magi.signature import Leaf
 _HASHING = ("hash", "functools.lru_cache", "functools.cache")
 
 
-@dataclass(frozen=True)
-class _Tuple:
+class _Tuple(msgspec.Struct, frozen=True):
     """A parameter or field that is a tuple, and the ops that have it."""
 
     leaf: Leaf

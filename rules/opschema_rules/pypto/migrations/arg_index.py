@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import libcst as cst
@@ -27,8 +26,7 @@ class ArgIndex(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     action: Literal["add", "drop"]
 
 
-@dataclass(frozen=True)
-class _Added:
+class _Added(msgspec.Struct, frozen=True):
     """A kernel that gets the field: the tensors that it names, or why they are not known."""
 
     kernel: Kernel

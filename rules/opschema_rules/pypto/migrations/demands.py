@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+import msgspec
 
 from opschema_rules.pypto.claims import Reading, arg_index, entries, misplaced, readings, width
 from opschema_rules.pypto.facts import Payload
@@ -15,8 +16,7 @@ Slots: TypeAlias = "tuple[Direction | None, ...]"
 """The directions of tensors; None where any is right (``add_no_dep``)."""
 
 
-@dataclass(frozen=True)
-class Demand:
+class Demand(msgspec.Struct, frozen=True):
     """What a kernel is to declare: its whole signature, and the parallel ``arg_index`` where that is to be written too."""
 
     kernel: Kernel
@@ -24,8 +24,7 @@ class Demand:
     slots: tuple[int, ...] | None = None
 
 
-@dataclass(frozen=True)
-class Doubt:
+class Doubt(msgspec.Struct, frozen=True):
     """A kernel that does not declare what it should, where a person has to say what that is."""
 
     kernel: Kernel
@@ -33,8 +32,7 @@ class Doubt:
     reason: str
 
 
-@dataclass(frozen=True)
-class _Wish:
+class _Wish(msgspec.Struct, frozen=True):
     """What one task calls for."""
 
     reading: Reading

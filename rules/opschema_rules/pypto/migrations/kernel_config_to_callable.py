@@ -5,7 +5,6 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -133,8 +132,7 @@ def kernel_config_to_callable(draft: Draft, sites: Sequence[Site], options: ToCa
         yield Note(place, f"`{path}` is still mentioned here; it is `{gone[path]}` now")
 
 
-@dataclass(frozen=True)
-class _Test:
+class _Test(msgspec.Struct, frozen=True):
     """An old test that can be rewritten."""
 
     program: Program

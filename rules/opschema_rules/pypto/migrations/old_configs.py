@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import libcst as cst
+import msgspec
 
 from opschema_cli.source.python import Assign, Expr, PythonFile
 from opschema_cli.source.python_tree import PythonTree
@@ -36,8 +36,7 @@ _PARTS = frozenset({"ORCHESTRATION", "KERNELS", "RUNTIME_CONFIG", "RUNTIME_ENV"}
 _OF_RUNNER = ("runtime", "rounds")
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(msgspec.Struct, frozen=True):
     """What a ``kernel_config.py`` says. ``header`` are the comments that it begins with, ``imports`` the lines that import what the
     pieces use, ``names`` what those bind; sources are relative to the folder that the reader was given. ``signed`` tells that the
     orchestration has a signature, ``outputs`` how many tensors that declares as outputs, where it is known.
@@ -96,8 +95,7 @@ def read_config(tree: PythonTree, program: Program, folder: str) -> Config:
     )
 
 
-@dataclass(frozen=True)
-class _Derived:
+class _Derived(msgspec.Struct, frozen=True):
     """A signature that the orchestration gets: the edit of its dict, the name that it uses, and the line that imports that."""
 
     directions: Sequence[Direction] = ()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import libcst as cst
+import msgspec
 
 from opschema_cli.source.python_tree import PythonTree, Statement
 from opschema_rules.pypto.migrations.old_statements import Piece, Unclear, comments_in, lines_of, targets_of
@@ -18,8 +18,7 @@ _RUNS = "run_golden_test"
 _LISTS = re.compile(r"(?:typing\.)?[Ll]ist\b")
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(msgspec.Struct, frozen=True):
     """One set of parameters; ``name`` is written as its file does, quotes and all."""
 
     name: str
@@ -27,8 +26,7 @@ class Case:
     default: bool
 
 
-@dataclass(frozen=True)
-class Golden:
+class Golden(msgspec.Struct, frozen=True):
     """What a ``golden.py`` says beside its functions; ``gone`` are the statements that say it, ``unused`` the names that only these
     use.
     """

@@ -5,7 +5,8 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.diagnostic import Place
@@ -19,8 +20,7 @@ _IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+(?:[\w.]*\.)?(?P<name>kernel_
 _UP = re.compile(r"\A(?:\.{0,2}/)+")
 
 
-@dataclass(frozen=True)
-class Mentions:
+class Mentions(msgspec.Struct, frozen=True):
     """Where files of a workspace name a ``kernel_config.py`` or ``golden.py``, as they write it."""
 
     found: Sequence[tuple[Place, str]]

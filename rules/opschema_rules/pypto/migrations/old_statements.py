@@ -5,9 +5,9 @@ from __future__ import annotations
 import io
 import tokenize
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import libcst as cst
+import msgspec
 
 from opschema_cli.source.python_tree import PythonTree, Statement
 
@@ -16,16 +16,14 @@ class Unclear(Exception):  # noqa: N818 - an answer, not a fault
     """Why a test is left to a person."""
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(msgspec.Struct, frozen=True):
     """An expression as its file writes it, indented as a statement of the module, and the comments before it."""
 
     text: str
     comments: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(msgspec.Struct, frozen=True):
     """A top-level statement, from the end of the one before: ``start`` is where its own line begins."""
 
     statement: Statement

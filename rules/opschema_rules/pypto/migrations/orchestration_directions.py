@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -23,8 +22,7 @@ class OrchestrationDirections(msgspec.Struct, frozen=True, forbid_unknown_fields
     written: bool = False
 
 
-@dataclass(frozen=True)
-class _Fault:
+class _Fault(msgspec.Struct, frozen=True):
     """An entry of an orchestration's signature that is to be INOUT."""
 
     program: Program

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import libcst as cst
+import msgspec
 
 from opschema_cli.migrate.codemods.imports import drop_imports, unused_imports
 from opschema_cli.migrate.codemods.rewrite import Rewrite
@@ -43,8 +43,7 @@ if __name__ == "__main__":
 """
 
 
-@dataclass(frozen=True)
-class Harness:
+class Harness(msgspec.Struct, frozen=True):
     """What a tree calls the parts of its harness for scene tests; ``manual`` tells that a case can be left out of a plain run."""
 
     module: str = "simpler_setup"
@@ -64,8 +63,8 @@ def find_harness(project: Project) -> Harness:
         file = project.python(path) if path.endswith(".py") and _holds(project, path) else None
         if file is not None:
             folder = path.rpartition("/")[0]
-            tensor = "Tensor" if "Tensor" in file.classes else Harness.tensor
-            scalar = "ScalarArg" if "ScalarArg" in file.classes else Harness.scalar
+            tensor = "Tensor" if "Tensor" in file.classes else Harness().tensor
+            scalar = "ScalarArg" if "ScalarArg" in file.classes else Harness().scalar
             return Harness(folder.rpartition("/")[2], tensor, scalar, '"manual"' in file.source.text)
     return Harness()
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Literal, TypeAlias
+
+import msgspec
+from msgspec.structs import replace
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft, DraftError
@@ -29,8 +31,7 @@ OpsKey: TypeAlias = Literal["keep", "drop"]
 """What becomes of a top-level ``ops:``."""
 
 
-@dataclass
-class _Target:
+class _Target(msgspec.Struct):
     """A file as it will be: what it is made from, what stays in it, and what comes."""
 
     parts: Parts

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from opschema_cli.source.bodies import MAX_HOPS, Bodies, Body
 from opschema_cli.source.program import ClassRef, FunctionRef, Program
@@ -18,8 +19,7 @@ def key_of(ref: FunctionRef) -> FunctionKey:
     return ref.file.path, ref.function.start
 
 
-@dataclass(frozen=True)
-class CallSite:
+class CallSite(msgspec.Struct, frozen=True):
     """A call, and the functions that it may run; ``targets`` is None where that is not known.
 
     ``owner`` is the class whose method calls another one of its instance.

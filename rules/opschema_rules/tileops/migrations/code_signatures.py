@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+import msgspec
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.codemods.rewrite import Problem, Refused, Rewrite
@@ -37,8 +38,7 @@ from opschema_rules.tileops.rules.constructor import INFRASTRUCTURE
 from opschema_rules.tileops.rules.parameters import constructor_params
 
 
-@dataclass(frozen=True)
-class Wanted:
+class Wanted(msgspec.Struct, frozen=True):
     """What one method is to become: parameters by position or keyword only, defaults as these declare them, an order.
 
     ``entries`` are all that run it, ``declared`` the order in which they declare its parameters, and ``doubts`` what they
@@ -89,12 +89,11 @@ class _Said(NamedTuple):
     declared: ParamDecl
 
 
-@dataclass
-class _Votes:
+class _Votes(msgspec.Struct):
     """What the entries that share a method say of it."""
 
     ref: FunctionRef
-    ops: list[OpImplementation] = field(default_factory=list)
+    ops: list[OpImplementation] = msgspec.field(default_factory=list)
 
 
 def wanted_changes(ops: Sequence[OpImplementation], what: Sequence[str]) -> Iterator[Wanted]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -41,8 +40,7 @@ class DropParam(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     value: str | None = None
 
 
-@dataclass(frozen=True)
-class _Drop:
+class _Drop(msgspec.Struct, frozen=True):
     """The parameters of one entry that go."""
 
     entry: OpEntry

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.source.text import Span
@@ -22,8 +23,7 @@ class Unfit(Exception):  # noqa: N818 - an answer, not a fault
         self.reason = reason
 
 
-@dataclass(frozen=True)
-class Chunk:
+class Chunk(msgspec.Struct, frozen=True):
     """The text of one entry: blank lines and comments above its key, the entry, and the comments that are further indented."""
 
     name: str
@@ -36,16 +36,14 @@ class Chunk:
         return re.sub(r"\A(?:[ \t]*(?:\r\n|\r|\n))+", "", self.text)
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(msgspec.Struct, frozen=True):
     """How a file holds its entries: below which line (``ops:``, empty where there is none), and in which column."""
 
     opening: str = ""
     indent: int = 0
 
 
-@dataclass(frozen=True)
-class Parts:
+class Parts(msgspec.Struct, frozen=True):
     """A file: the text above its entries, their layout, and their texts. Joined they are the file."""
 
     head: str

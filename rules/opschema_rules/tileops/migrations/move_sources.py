@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from opschema_cli.lint.diagnostic import Diagnostic, Place
 from opschema_cli.migrate.draft import Draft
@@ -16,8 +17,7 @@ from opschema_rules.tileops.model import SOURCE_PATH_KEYS, Manifest, OpEntry
 from opschema_rules.tileops.rules.sources import op_class, source_path
 
 
-@dataclass(frozen=True)
-class _Move:
+class _Move(msgspec.Struct, frozen=True):
     """One path, or name of a kernel, and what to write for it; None where that is not known, with what is not."""
 
     entry: OpEntry

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -43,8 +42,7 @@ class RenameInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     op: str = ""
 
 
-@dataclass(frozen=True)
-class _Renaming:
+class _Renaming(msgspec.Struct, frozen=True):
     """What of one entry still has the old name: its nodes, their texts, and parameters of its methods."""
 
     entry: OpEntry

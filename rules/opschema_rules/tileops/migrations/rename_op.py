@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -75,8 +74,7 @@ def rename_op(draft: Draft, sites: Sequence[Site], options: RenameOp) -> Iterato
             yield from _remaining(draft, renaming, left)
 
 
-@dataclass(frozen=True)
-class _Renaming:
+class _Renaming(msgspec.Struct, frozen=True):
     """One renaming: ``ref`` is the class that has the old name, ``paths`` parts of paths that begin with it."""
 
     draft: Draft

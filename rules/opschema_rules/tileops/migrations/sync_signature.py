@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
@@ -29,8 +28,7 @@ class SyncSignature(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
     op: str = ""
 
 
-@dataclass(frozen=True)
-class _Section:
+class _Section(msgspec.Struct, frozen=True):
     """A section of an entry whose keys stand in another order than the code's parameters."""
 
     entry: OpEntry

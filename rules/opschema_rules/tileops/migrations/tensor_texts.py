@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from opschema_cli.schema.dtypes import parse_dtypes
 from opschema_cli.schema.expression import Reference
@@ -17,8 +18,7 @@ from opschema_rules.tileops.signature import parsed, statement
 _COMMENT = re.compile(r"(?m)(?:^|(?<=[ \t]))#[^\r\n]*")
 
 
-@dataclass(frozen=True)
-class TensorText:
+class TensorText(msgspec.Struct, frozen=True):
     """A scalar that names a tensor, and the stretches of its value that do."""
 
     node: Node

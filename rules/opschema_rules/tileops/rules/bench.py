@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Literal
+
+import msgspec
 
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related, Severity
 from opschema_cli.lint.rule import rule
-from opschema_cli.project import Reading
+from opschema_cli.readings import Reading
 from opschema_cli.source.program import Folded
 from opschema_cli.source.python import Expr, PythonFile
 from opschema_cli.source.text import Span
@@ -171,8 +172,7 @@ def _diagnostic(case: _Case, text: str) -> Diagnostic:
     return Diagnostic(text, entry.at(case.node), related, ops=(entry.name,), severity=severity)
 
 
-@dataclass(frozen=True)
-class _Case:
+class _Case(msgspec.Struct, frozen=True):
     """An entry whose benchmark is to be held to the manifest, that file's workspace path, and its node."""
 
     entry: OpEntry
@@ -213,12 +213,11 @@ _CALL = re.compile(
 _CONSTANT = re.compile(r"^(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:(['\"])(\w+)\2[ \t]*(?:#.*)?$)?", re.MULTILINE)
 
 
-@dataclass
-class _Reading:
+class _Reading(msgspec.Struct):
     """What the text of a benchmark plainly does: for which ops, and whether it evaluates a roofline itself."""
 
-    workloads: set[str] = field(default_factory=set)
-    roofline: set[str] = field(default_factory=set)
+    workloads: set[str] = msgspec.field(default_factory=set)
+    roofline: set[str] = msgspec.field(default_factory=set)
     evaluates: bool = False
 
 

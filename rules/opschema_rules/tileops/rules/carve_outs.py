@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
-from opschema_cli.project import Reading
+from opschema_cli.readings import Reading
 from opschema_cli.source.python import PythonFile
 from opschema_rules.tileops.carriers import carriers_of
 from opschema_rules.tileops.carve_outs import CarveOut, carve_outs

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
@@ -108,8 +109,7 @@ def dispatch_call(manifest: Manifest) -> Iterator[Diagnostic]:
         yield from settle(manifest, lambda op: _dispatch_call(op, found.get(op.name), sound))
 
 
-@dataclass(frozen=True)
-class _Construction:
+class _Construction(msgspec.Struct, frozen=True):
     """The constructors that an op runs, its own first, and whether they get to ``dispatch_kernel``."""
 
     constructors: list[Method]

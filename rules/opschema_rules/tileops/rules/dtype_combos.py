@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
@@ -17,8 +18,7 @@ from opschema_rules.tileops.scalars import misreading
 from opschema_rules.tileops.vocabulary import nearest
 
 
-@dataclass(frozen=True)
-class Combo:
+class Combo(msgspec.Struct, frozen=True):
     """One row of ``dtype_combos``: its columns by tensor, and the dtype of each where it has one."""
 
     index: int

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
@@ -60,8 +61,7 @@ def import_undefined(manifest: Manifest) -> Iterator[Diagnostic]:
     yield from _missing_modules(manifest)
 
 
-@dataclass(frozen=True)
-class _Doubt:
+class _Doubt(msgspec.Struct, frozen=True):
     """An import of a name that the text of its module does not plainly define."""
 
     file: PythonFile

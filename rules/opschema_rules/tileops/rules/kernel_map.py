@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+import msgspec
 
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
@@ -110,12 +111,11 @@ def _renamed(stated: dict[str, Data], dispatched: _Dispatched) -> dict[str, str]
     return {name: key for name, key in found.items() if list(found.values()).count(key) == 1}
 
 
-@dataclass
-class _Kernel:
+class _Kernel(msgspec.Struct):
     """What a key of the map stands for: where it is written, and the classes that branches give it."""
 
     span: Span
-    classes: set[str] = field(default_factory=set)
+    classes: set[str] = msgspec.field(default_factory=set)
     known: bool = True
 
     def differs(self, name: str) -> bool:
@@ -123,11 +123,10 @@ class _Kernel:
         return self.known and name not in self.classes
 
 
-@dataclass
-class _Dispatched:
+class _Dispatched(msgspec.Struct):
     """The kernels of a class by their keys; ``complete`` unless some part is computed."""
 
-    kernels: dict[str, _Kernel] = field(default_factory=dict)
+    kernels: dict[str, _Kernel] = msgspec.field(default_factory=dict)
     complete: bool = True
 
 

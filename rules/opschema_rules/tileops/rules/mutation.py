@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
@@ -109,12 +110,11 @@ def _diagnostic(op: OpImplementation, text: str, slot: Slot, places: Sequence[Pl
     return Diagnostic(text, place, related, ops=(op.name,), severity=op.entry.severity)
 
 
-@dataclass
-class _Writes:
+class _Writes(msgspec.Struct):
     """Where operators say that they write each input, and where all their ``mutates_args`` stand."""
 
-    places: dict[str, list[Place]] = field(default_factory=dict)
-    lists: list[Place] = field(default_factory=list)
+    places: dict[str, list[Place]] = msgspec.field(default_factory=dict)
+    lists: list[Place] = msgspec.field(default_factory=list)
 
 
 def _writes(op: OpImplementation, inputs: Sequence[str]) -> _Writes | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from opschema_cli.schema.dtypes import canonical
 from opschema_cli.schema.evaluate import Tensor as Bound
@@ -21,8 +22,7 @@ from opschema_rules.tileops.verify.dtypes import Assignment
 _DTYPE_TYPE = re.compile(r"\b(?:torch\.)?dtype\b")
 
 
-@dataclass(frozen=True)
-class Passed:
+class Passed(msgspec.Struct, frozen=True):
     """A bound row and what a call by it passes: shapes of inputs by name, and the inputs that it leaves out."""
 
     bound: BoundRow

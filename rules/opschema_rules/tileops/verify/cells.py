@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, repeat, zip_longest
 from typing import NamedTuple
+
+import msgspec
 
 from opschema_cli.verify.model import Call, Cell, Layout, Values
 
@@ -21,8 +22,7 @@ class Kind(NamedTuple):
     again: bool = False
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(msgspec.Struct, frozen=True, dict=True):
     """One row in one dtype: the call by the row itself, or by what stands for it, and what gives the calls in shapes
     derived from it, which is asked only where there is room for their cells.
     """

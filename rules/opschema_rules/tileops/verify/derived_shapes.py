@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
+
+import msgspec
 
 from opschema_cli.verify.model import Limits
 from opschema_rules.tileops.model import OpEntry, Row
@@ -22,8 +23,7 @@ ALIGNMENT = 8
 """A size that is no multiple of it is unaligned."""
 
 
-@dataclass(frozen=True)
-class _State:
+class _State(msgspec.Struct, frozen=True):
     """A changed row and what it binds to."""
 
     row: Row

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import product
 from math import prod
+
+import msgspec
 
 from opschema_cli.schema.dtypes import DtypeExpression, canonical, is_dtype, parse_dtypes, resolve_dtypes
 from opschema_rules.tileops.model import OpEntry
@@ -14,8 +15,7 @@ MAX_VARIANTS = 8
 """Most combinations that are planned where a row's dtype leaves those of other tensors open."""
 
 
-@dataclass(frozen=True)
-class Assignment:
+class Assignment(msgspec.Struct, frozen=True):
     """The dtypes of a call's tensors, by their keys in :attr:`OpEntry.dtype_keys`.
 
     ``variant`` tells assignments for one dtype of a row apart (``weight:float32``); ``carried`` says whether an input that

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
+
+import msgspec
 
 from opschema_cli.schema.expression import Expression
 from opschema_cli.schema.solve import Failed, Unresolved, Violated
@@ -31,8 +32,7 @@ _ROUNDS = 6
 """Most rounds in which other integers are drawn in to mend a broken rule."""
 
 
-@dataclass(frozen=True)
-class FreeSize:
+class FreeSize(msgspec.Struct, frozen=True):
     """Integers of a row that change together, their value there, another one that they can have, and the axes of tensors
     that change with them.
     """

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Related
 from opschema_cli.lint.rule import rule
@@ -42,8 +43,7 @@ _BY_LOWER = {key.lower(): key for key in _KEYS}
 """Dispatch keys by their letters: torch parses them with regard to case (``c10::parseDispatchKey``)."""
 
 
-@dataclass(frozen=True)
-class Made:
+class Made(msgspec.Struct, frozen=True):
     """A call that makes a library: its arguments, and what they say where that is known."""
 
     body: Body

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Severity
 from opschema_cli.lint.rule import rule
@@ -69,8 +71,7 @@ def schema_string(operator: Operator) -> Iterator[Diagnostic]:
         yield from _form(operator, text)
 
 
-@dataclass(frozen=True)
-class _Text:
+class _Text(msgspec.Struct, frozen=True):
     """A schema's text as it is written in a file."""
 
     path: str

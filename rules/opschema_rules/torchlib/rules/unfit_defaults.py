@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix
 from opschema_cli.lint.rule import rule
@@ -124,8 +125,7 @@ def _of_no_type(operator: Operator) -> Iterator[Diagnostic]:
             yield Diagnostic(message, function.at(param.default), ops=(operator.title,))
 
 
-@dataclass(frozen=True)
-class _Default:
+class _Default(msgspec.Struct, frozen=True):
     """A default whose value is known."""
 
     argument: Argument

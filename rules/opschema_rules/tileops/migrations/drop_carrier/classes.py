@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import libcst as cst
+import msgspec
 
 from opschema_cli.migrate.codemods.attributes import drop_attribute
 from opschema_cli.migrate.codemods.calls import drop_argument
@@ -111,8 +111,7 @@ def _drop_param(shop: Workshop, op: CustomOp, place: int) -> None:
 # What an op has only for the sake of the call
 
 
-@dataclass(frozen=True)
-class _Needed:
+class _Needed(msgspec.Struct, frozen=True):
     """Names of attributes that the calls of custom ops needed, and the qualified names of each of those ops."""
 
     held: frozenset[str]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from opschema_cli.source.text import Edit, Source, Span
 
@@ -15,8 +16,7 @@ _NO_TENSOR = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Paragraph:
+class Paragraph(msgspec.Struct, frozen=True):
     """Comment lines, counted from 1, without an empty one among them; ``block`` are the lines of all adjoining ones."""
 
     first: int

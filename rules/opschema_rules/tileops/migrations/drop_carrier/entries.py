@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from opschema_cli.source.text import Edit
 from opschema_cli.source.yaml import Data, Node
@@ -15,8 +16,7 @@ from opschema_rules.tileops.migrations.drop_carrier.rows import row_edits
 from opschema_rules.tileops.model import OpEntry, Tensor
 
 
-@dataclass(frozen=True)
-class DtypeParam:
+class DtypeParam(msgspec.Struct, frozen=True):
     """The constructor's parameter that says the dtype: how to declare it, and its neighbours in order."""
 
     name: str

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 import libcst as cst
+import msgspec
 
 from opschema_cli.migrate.codemods.definitions import function_node
 from opschema_cli.migrate.codemods.folding import fold_expression, fold_local
@@ -25,8 +25,7 @@ from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
 PURE = ("getattr", "type")
 
 
-@dataclass(frozen=True)
-class Eager:
+class Eager(msgspec.Struct, frozen=True):
     """The method ``callee`` that a method is left to call; ``later`` when that call is not yet in its text."""
 
     body: Body

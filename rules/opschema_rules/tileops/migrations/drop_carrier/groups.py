@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from opschema_cli.migrate.migration import Site
 from opschema_cli.source.program import ClassRef
@@ -16,8 +17,7 @@ from opschema_rules.tileops.model import Manifest, OpImplementation
 INPUT_CODES = ("CAR101", "CAR102", "CAR103", "CAR104")
 
 
-@dataclass(frozen=True, eq=False)
-class Carried:
+class Carried(msgspec.Struct, frozen=True, eq=False):
     """A site's subject: the carriers of one entry, or one of an op class alone (``op`` is None)."""
 
     carriers: Carriers
@@ -26,8 +26,7 @@ class Carried:
     attributes: tuple[CarrierAttribute, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Group:
+class Group(msgspec.Struct, frozen=True, eq=False):
     """Sites that are migrated together or not at all."""
 
     sites: tuple[Site, ...]

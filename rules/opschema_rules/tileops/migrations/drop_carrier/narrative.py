@@ -6,7 +6,8 @@ import io
 import re
 import tokenize
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+
+import msgspec
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft
@@ -20,8 +21,7 @@ from opschema_rules.tileops.migrations.words import is_history
 from opschema_rules.tileops.model import entries_node
 
 
-@dataclass
-class Gone:
+class Gone(msgspec.Struct):
     """What a migration took away.
 
     ``ops`` are the entries without their carriers, ``kept`` those that still have some, with these, ``names`` what carriers,
@@ -29,12 +29,12 @@ class Gone:
     ``called`` the methods that fewer calls call.
     """
 
-    ops: set[str] = field(default_factory=set)
-    kept: set[str] = field(default_factory=set)
-    names: set[str] = field(default_factory=set)
-    kinds: set[str] = field(default_factory=set)
-    registering: set[str] = field(default_factory=set)
-    called: set[str] = field(default_factory=set)
+    ops: set[str] = msgspec.field(default_factory=set)
+    kept: set[str] = msgspec.field(default_factory=set)
+    names: set[str] = msgspec.field(default_factory=set)
+    kinds: set[str] = msgspec.field(default_factory=set)
+    registering: set[str] = msgspec.field(default_factory=set)
+    called: set[str] = msgspec.field(default_factory=set)
 
     def forget_used(self, project: Project, package: Iterable[str], inputs: Collection[str]) -> None:
         """Leave out the names that the package's code, or an input, still has."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import textwrap
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import libcst as cst
+import msgspec
 
 from opschema_cli.migrate.codemods.rewrite import Rewrite
 from opschema_cli.source.python_tree import PythonTree
@@ -18,8 +18,7 @@ ACCEPTED = "test_signature_inputs_may_be_empty_when_params_present"
 REJECTED = "test_signature_without_inputs_and_params_is_rejected"
 
 
-@dataclass(frozen=True)
-class _Model:
+class _Model(msgspec.Struct, frozen=True):
     """A test of the check: how it makes an entry (``helper``) and how it calls the check."""
 
     test: cst.FunctionDef

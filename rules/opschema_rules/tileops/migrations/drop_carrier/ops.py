@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+import msgspec
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft
@@ -30,13 +31,12 @@ from opschema_rules.tileops.migrations.drop_carrier.unseen import own_calls, uns
 from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
 
 
-@dataclass
-class Outcome:
+class Outcome(msgspec.Struct):
     """What became of the groups: those that are migrated, notes on the others, and what is left to be inlined."""
 
-    migrated: list[Group] = field(default_factory=list)
-    notes: list[Note] = field(default_factory=list)
-    later: list[Eager] = field(default_factory=list)
+    migrated: list[Group] = msgspec.field(default_factory=list)
+    notes: list[Note] = msgspec.field(default_factory=list)
+    later: list[Eager] = msgspec.field(default_factory=list)
 
     @property
     def entries(self) -> set[str]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 
 import libcst as cst
+import msgspec
 
 from opschema_cli.migrate.codemods.definitions import delete_calls, delete_definition, function_node
 from opschema_cli.migrate.codemods.rewrite import Rewrite
@@ -18,8 +18,7 @@ from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
 from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
 
 
-@dataclass(frozen=True, eq=False)
-class _Call:
+class _Call(msgspec.Struct, frozen=True, eq=False):
     """A call of a factory: the argument that is the class, and the classes that it may be."""
 
     body: Body

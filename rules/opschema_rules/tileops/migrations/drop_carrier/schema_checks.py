@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import libcst as cst
+import msgspec
 
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.python import Condition, Expr, Function
@@ -15,8 +15,7 @@ from opschema_rules.tileops.conditions import inside
 from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop, expression_at
 
 
-@dataclass(frozen=True)
-class SchemaCheck:
+class SchemaCheck(msgspec.Struct, frozen=True):
     """A function that reports what is wrong with an entry's sections, and its check of ``params``."""
 
     body: Body

@@ -1,0 +1,111 @@
+"""What packs tell from the content of one file and from nothing else: told once for each content, and kept for later runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import msgspec
+
+from opschema_cli.cache import Cache
+
+if TYPE_CHECKING:
+    from opschema_cli.source.cpp import CppTree
+
+T = TypeVar("T")
+C = TypeVar("C")
+
+_KIND = "readings"
+
+SPARE = 1000
+"""Most values of contents that no run asked for lately that a shelf keeps beside those that this one did."""
+
+
+class Reading(msgspec.Struct, Generic[T], frozen=True):
+    """What a pack tells from the text of a file.
+
+    ``name`` is its own among all readings, ``read`` gives a value of the type ``kind``, which msgspec can encode.
+    """
+
+    name: str
+    read: Callable[[str], T]
+    kind: type[T]
+
+
+class Scan(msgspec.Struct, Generic[T], frozen=True):
+    """The same of a file's bytes, for what only looks for something in them."""
+
+    name: str
+    read: Callable[[bytes], T]
+    kind: type[T]
+
+
+class CppReading(msgspec.Struct, Generic[T], frozen=True):
+    """The same of the tree of a C++ file."""
+
+    name: str
+    read: Callable[[CppTree], T]
+    kind: type[T]
+
+
+class Shelf(Generic[T]):
+    """What one reading told, by the digest of what it was told from."""
+
+    def __init__(self, kind: type[T], stored: bytes | None) -> None:
+        self._kind = kind
+        self._stored = decoded(stored, dict[str, msgspec.Raw]) or {}
+        self._told: dict[str, T] = {}
+        self._fresh = False
+
+    def value(self, digest: str, read: Callable[[C], T | None], content: C) -> T | None:
+        """What is told of a content; None, which is not kept, if nothing can be."""
+        found = self._told.get(digest)
+        if found is not None:
+            return found
+        found = decoded(self._stored.get(digest), self._kind)
+        if found is None:
+            found = read(content)
+            self._fresh = True
+        if found is not None:
+            self._told[digest] = found
+        return found
+
+    def content(self) -> bytes | None:
+        """What is to be stored; None if that is stored already."""
+        if not self._fresh:
+            return None
+        unasked = [digest for digest in self._stored if digest not in self._told][:SPARE]
+        return msgspec.msgpack.encode({**{digest: self._stored[digest] for digest in unasked}, **self._told})
+
+
+class Readings:
+    """The shelves of one run. ``stamp`` identifies the code of the packs, under which they are cached; empty, they are not."""
+
+    def __init__(self, cache: Cache, stamp: str) -> None:
+        self._cache = cache
+        self._stamp = stamp
+        self._shelves: dict[str, Shelf[object]] = {}
+
+    def shelf(self, reading: Reading[T] | Scan[T] | CppReading[T]) -> Shelf[T]:
+        """The shelf of one reading."""
+        if reading.name not in self._shelves:
+            key = f"{self._stamp}/{reading.name}"
+            stored = self._cache.get(_KIND, [key]).get(key) if self._stamp else None
+            self._shelves[reading.name] = Shelf(reading.kind, stored)
+        return self._shelves[reading.name]  # type: ignore[return-value]
+
+    def save(self) -> None:
+        """Keep for later runs what was told."""
+        if self._stamp:
+            contents = {f"{self._stamp}/{name}": shelf.content() for name, shelf in self._shelves.items()}
+            self._cache.put(_KIND, {key: content for key, content in contents.items() if content is not None})
+
+
+def decoded(data: bytes | msgspec.Raw | None, kind: type[T]) -> T | None:
+    """A stored value; None if there is none, or it cannot be read."""
+    if data is None:
+        return None
+    try:
+        return msgspec.msgpack.decode(data, type=kind)
+    except (msgspec.DecodeError, RecursionError):
+        return None

@@ -1,0 +1,66 @@
+"""What is told of a content is told once, also by later runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from opschema_cli import readings
+from opschema_cli.cache import Cache
+from opschema_cli.project import Project
+from opschema_cli.readings import Reading, Readings, Scan, Shelf
+from opschema_cli.workspace import Workspace
+
+
+def length(text: str) -> int | None:
+    return len(text) or None
+
+
+def test_a_shelf_keeps_what_was_not_asked_for_but_not_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readings, "SPARE", 2)
+    first = Shelf(int, None)
+    assert [first.value(text, length, text) for text in ("a", "bb", "ccc", "")] == [1, 2, 3, None]
+    second = Shelf(int, first.content())
+    assert second.value("ccc", lambda text: pytest.fail(text), "ccc") == 3
+    assert second.content() is None, "nothing is new"
+    assert second.value("dddd", length, "dddd") == 4
+    third = Shelf(int, second.content())
+    assert [third.value(text, lambda text: -1, text) for text in ("a", "bb", "ccc", "dddd")] == [1, 2, 3, 4]
+    third.value("e", length, "e")
+    fourth = Shelf(int, third.content())
+    assert fourth.value("e", lambda text: -1, "e") == 1
+    fourth.value("f", length, "f")
+    fifth = Shelf(int, fourth.content())
+    assert sum(fifth.value(text, lambda text: -1, text) != -1 for text in ("a", "bb", "ccc", "dddd")) == 2
+
+
+def test_a_value_of_another_type_is_told_anew() -> None:
+    shelf = Shelf(str, _stored({"a": 1}))
+    assert shelf.value("a", lambda text: text * 2, "a") == "aa"
+
+
+def _stored(values: dict[str, int]) -> bytes | None:
+    shelf = Shelf(int, None)
+    for digest, value in values.items():
+        shelf.value(digest, lambda value: value, value)
+    return shelf.content()
+
+
+def test_a_scan_sees_the_bytes_and_nothing_of_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "a.bin").write_bytes(b"\xff\xfe\0")
+    scan = Scan("sizes", len, int)
+    project = Project(Workspace(tmp_path))
+    assert list(project.scan(scan, ["a.bin", "missing"])) == [("a.bin", 3), ("missing", 0)]
+    assert not project.inputs, "a scan does not make a file one that is linted"
+    assert set(project.workspace.reads) == {"a.bin", "missing"}, "the run depends on it"
+
+
+def test_other_code_asks_anew_and_without_a_stamp_nothing_is_kept(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "c.sqlite")
+    reading = Reading("length", length, int)
+    for stamp, expected in (("1", [3]), ("1", [3]), ("2", [-1]), ("", [-1])):
+        kept = Readings(cache, stamp)
+        read = length if expected == [3] else lambda text: -1
+        assert [kept.shelf(reading).value("a", read, "abc")] == expected
+        kept.save()
