@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 import sys
+from contextlib import suppress
 from importlib import import_module
+from typing import NoReturn
 
 import click
 
@@ -63,9 +67,22 @@ def cli() -> None:
     """
 
 
-def main() -> None:
+def main() -> NoReturn:
     """Run the command line and exit."""
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    # A command that collects no garbage holds a large tree of objects; Python would spend a tenth of the run to take it apart.
+    if not gc.isenabled() and sys.getprofile() is None and sys.gettrace() is None:
+        _leave(code)
+    sys.exit(code)
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process at once, but as Python ends it for all who see it: what is registered for the exit runs."""
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
 
 
 def run(args: list[str]) -> int:

@@ -15,7 +15,7 @@ import msgspec
 from opschema_cli import __version__
 from opschema_cli.cache import Cache
 from opschema_cli.lint.diagnostic import Diagnostic, Place
-from opschema_cli.readings import CppReading, Reading, Readings, Scan, decoded
+from opschema_cli.readings import CppReading, FileReading, Reading, Readings, Scan, decoded
 from opschema_cli.source.python import FACTS_VERSION, ModuleFacts, PythonFile
 from opschema_cli.source.text import Source, Span
 from opschema_cli.source.yaml import Document, Node, YamlFile, YamlSyntaxError, compose
@@ -114,6 +114,12 @@ class Project:
         """What a reading tells of each of these files that can be read."""
         shelf, sources = self._told.shelf(reading), self._sources(dict.fromkeys(paths))
         told = ((source.path, shelf.value(source.digest, reading.read, source.text)) for source in sources)
+        return {path: found for path, found in told if found is not None}
+
+    def file_readings(self, reading: FileReading[T], files: Iterable[PythonFile]) -> dict[str, T]:
+        """What a reading tells of each of these files."""
+        shelf = self._told.shelf(reading)
+        told = ((file.path, shelf.value(file.source.digest, reading.read, file)) for file in files)
         return {path: found for path, found in told if found is not None}
 
     def cpp_readings(self, reading: CppReading[T], paths: Iterable[str]) -> dict[str, T]:

@@ -11,6 +11,7 @@ from opschema_cli.cache import Cache
 
 if TYPE_CHECKING:
     from opschema_cli.source.cpp import CppTree
+    from opschema_cli.source.python import PythonFile
 
 T = TypeVar("T")
 C = TypeVar("C")
@@ -45,6 +46,14 @@ class CppReading(msgspec.Struct, Generic[T], frozen=True):
 
     name: str
     read: Callable[[CppTree], T]
+    kind: type[T]
+
+
+class FileReading(msgspec.Struct, Generic[T], frozen=True):
+    """The same of the facts of a Python file."""
+
+    name: str
+    read: Callable[[PythonFile], T]
     kind: type[T]
 
 
@@ -86,7 +95,7 @@ class Readings:
         self._stamp = stamp
         self._shelves: dict[str, Shelf[object]] = {}
 
-    def shelf(self, reading: Reading[T] | Scan[T] | CppReading[T]) -> Shelf[T]:
+    def shelf(self, reading: Reading[T] | Scan[T] | FileReading[T] | CppReading[T]) -> Shelf[T]:
         """The shelf of one reading."""
         if reading.name not in self._shelves:
             key = f"{self._stamp}/{reading.name}"

@@ -19,7 +19,7 @@ from opschema_cli.source.program import (
     Unresolved,
     ValueRef,
 )
-from opschema_cli.source.python import Expr
+from opschema_cli.source.python import Expr, PythonFile
 from opschema_rules.torchlib import snippets
 from opschema_rules.torchlib.names import bindings
 
@@ -142,22 +142,36 @@ class Annotations:
     def __init__(self, bodies: Bodies, *, opaque: bool = False) -> None:
         self.bodies = bodies
         self.opaque = opaque
+        self._postponed: dict[str, bool] = {}
+        self._read: dict[tuple[Body, str, int | None], PythonType] = {}
 
     def read(self, body: Body, expr: Expr, at: int | None = None) -> PythonType:
         """The type of an annotation that is written in a body, outside the function that it is of; ``at`` is where its
         module is when torch evaluates strings.
         """
-        node = snippets.parse(body.file.text(expr))
-        postponed = any(item.module == "__future__" and item.attr == "annotations" for item in body.file.body.imports)
+        key = (body, body.file.text(expr), at)
+        if key not in self._read:
+            self._read[key] = self._stated(*key)
+        return self._read[key]
+
+    def _stated(self, body: Body, text: str, at: int | None) -> PythonType:
+        node = snippets.parse(text)
         quoted = _Where(self.bodies.module(body.file), True, at)
         if node is None:
             return UNKNOWN
-        if postponed:
+        if self._is_postponed(body.file):
             return self._type(quoted, node, MAX_DEPTH)
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             inner = snippets.parse(node.value)
             return self._type(quoted, inner, MAX_DEPTH) if inner is not None else UNKNOWN
         return self._type(_Where(body, False, at, True), node, MAX_DEPTH)
+
+    def _is_postponed(self, file: PythonFile) -> bool:
+        """Whether no annotation of a module is evaluated where it stands."""
+        if file.path not in self._postponed:
+            future = (item for item in file.body.imports if item.module == "__future__")
+            self._postponed[file.path] = any(item.attr == "annotations" for item in future)
+        return self._postponed[file.path]
 
     def _type(self, where: _Where, node: ast.expr, depth: int) -> PythonType:
         if depth <= 0:

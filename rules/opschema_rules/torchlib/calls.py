@@ -26,14 +26,18 @@ class CallFinder:
         """Note every call with its operator."""
         held = frozenset(name for _, name in self.evaluator.written)
         for file in files:
-            words = self.words | held | _aliases(file, self.words)
+            named = _Named(self.words | held | _aliases(file, self.words))
             for body in self.evaluator.bodies.of(file):
                 for call in body.scope.calls:
-                    if _may_name(call.items[0], words):
-                        self._note(body, call)
-                    for given in call.items[1:]:
-                        if _may_name(given, words):
-                            self._escape(body, call, given)
+                    for item in call.items:
+                        if item.kind in _NAMES and named[item.text]:
+                            self._found(body, call, item)
+
+    def _found(self, body: Body, call: Expr, item: Expr) -> None:
+        if item is call.items[0]:
+            self._note(body, call)
+        else:
+            self._escape(body, call, item)
 
     def _escape(self, body: Body, call: Expr, given: Expr) -> None:
         """An operator that is handed to code which is not known may have more registered there."""
@@ -58,8 +62,19 @@ def _is_foreign(callee: Value) -> bool:
     return isinstance(callee, Unknown)
 
 
-def _may_name(callee: Expr, words: frozenset[str]) -> bool:
-    return callee.kind in ("name", "attribute") and not words.isdisjoint(callee.text.split(".")[-3:])
+_NAMES = ("name", "attribute")
+
+
+class _Named(dict[str, bool]):
+    """Whether a dotted name may be one of some words, by the name; told once for each."""
+
+    def __init__(self, words: frozenset[str]) -> None:
+        super().__init__()
+        self._words = words
+
+    def __missing__(self, name: str) -> bool:
+        self[name] = found = not self._words.isdisjoint(name.split(".")[-3:])
+        return found
 
 
 def _aliases(file: PythonFile, words: frozenset[str]) -> frozenset[str]:
@@ -68,8 +83,10 @@ def _aliases(file: PythonFile, words: frozenset[str]) -> frozenset[str]:
 
 
 def _aliased(file: PythonFile, words: frozenset[str]) -> Iterator[str]:
+    named = _Named(words)
     for scope in file.body.walk():
         yield from (item.name for item in scope.imports if item.attr in words)
         for assign in scope.assigns:
-            if assign.value is not None and (last_word(assign.value) in words or _may_name(assign.value, words)):
+            value = assign.value
+            if value is not None and (last_word(value) in words or (value.kind in _NAMES and named[value.text])):
                 yield assign.target.rpartition(".")[2]

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from opschema_cli.project import Project
+from opschema_cli.readings import FileReading
 from opschema_cli.source.python import Class, Expr, Function, PythonFile, Scope
 from opschema_rules.torchlib import apis
 
@@ -26,9 +28,10 @@ class Outline(msgspec.Struct, frozen=True):
 
 
 class Words:
-    """The words of some files, to which more may be added."""
+    """The words of some files of a project, to which more may be added."""
 
-    def __init__(self) -> None:
+    def __init__(self, project: Project) -> None:
+        self._project = project
         self._outlines: dict[str, Outline] = {}
         self._own: dict[str, set[str]] = {}
         self._common: set[str] = set()
@@ -36,14 +39,18 @@ class Words:
 
     def add(self, files: Iterable[PythonFile]) -> None:
         """Take in files, and what the words of all files become by them."""
-        for file in files:
-            if file.path not in self._outlines:
-                self._outlines[file.path] = outline_of(file)
-                self._own[file.path] = set(apis.WORDS if apis.mentions_library(file.source.text) else apis.STRONG)
+        new = {file.path: file for file in files if file.path not in self._outlines}
+        for path, outline in self._project.file_readings(_OUTLINE, new.values()).items():
+            self._outlines[path] = outline
+            self._own[path] = set(apis.WORDS if apis.mentions_library(new[path].source.text) else apis.STRONG)
+        learnt: dict[str, tuple[int, int]] = {}
         size = -1
         while size != (size := len(self._common) + sum(map(len, self._own.values()))):
             for path, outline in self._outlines.items():
-                self._learn(outline, self._own[path])
+                own = self._own[path]
+                if learnt.get(path) != (len(self._common), len(own)):  # words are only ever added
+                    self._learn(outline, own)
+                    learnt[path] = len(self._common), len(own)
             self._share()
 
     def of(self, path: str) -> frozenset[str]:
@@ -76,6 +83,9 @@ def outline_of(file: PythonFile) -> Outline:
     mentions = found.read(file.body)
     names = frozenset(item.name for item in public(file))
     return Outline(found.functions, found.classes, found.aliases, names, frozenset(mentions | found.imported))
+
+
+_OUTLINE = FileReading("torchlib outlines", outline_of, Outline)
 
 
 class _Reader:

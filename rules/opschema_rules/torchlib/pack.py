@@ -80,7 +80,7 @@ def read_tree(project: Project, options: TorchlibOptions) -> Tree:
 
 def _registering_files(project: Project, modules: list[str], options: TorchlibOptions) -> tuple[list[str], Words]:
     """The files that register, or call helpers that do, and the words by which they may."""
-    found, words = list(registering(project, options)), Words()
+    found, words = list(registering(project, options)), Words(project)
     more = found
     for _ in range(MAX_ROUNDS):
         project.load_python(more)

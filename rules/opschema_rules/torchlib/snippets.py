@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import warnings
+from functools import lru_cache
 from typing import Literal
 
 from opschema_cli.source.python import Expr
@@ -12,8 +13,12 @@ MAX_CHARACTERS = 2000
 """Longest expression that is read."""
 
 
+@lru_cache(maxsize=2048)
 def parse(text: str) -> ast.expr | None:
-    """An expression's syntax tree, places counted from one character before it; None when it does not parse, or is long."""
+    """An expression's syntax tree, places counted from one character before it; None when it does not parse, or is long.
+
+    The tree is the same for all that have the text: most annotations of a library are one of ten.
+    """
     if len(text) > MAX_CHARACTERS:
         return None
     try:
