@@ -64,7 +64,10 @@ class _Collector:
         self.places = places
         self.text = places.text
         self.span = places.span
+        self.bounds = places.bounds
         self.guard = 0
+        self._calls: dict[ast.Call, tuple[int, Expr]] = {}
+        self._cut = 0
 
     def module(self, module: ast.Module) -> ModuleFacts:
         return ModuleFacts(self.scope(module.body), self.docstring(module.body))
@@ -208,8 +211,8 @@ class _Collector:
     # Statements
 
     def assign(self, node: ast.Assign, scope: Parts) -> None:
-        self.visit(node.value, scope)
         value = self.expr(node.value)
+        self.visit(node.value, scope)
         statement = self.span(node)
         for target in node.targets:
             self.target(target, value, statement, scope)
@@ -228,9 +231,9 @@ class _Collector:
     def ann_assign(self, node: ast.AnnAssign, scope: Parts) -> None:
         annotation = self.expr(node.annotation)
         self.visit(node.annotation, scope)
+        value = self.expr(node.value) if node.value is not None else None
         if node.value is not None:
             self.visit(node.value, scope)
-        value = self.expr(node.value) if node.value is not None else None
         self.target(node.target, value, self.span(node), scope, annotation)
 
     def aug_assign(self, node: ast.AugAssign, scope: Parts) -> None:
@@ -239,8 +242,9 @@ class _Collector:
         self.target(node.target, None, self.span(node), scope)
 
     def named_expr(self, node: ast.NamedExpr, scope: Parts) -> None:
+        value = self.expr(node.value)
         self.visit(node.value, scope)
-        self.target(node.target, self.expr(node.value), self.span(node), scope)
+        self.target(node.target, value, self.span(node), scope)
 
     def target(
         self, node: ast.expr, value: Expr | None, statement: Span, scope: Parts, annotation: Expr | None = None
@@ -312,8 +316,8 @@ class _Collector:
 
     def return_(self, node: ast.Return, scope: Parts) -> None:
         if node.value is not None:
-            self.visit(node.value, scope)
             scope.returns.append(self.expr(node.value))
+            self.visit(node.value, scope)
         else:
             scope.returns.append(Expr("const", *self.span(node)))
 
@@ -373,22 +377,36 @@ class _Collector:
             self.visit(value, scope)
 
     def expr(self, node: ast.expr, depth: int = 0) -> Expr:
-        kind, span = type(node), self.span(node)
         if isinstance(node, ast.Name):
-            return Expr("name", *span, node.id)
+            return Expr("name", *self.bounds(node), node.id)
         if isinstance(node, ast.Constant):
             constant = _constant(node)
-            return Expr("const", *span, "", constant) if constant is not NOT_CONSTANT else Expr("other", *span)
+            known = constant is not NOT_CONSTANT
+            return Expr("const", *self.bounds(node), "", constant) if known else Expr("other", *self.bounds(node))
+        kind = type(node)
         dotted = _dotted(node) if kind is ast.Attribute else ""
         if dotted:
-            return Expr("name", *span, dotted)
-        build = _EXPRESSIONS.get(kind) if depth < MAX_EXPR_DEPTH else None
-        return build(self, node, span, depth + 1) if build is not None else Expr("other", *span)
+            return Expr("name", *self.bounds(node), dotted)
+        build = _EXPRESSIONS.get(kind)
+        if build is None:
+            return Expr("other", *self.span(node))
+        if depth >= MAX_EXPR_DEPTH:
+            self._cut += 1
+            return Expr("other", *self.span(node))
+        found: Expr = build(self, node, self.span(node), depth + 1)
+        return found
 
     def call_expr(self, node: ast.Call, span: Span, depth: int) -> Expr:
-        arguments = _arguments(node)
+        # What holds a call is made before the call itself is visited; where it was not cut, it is the same less deep.
+        at, known = self._calls.get(node, (0, None))
+        if known is not None and depth <= at:
+            return known
+        cut, arguments = self._cut, _arguments(node)
         items = (self.expr(node.func, depth), *[self.expr(value, depth) for _, value in arguments])
-        return Expr("call", *span, "", None, items, tuple([word for word, _ in arguments]))
+        made = Expr("call", *span, "", None, items, tuple([word for word, _ in arguments]))
+        if cut == self._cut:
+            self._calls[node] = depth, made
+        return made
 
     def sequence_expr(self, node: ast.Tuple | ast.List | ast.Set, span: Span, depth: int) -> Expr:
         kind: ExprKind = "tuple" if isinstance(node, ast.Tuple) else "list" if isinstance(node, ast.List) else "set"

@@ -29,6 +29,7 @@ class Places:
         self._starts = [0, 0, *(match.end() for match in _NEWLINE.finditer(text)), len(text)]
         lines = range(1, len(self._starts) - 1) if not text.isascii() else ()
         self._wide = frozenset(line for line in lines if not self._line(line).isascii())
+        self.bounds = self._bounds_of_bytes if not self._wide else self._bounds_of_characters
 
     def _line(self, line: int) -> str:
         return self.text[self._starts[line] : self._starts[line + 1]]
@@ -39,6 +40,16 @@ class Places:
             column = len(self._line(line).encode()[:column].decode(errors="ignore"))
         return self._starts[line] + column
 
+    def _bounds_of_bytes(self, node: Placed) -> tuple[int, int]:
+        """Where CPython places a node of a text whose bytes are its characters."""
+        starts = self._starts
+        return starts[node.lineno] + node.col_offset, starts[node.end_lineno] + node.end_col_offset  # type: ignore[index, operator]
+
+    def _bounds_of_characters(self, node: Placed) -> tuple[int, int]:
+        if node.lineno in self._wide or node.end_lineno in self._wide:
+            return self.start(node), self._offset(node.end_lineno, node.end_col_offset)  # type: ignore[arg-type]
+        return self._bounds_of_bytes(node)
+
     def start(self, node: Placed) -> int:
         """Where a node begins, for CPython."""
         line = node.lineno
@@ -46,23 +57,21 @@ class Places:
 
     def end(self, node: Placed) -> int:
         """Where a node ends, for CPython."""
-        line, column = node.end_lineno, node.end_col_offset
-        assert line is not None
-        assert column is not None
-        return self._offset(line, column) if line in self._wide else self._starts[line] + column
+        return self.bounds(node)[1]
 
     def outer(self, node: Placed) -> Span:
         """Where CPython places a node."""
-        return Span(self.start(node), self.end(node))
+        return Span(*self.bounds(node))
 
     def span(self, node: Placed) -> Span:
         """Where libcst places a node."""
-        if isinstance(node, ast.Tuple) and self.bracketed(node):
-            return self._inside(node, node.elts)
+        kind = type(node)
+        if kind is ast.Tuple and self.bracketed(node):  # type: ignore[arg-type]
+            return self._inside(node, node.elts)  # type: ignore[arg-type, union-attr]
         if isinstance(node, ast.GeneratorExp):
             last = node.generators[-1]
             return self._inside(node, [node.elt, last.ifs[-1] if last.ifs else last.iter])
-        return self.outer(node)
+        return Span(*self.bounds(node))
 
     def _inside(self, node: ast.expr, parts: list[ast.expr]) -> Span:
         start, end = self.outer(node)
