@@ -217,9 +217,15 @@ class Project:
             self._yaml[source.path] = YamlFile(source, document)
         self.cache.put(kind, fresh)
 
-    def load_python(self, paths: Iterable[str]) -> None:
-        """Have many Python files parsed: cached ones from the cache, cold ones by workers while the caller goes on."""
-        wanted = [path for path in dict.fromkeys(paths) if path not in self._python]
+    def load_python(self, paths: Iterable[str], *, ahead: bool = False) -> None:
+        """Have many Python files parsed: cached ones from the cache, cold ones by workers while the caller goes on.
+
+        What is wanted ``ahead`` is parsed after all that is wanted now.
+        """
+        asked = list(dict.fromkeys(paths))
+        wanted = [path for path in asked if path not in self._python]
+        if not ahead and len(wanted) < len(asked):
+            self._hurry(asked)
         self._python.update(dict.fromkeys(wanted, None))
         sources = self._sources(wanted)
         cached = self.cache.get(_PYTHON, (source.digest for source in sources))
@@ -231,9 +237,16 @@ class Project:
             else:
                 self._keep(source, facts)
         if cold:
-            self._parse(cold)
+            self._parse(cold, ahead=ahead)
 
-    def _parse(self, cold: list[Source]) -> None:
+    def _hurry(self, paths: Iterable[str]) -> None:
+        """Have those of some files that are being parsed come before what nobody waits for."""
+        digests = {self.workspace.digest(path) for path in paths} if self._awaited else set()
+        texts = {digest: self._awaited[digest][0].text for digest in digests if self._awaited.get(digest)}
+        if texts and self.parsers is not None:
+            self.parsers().submit(texts, with_trees=self.with_trees)
+
+    def _parse(self, cold: list[Source], *, ahead: bool = False) -> None:
         self._cold += len(cold)
         for source in cold:
             self._awaited.setdefault(source.digest, []).append(source)
@@ -241,7 +254,7 @@ class Project:
             wanted = {source.digest: source.text for source in cold}
             expected = wanted.keys() & self._expected.keys()
             texts = {digest: text for digest, text in wanted.items() if digest not in expected}
-            self.parsers().submit(texts, with_trees=self.with_trees)
+            self.parsers().submit(texts, with_trees=self.with_trees, ahead=ahead)
             for digest in expected:
                 self._arrived(digest, self._expected.pop(digest))
             return

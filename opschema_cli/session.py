@@ -63,17 +63,13 @@ class Session(msgspec.Struct, dict=True):
         """
         return load_registry(self.root, self.plugins, self.config.packs, partial=self.partial, cache=self.cache)
 
-    def registry_for(self, project: Project) -> Registry:
-        """The packs with those alone in use that find something in a project.
+    def registry_for(self, project: Project, *, prefetch: bool = False) -> Registry:
+        """The packs with those alone in use that find something in a project; see :meth:`Registry.found_in`.
 
         Raises:
             OpschemaError: the configuration is wrong, or a pack cannot be loaded.
         """
-        return self.registry.found_in(project, pack_options(self.config, self.registry))
-
-    def prefetch(self, registry: Registry, project: Project) -> None:
-        """Have parsed what the packs in use are known to ask for."""
-        registry.prefetch(project, pack_options(self.config, registry))
+        return self.registry.found_in(project, pack_options(self.config, self.registry), prefetch=prefetch)
 
     def project(
         self, overlay: Mapping[str, str | None] | None = None, progress: Progress | None = None, stamp: str = ""

@@ -210,8 +210,7 @@ def _inputs(session: Session, options: LintOptions) -> Inputs:
 
 
 def _job(session: Session, project: Project, inputs: Inputs, options: LintOptions) -> Job:
-    registry = session.registry_for(project)
-    session.prefetch(registry, project)
+    registry = session.registry_for(project, prefetch=True)
     held = (inputs.baseline, inputs.baseline_name, inputs.baseline_text)
     return Job(registry, _settings(session, registry, options), *held, inputs.paths, inputs.stamp)
 

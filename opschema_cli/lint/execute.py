@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeAlias
 
 import msgspec
 
@@ -21,9 +20,6 @@ from opschema_cli.project import Project
 from opschema_cli.source.text import Span
 
 _KIND = "findings"
-
-Rest: TypeAlias = "list[tuple[list[Rule], object]]"
-"""Subjects, each with the rules that have yet to see it."""
 
 
 class _Look(msgspec.Struct, array_like=True):
@@ -74,22 +70,17 @@ class Executor(msgspec.Struct):
                 loaded.append(pack.load(project, options))
         return loaded[0] if loaded else None
 
-    def begin(self, pack: Pack, loaded: Loaded, project: Project) -> Rest:
-        """Run what needs no implementation, while that is parsed; what is left to run, for :meth:`finish`."""
-        return self._run_cached(self._enabled(pack), loaded.subjects, project)
-
-    def finish(self, pack: Pack, loaded: Loaded, rest: Rest, project: Project) -> None:
-        """Make the late subjects, and run the other rules over all of them."""
+    def run(self, pack: Pack, loaded: Loaded, project: Project) -> None:
+        """Run the pack's rules over its subjects; what needs no implementation runs while that is parsed."""
+        enabled = [rule for rule in pack.rules if rule.code in self.settings.enabled]
+        rest = self._run_cached(enabled, loaded.subjects, project)
         late: list[object] = []
         for make in loaded.late:
             with self._guarded(pack):
                 late += make()
-        for rules, subject in rest + self._run_cached(self._enabled(pack), late, project):
+        for rules, subject in rest + self._run_cached(enabled, late, project):
             for rule in rules:
                 self.found += self._run_rule(rule, subject)
-
-    def _enabled(self, pack: Pack) -> list[Rule]:
-        return [rule for rule in pack.rules if rule.code in self.settings.enabled]
 
     @contextlib.contextmanager
     def _guarded(self, pack: Pack) -> Iterator[None]:
@@ -102,7 +93,9 @@ class Executor(msgspec.Struct):
             self.crashed = True
             self.found.append(_crash(f"the pack {pack.name}", "this workspace", None, error))
 
-    def _run_cached(self, enabled: Sequence[Rule], subjects: Sequence[object], project: Project) -> Rest:
+    def _run_cached(
+        self, enabled: Sequence[Rule], subjects: Sequence[object], project: Project
+    ) -> list[tuple[list[Rule], object]]:
         """Run over subjects what depends on their content alone, from the cache where that is as it was; the rules left to
         run, for each subject.
         """
@@ -113,7 +106,7 @@ class Executor(msgspec.Struct):
         keys = self._keys(subjects, rules)
         known = self.cache.get(_KIND, keys.values())
         fresh: dict[str, bytes] = {}
-        rest: Rest = []
+        rest: list[tuple[list[Rule], object]] = []
         for subject in subjects:
             mine, key = rules[type(subject)], keys.get(id(subject), "")
             look = _stored(known.get(key))

@@ -140,7 +140,8 @@ def _nothing_shown(project: Project, options: Any, name: str) -> Shown | Sequenc
     return ()
 
 
-def _nothing_read(project: Project, options: Any) -> Iterable[str]:
+def nothing_read(project: Project, options: Any) -> Iterable[str]:
+    """What a pack reads that does not say so: it is not known yet."""
     return ()
 
 
@@ -179,7 +180,7 @@ class Pack(msgspec.Struct, frozen=True):
     migrations: Callable[[], tuple[Migration, ...]] = _no_migrations
     plans: Callable[[Project, Any, Sequence[str], Limits], Iterable[Plan]] = _no_plans
     stubs: StubMaker | None = None
-    reads: Callable[[Project, Any], Iterable[str]] = _nothing_read
+    reads: Callable[[Project, Any], Iterable[str]] = nothing_read
 
 
 CATALOGUE = "rules.json"
@@ -205,7 +206,7 @@ class PackHead(msgspec.Struct, frozen=True, dict=True):
     options: type[Any]
     module: str
     catalogue: Path
-    reads: Callable[[Project, Any], Iterable[str]] = _nothing_read
+    reads: Callable[[Project, Any], Iterable[str]] = nothing_read
 
     @cached_property
     def pack(self) -> Pack:

@@ -20,7 +20,7 @@ from opschema_cli.cache import Cache
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.builtin import BUILTIN_RULES
 from opschema_cli.lint.installed import installed_packs
-from opschema_cli.lint.pack import Pack, PackHead
+from opschema_cli.lint.pack import Pack, PackHead, nothing_read
 from opschema_cli.lint.rule import Rule
 from opschema_cli.project import Project
 
@@ -54,16 +54,19 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
         """The same, with these packs alone in use."""
         return Registry(self.heads, self.partial, frozenset(used))
 
-    def found_in(self, project: Project, options: Mapping[str, object]) -> Registry:
-        """The same, with those packs alone in use that find something in a project."""
-        return self.narrowed(head.name for head in self.heads if _finds(head, project, options[head.name]))
+    def found_in(self, project: Project, options: Mapping[str, object], *, prefetch: bool = False) -> Registry:
+        """The same, with those packs alone in use that find something in a project.
 
-    def prefetch(self, project: Project, options: Mapping[str, object]) -> None:
-        """Have the Python files parsed that the used packs ask for in any case, while those are imported."""
-        for head in self.heads:
-            if self.used is None or head.name in self.used:
-                with suppress(Exception):  # foreign code; it fails again where that is told
-                    project.load_python(head.reads(project, options[head.name]))
+        With ``prefetch`` the Python files that these ask for in any case are parsed from now on, while packs are imported.
+        """
+        found: list[str] = []
+        for head in sorted(self.heads, key=lambda head: head.reads is nothing_read):  # so that it begins early
+            if _finds(head, project, options[head.name]):
+                found.append(head.name)
+                if prefetch:
+                    with suppress(Exception):  # foreign code; it fails again where that is told
+                        project.load_python(head.reads(project, options[head.name]), ahead=True)
+        return self.narrowed(found)
 
     @cached_property
     def rules(self) -> dict[str, Rule]:

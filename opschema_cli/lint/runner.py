@@ -9,8 +9,8 @@ import msgspec
 from opschema_cli.lint.baseline import BaselineFile, apply_baseline, stale_findings
 from opschema_cli.lint.builtin import CRASHED
 from opschema_cli.lint.diagnostic import Diagnostic, Place
-from opschema_cli.lint.execute import Executor, Rest, Timing
-from opschema_cli.lint.pack import Entry, Loaded, Pack
+from opschema_cli.lint.execute import Executor, Timing
+from opschema_cli.lint.pack import Entry
 from opschema_cli.lint.registry import Registry
 from opschema_cli.lint.settings import Settings
 from opschema_cli.lint.suppress import apply_suppressions, find_suppressions, suppression_findings
@@ -53,7 +53,6 @@ def run(job: Job, project: Project) -> Outcome:
     outcome = Outcome()
     executor = Executor(job.settings, project.cache, job.stamp)
     entries: list[Entry] = []
-    begun: list[tuple[Pack, Loaded, Rest]] = []
     for pack in job.registry.packs:
         loaded = executor.load(pack, project)
         if loaded is not None:
@@ -61,9 +60,7 @@ def run(job: Job, project: Project) -> Outcome:
             outcome.ops += loaded.ops
             outcome.files += len(loaded.files)
             entries += loaded.entries
-            begun.append((pack, loaded, executor.begin(pack, loaded, project)))
-    for pack, loaded, rest in begun:  # by now most of the implementation is parsed
-        executor.finish(pack, loaded, rest, project)
+            executor.run(pack, loaded, project)
     project.settle()
     project.save_readings()
     outcome.timings, outcome.crashed = executor.timings, executor.crashed

@@ -29,6 +29,12 @@ SECONDS, SECONDS_PER_CHARACTER = 1.5, 30e-6
 POOL_THRESHOLD = 400_000
 """Characters of Python above which a second worker pays for its start."""
 
+IN_FLIGHT = 128 * 1024
+"""Bytes of texts that a worker is sent before it has answered, so that it need not wait for a program that is busy."""
+
+MAX_PIPE = 1024 * 1024
+"""Bytes that a pipe is asked to hold; no system lets everyone have more."""
+
 MAX_RECURSION = 20_000
 """Calls that a worker may nest, for long chains of operators; a worker that dies of it harms nobody."""
 
@@ -65,11 +71,12 @@ class Parsed(NamedTuple):
 
 
 class _Task(NamedTuple):
-    """A text, its key, and whether its tree is asked for."""
+    """A text, its key, whether its tree is asked for, and whether nobody waits for it yet."""
 
     key: str
     text: str
     with_tree: bool
+    ahead: bool = False
 
 
 class Parsers:
@@ -92,12 +99,18 @@ class Parsers:
         while len(self._workers) < min(count, self.jobs):
             self._workers.append(_Worker(self._context, self._workers))
 
-    def submit(self, texts: Mapping[str, str], *, with_trees: bool = False) -> None:
-        """Have texts parsed, each under a key of its own; a key that is already being parsed is not parsed twice."""
-        fresh = [_Task(key, text, with_trees) for key, text in texts.items() if key not in self._asked]
+    def submit(self, texts: Mapping[str, str], *, with_trees: bool = False, ahead: bool = False) -> None:
+        """Have texts parsed, each under a key of its own; a key that is already being parsed is not parsed twice.
+
+        What is asked for ``ahead`` comes after all else, until it is asked for again.
+        """
+        fresh = [_Task(key, text, with_trees, ahead) for key, text in texts.items() if key not in self._asked]
         self._asked.update(task.key for task in fresh)
+        queue = [*self._queue, *fresh]
+        if not ahead:
+            queue = [task._replace(ahead=False) if task.key in texts else task for task in queue]
         # The largest first, so that no worker is left alone with it at the end.
-        self._queue = sorted([*self._queue, *fresh], key=lambda task: len(task.text))
+        self._queue = sorted(queue, key=lambda task: (not task.ahead, len(task.text)))
         much = sum(len(task.text) for task in self._queue) > POOL_THRESHOLD
         self.start(self.jobs if much else min(1, len(self._queue)))
         self._hand_out()
@@ -106,7 +119,7 @@ class Parsers:
         """The texts that are done; with ``wait`` at least one, unless none is left."""
         found: list[Parsed] = []
         while self._asked:
-            busy = {worker.pipe: worker for worker in self._workers if worker.task is not None or worker.starting}
+            busy = {worker.answers: worker for worker in self._workers if worker.tasks or worker.starting}
             for pipe in ready(busy, None if wait else 0):
                 found += self._take(busy[cast("Connection", pipe)])
             self._hand_out()
@@ -125,6 +138,7 @@ class Parsers:
         task, found = worker.result()
         if found is None:
             self._workers.remove(worker)
+            self._queue += worker.tasks
             if worker.ran_out_of_time and task.key not in self._retried:
                 self._retried.add(task.key)
                 self._queue.insert(0, task)
@@ -135,9 +149,12 @@ class Parsers:
         return [found or Parsed(task.key, b"")]
 
     def _hand_out(self) -> None:
-        for worker in self._workers:
-            if worker.task is None and self._queue and not worker.starting:
-                worker.give(self._queue.pop())
+        started = [worker for worker in self._workers if not worker.starting]
+        while self._queue and started:
+            worker = min(started, key=lambda item: item.in_flight)
+            if not worker.give(self._queue[-1]):
+                break
+            self._queue.pop()
 
     def close(self) -> None:
         """Stop the workers, whatever they are at."""
@@ -149,18 +166,26 @@ class Parsers:
 
 
 class _Worker:
-    """A process and the text, with its key, that it parses; it is only sent one when it waits for one."""
+    """A process and the texts that it was sent, in the order of its answers."""
 
     def __init__(self, context: BaseContext, others: Sequence[_Worker]) -> None:
-        self.task: _Task | None = None
+        self.tasks: list[_Task] = []
+        self.in_flight = 0
+        self._sizes: list[int] = []
         self.starting = True
-        self.pipe, theirs = context.Pipe()
+        texts, self._texts = context.Pipe(duplex=False)
+        self.answers, answers = context.Pipe(duplex=False)
+        self._room = min(_widened(self._texts), _widened(answers)) // 4
         # A forked process also holds our ends of all pipes, and would not notice that we are gone.
-        ours = [self.pipe, *(worker.pipe for worker in others)] if context.get_start_method() == "fork" else []
-        self.process = context.Process(target=_serve, args=(theirs, ours), daemon=True)  # type: ignore[attr-defined]
+        forked = [self, *others] if context.get_start_method() == "fork" else []
+        ours = [pipe for worker in forked for pipe in (worker._texts, worker.answers)]
+        self.process = context.Process(  # type: ignore[attr-defined]
+            target=_serve, args=(texts, answers, ours), daemon=True
+        )
         with _no_interrupts():
             self.process.start()
-        theirs.close()
+        texts.close()
+        answers.close()
 
     def has_started(self) -> None:
         """Take the sign that it is ready.
@@ -169,27 +194,38 @@ class _Worker:
             OpschemaError: it died at its start, and so would the next.
         """
         try:
-            self.pipe.recv_bytes()
+            self.answers.recv_bytes()
         except (EOFError, ConnectionResetError):
             raise OpschemaError("the process that parses Python does not start") from None
         self.starting = False
 
-    def give(self, task: _Task) -> None:
-        self.task = task
+    def give(self, task: _Task) -> bool:
+        """Send it a text, unless it has enough to do, or the pipe might not take it before others are read."""
+        content = b"%d" % task.with_tree + task.text.encode("utf-8", "surrogatepass")
+        if self.tasks and self.in_flight + len(content) > min(IN_FLIGHT, self._room):
+            return False
+        self.tasks.append(task)
+        self._sizes.append(len(content))
+        self.in_flight += len(content)
         with suppress(BrokenPipeError, ConnectionResetError):  # then `result` finds the pipe closed
-            self.pipe.send_bytes(b"%d" % task.with_tree + task.text.encode("utf-8", "surrogatepass"))
+            self._texts.send_bytes(content)
+        return True
 
     def result(self) -> tuple[_Task, Parsed | None]:
-        """What it was given, and what became of it; None if it died."""
-        assert self.task is not None
-        task, self.task = self.task, None
+        """The first text that it was sent, and what became of it; None if it died."""
+        task = self.tasks.pop(0)
+        self.in_flight -= self._sizes.pop(0)
         try:
-            facts = self.pipe.recv_bytes()
-            return task, Parsed(task.key, facts, self.pipe.recv_bytes() if task.with_tree else b"")
+            facts = self.answers.recv_bytes()
+            return task, Parsed(task.key, facts, self.answers.recv_bytes() if task.with_tree else b"")
         except (EOFError, ConnectionResetError):
             self.process.join()
-            self.pipe.close()
+            self._close()
             return task, None
+
+    def _close(self) -> None:
+        self._texts.close()
+        self.answers.close()
 
     @property
     def ran_out_of_time(self) -> bool:
@@ -197,7 +233,7 @@ class _Worker:
         return bool(sys.platform != "win32" and self.process.exitcode == -signal.SIGPROF)
 
     def stop(self) -> None:
-        self.pipe.close()
+        self._close()
         self.process.kill()
         self.process.join()
 
@@ -217,7 +253,18 @@ def _no_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _serve(pipe: Connection, inherited: Sequence[Connection]) -> None:
+def _widened(pipe: Connection) -> int:
+    """How many bytes a pipe holds that nobody reads, once it holds as many as it can; 0 where that is not known."""
+    if sys.platform != "linux":
+        return 0
+    import fcntl
+
+    with suppress(OSError):
+        return fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, MAX_PIPE)
+    return 0
+
+
+def _serve(texts: Connection, answers: Connection, inherited: Sequence[Connection]) -> None:
     for connection in inherited:
         connection.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -227,13 +274,13 @@ def _serve(pipe: Connection, inherited: Sequence[Connection]) -> None:
     from opschema_cli.source import python_facts  # noqa: F401 - before the first text comes
 
     with suppress(EOFError, ConnectionError):
-        pipe.send_bytes(b"ready")
+        answers.send_bytes(b"ready")
         while True:
-            task = pipe.recv_bytes().decode("utf-8", "surrogatepass")
+            task = texts.recv_bytes().decode("utf-8", "surrogatepass")
             with_tree, text = task[0] == "1", task[1:]
             _limit(SECONDS + len(text) * SECONDS_PER_CHARACTER)
             for answer in _with_tree(text) if with_tree else (encoded_facts(text),):
-                pipe.send_bytes(answer)
+                answers.send_bytes(answer)
 
 
 def _limit(seconds: float) -> None:

@@ -71,20 +71,24 @@ def test_no_pack_is_imported_in_a_tree_without_any_of_their_files(tmp_path: Path
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-def test_what_a_pack_reads_in_any_case_is_asked_for_before_it_is_loaded(tmp_path: Path) -> None:
+def test_what_a_pack_reads_in_any_case_is_asked_for_before_it_is_imported(tmp_path: Path) -> None:
     for name in ("a.py", "b.py"):
         (tmp_path / name).write_text("x = 1\n", encoding="utf-8")
-    project = empty(tmp_path)
-    reading = replace(head(tmp_path, "no.such.module"), reads=lambda project, options: ["a.py"])
-    Registry((reading,)).prefetch(project, {"toy": PACK.options()})
+    project, options = empty(tmp_path), {"toy": PACK.options()}
+    finds = replace(head(tmp_path, "no.such.module"), detect=lambda *_: True, reads=lambda project, options: ["a.py"])
+    assert Registry((finds,)).found_in(project, options).used == {"toy"}
+    assert project.inputs == set()
+    assert Registry((finds,)).found_in(project, options, prefetch=True).used == {"toy"}
     assert project.inputs == {"a.py"}
 
 
-def test_an_unused_pack_asks_for_nothing_and_one_that_fails_hides_nothing(tmp_path: Path) -> None:
+def test_a_pack_that_finds_nothing_asks_for_nothing_and_one_that_fails_hides_nothing(tmp_path: Path) -> None:
     def fail(project: Project, options: object) -> list[str]:
         raise ValueError(options)
 
-    for used in ([], ["toy"]):
+    for finds in (False, True):
         project = empty(tmp_path)
-        Registry((replace(head(tmp_path), reads=fail),)).narrowed(used).prefetch(project, {"toy": PACK.options()})
+        failing = replace(head(tmp_path), detect=lambda *_, finds=finds: finds, reads=fail)
+        found = Registry((failing,)).found_in(project, {"toy": PACK.options()}, prefetch=True)
+        assert found.used == ({"toy"} if finds else set())
         assert project.inputs == set()
