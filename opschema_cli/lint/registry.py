@@ -11,7 +11,6 @@ from contextlib import suppress
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from pkgutil import resolve_name
 from types import ModuleType
 
 import msgspec
@@ -189,8 +188,9 @@ def _imported(head: Pack | PackHead) -> Pack:
 
 
 def _installed(name: str, where: str) -> Pack | PackHead:
+    module, _, attribute = where.partition(":")
     try:
-        pack = _checked(resolve_name(where), where)
+        pack = _checked(getattr(import_module(module), attribute), where)
     except OpschemaError:
         raise
     except Exception as error:

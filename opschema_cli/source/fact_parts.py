@@ -18,6 +18,7 @@ from opschema_cli.source.python import (
     Scope,
     Unpack,
     Use,
+    packed_uses,
 )
 from opschema_cli.source.text import Span
 
@@ -59,7 +60,8 @@ class Parts:
 
     def finished(self) -> Scope:
         """The scope, now that it is whole."""
-        return Scope(**{name: tuple(parts) for name, parts in vars(self).items()})
+        parts = {name: tuple(parts) for name, parts in vars(self).items() if name != "uses"}
+        return Scope(**parts, packed_uses=packed_uses(self.uses))
 
 
 def kept_text(value: object) -> Constant:

@@ -15,7 +15,7 @@ import msgspec
 
 from opschema_cli.source.text import Source, Span
 
-FACTS_VERSION = 8
+FACTS_VERSION = 9
 """Part of every cache key; raise it when the facts or their collection change."""
 
 Constant: TypeAlias = "None | bool | int | float | str"
@@ -208,17 +208,30 @@ class Unpack(msgspec.Struct, array_like=True, gc=False):
         return Span(self.start, self.end)
 
 
-class Scope(msgspec.Struct, array_like=True, gc=False):
+_USES = msgspec.msgpack.Decoder(tuple[Use, ...])
+
+
+def _no_uses() -> msgspec.Raw:
+    return packed_uses(())
+
+
+def packed_uses(uses: Iterable[Use]) -> msgspec.Raw:
+    """Uses of names as a scope holds them."""
+    return msgspec.Raw(msgspec.msgpack.encode(tuple(uses)))
+
+
+class Scope(msgspec.Struct, array_like=True, dict=True):
     """What happens in one module, class or function body, nested definitions apart.
 
     ``guarded`` are the spans of statements that may not run: branches, what is tried, handlers, bodies of ``while`` and ``case``.
+    ``packed_uses`` holds ``uses``, a third of all that is told of a module, for the few who ask.
     ``lambdas`` are functions too; what their bodies do is also told of the scope around them, so that a walk leaves them out.
     """
 
     assigns: tuple[Assign, ...] = ()
     imports: tuple[Import, ...] = ()
     calls: tuple[Expr, ...] = ()
-    uses: tuple[Use, ...] = ()
+    packed_uses: msgspec.Raw = msgspec.field(default_factory=_no_uses)
     loops: tuple[Loop, ...] = ()
     returns: tuple[Expr, ...] = ()
     functions: tuple[Function, ...] = ()
@@ -230,6 +243,11 @@ class Scope(msgspec.Struct, array_like=True, gc=False):
     items: tuple[Item, ...] = ()
     unpacks: tuple[Unpack, ...] = ()
     lambdas: tuple[Function, ...] = ()
+
+    @cached_property
+    def uses(self) -> tuple[Use, ...]:
+        """Every use of a name, in the order in which they are told."""
+        return _USES.decode(self.packed_uses)
 
     def function(self, name: str) -> Function | None:
         """The function of that name; of several the last."""

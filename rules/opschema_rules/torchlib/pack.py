@@ -11,7 +11,6 @@ from opschema_cli.source.program import Program
 from opschema_rules.torchlib import rules
 from opschema_rules.torchlib.annotations import Annotations
 from opschema_rules.torchlib.calls import CallFinder
-from opschema_rules.torchlib.cpp import read_cpp
 from opschema_rules.torchlib.cpp_model import CppOperators
 from opschema_rules.torchlib.definitions import Definer
 from opschema_rules.torchlib.describe import describe_tree
@@ -97,7 +96,12 @@ def _registering_files(project: Project, modules: list[str], options: TorchlibOp
 def _cpp(project: Project, options: TorchlibOptions) -> CppOperators | None:
     """What the C++ of the workspace defines and registers; None if there is nothing of it."""
     paths = cpp_sources(project, options)
-    return read_cpp(project, paths) if paths else None
+    if not paths:
+        return None
+    # Not at the top: most trees register in Python alone.
+    from opschema_rules.torchlib.cpp import read_cpp
+
+    return read_cpp(project, paths)
 
 
 PACK = Pack(
