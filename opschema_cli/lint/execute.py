@@ -155,10 +155,16 @@ class Executor(msgspec.Struct):
         except Exception:
             return True  # the rule will fail of it, too, and that is reported
         finally:
-            self.timings.setdefault(rule.code, Timing()).seconds += time.perf_counter() - started
+            self._timing(rule).seconds += time.perf_counter() - started
+
+    def _timing(self, rule: Rule) -> Timing:
+        timing = self.timings.get(rule.code)
+        if timing is None:
+            timing = self.timings[rule.code] = Timing()
+        return timing
 
     def _run_rule(self, rule: Rule, subject: object) -> list[Diagnostic]:
-        timing = self.timings.setdefault(rule.code, Timing())
+        timing = self._timing(rule)
         started = time.perf_counter()
         found: list[Diagnostic] = []
         try:

@@ -40,7 +40,8 @@ def is_doubtful(owner: Node, name: str) -> bool:
     """
     if owner.kind != "mapping":
         return False
-    values = [value for key, value in owner.pairs() if key.value == name and key.kind == "scalar"]
+    items = owner.items
+    values = [items[at + 1] for at in range(0, len(items), 2) if items[at].value == name and items[at].kind == "scalar"]
     if values:
         return len(values) > 1 and not all(_alike(value, values[0]) for value in values[1:])
     return _is_misspelt(name, tuple(key.value for key in owner.items[::2] if key.kind == "scalar"))
@@ -67,7 +68,7 @@ def _is_misspelt(name: str, keys: tuple[str, ...]) -> bool:
     return bool(difflib.get_close_matches(name, [key for key in keys if len(key) < 2 * len(name)], 1, NEARLY))
 
 
-class Tensor(msgspec.Struct, frozen=True):
+class Tensor(msgspec.Struct, frozen=True, dict=True):
     """An input or output as declared. ``node`` is its mapping of attributes."""
 
     name: str
@@ -87,12 +88,12 @@ class Tensor(msgspec.Struct, frozen=True):
         value = scalar_value(found)
         return value if isinstance(value, str) else None
 
-    @property
+    @cached_property
     def dtype(self) -> str | None:
         """The dtype expression."""
         return self.text("dtype")
 
-    @property
+    @cached_property
     def shape(self) -> str | None:
         """The shape declaration; a legacy list reads as its string form."""
         found = self.node.get("shape")

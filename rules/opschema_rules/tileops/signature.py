@@ -59,9 +59,11 @@ def per_entry(function: Callable[[OpEntry], T]) -> Callable[[OpEntry], T]:
 
     @wraps(function)
     def once(entry: OpEntry) -> T:
-        if entry not in results:
-            results[entry] = function(entry)
-        return results[entry]
+        try:
+            return results[entry]
+        except KeyError:
+            results[entry] = found = function(entry)
+            return found
 
     return once
 
