@@ -60,6 +60,10 @@ class Cache:
         except RuntimeError:  # the user has no home
             return cls(None)
 
+    def reopened(self) -> Cache:
+        """The same file, opened anew: a process that was forked must not use a connection of its parent."""
+        return Cache(self._path)
+
     @contextlib.contextmanager
     def _survive(self) -> Iterator[None]:
         """Go on without the cache when it fails; when its file is damaged, the next run begins a new one."""

@@ -71,6 +71,23 @@ class Session(msgspec.Struct, dict=True):
         """
         return self.registry.found_in(project, pack_options(self.config, self.registry), prefetch=prefetch)
 
+    def prefetch(self, registry: Registry, project: Project) -> None:
+        """Have parsed what the packs in use are known to ask for."""
+        registry.prefetch(project, pack_options(self.config, registry))
+
+    def forked(self) -> Session:
+        """The same for a process that was forked from the one that this belongs to."""
+        other = msgspec.structs.replace(self, cache=self.cache.reopened())
+        other.__dict__["registry"] = self.registry
+        return other
+
+    def spares_process(self, changed: Sequence[str] | None) -> bool:
+        """Whether packs are better run in two processes: little has changed, there are processors for it, and the system
+        forks processes soundly.
+        """
+        few = changed is not None and sum(map(is_python, changed)) <= MANY_MODULES
+        return few and sys.platform == "linux" and (self.jobs or os.cpu_count() or 1) > 1
+
     def project(
         self, overlay: Mapping[str, str | None] | None = None, progress: Progress | None = None, stamp: str = ""
     ) -> Project:

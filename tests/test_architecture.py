@@ -175,6 +175,7 @@ def test_exceptions_are_caught_whole_only_where_foreign_code_runs() -> None:
         == {
             "opschema_cli/main.py": 1,  # the one error boundary
             "opschema_cli/lint/execute.py": 3,  # a pack that loads, a rule that looks for suspects, and one that runs
+            "opschema_cli/lint/aside.py": 1,  # all that runs in the process aside; it runs again here, where it is told
             "opschema_cli/migrate/engine.py": 2,  # a pack's migrations that are imported, a migration that runs
             "opschema_cli/lint/registry.py": 4,  # an installed pack and a plugin that are imported, a pack that looks for its files
             "opschema_cli/verify/prepare.py": 1,  # torch that is installed and cannot be imported

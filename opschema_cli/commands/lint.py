@@ -23,7 +23,7 @@ from opschema_cli.lint.diagnostic import Severity
 from opschema_cli.lint.fix import Fixed, fix_all
 from opschema_cli.lint.registry import Registry
 from opschema_cli.lint.replay import code_stamp, recall, remember, run_key
-from opschema_cli.lint.runner import Job, Outcome, run
+from opschema_cli.lint.runner import Job, Looked, Outcome, conclude, look, run
 from opschema_cli.lint.settings import Settings, resolve_settings
 from opschema_cli.project import Project
 from opschema_cli.reporters import FORMATS, Report, RuleInfo, Summary, load_writer
@@ -135,7 +135,7 @@ def _lint_in(session: Session, options: LintOptions, started: float) -> int:
     fixed = Fixed()
     if options.fix or options.diff:
         fixed, outcome, project, changed = _fix(
-            session, _job(session, project, inputs, options), outcome, project, options
+            session, _job(session, session.registry_for(project), inputs, options), outcome, project, options
         )
         if options.diff:
             failed = exit_code(outcome, None)
@@ -209,8 +209,7 @@ def _inputs(session: Session, options: LintOptions) -> Inputs:
     return Inputs(paths, path, baseline, shown, path.read_text(encoding="utf-8"), stamp)
 
 
-def _job(session: Session, project: Project, inputs: Inputs, options: LintOptions) -> Job:
-    registry = session.registry_for(project, prefetch=True)
+def _job(session: Session, registry: Registry, inputs: Inputs, options: LintOptions) -> Job:
     held = (inputs.baseline, inputs.baseline_name, inputs.baseline_text)
     return Job(registry, _settings(session, registry, options), *held, inputs.paths, inputs.stamp)
 
@@ -226,10 +225,40 @@ def _run(session: Session, inputs: Inputs, options: LintOptions) -> tuple[Outcom
         if isinstance(known, Outcome):
             return known, project
         session.warm_up(known)
-        outcome = run(_job(session, project, inputs, options), project)
+        if session.spares_process(known) and not (options.fix or options.diff):
+            outcome = _run_divided(session, project, inputs, options)
+        else:
+            registry = session.registry_for(project, prefetch=True)
+            outcome = run(_job(session, registry, inputs, options), project)
     if replay:
         remember(session.cache, key, workspace, outcome)
     return outcome, project
+
+
+def _run_divided(session: Session, project: Project, inputs: Inputs, options: LintOptions) -> Outcome:
+    """Run the first pack here and the others, if there are any, in a process aside."""
+    # Not at the top: an unchanged workspace does without.
+    from opschema_cli.lint.aside import Aside
+
+    mine, others = session.registry_for(project).divided()
+    if not others.used:
+        session.prefetch(mine, project)
+        return run(_job(session, mine, inputs, options), project)
+
+    def look_aside() -> tuple[Looked, Project]:
+        with closing(session.forked()) as forked:
+            there = forked.project(stamp=inputs.stamp)
+            forked.prefetch(others, there)
+            return look(_job(forked, others, inputs, options), there), there
+
+    with closing(Aside(look_aside)) as aside:
+        session.prefetch(mine, project)
+        job = _job(session, mine, inputs, options)
+        looked = look(job, project)
+        rest = aside.join(project)
+    if rest is None:
+        rest = look(_job(session, others, inputs, options), project)
+    return conclude(job, project, looked.joined(rest))
 
 
 def _fingerprint(session: Session, inputs: Inputs, options: LintOptions) -> bytes:

@@ -63,9 +63,19 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
             if _finds(head, project, options[head.name]):
                 found.append(head.name)
                 if prefetch:
-                    with suppress(Exception):  # foreign code; it fails again where that is told
-                        project.load_python(head.reads(project, options[head.name]), ahead=True)
+                    _prefetch(head, project, options[head.name])
         return self.narrowed(found)
+
+    def prefetch(self, project: Project, options: Mapping[str, object]) -> None:
+        """Have the Python files parsed that the packs in use ask for in any case."""
+        for head in self.heads:
+            if self.used is None or head.name in self.used:
+                _prefetch(head, project, options[head.name])
+
+    def divided(self) -> tuple[Registry, Registry]:
+        """The same with only the first of the packs in use, and with only the others."""
+        used = [head.name for head in self.heads if self.used is None or head.name in self.used]
+        return self.narrowed(used[:1]), self.narrowed(used[1:])
 
     @cached_property
     def rules(self) -> dict[str, Rule]:
@@ -174,6 +184,11 @@ def _finds(head: Pack | PackHead, project: Project, options: object) -> bool:
         raise
     except Exception:  # foreign code
         return True
+
+
+def _prefetch(head: Pack | PackHead, project: Project, options: object) -> None:
+    with suppress(Exception):  # foreign code; it fails again where that is told
+        project.load_python(head.reads(project, options), ahead=True)
 
 
 def _imported(head: Pack | PackHead) -> Pack:

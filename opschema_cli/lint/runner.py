@@ -48,25 +48,61 @@ class Job(msgspec.Struct, frozen=True):
     stamp: str = ""
 
 
+class Looked(msgspec.Struct):
+    """What packs found, each finding by itself, and how much they looked at."""
+
+    packs: list[str] = msgspec.field(default_factory=list)
+    ops: int = 0
+    files: int = 0
+    entries: list[Entry] = msgspec.field(default_factory=list)
+    found: list[Diagnostic] = msgspec.field(default_factory=list)
+    timings: dict[str, Timing] = msgspec.field(default_factory=dict)
+    crashed: bool = False
+
+    def joined(self, other: Looked) -> Looked:
+        """Both."""
+        return Looked(
+            sorted(self.packs + other.packs),
+            self.ops + other.ops,
+            self.files + other.files,
+            self.entries + other.entries,
+            self.found + other.found,
+            {**self.timings, **other.timings},
+            self.crashed or other.crashed,
+        )
+
+
 def run(job: Job, project: Project) -> Outcome:
     """Lint a project."""
-    outcome = Outcome()
+    return conclude(job, project, look(job, project))
+
+
+def look(job: Job, project: Project) -> Looked:
+    """Run the rules of all packs in use."""
+    looked = Looked()
     executor = Executor(job.settings, project.cache, job.stamp)
-    entries: list[Entry] = []
     for pack in job.registry.packs:
         loaded = executor.load(pack, project)
         if loaded is not None:
-            outcome.packs.append(pack.name)
-            outcome.ops += loaded.ops
-            outcome.files += len(loaded.files)
-            entries += loaded.entries
+            looked.packs.append(pack.name)
+            looked.ops += loaded.ops
+            looked.files += len(loaded.files)
+            looked.entries += loaded.entries
             executor.run(pack, loaded, project)
     project.settle()
     project.save_readings()
-    outcome.timings, outcome.crashed = executor.timings, executor.crashed
-    kept = _join(_complete(job, item) for item in (*executor.found, *project.problems.values()))
+    looked.found, looked.timings, looked.crashed = executor.found, executor.timings, executor.crashed
+    return looked
+
+
+def conclude(job: Job, project: Project, looked: Looked) -> Outcome:
+    """What is reported of what was found."""
+    outcome = Outcome(
+        ops=looked.ops, files=looked.files, packs=looked.packs, timings=looked.timings, crashed=looked.crashed
+    )
+    kept = _join(_complete(job, item) for item in (*looked.found, *project.problems.values()))
     kept = [item for item in kept if item.code == CRASHED.code or _wanted(job, item)]
-    kept = _suppress(job, project, entries, kept, outcome)
+    kept = _suppress(job, project, looked.entries, kept, outcome)
     kept = _hold(job, project, kept, outcome)
     if job.paths is not None:
         kept = [item for item in kept if _touches(item, job.paths)]

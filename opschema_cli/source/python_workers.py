@@ -182,7 +182,7 @@ class _Worker:
         self.process = context.Process(  # type: ignore[attr-defined]
             target=_serve, args=(texts, answers, ours), daemon=True
         )
-        with _no_interrupts():
+        with no_interrupts():
             self.process.start()
         texts.close()
         answers.close()
@@ -239,7 +239,7 @@ class _Worker:
 
 
 @contextmanager
-def _no_interrupts() -> Iterator[None]:
+def no_interrupts() -> Iterator[None]:
     """Keep ^C away from this thread, and for good from a process that it starts: it would die with a traceback before it
     can say that it does not want any.
     """

@@ -281,9 +281,9 @@ def test_what_is_expected_is_parsed_early_and_decides_nothing(tmp_path: Path, ex
     asked: list[str] = []
     submit = parsers.submit
 
-    def counted(texts: Mapping[str, str], *, with_trees: bool = False) -> None:
+    def counted(texts: Mapping[str, str], *, with_trees: bool = False, ahead: bool = False) -> None:
         asked.extend(texts.values())
-        submit(texts, with_trees=with_trees)
+        submit(texts, with_trees=with_trees, ahead=ahead)
 
     parsers.submit = counted  # type: ignore[method-assign]
     draft = Draft(Project(Workspace(tmp_path), parsers=lambda: parsers), lambda project: Loaded())

@@ -1,0 +1,99 @@
+"""A run after a change, with the packs in two processes, tells what one process tells."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.command import Opschema
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux alone")
+
+TILEKIT = Path(__file__).parents[2] / "fixtures/tilekit"
+REVERSED = """\
+import torch
+
+
+@torch.library.custom_op("kit::twice", mutates_args=())
+def twice(x: torch.Tensor, n: int) -> torch.Tensor:
+    return x * n
+
+
+@twice.register_fake
+def _(n: int, x: torch.Tensor) -> torch.Tensor:  # opschema: ignore[SIG101]
+    return torch.empty_like(x)
+"""
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    root = tmp_path / "tree"
+    shutil.copytree(TILEKIT, root, ignore=shutil.ignore_patterns("__pycache__"))
+    (root / "tilekit/twice.py").write_text(REVERSED, encoding="utf-8")
+    return root
+
+
+def lint(opschema: Opschema, root: Path, *options: str) -> dict[str, Any]:
+    done = opschema("lint", "--output-format", "json", *options, cwd=root)
+    assert done.err == ""
+    found: dict[str, Any] = json.loads(done.out)
+    return found
+
+
+def change(root: Path, text: str) -> None:
+    file = root / "tilekit/ops/softmax.py"
+    file.write_text(file.read_text(encoding="utf-8") + text, encoding="utf-8")
+
+
+@pytest.mark.parametrize("text", ["\n# a remark\n", "\n\nBROKEN = (\n", f"\n\n{REVERSED.replace('twice', 'again')}"])
+def test_a_changed_file(opschema: Opschema, tree: Path, text: str) -> None:
+    before = lint(opschema, tree)
+    assert {item["code"][:3] for item in before["diagnostics"]} >= {"CAR", "REG", "SUP"}
+    change(tree, text)
+    divided = lint(opschema, tree)
+    assert divided == lint(opschema, tree), "which is told again"
+    assert divided == lint(opschema, tree, "--no-cache", "--jobs", "1")
+    assert (divided == before) is (text == "\n# a remark\n")
+
+
+def test_what_the_other_process_read_is_an_input_of_the_run(opschema: Opschema, tree: Path) -> None:
+    lint(opschema, tree)
+    change(tree, "\n# a remark\n")
+    lint(opschema, tree)
+    (tree / "tilekit/twice.py").write_text(REVERSED.replace("(n: int, x: torch.Tensor)", "(x: torch.Tensor, n: int)"))
+    assert "REG" not in {item["code"][:3] for item in lint(opschema, tree)["diagnostics"]}
+
+
+def test_where_the_other_process_dies_its_packs_run_here(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from opschema_cli.lint import aside
+    from opschema_cli.main import run
+
+    monkeypatch.chdir(tree)
+    monkeypatch.setenv("OPSCHEMA_CACHE_DIR", str(tmp_path / "cache"))
+    arguments = ["lint", "--output-format", "json"]
+
+    def told() -> Any:
+        run(arguments)
+        return json.loads(capfd.readouterr().out)
+
+    before = told()
+    change(tree, "\n# a remark\n")
+    asked: list[object] = []
+
+    def die(look: object, pipe: object) -> None:
+        import os
+
+        os._exit(1)
+
+    join = aside.Aside.join
+    monkeypatch.setattr(aside, "_serve", die)
+    monkeypatch.setattr(aside.Aside, "join", lambda self, project: (asked.append(self), join(self, project))[1])
+    assert told() == before
+    assert len(asked) == 1

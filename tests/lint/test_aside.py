@@ -1,0 +1,102 @@
+"""Packs in a process aside find what they find here, and what that process asked of the workspace is known."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from opschema_cli.cache import Cache
+from opschema_cli.errors import OpschemaError
+from opschema_cli.lint.diagnostic import Diagnostic, Place, Severity
+from opschema_cli.lint.runner import Looked
+from opschema_cli.project import Project
+from opschema_cli.source.text import Span
+from opschema_cli.workspace import Workspace
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux alone")
+
+FOUND = Diagnostic("message", Place("a.py", Span(1, 2)), code="TOY001", severity=Severity.WARNING, ops=("op",))
+
+
+def aside(look: Callable[[], tuple[Looked, Project]], project: Project) -> Looked | None:
+    from opschema_cli.lint.aside import Aside
+
+    process = Aside(look)
+    try:
+        return process.join(project)
+    finally:
+        process.close()
+
+
+def project_of(folder: Path) -> Project:
+    return Project(Workspace(folder), Cache(None))
+
+
+def test_what_was_found_and_asked_there_is_known_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPSCHEMA_TEST_ASIDE", "set")
+    (tmp_path / "a.py").write_text("x = (\n")
+    (tmp_path / "peeked").write_text("x")
+    outside = tmp_path.parent / "outside.txt"
+
+    def look() -> tuple[Looked, Project]:
+        there = project_of(tmp_path)
+        there.python("a.py")
+        there.workspace.peek("peeked")
+        there.workspace.is_file("missing")
+        there.workspace.variable("OPSCHEMA_TEST_ASIDE")
+        there.workspace.submodule_pin("third_party/x")
+        there.workspace.admit(outside)
+        return Looked(["toy"], 3, 2, [], [FOUND]), there
+
+    here = project_of(tmp_path)
+    found = aside(look, here)
+    assert found is not None
+    assert (found.packs, found.ops, found.files, found.found, found.crashed) == (["toy"], 3, 2, [FOUND], False)
+    assert here.inputs == {"a.py"}
+    assert [code for code, _ in here.problems] == ["OPS102"]
+    workspace = here.workspace
+    assert set(workspace.reads) == {"a.py", "peeked"}
+    assert workspace.probes == {"missing": False}
+    assert workspace.environment == {"OPSCHEMA_TEST_ASIDE": "set"}
+    assert workspace.pins == {"third_party/x": None}
+    assert workspace.admitted == {outside.as_posix()}
+
+
+def test_a_refusal_there_is_one_here(tmp_path: Path) -> None:
+    def look() -> tuple[Looked, Project]:
+        raise OpschemaError("tool.opschema.toy: no")
+
+    with pytest.raises(OpschemaError, match=r"tool\.opschema\.toy: no"):
+        aside(look, project_of(tmp_path))
+
+
+@pytest.mark.parametrize("end", [lambda: 1 // 0, lambda: os.kill(os.getpid(), signal.SIGKILL), lambda: sys.exit(0)])
+def test_a_process_that_dies_has_found_nothing(
+    tmp_path: Path, end: Callable[[], object], capfd: pytest.CaptureFixture[str]
+) -> None:
+    def look() -> tuple[Looked, Project]:
+        end()
+        raise AssertionError
+
+    here = project_of(tmp_path)
+    assert aside(look, here) is None
+    assert not here.workspace.reads
+    assert capfd.readouterr() == ("", "")
+
+
+def test_closing_does_not_wait_for_it(tmp_path: Path) -> None:
+    from opschema_cli.lint.aside import Aside
+
+    started = time.monotonic()
+    process = Aside(lambda: (time.sleep(60), (Looked(), project_of(tmp_path)))[1])
+    process.close()
+    process.close()
+    assert time.monotonic() - started < 30
+    with pytest.raises(ProcessLookupError):
+        os.kill(process._process, 0)
