@@ -11,7 +11,7 @@ import pytest
 
 from opschema_cli.cache import Cache
 from opschema_cli.commands import lint as command
-from opschema_cli.lint.replay import recall, remember
+from opschema_cli.lint.replay import code_stamp, recall, remember
 from opschema_cli.lint.runner import Job, Outcome
 from opschema_cli.main import run
 from opschema_cli.project import Project
@@ -262,3 +262,23 @@ def test_a_pin_that_was_not_there_makes_a_new_run(root: Path) -> None:
     git(root, "init")
     pin(root, PINS[0])
     assert recall(cache, "key", Workspace(root)) is None
+
+
+def test_the_stamp_follows_code_in_any_folder_and_nothing_else(tmp_path: Path) -> None:
+    code = tmp_path / "code"
+    (code / "inner" / "__pycache__").mkdir(parents=True)
+    (code / "a.py").write_text("a = 1\n")
+    (code / "inner" / "table.json").write_text("{}\n")
+    (code / ".#editing.py").symlink_to("nowhere")
+    plugin = tmp_path / "plugin.py"
+    plugin.write_text("b = 1\n")
+    stamps = {code_stamp([code, plugin])}
+    (code / "inner" / "notes.txt").write_text("x")
+    (code / "inner" / "__pycache__" / "a.cpython-311.pyc").write_bytes(b"x")
+    assert code_stamp([code, plugin]) in stamps
+    for file in (code / "a.py", code / "inner" / "table.json", code / "inner" / "new.py", plugin):
+        file.write_text("longer than it was before\n" * (1 + len(stamps)))
+        stamps.add(code_stamp([code, plugin]))
+    assert len(stamps) == 5
+    (code / "a.py").unlink()
+    assert code_stamp([code, plugin]) not in stamps
