@@ -48,8 +48,12 @@ def read_regular(path: Path | str, limit: int = MAX_FILE_BYTES) -> bytes:
             raise OSError("it is not a regular file")
         if status.st_size > limit:
             raise OSError(f"it has {status.st_size:,} bytes; opschema reads up to {limit:,}")
-        with os.fdopen(descriptor, "rb", closefd=False) as stream:
-            return stream.read()
+        found = os.read(descriptor, status.st_size + 1)
+        while len(found) != status.st_size and (
+            more := os.read(descriptor, 65536)
+        ):  # not all came at once, or it grows
+            found += more
+        return found
     finally:
         os.close(descriptor)
 

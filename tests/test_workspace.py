@@ -586,3 +586,10 @@ def test_a_file_outside_the_root_is_read_only_once_it_is_admitted(tmp_path: Path
     assert workspace.with_overlay({"a": "b"}).data(name) == b"text"
     with pytest.raises(ReadError):
         workspace.data(f"{tmp_path.as_posix()}/./other.yaml")
+
+
+def test_a_file_that_comes_in_pieces_is_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.py").write_bytes(b"x = 1\n" * 100)
+    read = os.read
+    monkeypatch.setattr("opschema_cli.workspace.os.read", lambda descriptor, size: read(descriptor, min(size, 7)))
+    assert Workspace(tmp_path).data("a.py") == b"x = 1\n" * 100
