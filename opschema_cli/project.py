@@ -15,7 +15,7 @@ import msgspec
 from opschema_cli import __version__
 from opschema_cli.cache import Cache
 from opschema_cli.lint.diagnostic import Diagnostic, Place
-from opschema_cli.readings import CppReading, FileReading, Reading, Readings, Scan, decoded
+from opschema_cli.readings import Reading, Readings, decoded
 from opschema_cli.source.python import FACTS_VERSION, ModuleFacts, PythonFile
 from opschema_cli.source.text import Source, Span
 from opschema_cli.source.yaml import Document, Node, YamlFile, YamlSyntaxError, compose
@@ -102,7 +102,7 @@ class Project:
             self._problem(UNREADABLE, path, f"this file cannot be read: {error.reason}", 0)
             return None
 
-    def scan(self, scan: Scan[T], paths: Iterable[str]) -> Iterator[tuple[str, T]]:
+    def scan(self, scan: Reading[bytes, T], paths: Iterable[str]) -> Iterator[tuple[str, T]]:
         """What a scan tells of each of these files, with the file; one that cannot be read is empty to it."""
         shelf = self._told.shelf(scan)
         for path in paths:
@@ -110,19 +110,19 @@ class Project:
             if found is not None:
                 yield path, found
 
-    def readings(self, reading: Reading[T], paths: Iterable[str]) -> dict[str, T]:
+    def readings(self, reading: Reading[str, T], paths: Iterable[str]) -> dict[str, T]:
         """What a reading tells of each of these files that can be read."""
         shelf, sources = self._told.shelf(reading), self._sources(dict.fromkeys(paths))
         told = ((source.path, shelf.value(source.digest, reading.read, source.text)) for source in sources)
         return {path: found for path, found in told if found is not None}
 
-    def file_readings(self, reading: FileReading[T], files: Iterable[PythonFile]) -> dict[str, T]:
+    def file_readings(self, reading: Reading[PythonFile, T], files: Iterable[PythonFile]) -> dict[str, T]:
         """What a reading tells of each of these files."""
         shelf = self._told.shelf(reading)
         told = ((file.path, shelf.value(file.source.digest, reading.read, file)) for file in files)
         return {path: found for path, found in told if found is not None}
 
-    def cpp_readings(self, reading: CppReading[T], paths: Iterable[str]) -> dict[str, T]:
+    def cpp_readings(self, reading: Reading[CppTree, T], paths: Iterable[str]) -> dict[str, T]:
         """What a reading tells of each of these C++ files that can be read and parsed; their trees are not kept."""
 
         def read(source: Source) -> T | None:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from opschema_cli.cache import Cache
-
-if TYPE_CHECKING:
-    from opschema_cli.source.cpp import CppTree
-    from opschema_cli.source.python import PythonFile
 
 T = TypeVar("T")
 C = TypeVar("C")
@@ -22,38 +18,14 @@ SPARE = 1000
 """Most values of contents that no run asked for lately that a shelf keeps beside those that this one did."""
 
 
-class Reading(msgspec.Struct, Generic[T], frozen=True):
-    """What a pack tells from the text of a file.
+class Reading(msgspec.Struct, Generic[C, T], frozen=True):
+    """What a pack tells from one content of a file: its text, its bytes, its facts, or the tree of its C++.
 
     ``name`` is its own among all readings, ``read`` gives a value of the type ``kind``, which msgspec can encode.
     """
 
     name: str
-    read: Callable[[str], T]
-    kind: type[T]
-
-
-class Scan(msgspec.Struct, Generic[T], frozen=True):
-    """The same of a file's bytes, for what only looks for something in them."""
-
-    name: str
-    read: Callable[[bytes], T]
-    kind: type[T]
-
-
-class CppReading(msgspec.Struct, Generic[T], frozen=True):
-    """The same of the tree of a C++ file."""
-
-    name: str
-    read: Callable[[CppTree], T]
-    kind: type[T]
-
-
-class FileReading(msgspec.Struct, Generic[T], frozen=True):
-    """The same of the facts of a Python file."""
-
-    name: str
-    read: Callable[[PythonFile], T]
+    read: Callable[[C], T]
     kind: type[T]
 
 
@@ -95,7 +67,7 @@ class Readings:
         self._stamp = stamp
         self._shelves: dict[str, Shelf[object]] = {}
 
-    def shelf(self, reading: Reading[T] | Scan[T] | FileReading[T] | CppReading[T]) -> Shelf[T]:
+    def shelf(self, reading: Reading[Any, T]) -> Shelf[T]:
         """The shelf of one reading."""
         if reading.name not in self._shelves:
             key = f"{self._stamp}/{reading.name}"

@@ -9,7 +9,7 @@ import pytest
 from opschema_cli import readings
 from opschema_cli.cache import Cache
 from opschema_cli.project import Project
-from opschema_cli.readings import Reading, Readings, Scan, Shelf
+from opschema_cli.readings import Reading, Readings, Shelf
 from opschema_cli.workspace import Workspace
 
 
@@ -49,7 +49,7 @@ def _stored(values: dict[str, int]) -> bytes | None:
 
 def test_a_scan_sees_the_bytes_and_nothing_of_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "a.bin").write_bytes(b"\xff\xfe\0")
-    scan = Scan("sizes", len, int)
+    scan = Reading("sizes", len, int)
     project = Project(Workspace(tmp_path))
     assert list(project.scan(scan, ["a.bin", "missing"])) == [("a.bin", 3), ("missing", 0)]
     assert not project.inputs, "a scan does not make a file one that is linted"

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from opschema_cli.project import Project
-from opschema_cli.readings import CppReading
+from opschema_cli.readings import Reading
 from opschema_cli.source import cpp
 from opschema_cli.source.cpp import CppError, CppNode, CppTree, CppUnavailableError, literal, parse_cpp
 from opschema_cli.source.cpp_strings import Literal, Run
@@ -253,7 +253,7 @@ def called(tree: CppTree) -> Calls:
     return Calls([node.text for node in nodes(tree, "call_expression")])
 
 
-CALLS = CppReading("calls of a test", called, Calls)
+CALLS = Reading("calls of a test", called, Calls)
 
 
 def test_readings_of_files(tmp_path: Path) -> None:

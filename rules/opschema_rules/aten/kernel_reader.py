@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from opschema_cli.readings import CppReading
+from opschema_cli.readings import Reading
 from opschema_cli.source.cpp import CppNode, CppTree
 from opschema_cli.source.preprocessor import Condition, Macro, is_dead
 from opschema_cli.source.text import Span
@@ -231,4 +231,4 @@ def read_methods(tree: CppTree) -> CppMethods:
     return CppMethods(tuple(reader.methods), macros, tuple(_includes(tree.text)), tuple(_loose(tree, known)))
 
 
-METHODS = CppReading("aten-cpp-methods", read_methods, CppMethods)
+METHODS = Reading("aten-cpp-methods", read_methods, CppMethods)

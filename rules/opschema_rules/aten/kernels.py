@@ -98,7 +98,8 @@ def class_of(backend: BackendFile) -> str:
 def read_operators(project: Project, reference: Reference) -> Operators:
     """The operators of a reference, by their names."""
     name = f"aten-operator-kernels/{reference.vocabulary.digest}"
-    reading = Reading(name, lambda _: _kernels_of(reference.native), tuple[OperatorKernel, ...])
+    kind = tuple[OperatorKernel, ...]
+    reading: Reading[str, tuple[OperatorKernel, ...]] = Reading(name, lambda _: _kernels_of(reference.native), kind)
     found = project.readings(reading, [reference.path]).get(reference.path, ())
     return {item.name: item for item in found}
 

@@ -175,7 +175,7 @@ def _outside(
 def _summary(project: Project) -> Callable[[Reference], Catalogue]:
     def summary(reference: Reference) -> Catalogue:
         name = f"aten-catalogue/{reference.vocabulary.digest}"
-        reading = Reading(name, lambda _: catalogue_of(reference.native), Catalogue)
+        reading: Reading[str, Catalogue] = Reading(name, lambda _: catalogue_of(reference.native), Catalogue)
         return project.readings(reading, [reference.path]).get(reference.path) or Catalogue(
             [], [], complete=False, excerpt=False
         )
@@ -183,7 +183,7 @@ def _summary(project: Project) -> Callable[[Reference], Catalogue]:
     return summary
 
 
-def _read_beside(project: Project, path: str, reading: Reading[T]) -> T | None:
+def _read_beside(project: Project, path: str, reading: Reading[str, T]) -> T | None:
     """What a reading tells of a file beside an installed one; None where that is not there."""
     if not path or not _present(project.workspace, path):
         return None
@@ -191,7 +191,7 @@ def _read_beside(project: Project, path: str, reading: Reading[T]) -> T | None:
 
 
 _VOCABULARY = Reading("aten-vocabulary", read_vocabulary, Vocabulary)
-_TAKES_OPTIONS = Reading(
+_TAKES_OPTIONS: Reading[str, bool] = Reading(
     "aten-takes-options",
     lambda text: re.search(r"isinstance\((?!yaml_values\b)\w+, \(?(?:dict|Mapping)\b", text) is not None,
     bool,

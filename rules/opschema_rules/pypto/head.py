@@ -12,7 +12,7 @@ import msgspec
 
 from opschema_cli.lint.pack import CATALOGUE, PackHead
 from opschema_cli.project import Project
-from opschema_cli.readings import Scan
+from opschema_cli.readings import Reading
 
 _TARGET = rb"%s(?<![.\w\"']%s)\s*(?:[:,)\]\\#]|=(?!=))"
 _KERNELS, _CALLABLE = (re.compile(_TARGET % (name, name)) for name in (b"KERNELS", b"CALLABLE"))
@@ -63,11 +63,11 @@ def _specifies(data: bytes) -> bool:
     return b"TensorSpec" in data and all(mark.search(data) for mark in marks)
 
 
-_DESCRIBES = Scan("pypto describes", _describes, bool)
-_SPECIFIES_ENTRY = Scan("pypto specifies", _specifies, bool)
+_DESCRIBES = Reading("pypto describes", _describes, bool)
+_SPECIFIES_ENTRY = Reading("pypto specifies", _specifies, bool)
 
 
-def _python(project: Project, scan: Scan[bool]) -> Iterator[str]:
+def _python(project: Project, scan: Reading[bytes, bool]) -> Iterator[str]:
     paths = (path for path in project.workspace.files if path.endswith(".py"))
     return (path for path, found in project.scan(scan, paths) if found)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
-from opschema_cli.readings import CppReading
+from opschema_cli.readings import Reading
 from opschema_cli.source.cpp import CppNode, CppTree
 from opschema_cli.source.preprocessor import is_dead
 from opschema_rules.pypto.cpp_numbers import number_of
@@ -121,4 +121,4 @@ def _whole(text: str) -> int | None:
     return -found if found is not None and inner.startswith("-") else found
 
 
-ORCHESTRATION = CppReading("pypto orchestration", read_orchestration, Orchestration)
+ORCHESTRATION = Reading("pypto orchestration", read_orchestration, Orchestration)

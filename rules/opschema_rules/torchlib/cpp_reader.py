@@ -6,7 +6,7 @@ import bisect
 import re
 from collections.abc import Iterator
 
-from opschema_cli.readings import CppReading
+from opschema_cli.readings import Reading
 from opschema_cli.source.cpp import CppNode, CppTree, literal
 from opschema_cli.source.cpp_strings import Literal
 from opschema_cli.source.text import Span
@@ -203,4 +203,4 @@ def read_facts(tree: CppTree) -> CppFacts:
     return _Reader(tree).facts()
 
 
-FACTS = CppReading("torchlib-cpp", read_facts, CppFacts)
+FACTS = Reading("torchlib-cpp", read_facts, CppFacts)

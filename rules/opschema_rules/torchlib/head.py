@@ -10,7 +10,7 @@ import msgspec
 
 from opschema_cli.lint.pack import CATALOGUE, PackHead
 from opschema_cli.project import Project
-from opschema_cli.readings import Scan
+from opschema_cli.readings import Reading
 from opschema_cli.workspace import is_cpp
 
 _TEST = re.compile(r"(?:^|/)(?:tests?/|test_[^/]*\.py\Z|[^/]*_test\.py\Z|conftest\.py\Z)")
@@ -46,8 +46,8 @@ def cpp_registers(data: bytes) -> bool:
     return any(part in data for part in _CPP_PARTS) and CPP_REGISTERS.search(data) is not None
 
 
-_REGISTERS_PYTHON = Scan("torchlib registers", registers, bool)
-_REGISTERS_CPP = Scan("torchlib registers in C++", cpp_registers, bool)
+_REGISTERS_PYTHON = Reading("torchlib registers", registers, bool)
+_REGISTERS_CPP = Reading("torchlib registers in C++", cpp_registers, bool)
 
 
 def detect(project: Project, options: TorchlibOptions) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
 from opschema_cli.project import Project
-from opschema_cli.readings import Reading, Scan
+from opschema_cli.readings import Reading
 from opschema_rules.torchlib.model import Operator
 
 
@@ -18,7 +18,7 @@ def _registers_classes(data: bytes) -> bool:
     return b"paque" in data and (b"register_opaque" in data or b"OpaqueBase" in data)
 
 
-REGISTERS_CLASSES = Scan("torchlib registers classes", _registers_classes, bool)
+REGISTERS_CLASSES = Reading("torchlib registers classes", _registers_classes, bool)
 """Whether a file may register classes that torch then takes as types of arguments."""
 
 

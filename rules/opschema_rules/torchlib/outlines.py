@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from opschema_cli.project import Project
-from opschema_cli.readings import FileReading
+from opschema_cli.readings import Reading
 from opschema_cli.source.python import Class, Expr, Function, PythonFile, Scope
 from opschema_rules.torchlib import apis
 
@@ -85,7 +85,7 @@ def outline_of(file: PythonFile) -> Outline:
     return Outline(found.functions, found.classes, found.aliases, names, frozenset(mentions | found.imported))
 
 
-_OUTLINE = FileReading("torchlib outlines", outline_of, Outline)
+_OUTLINE = Reading("torchlib outlines", outline_of, Outline)
 
 
 class _Reader:
