@@ -6,6 +6,7 @@ import atexit
 import gc
 import os
 import sys
+import threading
 from contextlib import suppress
 from importlib import import_module
 from typing import NoReturn
@@ -69,11 +70,21 @@ def cli() -> None:
 
 def main() -> NoReturn:
     """Run the command line and exit."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:  # it was closed before the start; no file may take its place
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), "r" if name == "stdin" else "w"))
     code = run(sys.argv[1:])
     # A command that collects no garbage holds a large tree of objects; Python would spend a tenth of the run to take it apart.
-    if not gc.isenabled() and sys.getprofile() is None and sys.gettrace() is None:
+    if not gc.isenabled() and not _is_watched() and threading.active_count() == 1:
         _leave(code)
     sys.exit(code)
+
+
+def _is_watched() -> bool:
+    """Whether a profiler or debugger waits for the end."""
+    tools = getattr(sys, "monitoring", None)  # of Python 3.12
+    watching = tools is not None and any(tools.get_tool(number) for number in range(6))
+    return bool(watching) or sys.getprofile() is not None or sys.gettrace() is not None
 
 
 def _leave(code: int) -> NoReturn:

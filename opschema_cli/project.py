@@ -307,6 +307,13 @@ class Project:
     def _sources(self, paths: Iterable[str]) -> list[Source]:
         return [source for source in map(self.source, paths) if source is not None]
 
+    def take_problems(self, problems: Iterable[Diagnostic]) -> None:
+        """Add what was wrong with files that were read elsewhere; that no C++ can be read is told once."""
+        told = {item.message for item in self.problems.values() if item.code == CPP_UNREAD}
+        for item in problems:
+            if item.code != CPP_UNREAD or item.message not in told:
+                self.problems[item.code, item.place.path] = item
+
     def _problem(self, code: str, path: str, message: str, offset: int) -> None:
         place = Place(path, Span(offset, offset))
         self.problems[code, path] = Diagnostic(message, place, code=code)

@@ -14,8 +14,8 @@ C = TypeVar("C")
 
 _KIND = "readings"
 
-SPARE = 1000
-"""Most values of contents that no run asked for lately that a shelf keeps beside those that this one did."""
+SPARE = 4 * 1024 * 1024
+"""Most bytes of values that this run did not ask for which a shelf keeps beside those that it did."""
 
 
 class Reading(msgspec.Struct, Generic[C, T], frozen=True):
@@ -46,17 +46,26 @@ class Shelf(Generic[T]):
         found = decoded(self._stored.get(digest), self._kind)
         if found is None:
             found = read(content)
-            self._fresh = True
+            self._fresh |= found is not None
         if found is not None:
             self._told[digest] = found
         return found
 
-    def content(self) -> bytes | None:
-        """What is to be stored; None if that is stored already."""
-        if not self._fresh:
-            return None
-        unasked = [digest for digest in self._stored if digest not in self._told][:SPARE]
-        return msgspec.msgpack.encode({**{digest: self._stored[digest] for digest in unasked}, **self._told})
+    @property
+    def fresh(self) -> bool:
+        """Whether something is told that was not stored."""
+        return self._fresh
+
+    def content(self, stored: bytes | None) -> bytes:
+        """What is to be stored in place of what is stored by now."""
+        known = {**self._stored, **(decoded(stored, dict[str, msgspec.Raw]) or {})}
+        room, kept = SPARE, dict[str, msgspec.Raw]()
+        for digest in reversed([digest for digest in known if digest not in self._told]):  # the latest first
+            room -= len(digest) + len(bytes(known[digest]))
+            if room < 0:
+                break
+            kept[digest] = known[digest]
+        return msgspec.msgpack.encode({**dict(reversed(kept.items())), **self._told})
 
 
 class Readings:
@@ -77,9 +86,10 @@ class Readings:
 
     def save(self) -> None:
         """Keep for later runs what was told."""
-        if self._stamp:
-            contents = {f"{self._stamp}/{name}": shelf.content() for name, shelf in self._shelves.items()}
-            self._cache.put(_KIND, {key: content for key, content in contents.items() if content is not None})
+        fresh = {f"{self._stamp}/{name}": shelf for name, shelf in self._shelves.items() if shelf.fresh}
+        if self._stamp and fresh:
+            stored = self._cache.get(_KIND, fresh)  # another process may have stored more since
+            self._cache.put(_KIND, {key: shelf.content(stored.get(key)) for key, shelf in fresh.items()})
 
 
 def decoded(data: bytes | msgspec.Raw | None, kind: type[T]) -> T | None:

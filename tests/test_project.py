@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from opschema_cli.cache import Cache
+from opschema_cli.errors import OpschemaError
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source import python_workers
@@ -287,3 +288,14 @@ def test_a_draft_on_top_of_files_that_are_still_being_parsed_has_them(tmp_path: 
     files = [other.python(name) for name in names]
     parsers.close()
     assert [list(file.classes) if file else None for file in files] == [["New"], *([f"M{n}"] for n in range(1, 6))]
+
+
+def test_workers_that_cannot_be_started_are_an_error_and_no_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    parsers = python_workers.Parsers(1)
+    monkeypatch.setattr(python_workers, "_Worker", refuse)
+    for ask in (lambda: parsers.submit({"a": "x = 1\n"}), lambda: parsers.collect(wait=True)):
+        with pytest.raises(OpschemaError, match=r"does not start: Resource temporarily unavailable"):
+            ask()

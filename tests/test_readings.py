@@ -18,21 +18,29 @@ def length(text: str) -> int | None:
 
 
 def test_a_shelf_keeps_what_was_not_asked_for_but_not_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readings, "SPARE", 2)
     first = Shelf(int, None)
     assert [first.value(text, length, text) for text in ("a", "bb", "ccc", "")] == [1, 2, 3, None]
-    second = Shelf(int, first.content())
+    second = Shelf(int, first.content(None))
     assert second.value("ccc", lambda text: pytest.fail(text), "ccc") == 3
-    assert second.content() is None, "nothing is new"
+    assert second.value("", length, "") is None
+    assert not second.fresh, "nothing is new"
     assert second.value("dddd", length, "dddd") == 4
-    third = Shelf(int, second.content())
+    third = Shelf(int, second.content(None))
     assert [third.value(text, lambda text: -1, text) for text in ("a", "bb", "ccc", "dddd")] == [1, 2, 3, 4]
-    third.value("e", length, "e")
-    fourth = Shelf(int, third.content())
-    assert fourth.value("e", lambda text: -1, "e") == 1
-    fourth.value("f", length, "f")
-    fifth = Shelf(int, fourth.content())
-    assert sum(fifth.value(text, lambda text: -1, text) != -1 for text in ("a", "bb", "ccc", "dddd")) == 2
+    monkeypatch.setattr(readings, "SPARE", 11)
+    fourth = Shelf(int, third.content(None))
+    fourth.value("eeeee", length, "eeeee")
+    fifth = Shelf(int, fourth.content(None))
+    told = {text: fifth.value(text, lambda text: -1, text) for text in ("a", "bb", "ccc", "dddd", "eeeee")}
+    assert told == {"a": -1, "bb": -1, "ccc": 3, "dddd": 4, "eeeee": 5}, "the latest are kept"
+
+
+def test_what_another_process_stored_meanwhile_is_kept() -> None:
+    mine, other = Shelf(int, None), Shelf(int, None)
+    mine.value("a", length, "a")
+    other.value("bb", length, "bb")
+    both = Shelf(int, mine.content(other.content(None)))
+    assert [both.value(text, lambda text: -1, text) for text in ("a", "bb")] == [1, 2]
 
 
 def test_a_value_of_another_type_is_told_anew() -> None:
@@ -40,11 +48,11 @@ def test_a_value_of_another_type_is_told_anew() -> None:
     assert shelf.value("a", lambda text: text * 2, "a") == "aa"
 
 
-def _stored(values: dict[str, int]) -> bytes | None:
+def _stored(values: dict[str, int]) -> bytes:
     shelf = Shelf(int, None)
     for digest, value in values.items():
         shelf.value(digest, lambda value: value, value)
-    return shelf.content()
+    return shelf.content(None)
 
 
 def test_a_scan_sees_the_bytes_and_nothing_of_a_file_that_cannot_be_read(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ class _Answer(msgspec.Struct, array_like=True):
     refused: str = ""
     problems: list[Diagnostic] = msgspec.field(default_factory=list)
     inputs: list[str] = msgspec.field(default_factory=list)
-    reads: list[str] = msgspec.field(default_factory=list)
+    reads: dict[str, str] = msgspec.field(default_factory=dict)
     probes: dict[str, bool] = msgspec.field(default_factory=dict)
     admitted: list[str] = msgspec.field(default_factory=list)
     environment: dict[str, str] = msgspec.field(default_factory=dict)
@@ -46,14 +46,15 @@ class Aside:
         ours, theirs = os.pipe()
         with no_interrupts():
             self._process = os.fork()
-        if not self._process:
-            os.close(ours)
-            _serve(look, theirs)
+            if not self._process:
+                os.close(ours)
+                _serve(look, theirs)
         os.close(theirs)
         self._answer = os.fdopen(ours, "rb")
 
     def join(self, project: Project) -> Looked | None:
-        """Wait for what was found, and make what was asked for inputs of ``project``; None if the process died.
+        """Wait for what was found, and make what was asked for inputs of ``project``; None if the process died, or read a file
+        as it is no more.
 
         Raises:
             OpschemaError: a pack refuses its configuration, or cannot be loaded.
@@ -66,8 +67,7 @@ class Aside:
             self.close()
         if answer.refused:
             raise OpschemaError(answer.refused)
-        _absorb(answer, project)
-        return answer.looked
+        return answer.looked if _absorb(answer, project) else None
 
     def close(self) -> None:
         """End the process, if it has not ended."""
@@ -75,20 +75,23 @@ class Aside:
             self._answer.close()
             with suppress(ProcessLookupError):
                 os.kill(self._process, signal.SIGKILL)
-            os.waitpid(self._process, 0)
+            with suppress(ChildProcessError):  # where children are not waited for, it is gone by itself
+                os.waitpid(self._process, 0)
 
 
-def _absorb(answer: _Answer, project: Project) -> None:
+def _absorb(answer: _Answer, project: Project) -> bool:
+    """Make what was asked for inputs of a project; whether all files are as they were read."""
     workspace = project.workspace
     for path in answer.admitted:
         workspace.admit(Path(path))
-    for path in answer.reads:
-        workspace.peek(path)
+    if any(workspace.digest(path) != digest for path, digest in answer.reads.items()):
+        return False
     workspace.probes.update(answer.probes)
     workspace.environment.update(answer.environment)
     workspace.pins.update(answer.pins)
     project.inputs.update(answer.inputs)
-    project.problems.update({(item.code, item.place.path): item for item in answer.problems})
+    project.take_problems(answer.problems)
+    return True
 
 
 def _serve(look: Callable[[], tuple[Looked, Project]], pipe: int) -> NoReturn:
@@ -111,7 +114,7 @@ def _answer_of(look: Callable[[], tuple[Looked, Project]]) -> _Answer:
         "",
         list(project.problems.values()),
         sorted(project.inputs),
-        list(workspace.reads),
+        workspace.reads,
         workspace.probes,
         sorted(workspace.admitted),
         workspace.environment,

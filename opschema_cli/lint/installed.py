@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+from contextlib import suppress
 
 import msgspec
 
@@ -13,13 +14,14 @@ from opschema_cli.cache import Cache
 GROUP = "opschema.packs"
 
 _KIND = "installed packs"
+_MARKS = (".dist-info", ".egg-info")
 
 
 def installed_packs(cache: Cache) -> dict[str, str]:
     """Where each installed pack is, as ``module:attribute``, by its name.
 
-    Distributions come and go as folders of :data:`sys.path`: while none of these changes, what was found last holds, and
-    looking is left to the first run after.
+    While no folder of :data:`sys.path` changes, and no list of entry points in it, what was found last holds, and looking is
+    left to the first run after.
     """
     key = _state_of_path()
     try:
@@ -40,9 +42,17 @@ def _look() -> dict[str, str]:
 def _state_of_path() -> str:
     digest = hashlib.blake2b(sys.version.encode(), digest_size=16)
     for folder in sys.path:
-        try:
-            changed = os.stat(folder or ".").st_mtime_ns
-        except OSError:
-            changed = 0
-        digest.update(f"{folder}\0{changed}\n".encode("utf-8", "surrogatepass"))
+        for path in (folder or ".", *_lists(folder or ".")):
+            with suppress(OSError):
+                state = os.stat(path)
+                digest.update(f"{path}\0{state.st_mtime_ns} {state.st_size}\n".encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
+
+
+def _lists(folder: str) -> list[str]:
+    """Where the distributions in a folder list their entry points, if they have any."""
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return []
+    return [os.path.join(folder, name, "entry_points.txt") for name in sorted(names) if name.endswith(_MARKS)]

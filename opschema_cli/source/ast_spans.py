@@ -29,7 +29,6 @@ class Places:
         self._starts = [0, 0, *(match.end() for match in _NEWLINE.finditer(text)), len(text)]
         lines = range(1, len(self._starts) - 1) if not text.isascii() else ()
         self._wide = frozenset(line for line in lines if not self._line(line).isascii())
-        self.bounds = self._bounds_of_bytes if not self._wide else self._bounds_of_characters
 
     def _line(self, line: int) -> str:
         return self.text[self._starts[line] : self._starts[line + 1]]
@@ -40,15 +39,12 @@ class Places:
             column = len(self._line(line).encode()[:column].decode(errors="ignore"))
         return self._starts[line] + column
 
-    def _bounds_of_bytes(self, node: Placed) -> tuple[int, int]:
-        """Where CPython places a node of a text whose bytes are its characters."""
-        starts = self._starts
-        return starts[node.lineno] + node.col_offset, starts[node.end_lineno] + node.end_col_offset  # type: ignore[index, operator]
-
-    def _bounds_of_characters(self, node: Placed) -> tuple[int, int]:
-        if node.lineno in self._wide or node.end_lineno in self._wide:
+    def bounds(self, node: Placed) -> tuple[int, int]:
+        """Where CPython places a node."""
+        starts, wide = self._starts, self._wide
+        if wide and (node.lineno in wide or node.end_lineno in wide):
             return self.start(node), self._offset(node.end_lineno, node.end_col_offset)  # type: ignore[arg-type]
-        return self._bounds_of_bytes(node)
+        return starts[node.lineno] + node.col_offset, starts[node.end_lineno] + node.end_col_offset  # type: ignore[index, operator]
 
     def start(self, node: Placed) -> int:
         """Where a node begins, for CPython."""

@@ -97,7 +97,12 @@ class Parsers:
     def start(self, count: int) -> None:
         """Start workers, so that they import what they need before there is a text."""
         while len(self._workers) < min(count, self.jobs):
-            self._workers.append(_Worker(self._context, self._workers))
+            try:
+                self._workers.append(_Worker(self._context, self._workers))
+            except OSError as error:
+                raise OpschemaError(
+                    f"the process that parses Python does not start: {error.strerror or error}"
+                ) from None
 
     def submit(self, texts: Mapping[str, str], *, with_trees: bool = False, ahead: bool = False) -> None:
         """Have texts parsed, each under a key of its own; a key that is already being parsed is not parsed twice.
@@ -119,6 +124,7 @@ class Parsers:
         """The texts that are done; with ``wait`` at least one, unless none is left."""
         found: list[Parsed] = []
         while self._asked:
+            self.start(1)  # where the first could not be started, this tells why
             busy = {worker.answers: worker for worker in self._workers if worker.tasks or worker.starting}
             for pipe in ready(busy, None if wait else 0):
                 found += self._take(busy[cast("Connection", pipe)])

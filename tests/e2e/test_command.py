@@ -6,6 +6,8 @@ import contextlib
 import json
 import os
 import re
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +17,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.command import EXECUTABLE, Done, Opschema, environment
+from tests.command import EXECUTABLE, TILEKIT, Done, Opschema, environment
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals and modes differ here")
 
@@ -615,3 +617,16 @@ def test_a_path_from_elsewhere_finds_the_fixtures_own_root(opschema: Opschema, t
     assert report["summary"]["ops"] == 22
     with contextlib.suppress(IndexError):
         assert not report["diagnostics"][0]["path"].startswith("/")
+
+
+def test_streams_that_were_closed_before_the_start_change_nothing(tmp_path: Path) -> None:
+    command = f"{shlex.quote(str(EXECUTABLE))} lint"
+    tree, environ = tmp_path / "tree", environment(tmp_path / "cache")
+    shutil.copytree(TILEKIT, tree)
+    for closed in ("", ">&-", "2>&-", "<&-", "<&- >&- 2>&-"):
+        done = subprocess.run(
+            ["sh", "-c", f"{command} {closed}"], cwd=tree, env=environ, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 1, closed
+        assert done.stderr == ""
+        assert ("Found" in done.stdout) is (">&-" not in closed.replace("2>&-", ""))

@@ -100,3 +100,35 @@ def test_closing_does_not_wait_for_it(tmp_path: Path) -> None:
     assert time.monotonic() - started < 30
     with pytest.raises(ProcessLookupError):
         os.kill(process._process, 0)
+
+
+def test_a_file_that_is_no_more_as_it_was_read_there_makes_the_packs_run_here(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("before")
+
+    def look() -> tuple[Looked, Project]:
+        there = project_of(tmp_path)
+        there.workspace.peek("a.txt")
+        (tmp_path / "a.txt").write_text("after")
+        return Looked(["toy"]), there
+
+    assert aside(look, project_of(tmp_path)) is None
+
+
+def test_where_nobody_waits_for_children_it_works_too(tmp_path: Path) -> None:
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        found = aside(lambda: (Looked(["toy"]), project_of(tmp_path)), project_of(tmp_path))
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+    assert found is not None
+    assert found.packs == ["toy"]
+
+
+def test_that_no_cpp_can_be_read_is_told_once(tmp_path: Path) -> None:
+    def unread(path: str, message: str) -> Diagnostic:
+        return Diagnostic(message, Place(path, Span(0, 0)), code="OPS103")
+
+    here = project_of(tmp_path)
+    here.take_problems([unread("a.cpp", "no tree-sitter")])
+    here.take_problems([unread("b.cpp", "no tree-sitter"), unread("c.cpp", "it nests too deeply")])
+    assert [item.place.path for item in here.problems.values()] == ["a.cpp", "c.cpp"]

@@ -270,6 +270,7 @@ def test_the_stamp_follows_code_in_any_folder_and_nothing_else(tmp_path: Path) -
     (code / "a.py").write_text("a = 1\n")
     (code / "inner" / "table.json").write_text("{}\n")
     (code / ".#editing.py").symlink_to("nowhere")
+    (code / "locked").mkdir(mode=0)
     plugin = tmp_path / "plugin.py"
     plugin.write_text("b = 1\n")
     stamps = {code_stamp([code, plugin])}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import gc
 import sysconfig
 import textwrap
+import weakref
 from pathlib import Path
 
 import libcst as cst
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 from libcst.metadata import MetadataWrapper, PositionProvider
 
 from opschema_cli.source.ast_facts import NotTakenError, collect_from_ast
+from opschema_cli.source.ast_spans import Places
 from opschema_cli.source.cst_spans import positions
 from opschema_cli.source.python import Expr, Function, ModuleFacts, PythonFile, Scope
 from opschema_cli.source.python_facts import MAX_BRACKETS, MAX_CHARACTERS, collect, collect_with_tree, too_deep
@@ -570,3 +573,13 @@ def test_no_torn_module_raises(text: str, cut: int) -> None:
 def test_what_nests_too_deeply_is_said_to(text: str) -> None:
     facts = collect(text.format("not " * 900 + "1"))
     assert (facts.error, facts.error_at) == ("it nests too deeply", 0)
+
+
+def test_places_of_a_text_go_with_it() -> None:
+    """Workers collect no garbage, so nothing may hold itself."""
+    gc.disable()
+    try:
+        places = [weakref.ref(Places(text)) for text in ("x = 1\n", "x = 'ä'\n")]
+    finally:
+        gc.enable()
+    assert [item() for item in places] == [None, None]

@@ -48,9 +48,10 @@ class Words:
         while size != (size := len(self._common) + sum(map(len, self._own.values()))):
             for path, outline in self._outlines.items():
                 own = self._own[path]
-                if learnt.get(path) != (len(self._common), len(own)):  # words are only ever added
+                known = len(self._common), len(own)
+                if learnt.get(path) != known:  # words are only ever added; what this adds counts the next time
+                    learnt[path] = known
                     self._learn(outline, own)
-                    learnt[path] = len(self._common), len(own)
             self._share()
 
     def of(self, path: str) -> frozenset[str]:

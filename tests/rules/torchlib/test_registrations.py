@@ -471,3 +471,20 @@ def test_cpp_defines_and_python_registers() -> None:
 )  # fmt: skip
 def test_what_makes_no_sense_gives_no_operator(code: str) -> None:
     assert told(code) == {}
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "def first(name, f):\n    return torch.library.custom_op(name, mutates_args=())(f)\n"
+        "def second(name, f):\n    return first(name, f)\n"
+        "def third(name, f):\n    return second(name, f)\n",
+        "def third(name, f):\n    return second(name, f)\n"
+        "def second(name, f):\n    return first(name, f)\n"
+        "def first(name, f):\n    return torch.library.custom_op(name, mutates_args=())(f)\n",
+        "from torch.library import custom_op as mine\ndef third(name, f):\n    return mine(name, mutates_args=())(f)\n",
+    ],
+)
+def test_helpers_that_call_helpers_of_their_own_file_are_followed(head: str) -> None:
+    text = f"import torch\n{head}def f(x: torch.Tensor) -> torch.Tensor: ...\nthird('kit::f', f)\n"
+    assert [item.names for item in tree_of(text).operators] == [frozenset({"kit::f"})]
