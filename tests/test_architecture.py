@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -231,3 +232,33 @@ def test_help_and_version_import_no_rule(tilekit: Path) -> None:
         code, names = imported_by(tilekit, option)
         assert code == 0
         assert not any(name.startswith(("opschema_rules", "opschema_cli.lint", "msgspec", "rich")) for name in names)
+
+
+NEWER = {"POSSESSIVE_REPEAT", "ATOMIC_GROUP"}
+"""What regular expressions know since Python 3.11; the oldest Python that is served refuses a module that uses it."""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="an older Python refuses them when they are imported")
+def test_regular_expressions_are_those_of_the_oldest_python() -> None:
+    patterns = [item for path in (*modules(ENGINE), *modules(ROOT / "rules")) for item in _patterns(path)]
+    assert len(patterns) > 200
+    assert [place for place, pattern in patterns if _needs_newer(pattern)] == []
+    assert all(map(_needs_newer, (r"a*+b", rb"(x|(?>y))")))
+
+
+def _patterns(path: Path) -> Iterator[tuple[str, str | bytes]]:
+    """The regular expressions that a module writes out, each with its place."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("re.") and node.args:
+            parts = [part.value for part in ast.walk(node.args[0]) if isinstance(part, ast.Constant)]
+            yield from ((f"{path}:{node.lineno}", part) for part in parts if isinstance(part, str | bytes))
+
+
+def _needs_newer(pattern: str | bytes) -> bool:
+    """Whether a regular expression, or a part of one, needs a newer Python."""
+    from re import _parser as parser  # type: ignore[attr-defined]
+
+    try:
+        return any(name in repr(parser.parse(pattern)) for name in NEWER)
+    except re.error:  # a part that is none by itself
+        return False

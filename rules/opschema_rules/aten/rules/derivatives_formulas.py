@@ -19,7 +19,7 @@ from opschema_rules.aten.vocabulary import nearest
 _STRIDES = re.compile(r".sym_strides\(\)", re.DOTALL)
 _SAVED = ("Tensor", "int", "SymInt", "Scalar", "bool")
 _SAVED_OPTIONAL = ("Tensor", "int", "SymInt", "float", "bool")
-_LIKELY = re.compile(r"(?<![\w.>:\"])[A-Za-z_]\w*+(?!\s*\(|::)")
+_LIKELY = re.compile(r"(?<![\w.>:\"])[A-Za-z_]\w*(?!\w|\s*\(|::)")
 _OPTIONAL = re.compile(r"(?<!\w)wrap_opt_if\((\w+)\s*(,[^)]*\(|,[^)]*\)|[^,])")
 
 
