@@ -15,6 +15,11 @@ import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+T = TypeVar("T")
 
 MAX_AGE_DAYS = 30
 """Entries not read or written for this long are dropped."""
@@ -140,3 +145,13 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 def _today() -> int:
     return int(time.time() // 86400)
+
+
+def decoded(data: bytes | msgspec.Raw | None, kind: type[T]) -> T | None:
+    """A stored value; None if there is none, or it cannot be read."""
+    if data is None:
+        return None
+    try:
+        return msgspec.msgpack.decode(data, type=kind)
+    except (msgspec.DecodeError, RecursionError):
+        return None

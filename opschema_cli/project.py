@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from opschema_cli import __version__
-from opschema_cli.cache import Cache
+from opschema_cli.cache import Cache, decoded
 from opschema_cli.lint.diagnostic import Diagnostic, Place
-from opschema_cli.readings import Reading, Readings, decoded
+from opschema_cli.readings import Reading, Readings
 from opschema_cli.source.python import FACTS_VERSION, ModuleFacts, PythonFile
 from opschema_cli.source.text import Source, Span
 from opschema_cli.source.yaml import Document, Node, YamlFile, YamlSyntaxError, compose
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from opschema_cli.source.python_workers import Parsers
 
 T = TypeVar("T")
+C = TypeVar("C")
 
 _PYTHON = f"python/{__version__}/{FACTS_VERSION}/{sys.version_info[0]}.{sys.version_info[1]}"
 
@@ -104,23 +105,17 @@ class Project:
 
     def scan(self, scan: Reading[bytes, T], paths: Iterable[str]) -> Iterator[tuple[str, T]]:
         """What a scan tells of each of these files, with the file; one that cannot be read is empty to it."""
-        shelf = self._told.shelf(scan)
-        for path in paths:
-            found = shelf.value(self.workspace.digest(path), scan.read, self.workspace.peek(path))
-            if found is not None:
-                yield path, found
+        contents = ((path, self.workspace.digest(path), self.workspace.peek(path)) for path in paths)
+        return self._tell(scan, scan.read, contents)
 
     def readings(self, reading: Reading[str, T], paths: Iterable[str]) -> dict[str, T]:
         """What a reading tells of each of these files that can be read."""
-        shelf, sources = self._told.shelf(reading), self._sources(dict.fromkeys(paths))
-        told = ((source.path, shelf.value(source.digest, reading.read, source.text)) for source in sources)
-        return {path: found for path, found in told if found is not None}
+        sources = self._sources(dict.fromkeys(paths))
+        return dict(self._tell(reading, reading.read, ((item.path, item.digest, item.text) for item in sources)))
 
     def file_readings(self, reading: Reading[PythonFile, T], files: Iterable[PythonFile]) -> dict[str, T]:
         """What a reading tells of each of these files."""
-        shelf = self._told.shelf(reading)
-        told = ((file.path, shelf.value(file.source.digest, reading.read, file)) for file in files)
-        return {path: found for path, found in told if found is not None}
+        return dict(self._tell(reading, reading.read, ((file.path, file.source.digest, file) for file in files)))
 
     def cpp_readings(self, reading: Reading[CppTree, T], paths: Iterable[str]) -> dict[str, T]:
         """What a reading tells of each of these C++ files that can be read and parsed; their trees are not kept."""
@@ -129,9 +124,18 @@ class Project:
             tree = self._parsed_cpp(source)
             return reading.read(tree) if tree is not None else None
 
-        shelf, sources = self._told.shelf(reading), self._sources(dict.fromkeys(paths))
-        told = ((source.path, shelf.value(source.digest, read, source)) for source in sources)
-        return {path: found for path, found in told if found is not None}
+        sources = self._sources(dict.fromkeys(paths))
+        return dict(self._tell(reading, read, ((item.path, item.digest, item) for item in sources)))
+
+    def _tell(
+        self, reading: Reading[Any, T], read: Callable[[C], T | None], contents: Iterable[tuple[str, str, C]]
+    ) -> Iterator[tuple[str, T]]:
+        """What is told of contents, each given with its file and digest; those are left out of which nothing can be."""
+        shelf = self._told.shelf(reading)
+        for path, digest, content in contents:
+            found = shelf.value(digest, read, content)
+            if found is not None:
+                yield path, found
 
     def save_readings(self) -> None:
         """Keep for later runs what was told of files."""

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from opschema_cli.cache import Cache
+from opschema_cli.cache import Cache, decoded
 
 T = TypeVar("T")
 C = TypeVar("C")
@@ -36,7 +36,8 @@ class Shelf(Generic[T]):
         self._kind = kind
         self._stored = decoded(stored, dict[str, msgspec.Raw]) or {}
         self._told: dict[str, T] = {}
-        self._fresh = False
+        self.fresh = False
+        """Whether something is told that was not stored."""
 
     def value(self, digest: str, read: Callable[[C], T | None], content: C) -> T | None:
         """What is told of a content; None, which is not kept, if nothing can be."""
@@ -46,15 +47,10 @@ class Shelf(Generic[T]):
         found = decoded(self._stored.get(digest), self._kind)
         if found is None:
             found = read(content)
-            self._fresh |= found is not None
+            self.fresh |= found is not None
         if found is not None:
             self._told[digest] = found
         return found
-
-    @property
-    def fresh(self) -> bool:
-        """Whether something is told that was not stored."""
-        return self._fresh
 
     def content(self, stored: bytes | None) -> bytes:
         """What is to be stored in place of what is stored by now."""
@@ -90,13 +86,3 @@ class Readings:
         if self._stamp and fresh:
             stored = self._cache.get(_KIND, fresh)  # another process may have stored more since
             self._cache.put(_KIND, {key: shelf.content(stored.get(key)) for key, shelf in fresh.items()})
-
-
-def decoded(data: bytes | msgspec.Raw | None, kind: type[T]) -> T | None:
-    """A stored value; None if there is none, or it cannot be read."""
-    if data is None:
-        return None
-    try:
-        return msgspec.msgpack.decode(data, type=kind)
-    except (msgspec.DecodeError, RecursionError):
-        return None

@@ -13,6 +13,8 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from opschema_cli.errors import OpschemaError
 from opschema_cli.source.text import DecodeError, Source, cookie, decode
 
@@ -49,9 +51,8 @@ def read_regular(path: Path | str, limit: int = MAX_FILE_BYTES) -> bytes:
         if status.st_size > limit:
             raise OSError(f"it has {status.st_size:,} bytes; opschema reads up to {limit:,}")
         found = os.read(descriptor, status.st_size + 1)
-        while len(found) != status.st_size and (
-            more := os.read(descriptor, 65536)
-        ):  # not all came at once, or it grows
+        # Not all came at once, or the file grows.
+        while len(found) != status.st_size and (more := os.read(descriptor, 65536)):
             found += more
         return found
     finally:
@@ -61,6 +62,18 @@ def read_regular(path: Path | str, limit: int = MAX_FILE_BYTES) -> bytes:
 def content_digest(data: bytes) -> str:
     """The key under which what is derived from these bytes is cached."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+class Asked(msgspec.Struct, array_like=True):
+    """What was asked of a workspace, and the answers: the digests of files, whether others are there, variables of the
+    environment and pins of submodules; and which files outside the root could be read.
+    """
+
+    reads: dict[str, str]
+    probes: dict[str, bool]
+    admitted: list[str]
+    environment: dict[str, str]
+    pins: dict[str, str | None]
 
 
 class Workspace:
@@ -92,6 +105,23 @@ class Workspace:
         self._sources: dict[str, Source] = {}
         self._data: dict[str, bytes | ReadError] = {}
         self._digests: dict[str, str] = {}
+
+    @property
+    def asked(self) -> Asked:
+        """All that was asked so far."""
+        return Asked(self.reads, self.probes, sorted(self.admitted), self.environment, self.pins)
+
+    def ask_again(self, asked: Asked) -> list[str] | None:
+        """Ask what was asked before, of this workspace or another of the same root: the files of which the answer is another
+        one now; None where another answer is.
+        """
+        self.admitted.update(asked.admitted)
+        if any(self.variable(name) != value for name, value in asked.environment.items()):
+            return None
+        if any(self.submodule_pin(path) != pin for path, pin in asked.pins.items()):
+            return None
+        changed = [path for path, found in asked.probes.items() if self.is_file(path) != found]
+        return changed + [path for path, digest in asked.reads.items() if self.digest(path) != digest]
 
     @property
     def reads(self) -> dict[str, str]:

@@ -10,30 +10,29 @@ import os
 import signal
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import NoReturn
 
 import msgspec
 
+from opschema_cli.cache import decoded
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.runner import Looked
 from opschema_cli.project import Project
 from opschema_cli.source.python_workers import no_interrupts
+from opschema_cli.workspace import Asked
 
 
 class _Answer(msgspec.Struct, array_like=True):
-    """What came of it: what the packs found, or why they refuse, and what was asked of the workspace for it."""
+    """What came of it: what the packs found, what is wrong with files, which were read, and what was asked of the workspace; or
+    why a pack refuses.
+    """
 
     looked: Looked | None = None
-    refused: str = ""
     problems: list[Diagnostic] = msgspec.field(default_factory=list)
     inputs: list[str] = msgspec.field(default_factory=list)
-    reads: dict[str, str] = msgspec.field(default_factory=dict)
-    probes: dict[str, bool] = msgspec.field(default_factory=dict)
-    admitted: list[str] = msgspec.field(default_factory=list)
-    environment: dict[str, str] = msgspec.field(default_factory=dict)
-    pins: dict[str, str | None] = msgspec.field(default_factory=dict)
+    asked: Asked | None = None
+    refused: str = ""
 
 
 class Aside:
@@ -60,14 +59,17 @@ class Aside:
             OpschemaError: a pack refuses its configuration, or cannot be loaded.
         """
         try:
-            answer = msgspec.msgpack.decode(self._answer.read(), type=_Answer)
-        except msgspec.DecodeError:
-            return None
+            answer = decoded(self._answer.read(), _Answer)
         finally:
             self.close()
-        if answer.refused:
+        if answer is not None and answer.refused:
             raise OpschemaError(answer.refused)
-        return answer.looked if _absorb(answer, project) else None
+        # Asking again makes what was asked there an input of this run.
+        if answer is None or answer.asked is None or project.workspace.ask_again(answer.asked) != []:
+            return None
+        project.inputs.update(answer.inputs)
+        project.take_problems(answer.problems)
+        return answer.looked
 
     def close(self) -> None:
         """End the process, if it has not ended."""
@@ -77,21 +79,6 @@ class Aside:
                 os.kill(self._process, signal.SIGKILL)
             with suppress(ChildProcessError):  # where children are not waited for, it is gone by itself
                 os.waitpid(self._process, 0)
-
-
-def _absorb(answer: _Answer, project: Project) -> bool:
-    """Make what was asked for inputs of a project; whether all files are as they were read."""
-    workspace = project.workspace
-    for path in answer.admitted:
-        workspace.admit(Path(path))
-    if any(workspace.digest(path) != digest for path, digest in answer.reads.items()):
-        return False
-    workspace.probes.update(answer.probes)
-    workspace.environment.update(answer.environment)
-    workspace.pins.update(answer.pins)
-    project.inputs.update(answer.inputs)
-    project.take_problems(answer.problems)
-    return True
 
 
 def _serve(look: Callable[[], tuple[Looked, Project]], pipe: int) -> NoReturn:
@@ -108,15 +95,4 @@ def _answer_of(look: Callable[[], tuple[Looked, Project]]) -> _Answer:
         looked, project = look()
     except OpschemaError as error:
         return _Answer(refused=str(error))
-    workspace = project.workspace
-    return _Answer(
-        looked,
-        "",
-        list(project.problems.values()),
-        sorted(project.inputs),
-        workspace.reads,
-        workspace.probes,
-        sorted(workspace.admitted),
-        workspace.environment,
-        workspace.pins,
-    )
+    return _Answer(looked, list(project.problems.values()), sorted(project.inputs), project.workspace.asked)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from opschema_cli.cache import Cache
+from opschema_cli.cache import Cache, decoded
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.builtin import CRASHED
 from opschema_cli.lint.diagnostic import Diagnostic, Place
@@ -27,13 +27,6 @@ class _Look(msgspec.Struct, array_like=True):
 
     findings: list[Diagnostic]
     idle: list[str]
-
-
-def _stored(data: bytes | None) -> _Look | None:
-    try:
-        return msgspec.msgpack.decode(data, type=_Look) if data is not None else None
-    except msgspec.DecodeError:
-        return None
 
 
 class Timing(msgspec.Struct):
@@ -109,7 +102,7 @@ class Executor(msgspec.Struct):
         rest: list[tuple[list[Rule], object]] = []
         for subject in subjects:
             mine, key = rules[type(subject)], keys.get(id(subject), "")
-            look = _stored(known.get(key))
+            look = decoded(known.get(key), _Look)
             if look is None:
                 look, sound = self._look(mine, subject)
                 if key and sound:

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import msgspec
 
-from opschema_cli.cache import Cache
+from opschema_cli.cache import Cache, decoded
 
 GROUP = "opschema.packs"
 
@@ -24,11 +24,10 @@ def installed_packs(cache: Cache) -> dict[str, str]:
     left to the first run after.
     """
     key = _state_of_path()
-    try:
-        return msgspec.msgpack.decode(cache.get(_KIND, [key])[key], type=dict[str, str])
-    except (KeyError, msgspec.DecodeError):
+    found = decoded(cache.get(_KIND, [key]).get(key), dict[str, str])
+    if found is None:
         found = _look()
-    cache.put(_KIND, {key: msgspec.msgpack.encode(found)})
+        cache.put(_KIND, {key: msgspec.msgpack.encode(found)})
     return found
 
 

@@ -16,26 +16,22 @@ from pathlib import Path
 import msgspec
 
 from opschema_cli import __version__
-from opschema_cli.cache import Cache
+from opschema_cli.cache import Cache, decoded
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.runner import Outcome
-from opschema_cli.workspace import Workspace
+from opschema_cli.workspace import Asked, Workspace
 
 _KIND = "run"
 
 
 class _Stored(msgspec.Struct, array_like=True):
-    reads: dict[str, str]
-    probes: dict[str, bool]
+    asked: Asked
     diagnostics: list[Diagnostic]
     suppressed: int
     baselined: int
     ops: int
     files: int
     packs: list[str]
-    admitted: list[str] = []
-    environment: dict[str, str] = {}
-    pins: dict[str, str | None] = {}
 
 
 def code_stamp(code: Iterable[Path]) -> str:
@@ -73,22 +69,11 @@ def run_key(workspace: Workspace, settings: bytes, stamp: str) -> str:
 
 def recall(cache: Cache, key: str, workspace: Workspace) -> Outcome | list[str] | None:
     """The stored outcome under ``key`` if every file that the run read still has its bytes; else those that have changed."""
-    data = cache.get(_KIND, [key]).get(key)
-    if data is None:
+    stored = decoded(cache.get(_KIND, [key]).get(key), _Stored)
+    if stored is None:
         return None
-    try:
-        stored = msgspec.msgpack.decode(data, type=_Stored)
-    except msgspec.DecodeError:
-        return None
-    for name in stored.admitted:
-        workspace.admit(Path(name))
-    if any(workspace.variable(name) != value for name, value in stored.environment.items()):
-        return None
-    if any(workspace.submodule_pin(path) != pin for path, pin in stored.pins.items()):
-        return None
-    changed = [path for path, found in stored.probes.items() if workspace.is_file(path) != found]
-    changed += [path for path, digest in stored.reads.items() if workspace.digest(path) != digest]
-    if changed:
+    changed = workspace.ask_again(stored.asked)
+    if changed != []:
         return changed
     return Outcome(stored.diagnostics, stored.suppressed, stored.baselined, stored.ops, stored.files, stored.packs)
 
@@ -97,16 +82,12 @@ def remember(cache: Cache, key: str, workspace: Workspace, outcome: Outcome) -> 
     """Store an outcome, unless a rule failed."""
     if not outcome.crashed:
         stored = _Stored(
-            workspace.reads,
-            workspace.probes,
+            workspace.asked,
             outcome.diagnostics,
             outcome.suppressed,
             outcome.baselined,
             outcome.ops,
             outcome.files,
             outcome.packs,
-            sorted(workspace.admitted),
-            workspace.environment,
-            workspace.pins,
         )
         cache.put(_KIND, {key: msgspec.msgpack.encode(stored)})

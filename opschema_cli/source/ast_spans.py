@@ -61,13 +61,12 @@ class Places:
 
     def span(self, node: Placed) -> Span:
         """Where libcst places a node."""
-        kind = type(node)
-        if kind is ast.Tuple and self.bracketed(node):  # type: ignore[arg-type]
-            return self._inside(node, node.elts)  # type: ignore[arg-type, union-attr]
+        if isinstance(node, ast.Tuple) and self.bracketed(node):
+            return self._inside(node, node.elts)
         if isinstance(node, ast.GeneratorExp):
             last = node.generators[-1]
             return self._inside(node, [node.elt, last.ifs[-1] if last.ifs else last.iter])
-        return Span(*self.bounds(node))
+        return self.outer(node)
 
     def _inside(self, node: ast.expr, parts: list[ast.expr]) -> Span:
         start, end = self.outer(node)

@@ -60,8 +60,8 @@ class Parts:
 
     def finished(self) -> Scope:
         """The scope, now that it is whole."""
-        parts = {name: tuple(parts) for name, parts in vars(self).items() if name != "uses"}
-        return Scope(**parts, packed_uses=packed_uses(self.uses))
+        told = {name: tuple(parts) for name, parts in vars(self).items() if name != "uses"}
+        return Scope(**told, packed_uses=packed_uses(self.uses))
 
 
 def kept_text(value: object) -> Constant:

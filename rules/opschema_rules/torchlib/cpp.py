@@ -13,13 +13,13 @@ from opschema_rules.torchlib.cpp_facts import MAX_MACRO, CppFacts
 from opschema_rules.torchlib.cpp_join import EXPANDING, OPENS, USES, Join
 from opschema_rules.torchlib.cpp_model import CppOperators
 from opschema_rules.torchlib.cpp_reader import FACTS
-from opschema_rules.torchlib.head import cpp_registers
+from opschema_rules.torchlib.head import REGISTERS_CPP
 
 
 def read_cpp(project: Project, paths: Iterable[str]) -> CppOperators:
     """What the C++ files among some paths define and register; those that mention nothing of it are not parsed."""
     data = {path: found for path in paths if is_cpp(path) and (found := project.workspace.peek(path))}
-    naming = [path for path, text in data.items() if cpp_registers(text)]
+    naming = [path for path, found in project.scan(REGISTERS_CPP, data) if found]
     facts = project.cpp_readings(FACTS, naming)
     facts.update(project.cpp_readings(FACTS, _holding(data, facts, _registering_macros(facts.values()))))
     unknown = _unknown_macros(facts.values())

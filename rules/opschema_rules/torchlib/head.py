@@ -47,7 +47,8 @@ def cpp_registers(data: bytes) -> bool:
 
 
 _REGISTERS_PYTHON = Reading("torchlib registers", registers, bool)
-_REGISTERS_CPP = Reading("torchlib registers in C++", cpp_registers, bool)
+REGISTERS_CPP = Reading("torchlib registers in C++", cpp_registers, bool)
+"""Whether a C++ file may register operators, or define macros which do."""
 
 
 def detect(project: Project, options: TorchlibOptions) -> bool:
@@ -70,7 +71,7 @@ def sources(project: Project, options: TorchlibOptions) -> list[str]:
 def cpp_sources(project: Project, options: TorchlibOptions) -> list[str]:
     """All C++ files, if one of them holds operators."""
     found = [path for path in project.workspace.files if is_cpp(path) and (options.tests or not _TEST.search(path))]
-    return found if any(registers for _, registers in project.scan(_REGISTERS_CPP, found)) else []
+    return found if any(registers for _, registers in project.scan(REGISTERS_CPP, found)) else []
 
 
 HEAD = PackHead(
