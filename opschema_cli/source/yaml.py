@@ -97,9 +97,6 @@ class Node(msgspec.Struct, array_like=True, gc=False):
 
     def get(self, *path: str | int) -> Node | None:
         """The node at ``path`` of keys and indexes, or None. Aliases are not followed."""
-        if len(path) == 1 and isinstance(path[0], str):
-            found = self.pair(path[0])
-            return found[1] if found is not None else None
         node: Node | None = self
         for step in path:
             if node is None:
