@@ -24,6 +24,9 @@ T = TypeVar("T")
 MAX_AGE_DAYS = 30
 """Entries not read or written for this long are dropped."""
 
+_PATIENCE = 2.0
+"""Seconds that a locked file is waited for."""
+
 _SCHEMA = """\
 CREATE TABLE IF NOT EXISTS entries (kind TEXT, key TEXT, used INTEGER, value BLOB, PRIMARY KEY (kind, key))
 WITHOUT ROWID
@@ -136,8 +139,17 @@ class Cache:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    db = sqlite3.connect(path, timeout=2, isolation_level=None)
-    db.execute("PRAGMA journal_mode=WAL")
+    db = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode=WAL")
+            break
+        except sqlite3.OperationalError as error:  # sqlite does not wait for another process that just begins the file
+            if "locked" not in str(error) or time.monotonic() > until:
+                db.close()
+                raise
+            time.sleep(0.002)
     db.execute("PRAGMA synchronous=OFF")
     db.execute(_SCHEMA)
     return db

@@ -6,6 +6,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -148,6 +149,7 @@ def test_the_folder_comes_from_the_environment(tmp_path: Path, monkeypatch: pyte
 
 WRITER = """
 import sys
+import threading
 from pathlib import Path
 from opschema_cli.cache import Cache
 cache = Cache(Path(sys.argv[1]))
@@ -165,3 +167,17 @@ def test_many_processes_write_at_once_and_nothing_is_lost(tmp_path: Path) -> Non
         assert writer.returncode == 0, errors
     keys = [f"{name}-{number}" for name in "abcd" for number in range(100)]
     assert len(Cache(path).get("facts", keys)) == 400
+
+
+def test_a_file_that_another_process_just_begins_is_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite"
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")  # what makes a file a WAL one meanwhile fails at once, whatever its timeout
+    with pytest.raises(sqlite3.OperationalError, match="locked"):
+        sqlite3.connect(path, timeout=2, isolation_level=None).execute("PRAGMA journal_mode=WAL")
+    release = threading.Timer(0.2, other.execute, ["ROLLBACK"])
+    release.start()
+    cache = Cache(path)
+    release.join()
+    cache.put("facts", {"a": b"1"})
+    assert Cache(path).get("facts", ["a"]) == {"a": b"1"}
