@@ -30,6 +30,8 @@ from opschema_cli.source.python import (
     Scope,
     Unpack,
     Use,
+    packed_body,
+    written_in,
 )
 from opschema_cli.source.python_guards import find_guards
 from opschema_cli.source.text import Span
@@ -148,10 +150,11 @@ class _Collector:
                 params,
                 tuple([self.expr(item) for item in node.decorator_list]),
                 self.expr(node.returns) if node.returns is not None else None,
-                inner,
+                packed_body(inner),
                 all(map(_does_nothing, node.body)),
                 not self.guard,
                 find_guards(inner.assigns, inner.conditions, leaving, outer.end),
+                written_in(inner),
             )
         )
 
@@ -206,7 +209,9 @@ class _Collector:
         inner.returns.append(self.expr(node.body))
         span = self.span(node)
         found = tuple([self.param(*item, Parts()) for item in params])
-        scope.lambdas.append(Function("<lambda>", *span, span, found, (), None, inner.finished(), stub=False))
+        scope.lambdas.append(
+            Function("<lambda>", *span, span, found, (), None, packed_body(inner.finished()), stub=False)
+        )
 
     # Statements
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 from opschema_cli.source.program import ClassRef, External, FunctionRef, Program, Resolution
 from opschema_cli.source.python import Class, Expr, Function, Param, PythonFile, Scope
@@ -19,10 +19,19 @@ class Body:
     """The body of a module, of a class (``cls``) or of a function (``function``), and the one around it."""
 
     file: PythonFile
-    scope: Scope
     function: Function | None = None
     cls: Class | None = None
     parent: Body | None = None
+
+    @cached_property
+    def scope(self) -> Scope:
+        """What happens in it; of a function unpacked when it is asked for."""
+        return (self.function or self.cls or self.file).body
+
+    @property
+    def definition(self) -> Function | Class | None:
+        """The function or class that this is the body of; None of a module."""
+        return self.function or self.cls
 
     def outward(self) -> Iterator[Body]:
         """The body and all around it."""
@@ -102,9 +111,9 @@ class Bodies:
     def __init__(self, program: Program, paths: Iterable[str]) -> None:
         self.program = program
         self.paths = list(paths)
-        self._bodies: dict[str, list[Body]] = {}
+        self._modules: dict[str, Body] = {}
         self._within: dict[Body, list[Body]] = {}
-        self._functions: dict[int, Body] = {}
+        self._lambdas: dict[int, Body] = {}
         self._called: dict[str, dict[str, list[tuple[Body, Expr]]]] = {}
         self._calls: dict[Body, list[tuple[Body, Expr]]] = {}
 
@@ -113,25 +122,34 @@ class Bodies:
         """The package's files that parse."""
         return [file for file in map(self.program.load, self.paths) if file is not None]
 
-    def of(self, file: PythonFile) -> list[Body]:
-        """Every body of a file, outermost first."""
-        if file.path not in self._bodies:
-            found = list(_bodies(Body(file, file.body)))
-            self._bodies[file.path] = found
-            for body in found:
-                if body.parent is not None:
-                    self._within.setdefault(body.parent, []).append(body)
-                if body.function is not None:
-                    self._functions[id(body.function)] = body
-        return self._bodies[file.path]
+    def of(self, file: PythonFile, wanted: Callable[[Function], bool] = lambda function: True) -> list[Body]:
+        """Every body of a file, outermost first, but those of functions that are not ``wanted`` and what is written in them:
+        these are not unpacked.
+        """
+        return list(self.inside(self.module(file), wanted))
+
+    def inside(self, body: Body, wanted: Callable[[Function], bool] = lambda function: True) -> Iterator[Body]:
+        """The same of a body: itself, and those written in it."""
+        yield body
+        for item in self.within(body):
+            if item.function is None or wanted(item.function):
+                yield from self.inside(item, wanted)
 
     def module(self, file: PythonFile) -> Body:
         """The body of a file's module."""
-        return self.of(file)[0]
+        found = self._modules.get(file.path)
+        if found is None:
+            found = self._modules[file.path] = Body(file)
+        return found
 
     def within(self, body: Body) -> list[Body]:
         """The bodies written directly in a body."""
-        return self._within.get(body, [])
+        found = self._within.get(body)
+        if found is None:
+            functions = [Body(body.file, item, None, body) for item in body.scope.functions]
+            found = [*functions, *(Body(body.file, None, item, body) for item in body.scope.classes)]
+            self._within[body] = found
+        return found
 
     def functions_within(self, body: Body, name: str) -> list[Body]:
         """The functions of one name that are written directly in a body."""
@@ -140,29 +158,39 @@ class Bodies:
     def at(self, file: PythonFile, offset: int) -> Body:
         """The innermost body that what is written there belongs to: a function's head belongs to what encloses it."""
         found = self.module(file)
-        for body in self.of(file):
-            definition = body.function or body.cls
-            if definition is not None and _head_end(definition) <= offset < definition.outer.end:
-                found = body
+        while (
+            inner := next((item for item in self.within(found) if _is_in(item.definition, offset)), None)
+        ) is not None:
+            found = inner
         return found
 
     def holding(self, *words: str) -> Iterator[Body]:
-        """Every body of the files whose text holds one of the words."""
+        """Every body whose text, or that of what is written in it, holds one of the words."""
         for file in self.files:
             if any(word in file.source.text for word in words):
-                yield from self.of(file)
+                yield from self.of(file, partial(_holds, file.source.text, words))
 
     def function(self, ref: FunctionRef) -> Body | None:
         """The body of a function."""
-        self.of(ref.file)
-        return self._functions.get(id(ref.function))
+        return self._defined(ref.file, ref.function)
+
+    def cls(self, ref: ClassRef) -> Body | None:
+        """The body of a class."""
+        return self._defined(ref.file, ref.cls)
+
+    def _defined(self, file: PythonFile, definition: Function | Class) -> Body | None:
+        """The body of a definition, found through those around it."""
+        body: Body | None = self.module(file)
+        while body is not None and body.definition is not definition:
+            body = next((item for item in self.within(body) if _is_around(item, definition)), None)
+        return body
 
     def of_lambda(self, body: Body, expr: Expr) -> Body | None:
         """The body of a lambda that is written in another body; None for what is none."""
         found = next((item for item in body.scope.lambdas if item.span == expr.span), None)
         if found is None:
             return None
-        return self._functions.setdefault(id(found), Body(body.file, found.body, found, None, body))
+        return self._lambdas.setdefault(id(found), Body(body.file, found, None, body))
 
     # Names
 
@@ -255,12 +283,19 @@ class Bodies:
                     yield ref
 
 
-def _bodies(body: Body) -> Iterator[Body]:
-    yield body
-    for function in body.scope.functions:
-        yield from _bodies(Body(body.file, function.body, function, None, body))
-    for cls in body.scope.classes:
-        yield from _bodies(Body(body.file, cls.body, None, cls, body))
+def _is_around(body: Body, definition: Function | Class) -> bool:
+    """Whether a definition is that of a body, or written in it."""
+    own = body.definition
+    return own is not None and (own is definition or own.outer.start < definition.start < own.outer.end)
+
+
+def _holds(text: str, words: Iterable[str], function: Function) -> bool:
+    start, end = function.outer
+    return any(text.find(word, start, end) >= 0 for word in words)
+
+
+def _is_in(definition: Function | Class | None, offset: int) -> bool:
+    return definition is not None and _head_end(definition) <= offset < definition.outer.end
 
 
 def _head_end(definition: Function | Class) -> int:

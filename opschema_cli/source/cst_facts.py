@@ -30,6 +30,8 @@ from opschema_cli.source.python import (
     Scope,
     Unpack,
     Use,
+    packed_body,
+    written_in,
 )
 from opschema_cli.source.python_guards import find_guards
 from opschema_cli.source.text import Span
@@ -108,10 +110,11 @@ class _Collector:
                 params,
                 tuple([self.expr(item.decorator) for item in node.decorators]),
                 self.expr(node.returns.annotation) if node.returns is not None else None,
-                inner,
+                packed_body(inner),
                 _is_stub(body),
                 not self.guard,
                 find_guards(inner.assigns, inner.conditions, self.leaving(body), self.span(node).end),
+                written_in(inner),
             )
         )
 
@@ -170,7 +173,9 @@ class _Collector:
         inner.returns.append(self.expr(node.body))
         span = self.span(node)
         params = tuple([self.param(item, kind, Parts()) for item, kind in _params(node.params)])
-        scope.lambdas.append(Function("<lambda>", *span, span, params, (), None, inner.finished(), stub=False))
+        scope.lambdas.append(
+            Function("<lambda>", *span, span, params, (), None, packed_body(inner.finished()), stub=False)
+        )
 
     # Statements
 

@@ -14,6 +14,8 @@ class Modules:
     def __init__(self, files: Iterable[str]) -> None:
         self.all_files = tuple(files)
         self._possible: dict[str, bool] = {}
+        self._paths: dict[str, str | None] = {}
+        self._module_names: dict[str, str] = {}
         self.files = frozenset(path for path in self.all_files if path.endswith(".py"))
 
     @cached_property
@@ -30,6 +32,11 @@ class Modules:
 
     def module_path(self, dotted: str) -> str | None:
         """The file of a module; None when the workspace has none of that name, or several."""
+        if dotted not in self._paths:
+            self._paths[dotted] = self._find_module(dotted)
+        return self._paths[dotted]
+
+    def _find_module(self, dotted: str) -> str | None:
         first, _, rest = dotted.partition(".")
         tail = rest.replace(".", "/")
         found = []
@@ -62,6 +69,11 @@ class Modules:
 
     def module_name(self, path: str) -> str:
         """The dotted name under which a file is imported."""
+        if path not in self._module_names:
+            self._module_names[path] = self._name_of(path)
+        return self._module_names[path]
+
+    def _name_of(self, path: str) -> str:
         parts = [path.removesuffix(".py").removesuffix("/__init__").rpartition("/")[2]]
         folder = path.rpartition("/")[0]
         if path.endswith("/__init__.py"):

@@ -189,6 +189,9 @@ class Patches:
     def _writes_of_functions(self, file: PythonFile) -> Iterator[tuple[ClassRef, str, Assign]]:
         """Writes on the module's classes in functions, which somebody may call."""
         for function in file.body.functions:
+            owners = {target.rpartition(".")[0] for target in function.written}
+            if owners.isdisjoint(file.classes) and owners.isdisjoint(file.imports):
+                continue
             for scope in function.body.walk():
                 for assign in scope.assigns:
                     owner, _, name = assign.target.rpartition(".")

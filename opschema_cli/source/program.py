@@ -195,7 +195,7 @@ class Program(Modules):
                     return ModuleRef(sub)
                 if self.may_hold(owner.path, name):
                     return Unresolved(f"`{module}.{name}` is no Python file")
-            if file.body.function("__getattr__") is not None or _writes_globals(file.body, name):
+            if file.body.function("__getattr__") is not None or _writes_globals(file, name):
                 return Unresolved(f"{owner.path} makes its names at run time")
             if any(item.attr == "*" for item in file.body.imports):
                 return Unresolved(f"{owner.path} imports `*`")
@@ -261,11 +261,10 @@ class Program(Modules):
         """Attributes that the methods of a class's body write on their first parameter."""
         if ref.key not in self._instance_writes:
             found = [
-                item.target.partition(".")[2]
+                target.partition(".")[2]
                 for method in ref.cls.body.functions
-                for scope in method.body.walk()
-                for item in scope.assigns
-                if method.params and item.target.startswith(method.params[0].name + ".")
+                for target in method.written
+                if method.params and target.startswith(method.params[0].name + ".")
             ]
             self._instance_writes[ref.key] = frozenset(found)
         return self._instance_writes[ref.key]
@@ -341,14 +340,14 @@ def _bindings(file: PythonFile, scope: Scope, name: str) -> list[Class | Functio
     return found
 
 
-def _writes_globals(body: Scope, name: str) -> bool:
+def _writes_globals(file: PythonFile, name: str) -> bool:
     """Whether a module may bind ``name`` by other means than a statement of its own."""
-    if any(call.callee in ("vars", "setattr", "locals") for call in body.calls):
+    if any(call.callee in ("vars", "setattr", "locals") for call in file.body.calls):
         return True
-    return any(
-        name in scope.deleted or any(call.callee in ("globals", "exec") for call in scope.calls)
-        for scope in body.walk()
-    )
+    if name in file.rebound:
+        return True
+    written = any(word in file.source.text for word in ("globals", "exec"))
+    return written and any(call.callee in ("globals", "exec") for scope in file.body.walk() for call in scope.calls)
 
 
 def _without_overloads(functions: list[Function]) -> list[Function]:

@@ -15,7 +15,7 @@ import msgspec
 
 from opschema_cli.source.text import Source, Span
 
-FACTS_VERSION = 9
+FACTS_VERSION = 10
 """Part of every cache key; raise it when the facts or their collection change."""
 
 Constant: TypeAlias = "None | bool | int | float | str"
@@ -284,8 +284,25 @@ class Guard(msgspec.Struct, array_like=True, frozen=True):
     end: int
 
 
-class Function(msgspec.Struct, array_like=True, gc=False):
-    """A function or method. ``start``/``end`` bound its name, ``outer`` the whole definition with decorators."""
+def written_in(body: Scope) -> tuple[str, ...]:
+    """The attributes to which a scope or what is written in it assigns something, as dotted targets."""
+    found = [item.target for item in body.assigns if "." in item.target]
+    found += [target for function in body.functions for target in function.written]
+    found += [target for cls in body.classes for target in written_in(cls.body)]
+    return tuple(dict.fromkeys(found))
+
+
+def packed_body(body: Scope) -> msgspec.Raw:
+    """The body of a function as the function holds it."""
+    return msgspec.Raw(msgspec.msgpack.encode(body))
+
+
+class Function(msgspec.Struct, array_like=True, dict=True):
+    """A function or method. ``start``/``end`` bound its name, ``outer`` the whole definition with decorators.
+
+    ``packed_body`` holds ``body``: of most functions nobody asks more than how to call them. ``written`` are the attributes
+    to which it assigns something, or what is written in it does, as dotted targets.
+    """
 
     name: str
     start: int
@@ -294,10 +311,16 @@ class Function(msgspec.Struct, array_like=True, gc=False):
     params: tuple[Param, ...]
     decorators: tuple[Expr, ...]
     returns: Expr | None
-    body: Scope
+    packed_body: msgspec.Raw
     stub: bool
     sure: bool = True
     guards: tuple[Guard, ...] = ()
+    written: tuple[str, ...] = ()
+
+    @cached_property
+    def body(self) -> Scope:
+        """What happens in it."""
+        return _BODY.decode(self.packed_body)
 
     @property
     def span(self) -> Span:
@@ -348,6 +371,9 @@ class ModuleFacts(msgspec.Struct, array_like=True, gc=False):
     error_at: int = 0
 
 
+_BODY = msgspec.msgpack.Decoder(Scope)
+
+
 class PythonFile:
     """A Python file: its source and its facts."""
 
@@ -364,6 +390,13 @@ class PythonFile:
     def body(self) -> Scope:
         """The module's own scope."""
         return self.facts.body
+
+    @cached_property
+    def rebound(self) -> frozenset[str]:
+        """The names that code anywhere in the file deletes or declares global."""
+        if not any(word in self.source.text for word in ("del", "global", "nonlocal")):
+            return frozenset()
+        return frozenset(name for scope in self.body.walk() for name in scope.deleted)
 
     def text(self, span: Span | Expr) -> str:
         """The source text of a span or expression."""

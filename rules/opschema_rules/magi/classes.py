@@ -39,7 +39,7 @@ class Classes:
 
     def body(self, ref: ClassRef) -> Body:
         """The body of a class, which knows what encloses it."""
-        return next(body for body in self.bodies.of(ref.file) if body.cls is ref.cls)
+        return self.bodies.cls(ref) or self.bodies.module(ref.file)
 
     def line(self, ref: ClassRef) -> Line:
         """Its method resolution order; of a class in a function only where each has one base."""

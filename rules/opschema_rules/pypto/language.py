@@ -106,7 +106,7 @@ def is_entry(bodies: Bodies, body: Body) -> bool:
 
 def _orchestration(bodies: Bodies, ref: ClassRef) -> Iterator[Body]:
     """The one function of a program that the host calls."""
-    holder = next((item for item in bodies.of(ref.file) if item.cls is ref.cls), None)
+    holder = bodies.cls(ref)
     if holder is None or not _is_program(bodies, holder, ref.cls):
         return
     functions = [(item, _kind(bodies, holder, item)) for item in ref.cls.body.functions]

@@ -7,6 +7,7 @@ else, or is not known, there is no carrier.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import islice
 
 import msgspec
@@ -15,9 +16,9 @@ from msgspec.structs import replace
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.source.bodies import MAX_HOPS, Bodies, Body, param_for
 from opschema_cli.source.program import ClassRef
-from opschema_cli.source.python import Assign, Expr, Param
+from opschema_cli.source.python import Assign, Expr, Function, Param
 from opschema_cli.source.text import Span
-from opschema_rules.tileops.creations import creates, may_create
+from opschema_rules.tileops.creations import creates, makes_tensor, may_create
 from opschema_rules.tileops.custom_ops import CustomOp
 from opschema_rules.tileops.mentions import MentionIndex
 from opschema_rules.tileops.op_calls import OpCalls
@@ -71,7 +72,7 @@ class Tracker:
             item
             for file in self.bodies.files
             if may_create(file.source.text)
-            for body in self.bodies.of(file)
+            for body in self.bodies.of(file, partial(_may_make, file.source.text))
             for expr in _makers(body)
             for item in self._followed_maker(body, expr)
         ]
@@ -234,6 +235,10 @@ class Tracker:
                 if assign.value.kind != "const":
                     found.append(body.at(assign.span))
         return found
+
+
+def _may_make(text: str, function: Function) -> bool:
+    return makes_tensor(text, function.outer)
 
 
 def _makers(body: Body) -> Iterator[Expr]:

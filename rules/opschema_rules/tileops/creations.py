@@ -9,6 +9,7 @@ from math import prod
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.program import Folded
 from opschema_cli.source.python import Expr
+from opschema_cli.source.text import Span
 
 Shape = tuple[int, ...]
 
@@ -22,10 +23,18 @@ _FULL = frozenset({"full", "new_full"})
 _KEPT = frozenset({"to", "cuda", "cpu", "contiguous", "detach", "clone", "half", "float", "bfloat16"})
 
 
+_WORDS = ("empty(", "zeros(", "ones(", "full(", "rand(", "randn(", "tensor(")
+"""What the text of every expression that makes a tensor holds one of; found fast."""
+
+
 def may_create(text: str) -> bool:
-    """Whether a file's text may make a 0-dim tensor; the words are there to be fast."""
-    words = ("empty(", "zeros(", "ones(", "full(", "rand(", "randn(", "tensor(")
-    return any(word in text for word in words) and _CREATION.search(text) is not None
+    """Whether a file's text may make a 0-dim tensor."""
+    return makes_tensor(text, Span(0, len(text))) and _CREATION.search(text) is not None
+
+
+def makes_tensor(text: str, span: Span) -> bool:
+    """Whether a stretch of a text may make a tensor."""
+    return any(text.find(word, *span) >= 0 for word in _WORDS)
 
 
 def creates(bodies: Bodies, body: Body, expr: Expr) -> bool:

@@ -257,7 +257,7 @@ def _is_absent(module: Body, name: str, at: int | None) -> bool:
     found = bindings(module.scope, name)
     if not found or any(item.attr == "*" for item in module.scope.imports):
         return False
-    if any(name in scope.deleted for scope in module.scope.walk()):
+    if name in module.file.rebound:
         return False
     blocks = [item.body for item in module.scope.conditions if item.kind == "if" and item.expr.text in _TYPE_CHECKING]
     later = at if at is not None else max(item.start for item in found)

@@ -151,9 +151,8 @@ def _member(evaluator: Evaluator, value: ClassValue | Instance, name: str) -> Va
 
 def _frame_of(evaluator: Evaluator, member: ValueRef) -> Frame:
     """The frame in which a class attribute is written."""
-    module, owner = evaluator.frames.module(member.file), member.owner
-    bodies = evaluator.bodies.of(member.file) if owner is not None else ()
-    body = next((item for item in bodies if owner is not None and item.cls is owner.cls), None)
+    module = evaluator.frames.module(member.file)
+    body = evaluator.bodies.cls(member.owner) if member.owner is not None else None
     return evaluator.frames.of_class(body, module) if body is not None else module
 
 
@@ -187,15 +186,12 @@ def _set_by_init(evaluator: Evaluator, frame: Frame, name: str) -> Values:
 def _set_by_methods(evaluator: Evaluator, ref: ClassRef, name: str) -> Values:
     """What any method of a class, or of one above or below it, gives the attribute of an object whose making is not seen."""
     owners = [item for item in evaluator.bodies.family(ref) if name in evaluator.program.instance_writes(item)]
-    bodies = [body for owner in owners for body in evaluator.bodies.of(owner.file) if _is_within(body, owner)]
-    found = ((body, expr) for body in bodies for expr in _set_in(body, name))
+    classes = filter(None, map(evaluator.bodies.cls, owners))
+    inside = ((cls, body) for cls in classes for body in evaluator.bodies.inside(cls) if body.function is not None)
+    found = ((body, expr) for cls, body in inside if body.owner == cls.owner for expr in _set_in(body, name))
     return (
         distinct(v for body, expr in found for v in _valued(evaluator, evaluator.frames.assumed(body), expr)) or UNKNOWN
     )
-
-
-def _is_within(body: Body, owner: ClassRef) -> bool:
-    return body.function is not None and body.owner is not None and body.owner.cls is owner.cls
 
 
 def _set_in(body: Body, name: str) -> list[Expr | None]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from opschema_cli.project import Project
+from opschema_cli.readings import Reading
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.python import Expr, PythonFile
+from opschema_cli.source.python import Expr, Function, PythonFile, Scope
 from opschema_rules.torchlib.evaluation import Evaluator
 from opschema_rules.torchlib.mentions import words_of_operators
 from opschema_rules.torchlib.model import OpCall, Operator, Through
@@ -15,23 +17,30 @@ from opschema_rules.torchlib.values import Handle, OpName, Outside, Unknown, Val
 
 
 class CallFinder:
-    """Finds the calls in some files."""
+    """Finds the calls in some files of a project."""
 
     def __init__(self, evaluator: Evaluator, join: Join, operators: Iterable[Operator]) -> None:
         self.evaluator = evaluator
         self.join = join
         self.words = words_of_operators(operators)
 
-    def find(self, files: Iterable[PythonFile]) -> None:
+    def find(self, project: Project, files: Sequence[PythonFile]) -> None:
         """Note every call with its operator."""
-        held = frozenset(name for _, name in self.evaluator.written)
+        known = self.words | {name for _, name in self.evaluator.written}
+        told = project.file_readings(_USED, files)
         for file in files:
-            named = _Named(self.words | held | _aliases(file, self.words))
-            for body in self.evaluator.bodies.of(file):
-                for call in body.scope.calls:
-                    for item in call.items:
-                        if item.kind in _NAMES and named[item.text]:
-                            self._found(body, call, item)
+            self._find_in(file, known, dict(zip(map(id, _outermost(file.body)), told[file.path], strict=True)))
+
+    def _find_in(self, file: PythonFile, known: frozenset[str], used: Mapping[int, str]) -> None:
+        """Note the calls in one file, of whose outermost functions it is known, by identity, which words they use."""
+        bodies, named = self.evaluator.bodies, _Named(known)
+        likely = bodies.of(file, lambda function: named.occurs(used.get(id(function))))
+        renamed = _Named(known | {alias for body in likely for alias in _aliases(body.scope, self.words)})
+        for body in bodies.of(file, lambda function: renamed.occurs(used.get(id(function)))):
+            for call in body.scope.calls:
+                for item in call.items:
+                    if item.kind in _NAMES and renamed[item.text]:
+                        self._found(body, call, item)
 
     def _found(self, body: Body, call: Expr, item: Expr) -> None:
         if item is call.items[0]:
@@ -73,20 +82,50 @@ class _Named(dict[str, bool]):
         self._words = words
 
     def __missing__(self, name: str) -> bool:
-        self[name] = found = not self._words.isdisjoint(name.split(".")[-3:])
+        self[name] = found = not self._words.isdisjoint(_ends(name))
         return found
 
+    def occurs(self, used: str | None) -> bool:
+        """Whether one of the words is among those that a function uses; if these are not known it may be."""
+        return used is None or not self._words.isdisjoint(used.split())
 
-def _aliases(file: PythonFile, words: frozenset[str]) -> frozenset[str]:
-    """Other names that a file gives to what the words name."""
-    return frozenset(_aliased(file, words))
+
+def _ends(name: str) -> list[str]:
+    """The words of a dotted name that may be an operator's, its overload's or its namespace's."""
+    return name.split(".")[-3:]
 
 
-def _aliased(file: PythonFile, words: frozenset[str]) -> Iterator[str]:
-    named = _Named(words)
-    for scope in file.body.walk():
-        yield from (item.name for item in scope.imports if item.attr in words)
-        for assign in scope.assigns:
-            value = assign.value
-            if value is not None and (last_word(value) in words or (value.kind in _NAMES and named[value.text])):
-                yield assign.target.rpartition(".")[2]
+def _aliases(scope: Scope, words: frozenset[str]) -> Iterator[str]:
+    """Other names that a scope gives to what the words name."""
+    yield from (item.name for item in scope.imports if item.attr in words)
+    for assign in scope.assigns:
+        if assign.value is not None and not words.isdisjoint(_words_of(assign.value)):
+            yield assign.target.rpartition(".")[2]
+
+
+def _words_of(value: Expr) -> list[str]:
+    """The words of what a value is, or comes from a call of."""
+    return _ends(value.text) if value.kind in _NAMES else [last_word(value)]
+
+
+def _outermost(scope: Scope) -> Iterator[Function]:
+    """The functions and methods that are written in no other."""
+    yield from scope.functions
+    for cls in scope.classes:
+        yield from _outermost(cls.body)
+
+
+def _used(file: PythonFile) -> list[str]:
+    """The words of what each outermost function of a file calls, passes, assigns and imports."""
+    return [" ".join(sorted(set(_words_used(function.body)))) for function in _outermost(file.body)]
+
+
+def _words_used(body: Scope) -> Iterator[str]:
+    for scope in body.walk():
+        yield from (item.attr for item in scope.imports)
+        values = (item.value for item in scope.assigns if item.value is not None)
+        items = (item for call in scope.calls for item in call.items if item.kind in _NAMES)
+        yield from (word for value in (*values, *items) for word in _words_of(value))
+
+
+_USED = Reading("torchlib words of functions", _used, list[str])

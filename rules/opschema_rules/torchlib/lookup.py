@@ -87,7 +87,8 @@ def _entered_as(evaluator: Evaluator, frame: Frame, item: Assign) -> Values:
 
 def _written_by_functions(evaluator: Evaluator, frame: Frame, name: str) -> Iterator[Value]:
     """What functions that declare a module's name ``global`` assign to it."""
-    for body in evaluator.bodies.of(frame.body.file):
+    file = frame.body.file
+    for body in evaluator.bodies.of(file) if name in file.rebound else ():
         if body.function is not None and name in body.scope.deleted:
             values = [item.value for item in body.scope.assigns if item.target == name]
             for value in values:

@@ -73,7 +73,7 @@ def read_tree(project: Project, options: TorchlibOptions) -> Tree:
     callers = files_that_call(project, tree.operators, set(modules) - set(paths))
     project.load_python(callers)
     files = [file for file in map(project.python, [*paths, *callers]) if file is not None]
-    CallFinder(evaluator, join, tree.operators).find(files)
+    CallFinder(evaluator, join, tree.operators).find(project, files)
     return tree
 
 

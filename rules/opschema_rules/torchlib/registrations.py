@@ -79,7 +79,7 @@ class Walker:
         for file in self.files:
             self.walk(self.evaluator.frames.module(file), conditional=False)
         for file in self.files:
-            for body in self.bodies.of(file):
+            for body in self._registering(file):
                 if body.function is not None and body not in self._bodies and self._registers_itself(body):
                     self.walk(self.evaluator.frames.assumed(body), conditional=True)
         return self.events
@@ -152,8 +152,15 @@ class Walker:
 
     def registers(self, body: Body) -> bool:
         """Whether a function may register something when it is called."""
+        if body.function is not None and body.function.name not in self.words.get(body.file.path, frozenset()):
+            return False
         inner = (item for item in self.bodies.within(body) if item.cls is None)
         return self._registers_itself(body) or any(map(self.registers, inner))
+
+    def _registering(self, file: PythonFile) -> list[Body]:
+        """The bodies of a file that may register something, or in which one is written that may: their names are words."""
+        words = self.words[file.path]
+        return self.bodies.of(file, lambda function: function.name in words)
 
     def _registers_itself(self, body: Body) -> bool:
         if body not in self._registers:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -52,13 +52,23 @@ def import_undefined(manifest: Manifest) -> Iterator[Diagnostic]:
             return FastKernel()(x)
     ```
     """
-    doubtful = list(_doubtful(manifest))
+    taken = list(_taken(manifest))
+    doubtful = list(_doubtful(manifest, taken))
     manifest.project.load_python(sorted({item.module for item in doubtful}))
     for item in doubtful:
         found = manifest.program.resolve(item.file, item.wanted.name, (item.scope,))
         if isinstance(found, Missing) and found.module == item.module and found.name == item.wanted.attr:
             yield _undefined(manifest, item)
-    yield from _missing_modules(manifest)
+    yield from _missing_modules(manifest, taken)
+
+
+class _Taken(msgspec.Struct, frozen=True):
+    """An import that surely runs, the scope in which it stands, and the full name of the module that it takes from."""
+
+    file: PythonFile
+    scope: Scope
+    wanted: Import
+    dotted: str
 
 
 class _Doubt(msgspec.Struct, frozen=True):
@@ -70,20 +80,35 @@ class _Doubt(msgspec.Struct, frozen=True):
     module: str
 
 
-def _doubtful(manifest: Manifest) -> Iterator[_Doubt]:
+def _taken(manifest: Manifest) -> Iterator[_Taken]:
+    for file in filter(None, map(manifest.project.python, manifest.program.package_files)):
+        for scope in _importing(file, file.body):
+            for item in scope.imports:
+                dotted = None if item.guarded else manifest.program.absolute_module(file, item)
+                if dotted:
+                    yield _Taken(file, scope, item, dotted)
+
+
+def _importing(file: PythonFile, scope: Scope) -> Iterator[Scope]:
+    """A scope and those in it, but functions that import nothing."""
+    yield scope
+    for function in scope.functions:
+        if file.source.text.find("import", *function.outer) >= 0:
+            yield from _importing(file, function.body)
+    for cls in scope.classes:
+        yield from _importing(file, cls.body)
+
+
+def _doubtful(manifest: Manifest, taken: Iterable[_Taken]) -> Iterator[_Doubt]:
     program = manifest.program
     parsed = {path: manifest.project.python(path) for path in program.package_files}
-    for file in parsed.values():
-        for scope in file.body.walk() if file is not None else ():
-            for item in scope.imports:
-                if file is None or item.guarded or item.attr in ("", "*"):
-                    continue
-                dotted = program.absolute_module(file, item)
-                module = program.module_path(dotted) if dotted else None
-                if module is None or _binds(manifest, parsed.get(module), module, item.attr):
-                    continue
-                if program.module_path(f"{dotted}.{item.attr}") is None:
-                    yield _Doubt(file, scope, item, module)
+    for item in taken:
+        name = item.wanted.attr
+        module = program.module_path(item.dotted) if name not in ("", "*") else None
+        if module is None or _binds(manifest, parsed.get(module), module, name):
+            continue
+        if program.module_path(f"{item.dotted}.{name}") is None:
+            yield _Doubt(item.file, item.scope, item.wanted, module)
 
 
 def _binds(manifest: Manifest, file: PythonFile | None, path: str, name: str) -> bool:
@@ -104,21 +129,20 @@ def _undefined(manifest: Manifest, item: _Doubt) -> Diagnostic:
     return Diagnostic(text, Place(item.file.path, item.wanted.span), related, ops=ops)
 
 
-def _missing_modules(manifest: Manifest) -> Iterator[Diagnostic]:
+def _missing_modules(manifest: Manifest, taken: Iterable[_Taken]) -> Iterator[Diagnostic]:
     """The first import from each module whose name is a slip of the pen."""
     program, seen = manifest.program, set[tuple[str, str]]()
-    for file in map(manifest.project.python, program.package_files):
-        for item in [item for scope in file.body.walk() for item in scope.imports] if file is not None else ():
-            dotted = program.absolute_module(file, item) if file is not None and not item.guarded else None
-            if file is None or dotted is None or (file.path, dotted) in seen or not program.is_local(dotted):
-                continue
-            meant = _meant(manifest, dotted, item.attr) if item.attr not in ("", "*") else None
-            if meant is not None:
-                seen.add((file.path, dotted))
-                text = f"the workspace has no module `{dotted}`; `{meant}` defines `{item.attr}`"
-                related = (Related(Place(meant, Span(0, 0)), "the module"),)
-                ops = tuple(entry.name for entry in manifest.entries if entry.op_file is file)
-                yield Diagnostic(text, Place(file.path, item.span), related, ops=ops)
+    for item in taken:
+        file, wanted = item.file, item.wanted
+        if wanted.attr in ("", "*") or (file.path, item.dotted) in seen or not program.is_local(item.dotted):
+            continue
+        meant = _meant(manifest, item.dotted, wanted.attr)
+        if meant is not None:
+            seen.add((file.path, item.dotted))
+            text = f"the workspace has no module `{item.dotted}`; `{meant}` defines `{wanted.attr}`"
+            related = (Related(Place(meant, Span(0, 0)), "the module"),)
+            ops = tuple(entry.name for entry in manifest.entries if entry.op_file is file)
+            yield Diagnostic(text, Place(file.path, wanted.span), related, ops=ops)
 
 
 def _meant(manifest: Manifest, dotted: str, name: str) -> str | None:

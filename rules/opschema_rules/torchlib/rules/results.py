@@ -175,8 +175,8 @@ def _is_tensor(operator: Operator, function: Body, value: Expr) -> bool:
 
 def _gives_nothing(function: Body) -> bool:
     """Whether a function has no ``return``, and neither raises nor yields."""
-    tree = function_tree(function)
-    if tree is None or any(not _is_none(item) for item in function.scope.returns):
+    tree = function_tree(function) if all(map(_is_none, function.scope.returns)) else None
+    if tree is None:
         return False
     away = (ast.Raise, ast.Yield, ast.YieldFrom, ast.Await, ast.While)
     calls = [_last(node.func) for node in tree.nodes if isinstance(node, ast.Call)]
@@ -230,7 +230,8 @@ def swallowed_scalars(operator: Operator) -> Iterator[Diagnostic]:
     if not isinstance(schema, OperatorSchema) or schema.vararg:
         return
     for item in operator.of_role("fake"):
-        tree = function_tree(item.function) if isinstance(item.function, Body) else None
+        params = item.function.params if isinstance(item.function, Body) else ()
+        tree = function_tree(item.function) if any(param.kind == "vararg" for param in params) else None
         if tree is not None and item.language == "python" and not mismatches(schema, tree.body.params):
             yield from _swallowed(operator, schema, tree)
 
