@@ -105,17 +105,18 @@ class Project:
 
     def scan(self, scan: Reading[bytes, T], paths: Iterable[str]) -> Iterator[tuple[str, T]]:
         """What a scan tells of each of these files, with the file; one that cannot be read is empty to it."""
-        contents = ((path, self.workspace.digest(path), self.workspace.peek(path)) for path in paths)
-        return self._tell(scan, scan.read, contents)
+        return self._tell(scan, paths, self.workspace.digest, lambda path: scan.read(self.workspace.peek(path)))
 
     def readings(self, reading: Reading[str, T], paths: Iterable[str]) -> dict[str, T]:
         """What a reading tells of each of these files that can be read."""
-        sources = self._sources(dict.fromkeys(paths))
-        return dict(self._tell(reading, reading.read, ((item.path, item.digest, item.text) for item in sources)))
+        return dict(self._tell_sources(reading, paths, lambda source: reading.read(source.text)))
 
     def file_readings(self, reading: Reading[PythonFile, T], files: Iterable[PythonFile]) -> dict[str, T]:
         """What a reading tells of each of these files."""
-        return dict(self._tell(reading, reading.read, ((file.path, file.source.digest, file) for file in files)))
+        given = {file.path: file for file in files}
+        return dict(
+            self._tell(reading, given, lambda path: given[path].source.digest, lambda path: reading.read(given[path]))
+        )
 
     def cpp_readings(self, reading: Reading[CppTree, T], paths: Iterable[str]) -> dict[str, T]:
         """What a reading tells of each of these C++ files that can be read and parsed; their trees are not kept."""
@@ -124,16 +125,36 @@ class Project:
             tree = self._parsed_cpp(source)
             return reading.read(tree) if tree is not None else None
 
-        sources = self._sources(dict.fromkeys(paths))
-        return dict(self._tell(reading, read, ((item.path, item.digest, item) for item in sources)))
+        return dict(self._tell_sources(reading, paths, read))
+
+    def _tell_sources(
+        self, reading: Reading[Any, T], paths: Iterable[str], read: Callable[[Source], T | None]
+    ) -> Iterator[tuple[str, T]]:
+        """What is told of texts of files. A text of which it is known is not read."""
+        asked = list(dict.fromkeys(paths))
+        self.inputs.update(asked)
+
+        def told(path: str) -> T | None:
+            source = self.source(path)
+            return read(source) if source is not None else None
+
+        return self._tell(reading, asked, self.workspace.digest, told)
 
     def _tell(
-        self, reading: Reading[Any, T], read: Callable[[C], T | None], contents: Iterable[tuple[str, str, C]]
+        self,
+        reading: Reading[Any, T],
+        paths: Iterable[str],
+        digest: Callable[[str], str],
+        read: Callable[[str], T | None],
     ) -> Iterator[tuple[str, T]]:
-        """What is told of contents, each given with its file and digest; those are left out of which nothing can be."""
+        """What is told of files, by their digests; those are left out of which nothing can be."""
         shelf = self._told.shelf(reading)
-        for path, digest, content in contents:
-            found = shelf.value(digest, read, content)
+        for path in paths:
+            found = shelf.known(digest(path))
+            if found is None:
+                found = read(path)
+                if found is not None:
+                    shelf.tell(digest(path), found)  # which may be another, now that the file is read
             if found is not None:
                 yield path, found
 

@@ -39,18 +39,19 @@ class Shelf(Generic[T]):
         self.fresh = False
         """Whether something is told that was not stored."""
 
-    def value(self, digest: str, read: Callable[[C], T | None], content: C) -> T | None:
-        """What is told of a content; None, which is not kept, if nothing can be."""
+    def known(self, digest: str) -> T | None:
+        """What was told of a content; None if nothing was."""
         found = self._told.get(digest)
-        if found is not None:
-            return found
-        found = decoded(self._stored.get(digest), self._kind)
         if found is None:
-            found = read(content)
-            self.fresh |= found is not None
-        if found is not None:
-            self._told[digest] = found
+            found = decoded(self._stored.get(digest), self._kind)
+            if found is not None:
+                self._told[digest] = found
         return found
+
+    def tell(self, digest: str, value: T) -> None:
+        """Keep what is told of a content."""
+        self._told[digest] = value
+        self.fresh = True
 
     def content(self, stored: bytes | None) -> bytes:
         """What is to be stored in place of what is stored by now."""

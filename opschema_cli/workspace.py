@@ -7,11 +7,13 @@ import os
 import re
 import stat
 import subprocess
+import time
 import warnings
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
@@ -37,12 +39,28 @@ class ReadError(Exception):
         self.offset = offset
 
 
+State: TypeAlias = tuple[int, int, int, int, int]
+"""What the system tells of a file without its bytes: when it was written and changed (nanoseconds), its size, and which it is."""
+
+SETTLED = 2_000_000_000
+"""Nanoseconds since a file was changed from which on another change gives it another state, on the coarsest of clocks."""
+
+
+def _state_of(status: os.stat_result) -> State:
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_dev
+
+
 def read_regular(path: Path | str, limit: int = MAX_FILE_BYTES) -> bytes:
     """The bytes of a regular file; never waits for what a pipe or a device may send.
 
     Raises:
         OSError: it cannot be read, is no regular file, or is larger than ``limit``.
     """
+    return _read_regular(path, limit)[0]
+
+
+def _read_regular(path: Path | str, limit: int) -> tuple[bytes, State]:
+    """The same, with the state that the file had before."""
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     try:
         status = os.fstat(descriptor)
@@ -54,7 +72,7 @@ def read_regular(path: Path | str, limit: int = MAX_FILE_BYTES) -> bytes:
         # Not all came at once, or the file grows.
         while len(found) != status.st_size and (more := os.read(descriptor, 65536)):
             found += more
-        return found
+        return found, _state_of(status)
     finally:
         os.close(descriptor)
 
@@ -66,7 +84,8 @@ def content_digest(data: bytes) -> str:
 
 class Asked(msgspec.Struct, array_like=True):
     """What was asked of a workspace, and the answers: the digests of files, whether others are there, variables of the
-    environment and pins of submodules; and which files outside the root could be read.
+    environment and pins of submodules; and which files outside the root could be read. ``states`` are those of files by which
+    it can be told that they are as they were.
     """
 
     reads: dict[str, str]
@@ -74,6 +93,7 @@ class Asked(msgspec.Struct, array_like=True):
     admitted: list[str]
     environment: dict[str, str]
     pins: dict[str, str | None]
+    states: dict[str, State]
 
 
 class Workspace:
@@ -105,11 +125,22 @@ class Workspace:
         self._sources: dict[str, Source] = {}
         self._data: dict[str, bytes | ReadError] = {}
         self._digests: dict[str, str] = {}
+        self._states: dict[str, State] = {}
+        self._moved: set[str] = set()
+        self._opened = time.time_ns()
 
     @property
     def asked(self) -> Asked:
         """All that was asked so far."""
-        return Asked(self.reads, self.probes, sorted(self.admitted), self.environment, self.pins)
+        reads = self.reads
+        told = {path: state for path in reads if (state := self._states.get(path)) is not None and self._settled(state)}
+        return Asked(reads, self.probes, sorted(self.admitted), self.environment, self.pins, told)
+
+    def _settled(self, state: State) -> bool:
+        """Whether any change since the workspace was opened gives a file another state; elsewhere than on POSIX systems the
+        time of a change can be set back.
+        """
+        return os.name == "posix" and max(state[:2]) < self._opened - SETTLED
 
     def ask_again(self, asked: Asked) -> list[str] | None:
         """Ask what was asked before, of this workspace or another of the same root: the files of which the answer is another
@@ -121,12 +152,25 @@ class Workspace:
         if any(self.submodule_pin(path) != pin for path, pin in asked.pins.items()):
             return None
         changed = [path for path, found in asked.probes.items() if self.is_file(path) != found]
+        for path, state in asked.states.items():
+            self._believe(path, asked.reads.get(path), state)
         return changed + [path for path, digest in asked.reads.items() if self.digest(path) != digest]
+
+    def _believe(self, path: str, digest: str | None, state: State) -> None:
+        """Take the digest that a file had in a state for its own, unread, if it is in that state."""
+        if digest and path not in self._digests and path not in self._data and path not in self.overlay:
+            target = self._inside(path)
+            with suppress(OSError):
+                if target is not None and _state_of(os.stat(target)) == state:
+                    self._digests[path], self._states[path] = digest, state
 
     @property
     def reads(self) -> dict[str, str]:
-        """Every file that was asked for, with the digest of its bytes; empty for one that could not be read."""
-        return {path: self.digest(path) for path in self._data}
+        """Every file that was asked for, with the digest of its bytes; empty for one that could not be read, or that changed
+        after something was told by its digest.
+        """
+        asked = (path for path in {**self._data, **self._digests} if path not in self.overlay)
+        return {path: "" if path in self._moved else self.digest(path) for path in asked}
 
     def with_overlay(self, overlay: Mapping[str, str | None]) -> Workspace:
         """The same workspace with these texts on top; what was read stays read."""
@@ -135,6 +179,9 @@ class Workspace:
         other._sources = {path: source for path, source in self._sources.items() if path not in overlay}
         other._data = {path: data for path, data in self._data.items() if path not in overlay}
         other._digests = {path: digest for path, digest in self._digests.items() if path not in overlay}
+        other._states = {path: state for path, state in self._states.items() if path not in overlay}
+        other._moved = self._moved - overlay.keys()
+        other._opened = self._opened
         other._names = self._names
         other.admitted = self.admitted
         other.environment = self.environment
@@ -255,10 +302,17 @@ class Workspace:
                 self._data[path] = self._read(path)
             except ReadError as error:
                 self._data[path] = error
+            self._check(path)
         found = self._data[path]
         if isinstance(found, ReadError):
             raise found
         return found
+
+    def _check(self, path: str) -> None:
+        """Note, of a file that was not read until now, whether it still is what it was taken for."""
+        believed = self._digests.pop(path, None)
+        if believed is not None and self.digest(path) != believed:
+            self._moved.add(path)
 
     def peek(self, path: str) -> bytes:
         """The bytes of a file; none of one that cannot be read: for what only looks for something in them."""
@@ -298,7 +352,8 @@ class Workspace:
         if target is None:
             raise ReadError(path, "it leads out of the workspace")
         try:
-            return read_regular(target)
+            found, self._states[path] = _read_regular(target, MAX_FILE_BYTES)
+            return found
         except FileNotFoundError:
             raise ReadError(path, "it does not exist") from None
         except OSError as error:

@@ -33,7 +33,7 @@ ROOMS = {
     "reporters": {"lint", "verify", "source", "errors", "phrases"},
     "phrases": set(),
     "migrate": {"lint", "project", "config", "workspace", "source", "errors"},
-    "lint": {"project", "cache", "config", "workspace", "schema", "source", "errors"},
+    "lint": {"project", "readings", "cache", "config", "workspace", "schema", "source", "errors"},
     "project": {"cache", "readings", "lint", "workspace", "source"},
     "readings": {"cache", "source"},
     "write": {"transaction", "workspace", "source", "errors"},

@@ -6,13 +6,15 @@ import os
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from opschema_cli.errors import OpschemaError
-from opschema_cli.workspace import ReadError, Workspace, find_root, glob_spec, join
+from opschema_cli.workspace import Asked, ReadError, Workspace, find_root, glob_spec, join
 
 
 def git(folder: Path, *words: str) -> str:
@@ -442,7 +444,7 @@ def test_what_cannot_be_read_says_why(tmp_path: Path, monkeypatch: pytest.Monkey
     assert reason(workspace, "latin.yaml") == "byte 0xe9 on line 1 is not utf-8"
     assert reason(workspace, "cookie.py") == "the encoding 'klingon' is not known"
     assert reason(workspace, "a\0b.yaml") == "it leads out of the workspace"
-    monkeypatch.setattr("opschema_cli.workspace.read_regular.__defaults__", (1000,))
+    monkeypatch.setattr("opschema_cli.workspace.MAX_FILE_BYTES", 1000)
     assert reason(workspace, "big.yaml") == "it has 2,000 bytes; opschema reads up to 1,000"
 
 
@@ -593,3 +595,98 @@ def test_a_file_that_comes_in_pieces_is_read_whole(tmp_path: Path, monkeypatch: 
     read = os.read
     monkeypatch.setattr("opschema_cli.workspace.os.read", lambda descriptor, size: read(descriptor, min(size, 7)))
     assert Workspace(tmp_path).data("a.py") == b"x = 1\n" * 100
+
+
+# What is as it was
+
+
+TICK = 0.05
+"""Seconds after which the clock of a file system has gone on."""
+
+
+@pytest.fixture
+def settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was written a tick ago is old enough that another change shows."""
+    monkeypatch.setattr("opschema_cli.workspace.SETTLED", 0)
+
+
+def asked_of(root: Path, *paths: str) -> Asked:
+    time.sleep(TICK)
+    workspace = Workspace(root)
+    for path in paths:
+        workspace.peek(path)
+    return workspace.asked
+
+
+posix = pytest.mark.skipif(os.name != "posix", reason="the time of a change can be set back here")
+
+
+@posix
+@pytest.mark.usefixtures("settled")
+def test_a_file_whose_state_is_as_it_was_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, {"a.yaml": "a: 1\n", "b.yaml": "b: 1\n"})
+    (tmp_path / "link.yaml").symlink_to("b.yaml")
+    asked = asked_of(tmp_path, "a.yaml", "link.yaml", "missing.yaml")
+    assert asked.states.keys() == {"a.yaml", "link.yaml"}
+    read: list[object] = []
+    monkeypatch.setattr(Workspace, "_read", lambda self, path: read.append(path) or pytest.fail(path))
+    again = Workspace(tmp_path)
+    assert again.ask_again(msgspec.structs.replace(asked, reads={"a.yaml": asked.reads["a.yaml"]})) == []
+    assert again.asked.reads == {"a.yaml": asked.reads["a.yaml"]}
+    assert again.asked.states == {"a.yaml": asked.states["a.yaml"]}, "the next run knows it, too"
+    assert not read
+
+
+@posix
+@pytest.mark.usefixtures("settled")
+def test_a_file_whose_state_is_another_one_is_read(tmp_path: Path) -> None:
+    write(tmp_path, dict.fromkeys(("same.yaml", "edited.yaml", "touched.yaml", "replaced.yaml", "gone.yaml"), "a: 1\n"))
+    (tmp_path / "link.yaml").symlink_to("same.yaml")
+    paths = sorted([path.name for path in tmp_path.iterdir()])
+    asked = asked_of(tmp_path, *paths)
+    before = (tmp_path / "edited.yaml").stat()
+    (tmp_path / "edited.yaml").write_text("a: 2\n")
+    os.utime(tmp_path / "edited.yaml", ns=(before.st_atime_ns, before.st_mtime_ns))
+    (tmp_path / "touched.yaml").touch()
+    write(tmp_path, {"new": "a: 3\n"})
+    (tmp_path / "new").rename(tmp_path / "replaced.yaml")
+    (tmp_path / "gone.yaml").unlink()
+    (tmp_path / "link.yaml").unlink()
+    (tmp_path / "link.yaml").symlink_to("edited.yaml")
+    changed = Workspace(tmp_path).ask_again(asked)
+    assert changed is not None
+    assert sorted(changed) == ["edited.yaml", "gone.yaml", "link.yaml", "replaced.yaml"]
+
+
+def test_a_file_that_was_just_written_is_read_again(tmp_path: Path) -> None:
+    write(tmp_path, {"a.yaml": "a: 1\n"})
+    assert asked_of(tmp_path, "a.yaml").states == {}, "a change in the same tick of the clock would not show"
+
+
+@posix
+@pytest.mark.usefixtures("settled")
+def test_a_file_that_changes_after_it_was_taken_for_what_it_was_counts_as_changed(tmp_path: Path) -> None:
+    write(tmp_path, {"a.yaml": "a: 1\n"})
+    asked = asked_of(tmp_path, "a.yaml")
+    workspace = Workspace(tmp_path)
+    assert workspace.ask_again(asked) == []
+    write(tmp_path, {"a.yaml": "a: 2\n"})
+    assert workspace.source("a.yaml").text == "a: 2\n"
+    assert workspace.source("a.yaml").digest == workspace.digest("a.yaml") != asked.reads["a.yaml"]
+    assert workspace.asked.reads == {"a.yaml": ""}
+    assert Workspace(tmp_path).ask_again(workspace.asked) == ["a.yaml"], "the next run begins anew"
+
+
+@posix
+@pytest.mark.usefixtures("settled")
+def test_an_overlay_counts_whatever_the_file_below_it_is(tmp_path: Path) -> None:
+    write(tmp_path, {"a.yaml": "a: 1\n", "b.yaml": "b: 1\n"})
+    asked = asked_of(tmp_path, "a.yaml", "b.yaml")
+    assert Workspace(tmp_path, {"a.yaml": "a: 2\n"}).ask_again(asked) == ["a.yaml"]
+    believing = Workspace(tmp_path)
+    assert believing.ask_again(asked) == []
+    drafted = believing.with_overlay({"a.yaml": "a: 2\n"})
+    assert drafted.source("a.yaml").text == "a: 2\n"
+    assert drafted.digest("a.yaml") != asked.reads["a.yaml"]
+    assert drafted.digest("b.yaml") == asked.reads["b.yaml"]
+    assert drafted.asked.reads.keys() == {"b.yaml"}

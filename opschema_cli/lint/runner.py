@@ -15,9 +15,14 @@ from opschema_cli.lint.registry import Registry
 from opschema_cli.lint.settings import Settings
 from opschema_cli.lint.suppress import apply_suppressions, find_suppressions, suppression_findings
 from opschema_cli.project import Project
+from opschema_cli.readings import Reading
 
 MAX_RELATED = 8
 """Most other sides that one joined diagnostic shows."""
+
+
+_IS_MARKED: Reading[str, bool] = Reading("suppressions", lambda text: "opschema:" in text, bool)
+"""Whether a file may hold suppressions."""
 
 
 class Outcome(msgspec.Struct):
@@ -90,19 +95,19 @@ def look(job: Job, project: Project) -> Looked:
             looked.entries += loaded.entries
             executor.run(pack, loaded, project)
     project.settle()
-    project.save_readings()
     looked.found, looked.timings, looked.crashed = executor.found, executor.timings, executor.crashed
     return looked
 
 
 def conclude(job: Job, project: Project, looked: Looked) -> Outcome:
-    """What is reported of what was found."""
+    """What is reported of what was found; what was told of files is kept for later runs."""
     outcome = Outcome(
         ops=looked.ops, files=looked.files, packs=looked.packs, timings=looked.timings, crashed=looked.crashed
     )
     kept = _join(_complete(job, item) for item in (*looked.found, *project.problems.values()))
     kept = [item for item in kept if item.code == CRASHED.code or _wanted(job, item)]
     kept = _suppress(job, project, looked.entries, kept, outcome)
+    project.save_readings()
     kept = _hold(job, project, kept, outcome)
     if job.paths is not None:
         kept = [item for item in kept if _touches(item, job.paths)]
@@ -137,10 +142,9 @@ def _merge(group: Sequence[Diagnostic]) -> Diagnostic:
 def _suppress(
     job: Job, project: Project, entries: Sequence[Entry], kept: list[Diagnostic], outcome: Outcome
 ) -> list[Diagnostic]:
-    sources = {path: source for path in sorted(project.inputs) if (source := project.source(path)) is not None}
-
-    marked = [source for source in sources.values() if "opschema:" in source.text]
-    suppressions = find_suppressions(marked, job.registry, entries, project.yaml_root)
+    marked = [path for path, found in project.readings(_IS_MARKED, sorted(project.inputs)).items() if found]
+    sources = {path: source for path in marked if (source := project.source(path)) is not None}
+    suppressions = find_suppressions(sources.values(), job.registry, entries, project.yaml_root)
     kept, outcome.suppressed = apply_suppressions(kept, suppressions)
     extra = suppression_findings(suppressions, job.registry, job.settings.enabled, sources)
     return kept + [_complete(job, item) for item in extra if _wanted(job, item)]

@@ -10,6 +10,7 @@ import msgspec
 
 from opschema_cli.lint.pack import CATALOGUE, PackHead
 from opschema_cli.project import Project
+from opschema_cli.readings import Reading
 from opschema_cli.source.yaml import YamlFile
 from opschema_cli.workspace import is_yaml
 from opschema_rules.aten.kinds import MAY_BE, Kind, kind_of, may_be_meant
@@ -46,9 +47,12 @@ def files_of(project: Project, options: AtenOptions) -> Iterator[tuple[Kind, Yam
 
 
 def _may_be(project: Project, path: str) -> bool:
-    if may_be_meant(path, project.workspace.file_set):
-        return True
-    return MAY_BE.search(project.workspace.peek(path)) is not None
+    return may_be_meant(path, project.workspace.file_set) or any(
+        held for _, held in project.scan(_HOLDS_FIELDS, [path])
+    )
+
+
+_HOLDS_FIELDS: Reading[bytes, bool] = Reading("aten fields", lambda data: MAY_BE.search(data) is not None, bool)
 
 
 HEAD = PackHead("aten", detect, AtenOptions, "opschema_rules.aten.pack", Path(__file__).with_name(CATALOGUE))

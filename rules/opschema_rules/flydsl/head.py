@@ -10,6 +10,7 @@ import msgspec
 
 from opschema_cli.lint.pack import CATALOGUE, PackHead
 from opschema_cli.project import Project
+from opschema_cli.readings import Reading
 
 MARK = "flydsl"
 """What every file that uses the package holds, or gets from one that does."""
@@ -35,7 +36,15 @@ def holding(project: Project, words: Iterable[str]) -> Iterator[str]:
 
 def detect(project: Project, options: FlydslOptions) -> bool:
     """Whether a file imports the package."""
-    return any(_USES.search(project.workspace.peek(path)) for path in holding(project, [MARK]))
+    paths = (path for path in project.workspace.files if path.endswith(".py"))
+    return any(found for _, found in project.scan(_IMPORTS, paths))
+
+
+def _imports(data: bytes) -> bool:
+    return MARK.encode() in data and _USES.search(data) is not None
+
+
+_IMPORTS = Reading("flydsl imports", _imports, bool)
 
 
 def reads(project: Project, options: FlydslOptions) -> Iterator[str]:

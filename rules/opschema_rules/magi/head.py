@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -11,6 +11,7 @@ import msgspec
 
 from opschema_cli.lint.pack import CATALOGUE, PackHead
 from opschema_cli.project import Project
+from opschema_cli.readings import Reading
 
 MARK = "magi_register_custom_op"
 """What every file that makes ops with the decorator itself holds."""
@@ -26,23 +27,31 @@ class MagiOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fi
 
 def holding(project: Project, words: Iterable[str]) -> Iterator[str]:
     """The Python files that hold one of the words."""
+    holds = _holder(words)
+    return (path for path in _modules(project) if holds(project.workspace.peek(path)))
+
+
+def _holder(words: Iterable[str]) -> Callable[[bytes], bool]:
     parts = [word.encode() for word in words]  # found several times as fast by themselves
     mark = re.compile(rb"\b(?:" + b"|".join(map(re.escape, parts)) + rb")\b")
-    for path in project.workspace.files:
-        if path.endswith(".py"):
-            data = project.workspace.peek(path)
-            if any(part in data for part in parts) and mark.search(data):
-                yield path
+    return lambda data: any(part in data for part in parts) and mark.search(data) is not None
+
+
+_MENTIONS = Reading("magi mentions", _holder([MARK]), bool)
+
+
+def _modules(project: Project) -> Iterator[str]:
+    return (path for path in project.workspace.files if path.endswith(".py"))
 
 
 def detect(project: Project, options: MagiOptions) -> bool:
     """Whether a file mentions the decorator."""
-    return next(holding(project, [MARK]), None) is not None
+    return next(reads(project, options), None) is not None
 
 
 def reads(project: Project, options: MagiOptions) -> Iterator[str]:
     """The Python files that the pack reads in any case."""
-    return holding(project, [MARK])
+    return (path for path, found in project.scan(_MENTIONS, _modules(project)) if found)
 
 
 HEAD = PackHead("magi", detect, MagiOptions, "opschema_rules.magi.pack", Path(__file__).with_name(CATALOGUE), reads)

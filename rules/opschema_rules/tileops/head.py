@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
 from opschema_cli.lint.pack import CATALOGUE, PackHead
 from opschema_cli.project import Project
+from opschema_cli.readings import Reading
 
 _MARKS = tuple(
     re.compile(rb"(?:^|[\s{,])['\"]?" + word + rb"['\"]?\s*:") for word in (b"signature", b"roofline", b"workloads")
@@ -27,9 +29,8 @@ class TileopsOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown
 def manifest_files(project: Project, options: TileopsOptions) -> dict[str, list[str]]:
     """Manifest files by folder."""
     found: dict[str, list[str]] = {}
-    for path in project.workspace.files:
-        if path.endswith((".yaml", ".yml")) and _looks_like_manifest(project, path):
-            found.setdefault(path.rpartition("/")[0] or ".", []).append(path)
+    for path in _manifests(project):
+        found.setdefault(path.rpartition("/")[0] or ".", []).append(path)
     for place in options.manifests:
         if project.workspace.is_file(place):
             found.setdefault(place.rpartition("/")[0] or ".", []).append(place)
@@ -42,17 +43,22 @@ def manifest_files(project: Project, options: TileopsOptions) -> dict[str, list[
     return {folder: sorted(set(paths)) for folder, paths in sorted(found.items()) if paths}
 
 
-def _looks_like_manifest(project: Project, path: str) -> bool:
-    data = project.workspace.peek(path).replace(b"\0", b"")  # of UTF-16
+def _looks_like_manifest(data: bytes) -> bool:
+    data = data.replace(b"\0", b"")  # of UTF-16
     return all(mark.search(data) for mark in _MARKS)
+
+
+_IS_MANIFEST = Reading("tileops manifests", _looks_like_manifest, bool)
+
+
+def _manifests(project: Project) -> Iterator[str]:
+    paths = (path for path in project.workspace.files if path.endswith((".yaml", ".yml")))
+    return (path for path, found in project.scan(_IS_MANIFEST, paths) if found)
 
 
 def detect(project: Project, options: TileopsOptions) -> bool:
     """Whether the workspace holds a manifest."""
-    yaml = (path for path in project.workspace.files if path.endswith((".yaml", ".yml")))
-    return any(_looks_like_manifest(project, path) for path in yaml) or bool(
-        options.manifests and manifest_files(project, options)
-    )
+    return any(True for _ in _manifests(project)) or bool(options.manifests and manifest_files(project, options))
 
 
 HEAD = PackHead("tileops", detect, TileopsOptions, "opschema_rules.tileops.pack", Path(__file__).with_name(CATALOGUE))
