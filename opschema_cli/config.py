@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -101,6 +100,8 @@ def check_keys(data: Mapping[str, object], known: Iterable[str], where: str) -> 
     known = sorted(known)
     for key in data:
         if key not in known:
+            import difflib  # not at the top: most runs do without
+
             close = difflib.get_close_matches(key, known, 1)
             hint = f"; did you mean `{close[0]}`?" if close else f"; known keys: {', '.join(known) or 'none'}"
             raise OpschemaError(f"{where}unknown key `{key}`{hint}")

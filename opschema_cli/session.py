@@ -63,13 +63,16 @@ class Session(msgspec.Struct, dict=True):
         """
         return load_registry(self.root, self.plugins, self.config.packs, partial=self.partial, cache=self.cache)
 
-    def registry_for(self, project: Project, *, prefetch: bool = False) -> Registry:
-        """The packs with those alone in use that find something in a project; see :meth:`Registry.found_in`.
+    def registry_for(self, project: Project, *, prefetch: bool = False, but: Registry | None = None) -> Registry:
+        """The packs with those alone in use that find something in a project, ``but`` those that another has in use; see
+        :meth:`Registry.found_in`.
 
         Raises:
             OpschemaError: the configuration is wrong, or a pack cannot be loaded.
         """
-        return self.registry.found_in(project, pack_options(self.config, self.registry), prefetch=prefetch)
+        options = pack_options(self.config, self.registry)
+        left_out = but.used if but is not None and but.used is not None else frozenset[str]()
+        return self.registry.found_in(project, options, prefetch=prefetch, but=left_out)
 
     def prefetch(self, registry: Registry, project: Project) -> None:
         """Have parsed what the packs in use are known to ask for."""

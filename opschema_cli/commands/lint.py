@@ -16,7 +16,6 @@ import msgspec
 from opschema_cli.commands.baseline import save_baseline
 from opschema_cli.commands.output import ProgressBar, write_text
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
-from opschema_cli.commands.settings import render_settings
 from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERNAL, EXIT_USAGE, OpschemaError
 from opschema_cli.lint.baseline import DEFAULT_NAME, BaselineFile, read_baseline
 from opschema_cli.lint.diagnostic import Severity
@@ -124,6 +123,9 @@ def _lint(options: LintOptions) -> int:
 
 def _lint_in(session: Session, options: LintOptions, started: float) -> int:
     if options.show_settings:
+        # Not at the top: a run that lints does without.
+        from opschema_cli.commands.settings import render_settings
+
         write_text(
             render_settings(session, _settings(session, session.registry, options), _baseline(session, options)), None
         )
@@ -224,9 +226,12 @@ def _run(session: Session, inputs: Inputs, options: LintOptions) -> tuple[Outcom
         known = recall(session.cache, key, workspace) if replay else None
         if isinstance(known, Outcome):
             return known, project
-        session.warm_up(known)
-        if session.spares_process(known) and not (options.fix or options.diff):
-            outcome = _run_divided(session, project, inputs, options)
+        changed = known.changed if known is not None else None
+        session.warm_up(changed)
+        # The packs come in the order of their names.
+        others = session.registry.narrowed(known.packs[1:] if known is not None else ())
+        if others.used and session.spares_process(changed) and not (options.fix or options.diff):
+            outcome = _run_divided(session, project, inputs, options, others)
         else:
             registry = session.registry_for(project, prefetch=True)
             outcome = run(_job(session, registry, inputs, options), project)
@@ -235,26 +240,23 @@ def _run(session: Session, inputs: Inputs, options: LintOptions) -> tuple[Outcom
     return outcome, project
 
 
-def _run_divided(session: Session, project: Project, inputs: Inputs, options: LintOptions) -> Outcome:
-    """Run the first pack here and the others, if there are any, in a process aside."""
+def _run_divided(session: Session, project: Project, inputs: Inputs, options: LintOptions, others: Registry) -> Outcome:
+    """Run the packs of ``others`` in a process aside and here what else finds something."""
     # Not at the top: an unchanged workspace does without.
     from opschema_cli.lint.aside import Aside
-
-    mine, others = session.registry_for(project).divided()
-    if not others.used:
-        session.prefetch(mine, project)
-        return run(_job(session, mine, inputs, options), project)
 
     def look_aside() -> tuple[Looked, Project]:
         with closing(session.forked()) as forked:
             there = forked.project(stamp=inputs.stamp)
             forked.prefetch(others, there)
-            return look(_job(forked, others, inputs, options), there), there
+            looked = look(_job(forked, others, inputs, options), there)
+            there.save_readings()
+            return looked, there
 
     with closing(Aside(look_aside)) as aside:
-        session.prefetch(mine, project)
-        job = _job(session, mine, inputs, options)
+        job = _job(session, session.registry_for(project, prefetch=True, but=others), inputs, options)
         looked = look(job, project)
+        _load_reporter(options)
         rest = aside.join(project)
     if rest is None:
         rest = look(_job(session, others, inputs, options), project)
@@ -332,6 +334,14 @@ def _print(report: Report, outcome: Outcome, options: LintOptions) -> None:
         write_text(load_writer(options.output_format)(report), options.output_file)
     elif not (options.quiet and not report.diagnostics):
         _print_text(report, outcome, options)
+
+
+def _load_reporter(options: LintOptions) -> None:
+    """Import what prints the report, while there is nothing else to do."""
+    if options.output_format != "text":
+        load_writer(options.output_format)
+    else:
+        import opschema_cli.reporters.text  # noqa: F401
 
 
 def _print_text(report: Report, outcome: Outcome, options: LintOptions) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib.util
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from importlib import import_module
@@ -53,14 +52,16 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
         """The same, with these packs alone in use."""
         return Registry(self.heads, self.partial, frozenset(used))
 
-    def found_in(self, project: Project, options: Mapping[str, object], *, prefetch: bool = False) -> Registry:
-        """The same, with those packs alone in use that find something in a project.
+    def found_in(
+        self, project: Project, options: Mapping[str, object], *, prefetch: bool = False, but: Container[str] = ()
+    ) -> Registry:
+        """The same, with those packs alone in use that find something in a project, ``but`` some that are not asked.
 
         With ``prefetch`` the Python files that these ask for in any case are parsed from now on, while packs are imported.
         """
         found: list[str] = []
         for head in sorted(self.heads, key=lambda head: head.reads is nothing_read):  # so that it begins early
-            if _finds(head, project, options[head.name]):
+            if head.name not in but and _finds(head, project, options[head.name]):
                 found.append(head.name)
                 if prefetch:
                     _prefetch(head, project, options[head.name])
@@ -71,11 +72,6 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
         for head in self.heads:
             if self.used is None or head.name in self.used:
                 _prefetch(head, project, options[head.name])
-
-    def divided(self) -> tuple[Registry, Registry]:
-        """The same with only the first of the packs in use, and with only the others."""
-        used = [head.name for head in self.heads if self.used is None or head.name in self.used]
-        return self.narrowed(used[:1]), self.narrowed(used[1:])
 
     @cached_property
     def rules(self) -> dict[str, Rule]:
@@ -130,6 +126,8 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
 
     def hint(self, selector: str) -> str:
         """A suggestion for a wrong code or name, ready to append to a message."""
+        import difflib  # not at the top: most runs do without
+
         words = [word for item in self.rules.values() for word in (item.code, item.name)]
         close = difflib.get_close_matches(selector, words, 1, 0.5)
         return f"; did you mean `{close[0]}`?" if close else "; `opschema rules` lists them"

@@ -24,6 +24,13 @@ from opschema_cli.workspace import Asked, Workspace
 _KIND = "run"
 
 
+class Before(msgspec.Struct):
+    """The last run, over files of which some have ``changed`` since; and the ``packs`` that found something then."""
+
+    changed: list[str]
+    packs: list[str]
+
+
 class _Stored(msgspec.Struct, array_like=True):
     asked: Asked
     diagnostics: list[Diagnostic]
@@ -67,14 +74,16 @@ def run_key(workspace: Workspace, settings: bytes, stamp: str) -> str:
     return digest.hexdigest()
 
 
-def recall(cache: Cache, key: str, workspace: Workspace) -> Outcome | list[str] | None:
-    """The stored outcome under ``key`` if every file that the run read still has its bytes; else those that have changed."""
+def recall(cache: Cache, key: str, workspace: Workspace) -> Outcome | Before | None:
+    """The stored outcome under ``key`` if every file that the run read still has its bytes; else what has changed since. None
+    if there is none, or more has changed than files.
+    """
     stored = decoded(cache.get(_KIND, [key]).get(key), _Stored)
-    if stored is None:
+    changed = workspace.ask_again(stored.asked) if stored is not None else None
+    if stored is None or changed is None:
         return None
-    changed = workspace.ask_again(stored.asked)
-    if changed != []:
-        return changed
+    if changed:
+        return Before(changed, stored.packs)
     return Outcome(stored.diagnostics, stored.suppressed, stored.baselined, stored.ops, stored.files, stored.packs)
 
 

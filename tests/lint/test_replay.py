@@ -11,7 +11,7 @@ import pytest
 
 from opschema_cli.cache import Cache
 from opschema_cli.commands import lint as command
-from opschema_cli.lint.replay import code_stamp, recall, remember
+from opschema_cli.lint.replay import Before, code_stamp, recall, remember
 from opschema_cli.lint.runner import Job, Outcome
 from opschema_cli.main import run
 from opschema_cli.project import Project
@@ -175,7 +175,7 @@ def test_two_workspaces_do_not_share_runs(root: Path, lint: Lint, runs: Runs, mo
 
 
 @pytest.fixture
-def recalled(root: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Outcome | list[str] | None]:
+def recalled(root: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Outcome | Before | None]:
     """What is recalled of a run that read ``outside.yaml`` beside the root and asked for the variable ``TOY_HOME``."""
     monkeypatch.setenv("TOY_HOME", "here")
     (root.parent / "outside.yaml").write_text("old")
@@ -197,7 +197,8 @@ def test_a_file_outside_the_root_that_changes_or_appears_makes_a_new_run(
 ) -> None:
     (root.parent / "missing.yaml").write_text("")
     (root.parent / "outside.yaml").write_text("new")
-    assert recalled() == [f"{root.parent.as_posix()}/missing.yaml", f"{root.parent.as_posix()}/outside.yaml"]
+    changed = [f"{root.parent.as_posix()}/missing.yaml", f"{root.parent.as_posix()}/outside.yaml"]
+    assert recalled() == Before(changed, [])
 
 
 @pytest.mark.parametrize("value", ["elsewhere", None])
@@ -220,7 +221,7 @@ def pin(root: Path, commit: str) -> None:
 
 
 @pytest.fixture
-def pinned(root: Path) -> Callable[[], Outcome | list[str] | None]:
+def pinned(root: Path) -> Callable[[], Outcome | Before | None]:
     """What is recalled of a run that asked for the pin of a submodule."""
     git(root, "init")
     pin(root, PINS[0])
