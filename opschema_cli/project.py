@@ -70,6 +70,7 @@ class Project:
         self._expected: dict[str, bytes] = {}
         self._trees: dict[str, bytes] = {}
         self._cold = self._done = 0
+        self._then: list[Callable[[], None]] = []
 
     def with_overlay(self, overlay: Mapping[str, str | None]) -> Project:
         """The same project with these texts on top; what else was parsed, or is being parsed, stays parsed."""
@@ -294,6 +295,16 @@ class Project:
         if self._awaited:
             self._collect(wait=False)
 
+    def when_settled(self, then: Callable[[], None]) -> None:
+        """Do something once every file that was asked for is parsed: now, if they all are."""
+        self._then.append(then)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        waiting, self._then = (self._then, []) if not self._awaited else ([], self._then)
+        for then in waiting:
+            then()
+
     def settle(self) -> None:
         """Wait until every file that was asked for is parsed, so that all problems are known."""
         while self._awaited:
@@ -308,6 +319,7 @@ class Project:
         if wait and not found:  # the workers were stopped
             for digest in list(self._awaited):
                 self._arrived(digest, b"")
+        self._go_on()
 
     def _arrived(self, digest: str, data: bytes) -> None:
         sources = self._awaited.pop(digest, [])

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import msgspec
 
@@ -63,6 +64,14 @@ class Executor(msgspec.Struct):
                 loaded.append(pack.load(project, options))
         return loaded[0] if loaded else None
 
+    def read_on(self, pack: Pack, project: Project) -> None:
+        """Have parsed, step by step and while there is other work, what a pack will ask for."""
+        with contextlib.suppress(Exception):  # foreign code; it fails again where that is told
+            more = list(pack.reads_on(project, self.settings.pack_options[pack.name]))
+            if more:
+                project.load_python(more, ahead=True)
+                project.when_settled(lambda: self.read_on(pack, project))
+
     def run(self, pack: Pack, loaded: Loaded, project: Project) -> None:
         """Run the pack's rules over its subjects; what needs no implementation runs while that is parsed."""
         enabled = [rule for rule in pack.rules if rule.code in self.settings.enabled]
@@ -74,6 +83,7 @@ class Executor(msgspec.Struct):
         for rules, subject in rest + self._run_cached(enabled, late, project):
             for rule in rules:
                 self.found += self._run_rule(rule, subject)
+            project.pump()
 
     @contextlib.contextmanager
     def _guarded(self, pack: Pack) -> Iterator[None]:
@@ -135,16 +145,16 @@ class Executor(msgspec.Struct):
         """What follows from the subject's content, and whether no rule failed over it."""
         crashed, self.crashed = self.crashed, False
         findings = [item for rule in rules if rule.pure for item in self._run_rule(rule, subject)]
-        idle = [rule.code for rule in rules if not self._has_suspects(rule, subject)]
+        idle = [
+            rule.code for rule in rules if rule.suspects is not None and not self._any(rule, rule.suspects, subject)
+        ]
         sound, self.crashed = not self.crashed, self.crashed or crashed
         return _Look(findings, idle), sound
 
-    def _has_suspects(self, rule: Rule, subject: object) -> bool:
-        if rule.suspects is None:
-            return True
+    def _any(self, rule: Rule, suspects: Callable[[Any], Iterable[object]], subject: object) -> bool:
         started = time.perf_counter()
         try:
-            return any(True for _ in rule.suspects(subject))
+            return any(True for _ in suspects(subject))
         except Exception:
             return True  # the rule will fail of it, too, and that is reported
         finally:
@@ -162,10 +172,8 @@ class Executor(msgspec.Struct):
         found: list[Diagnostic] = []
         try:
             # What the rule yields before it fails is kept.
-            found.extend(
-                msgspec.structs.replace(item, code=rule.code)
-                for item in rule.run(subject, self.settings.rule_options.get(rule.code))
-            )
+            for item in rule.run(subject, self.settings.rule_options.get(rule.code)):
+                found.append(msgspec.structs.replace(item, code=rule.code))  # noqa: PERF401
         except Exception as error:
             # Foreign code runs here: a plugin's rule must not take the run down with it.
             self.crashed = True

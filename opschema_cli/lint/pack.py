@@ -165,7 +165,8 @@ class Pack(msgspec.Struct, frozen=True):
     what the pack found out about the workspace and goes by; ``migrations`` imports the pack's migrations, which a lint run
     does not pay for; ``plans`` says, within limits, what ``opschema verify`` is to run of those ops of these names that it knows,
     or of all that are implemented if none is named; ``stubs`` generates code from declarations, where a pack can. ``reads``
-    tells which Python files ``load`` asks for in any case; they are parsed while other packs are loaded and run.
+    tells which Python files ``load`` asks for in any case; they are parsed while other packs are loaded and run. ``reads_on``
+    tells, once all these are parsed, what else it will ask for, and is asked again until that is nothing.
     """
 
     name: str
@@ -181,6 +182,7 @@ class Pack(msgspec.Struct, frozen=True):
     plans: Callable[[Project, Any, Sequence[str], Limits], Iterable[Plan]] = _no_plans
     stubs: StubMaker | None = None
     reads: Callable[[Project, Any], Iterable[str]] = nothing_read
+    reads_on: Callable[[Project, Any], Iterable[str]] = nothing_read
 
 
 CATALOGUE = "rules.json"

@@ -10,7 +10,7 @@ import inspect
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any, Literal, TypeVar, get_type_hints
 
@@ -56,10 +56,11 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
         """The first line of its page."""
         return self.doc.partition("\n")[0]
 
-    def run(self, subject: object, options: object | None) -> Iterator[Diagnostic]:
+    def run(self, subject: object, options: object | None) -> Iterable[Diagnostic]:
         """What the rule finds in one subject."""
-        if self.check is not None:
-            yield from self.check(subject) if self.options is None else self.check(subject, options)
+        if self.check is None:
+            return ()
+        return self.check(subject) if self.options is None else self.check(subject, options)
 
 
 def rule(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 import msgspec
 
@@ -86,6 +87,8 @@ def look(job: Job, project: Project) -> Looked:
     """Run the rules of all packs in use."""
     looked = Looked()
     executor = Executor(job.settings, project.cache, job.stamp)
+    for pack in job.registry.packs[1:]:
+        project.when_settled(partial(executor.read_on, pack, project))
     for pack in job.registry.packs:
         loaded = executor.load(pack, project)
         if loaded is not None:

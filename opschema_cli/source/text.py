@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import AnyStr, NamedTuple
 
 import msgspec
 
@@ -174,3 +174,16 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
         pieces += text[at : span.start], replacement
         at = span.end
     return "".join([*pieces, text[at:]])
+
+
+def is_found(pattern: re.Pattern[AnyStr], text: AnyStr, parts: Iterable[AnyStr], reach: int) -> bool:
+    """Whether a text holds what a pattern matches, each match of which holds one of some ``parts`` and at most ``reach``
+    characters before and behind it: found several times as fast as by the pattern alone.
+    """
+    for part in parts:
+        at = text.find(part)
+        while at >= 0:
+            if pattern.search(text, max(0, at - reach), at + len(part) + reach) is not None:
+                return True
+            at = text.find(part, at + len(part))
+    return False

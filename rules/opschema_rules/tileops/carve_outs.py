@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from opschema_cli.source.bodies import MAX_HOPS, Bodies, Body, argument_for
 from opschema_cli.source.program import Program
 from opschema_cli.source.python import Condition, Expr, Param, PythonFile
-from opschema_cli.source.text import Span
+from opschema_cli.source.text import Span, is_found
 from opschema_rules.tileops.conditions import emptiness, inside, is_nothing, reference_test, skips
 
 
@@ -54,12 +54,15 @@ MAX_STEPS = MAX_HOPS + 2
 _COMPARED = re.compile(
     r"""(?:[=!]=|\bin|\bis|\bnot)\s*[(\[{]?\s*["']none["']|["']none["']\s*[=!]=|\bin\s*[(\[{][^)\]}\n]{0,80}["']none["']"""
 )
+_REACH = 200
+"""Characters that a comparison has at most beside what it compares with."""
+
 _COLLECTORS = frozenset({"list", "tuple", "set", "frozenset", "dict", "sorted", "keys", "values", "items"})
 
 
 def may_carve_out(text: str) -> bool:
     """Whether a script compares a ``ref_api`` with ``"none"``, by its text: a validator is large, and parsing it is not cheap."""
-    return "ref_api" in text and _COMPARED.search(text) is not None
+    return "ref_api" in text and is_found(_COMPARED, text, ('"none"', "'none'"), _REACH)
 
 
 def carve_outs(program: Program, file: PythonFile) -> list[CarveOut]:

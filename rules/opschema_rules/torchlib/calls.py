@@ -117,15 +117,19 @@ def _outermost(scope: Scope) -> Iterator[Function]:
 
 def _used(file: PythonFile) -> list[str]:
     """The words of what each outermost function of a file calls, passes, assigns and imports."""
-    return [" ".join(sorted(set(_words_used(function.body)))) for function in _outermost(file.body)]
+    return [" ".join(sorted(_words_used(function.body))) for function in _outermost(file.body)]
 
 
-def _words_used(body: Scope) -> Iterator[str]:
+def _words_used(body: Scope) -> set[str]:
+    names: set[str] = set()
+    words: set[str] = set()
     for scope in body.walk():
-        yield from (item.attr for item in scope.imports)
-        values = (item.value for item in scope.assigns if item.value is not None)
-        items = (item for call in scope.calls for item in call.items if item.kind in _NAMES)
-        yield from (word for value in (*values, *items) for word in _words_of(value))
+        words.update(item.attr for item in scope.imports)
+        values = [item.value for item in scope.assigns if item.value is not None]
+        names.update(item.text for call in scope.calls for item in call.items if item.kind in _NAMES)
+        names.update(item.text for item in values if item.kind in _NAMES)
+        words.update(last_word(item) for item in values if item.kind == "call")
+    return words.union(*map(_ends, names)) - {""}
 
 
 _USED = Reading("torchlib words of functions", _used, list[str])

@@ -11,6 +11,7 @@ import msgspec
 from opschema_cli.lint.pack import CATALOGUE, PackHead
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
+from opschema_cli.source.text import is_found
 from opschema_cli.workspace import is_cpp
 
 _TEST = re.compile(r"(?:^|/)(?:tests?/|test_[^/]*\.py\Z|[^/]*_test\.py\Z|conftest\.py\Z)")
@@ -25,8 +26,11 @@ CPP_REGISTERS = re.compile(rb"(?<![A-Za-z0-9])TORCH_LIBRARY|RegisterOperators|\.
 """What a C++ file holds that registers operators, or defines macros which do."""
 
 
+_REACH = 100
+"""Characters that a match of either has at most beside such a part."""
+
 _CPP_PARTS = (b"TORCH_LIBRARY", b"RegisterOperators", b".impl", b"::Library")
-"""Each match of the former holds one of these, which are found faster."""
+"""Each match of the former holds one of these."""
 
 
 class TorchlibOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
@@ -37,13 +41,13 @@ class TorchlibOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknow
 
 
 def registers(data: bytes) -> bool:
-    """Whether a Python file may register an operator; the plain search comes first, since it is several times as fast."""
-    return any(word in data for word in _PARTS) and _REGISTERS.search(data) is not None
+    """Whether a Python file may register an operator."""
+    return is_found(_REGISTERS, data, _PARTS, _REACH)
 
 
 def cpp_registers(data: bytes) -> bool:
     """Whether a C++ file may register operators, or define macros which do."""
-    return any(part in data for part in _CPP_PARTS) and CPP_REGISTERS.search(data) is not None
+    return is_found(CPP_REGISTERS, data, _CPP_PARTS, _REACH)
 
 
 _REGISTERS_PYTHON = Reading("torchlib registers", registers, bool)

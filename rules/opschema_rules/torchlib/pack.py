@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from opschema_cli.lint.pack import Description, Entry, Loaded, Pack, collect_rules
 from opschema_cli.project import Project
@@ -62,7 +63,7 @@ def _entries(operator: Operator) -> Iterable[Entry]:
 def read_tree(project: Project, options: TorchlibOptions) -> Tree:
     """The operators of a workspace, with what is registered for them."""
     modules = sources(project, options)
-    paths, words = _registering_files(project, modules, options)
+    paths, words = _search(project, options).finish()
     evaluator = Evaluator(Bodies(Program(project.workspace.files, project.python, paths), paths))
     tree = Tree(project, evaluator.bodies, read_version(options.torch) or find_version(project))
     opaque = any(found for _, found in project.scan(REGISTERS_CLASSES, modules))
@@ -72,25 +73,47 @@ def read_tree(project: Project, options: TorchlibOptions) -> Tree:
     join.join(walker.walk_all(), _cpp(project, options))
     callers = files_that_call(project, tree.operators, set(modules) - set(paths))
     project.load_python(callers)
-    files = [file for file in map(project.python, [*paths, *callers]) if file is not None]
-    CallFinder(evaluator, join, tree.operators).find(project, files)
+    finder = CallFinder(evaluator, join, tree.operators)
+    for asked in (paths, callers):  # the latter are parsed meanwhile
+        finder.find(project, [file for file in map(project.python, asked) if file is not None])
     return tree
 
 
-def _registering_files(project: Project, modules: list[str], options: TorchlibOptions) -> tuple[list[str], Words]:
-    """The files that register, or call helpers that do, and the words by which they may."""
-    found, words = list(registering(project, options)), Words(project)
-    more = found
-    for _ in range(MAX_ROUNDS):
-        project.load_python(more)
-        files = [file for file in map(project.python, more) if file is not None]
-        words.add(files)
-        known = [file for file in map(project.python, found) if file is not None]
-        more = files_that_use(project, helpers(known, words), set(modules) - set(found))
-        if not more:
-            break
-        found += more
-    return sorted(found), words
+class _Search:
+    """The search for files that register, or call helpers that do, and for the words by which they may."""
+
+    def __init__(self, project: Project, options: TorchlibOptions) -> None:
+        self.project = project
+        self.found = list(registering(project, options))
+        self.words = Words(project)
+        self._modules = set(sources(project, options))
+        self._next, self._rounds = list(self.found), 0
+
+    def step(self) -> list[str]:
+        """The files that are to be looked at next, once those before them are."""
+        if self._next and self._rounds < MAX_ROUNDS:
+            self._rounds += 1
+            self.project.load_python(self._next)
+            self.words.add(filter(None, map(self.project.python, self._next)))
+            known = filter(None, map(self.project.python, self.found))
+            self._next = files_that_use(self.project, helpers(known, self.words), self._modules - set(self.found))
+            self.found += self._next
+        return self._next if self._rounds < MAX_ROUNDS else []
+
+    def finish(self) -> tuple[list[str], Words]:
+        """All such files, and their words."""
+        while self.step():
+            pass
+        return sorted(self.found), self.words
+
+
+@lru_cache(maxsize=2)
+def _search(project: Project, options: TorchlibOptions) -> _Search:
+    return _Search(project, options)
+
+
+def _reads_on(project: Project, options: TorchlibOptions) -> list[str]:
+    return _search(project, options).step()
 
 
 def _cpp(project: Project, options: TorchlibOptions) -> CppOperators | None:
@@ -114,4 +137,5 @@ PACK = Pack(
     example=example_files,
     show=show,
     describe=describe,
+    reads_on=_reads_on,
 )
