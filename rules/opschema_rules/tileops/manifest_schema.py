@@ -6,11 +6,12 @@
 
 from __future__ import annotations
 
-import json
+import pathlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import msgspec
 
 from opschema_cli.source.yaml import Data
 
@@ -116,8 +117,8 @@ def entry_schema(known: frozenset[str]) -> EntrySchema:
 
 @lru_cache(maxsize=1)
 def _document() -> dict[str, Json]:
-    text = resources.files("opschema_rules.tileops").joinpath("manifest.schema.json").read_text("utf-8")
-    document: dict[str, Json] = json.loads(text)
+    file = pathlib.Path(__file__).with_name("manifest.schema.json")
+    document: dict[str, Json] = msgspec.json.decode(file.read_bytes())
     return document
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.project import Project
-from opschema_rules.torchlib.cpp_model import CppOperators
 from opschema_rules.torchlib.model import Operator, Tree
+
+if TYPE_CHECKING:
+    from opschema_rules.torchlib.cpp_model import CppOperators
 
 _BLOCK = re.compile(rb"TORCH_LIBRARY\w*\s*\(\s*(\w+)")
 _TEMPLATE = re.compile(rb"\{%[-+]?\s*\w+|\{\{-?\s*[\w.]+(?:\s*\|[^{}]*|\([^{}]*\))?\s*-?\}\}")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_rules.torchlib import apis
-from opschema_rules.torchlib.cpp_model import CppOperators
 from opschema_rules.torchlib.definitions import Definer, Named, qualified
 from opschema_rules.torchlib.evaluation import Evaluator
 from opschema_rules.torchlib.gaps import Gaps
@@ -27,6 +27,9 @@ from opschema_rules.torchlib.values import (
     Unknown,
     Value,
 )
+
+if TYPE_CHECKING:
+    from opschema_rules.torchlib.cpp_model import CppOperators
 
 
 class Join:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from opschema_cli.lint.pack import Description, Entry, Loaded, Pack, collect_rules
 from opschema_cli.project import Project
@@ -12,7 +13,6 @@ from opschema_cli.source.program import Program
 from opschema_rules.torchlib import rules
 from opschema_rules.torchlib.annotations import Annotations
 from opschema_rules.torchlib.calls import CallFinder
-from opschema_rules.torchlib.cpp_model import CppOperators
 from opschema_rules.torchlib.definitions import Definer
 from opschema_rules.torchlib.describe import describe_tree
 from opschema_rules.torchlib.evaluation import Evaluator
@@ -26,6 +26,9 @@ from opschema_rules.torchlib.outlines import Words
 from opschema_rules.torchlib.registrations import Walker, helpers
 from opschema_rules.torchlib.show import show
 from opschema_rules.torchlib.versions import find_version, read_version
+
+if TYPE_CHECKING:
+    from opschema_rules.torchlib.cpp_model import CppOperators
 
 MAX_ROUNDS = 3
 """How often files that call newly found helpers are looked for."""
