@@ -323,11 +323,11 @@ class Project:
 
     def _arrived(self, digest: str, data: bytes) -> None:
         sources = self._awaited.pop(digest, [])
+        self._fresh[digest] = data
         if not sources:
             self._expected[digest] = data
         for source in sources:
             self._keep(source, decoded(data, ModuleFacts))
-            self._fresh[digest] = data
             self._done += 1
             self.progress(self._done, self._cold)
         if not self._awaited:

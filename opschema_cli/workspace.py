@@ -117,7 +117,7 @@ class Workspace:
         self.exclude = tuple(exclude)
         self._excluded = glob_spec(self.exclude, "exclude") if self.exclude else None
         self._names: dict[str, str] = {}
-        self._real_folders: dict[str, str] = {}
+        self._real_folders: dict[str, tuple[str, bool]] = {}
         self.probes: dict[str, bool] = {}
         self.admitted: set[str] = set()
         self.environment: dict[str, str] = {}
@@ -275,14 +275,21 @@ class Workspace:
         folder, _, name = self._names.get(path, path).rpartition("/")
         try:
             if folder not in self._real_folders:
-                self._real_folders[folder] = os.path.realpath(self.root / folder)
-            target = os.path.join(self._real_folders[folder], name)
+                real = os.path.realpath(self.root / folder)
+                self._real_folders[folder] = real.rstrip(os.sep) + os.sep, self._holds(real)
+            real, is_inside = self._real_folders[folder]
+            target = real + name
             if name in ("", ".", "..") or _is_link(target):
                 target = os.path.realpath(target)
+                is_inside = self._holds(target)
         except (OSError, ValueError, RuntimeError):
             return None
+        return target if is_inside else None
+
+    def _holds(self, target: str) -> bool:
+        """Whether a path without links is the root, or lies below it."""
         root = str(self.root)
-        return target if target == root or target.startswith(root.rstrip(os.sep) + os.sep) else None
+        return target == root or target.startswith(root.rstrip(os.sep) + os.sep)
 
     def under(self, folder: str, suffix: str = "") -> list[str]:
         """The listed files below ``folder`` (``.`` is the root) whose names end with ``suffix``."""
@@ -440,7 +447,7 @@ def _git_files(root: Path) -> list[str] | None:
     skipped = (f"--exclude={name}/" for name in sorted(_SKIPPED_FOLDERS))
     listed = _ls_files(root, "--cached", "--others", "--exclude-standard", *skipped, "--", ".")
     names = {os.fsdecode(name) for name in listed}
-    return [name for name in names if os.path.isfile(root / name)] if names else None
+    return [name for name in names if os.path.isfile(f"{root}/{name}")] if names else None
 
 
 # A line of `git ls-files --stage`: a submodule, and not one of the sides of a merge.

@@ -6,8 +6,8 @@ import gc
 import io
 import sys
 import time
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 
 import click
@@ -21,7 +21,7 @@ from opschema_cli.lint.baseline import DEFAULT_NAME, BaselineFile, read_baseline
 from opschema_cli.lint.diagnostic import Severity
 from opschema_cli.lint.fix import Fixed, fix_all
 from opschema_cli.lint.registry import Registry
-from opschema_cli.lint.replay import code_stamp, recall, remember, run_key
+from opschema_cli.lint.replay import Before, code_stamp, recall, remember, run_key
 from opschema_cli.lint.runner import Job, Looked, Outcome, conclude, look, run
 from opschema_cli.lint.settings import Settings, resolve_settings
 from opschema_cli.project import Project
@@ -29,7 +29,11 @@ from opschema_cli.reporters import FORMATS, Report, RuleInfo, Summary, load_writ
 from opschema_cli.reporters.escape import visible
 from opschema_cli.session import Session, path_filter
 from opschema_cli.source.text import DecodeError, decode
+from opschema_cli.workspace import ReadError, is_python
 from opschema_cli.write import write_all
+
+PARSED_ASIDE = 4
+"""Most changed Python files that the process aside has parsed for both."""
 
 
 class LintOptions(msgspec.Struct, frozen=True):
@@ -226,34 +230,59 @@ def _run(session: Session, inputs: Inputs, options: LintOptions) -> tuple[Outcom
         known = recall(session.cache, key, workspace) if replay else None
         if isinstance(known, Outcome):
             return known, project
-        changed = known.changed if known is not None else None
-        session.warm_up(changed)
-        # The packs come in the order of their names.
-        others = session.registry.narrowed(known.packs[1:] if known is not None else ())
-        if others.used and session.spares_process(changed) and not (options.fix or options.diff):
-            outcome = _run_divided(session, project, inputs, options, others)
-        else:
-            registry = session.registry_for(project, prefetch=True)
-            outcome = run(_job(session, registry, inputs, options), project)
+        outcome = _run_packs(session, project, inputs, options, known)
     if replay:
         remember(session.cache, key, workspace, outcome)
     return outcome, project
 
 
-def _run_divided(session: Session, project: Project, inputs: Inputs, options: LintOptions, others: Registry) -> Outcome:
-    """Run the packs of ``others`` in a process aside and here what else finds something."""
+def _run_packs(
+    session: Session, project: Project, inputs: Inputs, options: LintOptions, known: Before | None
+) -> Outcome:
+    """Run all packs; those that found something in the last run in two processes, if little has changed since."""
+    if known is not None and session.spares_process(known.changed) and not (options.fix or options.diff):
+        # The packs come in the order of their names.
+        others = session.registry.narrowed(known.packs[1:])
+        if others.used:
+            return _run_divided(session, project, inputs, options, others, known.changed)
+    session.warm_up(known.changed if known is not None else None)
+    registry = session.registry_for(project, prefetch=True)
+    return run(_job(session, registry, inputs, options), project)
+
+
+def _run_divided(
+    session: Session,
+    project: Project,
+    inputs: Inputs,
+    options: LintOptions,
+    others: Registry,
+    changed: Sequence[str],
+) -> Outcome:
+    """Run the packs of ``others`` in a process aside and here what else finds something. If few files have changed, that process
+    has them parsed for both: it begins before this one needs them, and finds them in the cache.
+    """
     # Not at the top: an unchanged workspace does without.
     from opschema_cli.lint.aside import Aside
+
+    modules = [path for path in changed if is_python(path)]
+    few = len(modules) <= PARSED_ASIDE
 
     def look_aside() -> tuple[Looked, Project]:
         with closing(session.forked()) as forked:
             there = forked.project(stamp=inputs.stamp)
+            for path in modules if few else ():
+                with suppress(ReadError):  # told where it is asked for
+                    there.expect(there.workspace.source(path).text)
             forked.prefetch(others, there)
-            looked = look(_job(forked, others, inputs, options), there)
+            job = _job(forked, others, inputs, options)
+            there.settle()
+            looked = look(job, there)
             there.save_readings()
             return looked, there
 
     with closing(Aside(look_aside)) as aside:
+        if not few:
+            session.warm_up(changed)
         job = _job(session, session.registry_for(project, prefetch=True, but=others), inputs, options)
         looked = look(job, project)
         _load_reporter(options)
