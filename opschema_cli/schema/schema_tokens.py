@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -57,11 +58,18 @@ class SchemaError(msgspec.Struct, frozen=True):
 _GAP = r"(?:[ \t\n\r\f\v]|\\\n|\#(?![ ]type:)[^\n]*)*"
 _NUMBER = r"0[xX](?:[\da-fA-F]+\.?[\da-fA-F]*|\.[\da-fA-F]+)(?:[pP][+-]?\d+)?|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _STRING = r"""'''[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*'''|'(?!'')[^'\\\n]*(?:\\.[^'\\\n]*)*'"""
-_TOKEN = re.compile(
-    rf"""({_GAP})([A-Za-z_][A-Za-z_0-9]*|->|\.\.\.|(?:{_NUMBER})j?|[][()*,=?!|:.<>&{{}}~^%@/+-]"""
-    rf"""|{_STRING}|{_STRING.replace("'", '"')}|["'][^,)\n]*|[^\x00-\x7f]+|.|\Z)""",
-    re.ASCII | re.DOTALL,
-)
+
+
+@cache
+def _token() -> re.Pattern[str]:
+    # Compiled when there is a schema to read: it takes as long as importing several modules.
+    return re.compile(
+        rf"""({_GAP})([A-Za-z_][A-Za-z_0-9]*|->|\.\.\.|(?:{_NUMBER})j?|[][()*,=?!|:.<>&{{}}~^%@/+-]"""
+        rf"""|{_STRING}|{_STRING.replace("'", '"')}|["'][^,)\n]*|[^\x00-\x7f]+|.|\Z)""",
+        re.ASCII | re.DOTALL,
+    )
+
+
 _PUNCTUATION = frozenset("+-*/%@()[]:,={}><.?!&^|~")
 
 _NOT_TORCHSCRIPT = ("async", "await", "except", "finally", "from", "lambda", "nonlocal", "try", "yield")
@@ -77,7 +85,7 @@ class Tokens:
         self.text = text
         self.starts: list[int] = []
         place = 0
-        found: list[tuple[str, str]] = _TOKEN.findall(text)
+        found: list[tuple[str, str]] = _token().findall(text)
         for gap, word in found:
             place += len(gap)
             self.starts.append(place)

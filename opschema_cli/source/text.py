@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import AnyStr, NamedTuple
 
 import msgspec
@@ -84,7 +84,10 @@ class Source:
 
     @cached_property
     def _line_starts(self) -> list[int]:
-        return [0, *(match.end() for match in _NEWLINE.finditer(self.text))]
+        if "\r" in self.text:
+            return [0, *(match.end() for match in _NEWLINE.finditer(self.text))]
+        lengths = accumulate(map(len, self.text.split("\n")))  # many times as fast
+        return [0, *(total + count for count, total in enumerate(lengths, 1))][:-1]
 
     def position(self, offset: int) -> Position:
         """Line and column of a character offset; past the end counts as the end."""
