@@ -186,7 +186,10 @@ def is_found(pattern: re.Pattern[AnyStr], text: AnyStr, parts: Iterable[AnyStr],
     for part in parts:
         at = text.find(part)
         while at >= 0:
-            if pattern.search(text, max(0, at - reach), at + len(part) + reach) is not None:
+            end = at + len(part) + reach
+            found = pattern.search(text, max(0, at - reach), end)
+            # At the end of what is searched a word seems to end.
+            if found is not None and (found.end() < end or pattern.match(text, found.start()) is not None):
                 return True
             at = text.find(part, at + len(part))
     return False

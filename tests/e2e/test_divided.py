@@ -50,7 +50,19 @@ def change(root: Path, text: str) -> None:
     file.write_text(file.read_text(encoding="utf-8") + text, encoding="utf-8")
 
 
-@pytest.mark.parametrize("text", ["\n# a remark\n", "\n\nBROKEN = (\n", f"\n\n{REVERSED.replace('twice', 'again')}"])
+ANOTHER_PACK = """
+
+import flydsl.compiler as flyc
+
+
+@flyc.kernel
+def kernel(): ...
+"""
+
+
+@pytest.mark.parametrize(
+    "text", ["\n# a remark\n", "\n\nBROKEN = (\n", f"\n\n{REVERSED.replace('twice', 'again')}", ANOTHER_PACK]
+)
 def test_a_changed_file(opschema: Opschema, tree: Path, text: str) -> None:
     before = lint(opschema, tree)
     assert {item["code"][:3] for item in before["diagnostics"]} >= {"CAR", "REG", "SUP"}
@@ -59,6 +71,24 @@ def test_a_changed_file(opschema: Opschema, tree: Path, text: str) -> None:
     assert divided == lint(opschema, tree), "which is told again"
     assert divided == lint(opschema, tree, "--no-cache", "--jobs", "1")
     assert (divided == before) is (text == "\n# a remark\n")
+    assert (divided["summary"]["ops"] > before["summary"]["ops"]) is (
+        text not in ("\n# a remark\n", "\n\nBROKEN = (\n")
+    )
+
+
+def test_a_pack_that_finds_nothing_any_more(opschema: Opschema, tree: Path) -> None:
+    lint(opschema, tree)
+    (tree / "tilekit/twice.py").write_text("def twice(x): ...\n")
+    divided = lint(opschema, tree)
+    assert "REG" not in {item["code"][:3] for item in divided["diagnostics"]}
+    assert divided == lint(opschema, tree, "--no-cache", "--jobs", "1")
+
+
+def test_more_files_than_one_process_has_parsed_for_both(opschema: Opschema, tree: Path) -> None:
+    lint(opschema, tree)
+    for number, file in enumerate(sorted((tree / "tilekit").rglob("*.py"))[:8]):
+        file.write_text(f"{file.read_text(encoding='utf-8')}\n# remark {number}\n", encoding="utf-8")
+    assert lint(opschema, tree) == lint(opschema, tree, "--no-cache", "--jobs", "1")
 
 
 def test_what_the_other_process_read_is_an_input_of_the_run(opschema: Opschema, tree: Path) -> None:

@@ -132,3 +132,28 @@ def test_where_the_search_for_suspects_fails_the_rule_runs_and_tells(tmp_path: P
     ran, messages = run(Cache(tmp_path / "cache.sqlite"), [Word("broken", "1")], rules=SUSPICIOUS)
     assert ran == ["suspects in broken", "suspicious broken"]
     assert ["no word" in message for message in messages] == [True]
+
+
+def test_a_pack_is_asked_what_it_reads_on_until_that_is_nothing(tmp_path: Path) -> None:
+    for name in ("first.py", "second.py"):
+        (tmp_path / name).write_text("x = 1\n")
+    project = Project(Workspace(tmp_path))
+    asked: list[bool] = []
+
+    def reads_on(project: Project, options: object) -> list[str]:
+        asked.append(project.python("first.py") is not None)
+        return [["first.py"], ["second.py"], []][len(asked) - 1]
+
+    executor = Executor(Settings(frozenset(), {}, (), Severity.ERROR, {"toy": None}, {}), Cache(None))
+    executor.read_on(replace(PACK, reads_on=reads_on), project)
+    assert asked == [True, True, True]
+    assert set(project.inputs) == {"first.py", "second.py"}
+
+
+def test_a_pack_that_fails_to_tell_what_it_reads_on_stops_nothing(tmp_path: Path) -> None:
+    def reads_on(project: Project, options: object) -> list[str]:
+        raise ValueError("no")
+
+    executor = Executor(Settings(frozenset(), {}, (), Severity.ERROR, {"toy": None}, {}), Cache(None))
+    executor.read_on(replace(PACK, reads_on=reads_on), Project(Workspace(tmp_path)))
+    assert not executor.crashed, "it fails again where that is told"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import codecs
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opschema_cli.source.text import DecodeError, Edit, EditConflictError, Source, Span, apply_edits, decode
+from opschema_cli.source.text import DecodeError, Edit, EditConflictError, Source, Span, apply_edits, decode, is_found
 
 
 def test_a_position_counts_lines_and_columns_from_one() -> None:
@@ -130,3 +131,19 @@ def test_edits_apply_at_once(edits: list[Edit], expected: str) -> None:
 def test_edits_that_overlap_are_refused(edits: list[Edit]) -> None:
     with pytest.raises(EditConflictError, match="overlap"):
         apply_edits("abcdef", edits)
+
+
+@given(st.text(st.sampled_from("ab c\n(")))
+def test_what_is_found_near_its_parts_is_what_is_found_at_all(text: str) -> None:
+    pattern = re.compile(r"a[ ]?b\(|\bc\b")
+    assert is_found(pattern, text, ("b(", "c"), 3) == (pattern.search(text) is not None)
+    data = text.encode()
+    assert is_found(re.compile(rb"\Aa"), data, (b"a",), 0) == data.startswith(b"a")
+
+
+@given(st.text(st.sampled_from("ab\n\r\v\u2028")))
+def test_a_line_ends_with_a_line_feed_or_a_carriage_return_and_nothing_else(text: str) -> None:
+    source = Source("a.py", text)
+    starts = [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", text))]
+    assert source.line_count == len(starts)
+    assert [source.line_span(line).start for line in range(1, len(starts) + 1)] == starts

@@ -1,0 +1,124 @@
+"""Bodies of Python code: what encloses them, and that functions in which nothing can matter are not unpacked."""
+
+from __future__ import annotations
+
+from opschema_cli.source.bodies import Bodies, Body
+from opschema_cli.source.program import Program
+from opschema_cli.source.python import Class, Function, PythonFile
+from opschema_cli.source.python_facts import collect
+from opschema_cli.source.resolution import ClassRef, FunctionRef
+from opschema_cli.source.text import Source
+
+TEXT = """\
+class Outer:
+    class Inner:
+        def method(self):
+            def deepest():
+                return marked()
+            return deepest
+
+        def other(self):
+            self.kept = 1
+
+    def last(self, given=[item for item in ()]):
+        del self.kept
+
+
+def free():
+    def helper():
+        global state
+        state = cls.setting = 2
+    return helper
+"""
+FILE = PythonFile(Source("a.py", TEXT, "utf-8", "digest"), collect(TEXT))
+
+
+def bodies() -> Bodies:
+    return Bodies(Program(["a.py"], {"a.py": FILE}.get, ["a.py"]), ["a.py"])
+
+
+def name(body: Body) -> str:
+    return body.definition.name if body.definition is not None else "module"
+
+
+def unpacked() -> set[str]:
+    found: set[str] = set()
+
+    def look(item: Function | Class) -> None:
+        if isinstance(item, Class):
+            inner = item.body
+        elif "body" not in vars(item):
+            return
+        else:
+            found.add(item.name)
+            inner = item.body
+        for part in (*inner.functions, *inner.classes):
+            look(part)
+
+    for item in (*FILE.body.functions, *FILE.body.classes):
+        look(item)
+    return found
+
+
+def forget() -> None:
+    FILE.facts = collect(TEXT)
+
+
+def test_bodies_come_outermost_first() -> None:
+    found = [name(body) for body in bodies().of(FILE)]
+    assert found == ["module", "free", "helper", "Outer", "last", "Inner", "method", "deepest", "other"]
+
+
+def test_functions_that_are_not_wanted_are_left_out_with_what_is_in_them_and_not_unpacked() -> None:
+    forget()
+    found = [name(body) for body in bodies().of(FILE, lambda function: function.name in ("free", "method"))]
+    assert found == ["module", "free", "Outer", "Inner", "method"]
+    assert unpacked() == {"free", "method"}
+
+
+def test_bodies_that_hold_a_word_are_those_around_it() -> None:
+    forget()
+    assert [name(body) for body in bodies().holding("marked")] == [
+        "module", "Outer", "Inner", "method", "deepest",
+    ]  # fmt: skip
+    assert [name(body) for body in bodies().holding("marked", "global")][1:3] == ["free", "helper"]
+    assert list(bodies().holding("nowhere")) == []
+    assert "other" not in unpacked()
+
+
+def test_a_definition_is_found_through_those_around_it() -> None:
+    forget()
+    tree = bodies()
+    outer = FILE.body.classes[0]
+    inner = outer.body.classes[0]
+    method = inner.body.functions[0]
+    found = tree.function(FunctionRef(FILE, method, ClassRef(FILE, inner)))
+    assert found is not None
+    assert found.function is method
+    assert [name(body) for body in found.outward()] == ["method", "Inner", "Outer", "module"]
+    assert unpacked() == set(), "only what holds it is looked into, and of functions nothing"
+    holder = tree.cls(ClassRef(FILE, inner))
+    assert found.parent is holder
+    assert tree.function(FunctionRef(FILE, collect("def alien(): ...\n").body.functions[0])) is None
+
+
+def test_what_stands_at_a_place_belongs_to_the_innermost_body_and_a_head_to_what_is_around() -> None:
+    tree = bodies()
+    places = {
+        word: name(tree.at(FILE, TEXT.index(word)))
+        for word in ("marked", "return deepest", "for item", "cls.", "Outer")
+    }
+    assert places == {
+        "marked": "deepest", "return deepest": "method", "for item": "Outer", "cls.": "helper", "Outer": "module",
+    }  # fmt: skip
+
+
+def test_what_functions_write_and_rebind_is_known_without_their_bodies() -> None:
+    forget()
+    outer, free = FILE.body.classes[0], FILE.body.functions[0]
+    assert free.written == ("cls.setting",), "what is written in it counts, too"
+    assert [item.written for item in outer.body.classes[0].body.functions] == [(), ("self.kept",)]
+    assert unpacked() == set()
+    assert FILE.rebound == {"state", "self.kept"}
+    plain = "def f():\n    return 1\n"
+    assert PythonFile(Source("b.py", plain, "utf-8", "other"), collect(plain)).rebound == frozenset()
