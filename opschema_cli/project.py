@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -68,6 +69,7 @@ class Project:
         self._awaited: dict[str, list[Source]] = {}
         self._fresh: dict[str, bytes] = {}
         self._expected: dict[str, bytes] = {}
+        self._of_files: set[str] = set()
         self._trees: dict[str, bytes] = {}
         self._cold = self._done = 0
         self._then: list[Callable[[], None]] = []
@@ -88,7 +90,16 @@ class Project:
 
     def expect(self, text: str) -> None:
         """Let workers parse a text that a Python file is likely to be given, while the caller goes on."""
-        digest = content_digest(text.encode("utf-8", "surrogatepass"))
+        self._expect(text, content_digest(text.encode("utf-8", "surrogatepass")))
+
+    def expect_file(self, path: str) -> None:
+        """Let workers parse a Python file for who asks for it later: this project, or another process, by the cache."""
+        with suppress(ReadError):  # told to who asks
+            source = self.workspace.source(path)
+            self._of_files.add(source.digest)
+            self._expect(source.text, source.digest)
+
+    def _expect(self, text: str, digest: str) -> None:
         known = digest in self._expected or digest in self.cache.get(_PYTHON, [digest])
         if self.parsers is not None and not known:
             self._awaited.setdefault(digest, [])
@@ -294,21 +305,24 @@ class Project:
         """Take what the workers have finished and give them more; to be called now and then by who has other work."""
         if self._awaited:
             self._collect(wait=False)
+        self._go_on()
 
     def when_settled(self, then: Callable[[], None]) -> None:
-        """Do something once every file that was asked for is parsed: now, if they all are."""
+        """Do something once every file that was asked for is parsed: now, if they all are, else when :meth:`pump` or
+        :meth:`settle` sees it; never while somebody waits for one file.
+        """
         self._then.append(then)
         self._go_on()
 
     def _go_on(self) -> None:
-        waiting, self._then = (self._then, []) if not self._awaited else ([], self._then)
-        for then in waiting:
-            then()
+        while self._then and not self._awaited:
+            self._then.pop(0)()
 
     def settle(self) -> None:
         """Wait until every file that was asked for is parsed, so that all problems are known."""
         while self._awaited:
             self._collect(wait=True)
+            self._go_on()
 
     def _collect(self, *, wait: bool) -> None:
         found = self.parsers().collect(wait=wait) if self.parsers is not None else []
@@ -319,11 +333,11 @@ class Project:
         if wait and not found:  # the workers were stopped
             for digest in list(self._awaited):
                 self._arrived(digest, b"")
-        self._go_on()
 
     def _arrived(self, digest: str, data: bytes) -> None:
         sources = self._awaited.pop(digest, [])
-        self._fresh[digest] = data
+        if sources or digest in self._of_files:
+            self._fresh[digest] = data
         if not sources:
             self._expected[digest] = data
         for source in sources:

@@ -299,3 +299,28 @@ def test_workers_that_cannot_be_started_are_an_error_and_no_wait(monkeypatch: py
     for ask in (lambda: parsers.submit({"a": "x = 1\n"}), lambda: parsers.collect(wait=True)):
         with pytest.raises(OpschemaError, match=r"does not start: Resource temporarily unavailable"):
             ask()
+
+
+def test_facts_of_a_file_that_was_expected_are_those_of_its_bytes(tmp_path: Path) -> None:
+    text = '# -*- coding: latin-1 -*-\nx = "\u00e9\u00e9\u00e9\u00e9"\ndef g(): pass\n'
+    (tmp_path / "tree").mkdir()
+    file = tmp_path / "tree/a.py"
+    file.write_bytes(text.encode("latin-1"))
+    cache = Cache(tmp_path / "c.sqlite")
+    parsers = python_workers.Parsers(1)
+    try:
+        first = Project(Workspace(tmp_path / "tree"), cache, lambda: parsers)
+        first.expect_file("a.py")
+        first.expect_file("missing.py")
+        first.settle()
+        assert not first.inputs
+        assert not first.problems
+        stored = Project(Workspace(tmp_path / "tree"), cache).python("a.py")
+        assert stored is not None
+        assert stored.text(stored.body.functions[0].span) == "g"
+        file.write_bytes(text.encode("utf-8"))  # by its cookie another text
+        other = Project(Workspace(tmp_path / "tree"), cache).python("a.py")
+        assert other is not None
+        assert other.text(other.body.functions[0].span) == "g"
+    finally:
+        parsers.close()

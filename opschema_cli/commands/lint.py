@@ -7,7 +7,7 @@ import io
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -29,7 +29,7 @@ from opschema_cli.reporters import FORMATS, Report, RuleInfo, Summary, load_writ
 from opschema_cli.reporters.escape import visible
 from opschema_cli.session import Session, path_filter
 from opschema_cli.source.text import DecodeError, decode
-from opschema_cli.workspace import ReadError, is_python
+from opschema_cli.workspace import is_python
 from opschema_cli.write import write_all
 
 PARSED_ASIDE = 4
@@ -271,8 +271,7 @@ def _run_divided(
         with closing(session.forked()) as forked:
             there = forked.project(stamp=inputs.stamp)
             for path in modules if few else ():
-                with suppress(ReadError):  # told where it is asked for
-                    there.expect(there.workspace.source(path).text)
+                there.expect_file(path)
             forked.prefetch(others, there)
             job = _job(forked, others, inputs, options)
             there.settle()

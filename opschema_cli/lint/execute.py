@@ -64,13 +64,13 @@ class Executor(msgspec.Struct):
                 loaded.append(pack.load(project, options))
         return loaded[0] if loaded else None
 
-    def read_on(self, pack: Pack, project: Project) -> None:
-        """Have parsed, step by step and while there is other work, what a pack will ask for."""
+    def read_on(self, pack: Pack, project: Project, known: frozenset[str] = frozenset()) -> None:
+        """Have parsed, step by step and while there is other work, what a pack will ask for beside what is ``known``."""
         with contextlib.suppress(Exception):  # foreign code; it fails again where that is told
-            more = list(pack.reads_on(project, self.settings.pack_options[pack.name]))
+            more = set(pack.reads_on(project, self.settings.pack_options[pack.name])) - known
             if more:
-                project.load_python(more, ahead=True)
-                project.when_settled(lambda: self.read_on(pack, project))
+                project.load_python(sorted(more), ahead=True)
+                project.when_settled(lambda: self.read_on(pack, project, known | more))
 
     def run(self, pack: Pack, loaded: Loaded, project: Project) -> None:
         """Run the pack's rules over its subjects; what needs no implementation runs while that is parsed."""

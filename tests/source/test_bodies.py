@@ -78,12 +78,11 @@ def test_functions_that_are_not_wanted_are_left_out_with_what_is_in_them_and_not
 
 def test_bodies_that_hold_a_word_are_those_around_it() -> None:
     forget()
-    assert [name(body) for body in bodies().holding("marked")] == [
-        "module", "Outer", "Inner", "method", "deepest",
-    ]  # fmt: skip
-    assert [name(body) for body in bodies().holding("marked", "global")][1:3] == ["free", "helper"]
-    assert list(bodies().holding("nowhere")) == []
+    assert [name(body) for body in bodies().near("marked")] == ["module", "Outer", "Inner", "method", "deepest"]
+    assert [name(body) for body in bodies().near("marked", "global")][1:3] == ["free", "helper"]
+    assert list(bodies().near("nowhere")) == list(bodies().holding("nowhere")) == []
     assert "other" not in unpacked()
+    assert len(list(bodies().holding("marked"))) == len(bodies().of(FILE)), "all of the file"
 
 
 def test_a_definition_is_found_through_those_around_it() -> None:

@@ -170,7 +170,7 @@ class Tracker:
             found = self._attribute(self._writer(body.owner, function.name), function.name)
             return list(found.handings) if found is not None else None
         calls = list(self.bodies.calls_of(body))
-        named = (use.name.rpartition(".")[2] for item in self.bodies.holding(function.name) for use in item.scope.uses)
+        named = (use.name.rpartition(".")[2] for item in self.bodies.near(function.name) for use in item.scope.uses)
         if sum(name == function.name for name in named) != len(calls):
             return None
         return _all(self._reached(item, call.span, item.owner, hops) for item, call in calls)

@@ -106,7 +106,7 @@ class Carriers:
 
     @cached_property
     def _calls_by_name(self) -> list[Expr]:
-        bodies = self.bodies.holding("torch.ops.")
+        bodies = self.bodies.near("torch.ops.")
         return [call for body in bodies for call in body.scope.calls if call.callee.startswith("torch.ops.")]
 
     def of_class(self, ref: ClassRef) -> list[CarrierAttribute]:

@@ -37,7 +37,7 @@ class MentionIndex:
         """Every mention of an attribute in the package."""
         if name not in self._known:
             found = Mentions()
-            for body in self.bodies.holding(name):
+            for body in self.bodies.near(name):
                 _collect(self.bodies, body, name, found)
             self._known[name] = found
         return self._known[name]

@@ -27,28 +27,31 @@ def _mentions(text: str) -> list[str]:
     may call what other files define.
     """
     found = {word for ops in _OPS.findall(text) for word in ops.split(".")}
-    for module, names in _at_line_starts(_FROM, text):
+    for module, names in _at_line_starts("from", _FROM, text):
         found.update(_WORD.findall(names) if "*" not in names else [f"{module.rpartition('.')[2]}.*"])
-    for (names,) in _at_line_starts(_IMPORT, text):
+    for (names,) in _at_line_starts("import", _IMPORT, text):
         found.update(module.rpartition(".")[2] for module in _DOTTED.findall(names))
     return sorted(found)
 
 
-def _at_line_starts(pattern: re.Pattern[str], text: str) -> Iterator[tuple[str, ...]]:
-    """The groups of a pattern where nothing but white space stands before it on its line."""
-    at = 0
-    while (match := pattern.search(text, at)) is not None:
-        start = match.start()
-        is_first = not text[text.rfind("\n", 0, start) + 1 : start].strip(" \t")
-        at = match.end() if is_first else start + 1
-        if is_first:
+def _at_line_starts(word: str, pattern: re.Pattern[str], text: str) -> Iterator[tuple[str, ...]]:
+    """The groups of a pattern at each place of a word before which nothing but white space stands on its line; a plain word is
+    found many times as fast as a pattern.
+    """
+    at = text.find(word)
+    while at >= 0:
+        start = at
+        while start and text[start - 1] in " \t":
+            start -= 1
+        match = pattern.match(text, at) if not start or text[start - 1] == "\n" else None
+        if match is not None:
             yield match.groups()
+        at = text.find(word, match.end() if match is not None else at + len(word))
 
 
-# Patterns that begin with plain letters are found many times as fast.
 _FROM = re.compile(r"from[ \t]+([\w.]+)[ \t]+import[ \t]+([^\n(]+|\([^)]*\))")
 _IMPORT = re.compile(r"import[ \t]+([^\n]+)")
-_OPS = re.compile(r"torch\.ops\.([\w.]+)")
+_OPS = re.compile(r"torch\.ops\.([\w.]+)")  # no word's end before it: so it is found many times as fast
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _DOTTED = re.compile(r"[A-Za-z_][\w.]*")
 _MENTIONS = Reading("torchlib mentions of other files", _mentions, list[str])

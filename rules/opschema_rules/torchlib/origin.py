@@ -56,7 +56,7 @@ def _is_name(value: Value, names: Text) -> bool:
 def is_mentioned(evaluator: Evaluator, function: Body) -> bool:
     """Whether the code may use a function elsewhere than where it is seen to be called."""
     name = function.function.name if function.function is not None else ""
-    uses = ((body, use) for body in evaluator.bodies.holding(name) for use in body.scope.uses)
+    uses = ((body, use) for body in evaluator.bodies.near(name) for use in body.scope.uses)
     return any(_may_be(evaluator, body, use, function) for body, use in uses if use.name.rpartition(".")[2] == name)
 
 

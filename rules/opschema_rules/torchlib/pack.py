@@ -95,12 +95,12 @@ class _Search:
     def step(self) -> list[str]:
         """The files that are to be looked at next, once those before them are."""
         if self._next and self._rounds < MAX_ROUNDS:
-            self._rounds += 1
             self.project.load_python(self._next)
             self.words.add(filter(None, map(self.project.python, self._next)))
             known = filter(None, map(self.project.python, self.found))
-            self._next = files_that_use(self.project, helpers(known, self.words), self._modules - set(self.found))
-            self.found += self._next
+            more = files_that_use(self.project, helpers(known, self.words), self._modules - set(self.found))
+            self._next, self.found = more, self.found + more
+            self._rounds += 1
         return self._next if self._rounds < MAX_ROUNDS else []
 
     def finish(self) -> tuple[list[str], Words]:

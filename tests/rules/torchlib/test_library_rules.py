@@ -33,6 +33,11 @@ def found(text: str) -> list[tuple[str, str]]:
             'lib.define("f(Tensor x) -> Tensor")',
             "a library of kind `IMPL` defines no operators; make one of kind `FRAGMENT` for that",
         ),
+        (
+            'lib = Library("kit", "IMPL")\n\n\ndef setup():\n    lib.define("f(Tensor x) -> Tensor")',
+            'lib.define("f(Tensor x) -> Tensor")',
+            "a library of kind `IMPL` defines no operators; make one of kind `FRAGMENT` for that",
+        ),
     ],
 )  # fmt: skip
 def test_what_torch_refuses(text: str, where: str, message: str) -> None:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
+from opschema_cli.project import Project
+from opschema_cli.source.python_workers import Parsers
+from opschema_cli.workspace import Workspace
+from opschema_rules.torchlib.head import TorchlibOptions
+from opschema_rules.torchlib.mentions import _mentions
+from opschema_rules.torchlib.pack import PACK, read_tree
 from tests.rules.torchlib.operators_of import told, tree_of
 
 FOO = "def foo(x: Tensor) -> Tensor: ...\n"
@@ -488,3 +496,89 @@ def test_what_makes_no_sense_gives_no_operator(code: str) -> None:
 def test_helpers_that_call_helpers_of_their_own_file_are_followed(head: str) -> None:
     text = f"import torch\n{head}def f(x: torch.Tensor) -> torch.Tensor: ...\nthird('kit::f', f)\n"
     assert [item.names for item in tree_of(text).operators] == [frozenset({"kit::f"})]
+
+
+def test_a_lambda_registers_as_a_function_does() -> None:
+    assert found("""
+        lib = torch.library.Library("ns", "DEF")
+        def foo(x): return x
+
+        define = lambda name: lib.define(name + "(Tensor x) -> Tensor")
+        define("foo")
+
+        def outer(name):
+            impl = lambda key: lib.impl(name, foo, key)
+            impl("CPU")
+        outer("foo")
+    """) == {"ns::foo": ["(Tensor x) -> Tensor", "kernel ? foo"]}
+
+
+CHAIN = {
+    "a.py": """\
+from torch.library import Library
+lib = Library("ns", "DEF")
+def register_op(schema, function):
+    lib.define(schema)
+    lib.impl(schema.split("(")[0], function, "CPU")
+""",
+    "b.py": """\
+from a import register_op
+def register_again(schema, function):
+    register_op(schema, function)
+def f(x): return x
+register_op("f(Tensor x) -> Tensor", f)
+""",
+    "c.py": """\
+from b import register_again
+def g(x): return x
+register_again("g(Tensor x) -> Tensor", g)
+""",
+}
+
+
+def test_what_is_read_ahead_leads_to_the_same_operators() -> None:
+    """The pack is asked what it reads on while it waits for a file of its own."""
+    parsers = Parsers(1)
+    project = Project(Workspace(Path("/nowhere"), CHAIN), parsers=lambda: parsers)
+    options = TorchlibOptions()
+
+    def read_on() -> None:
+        more = list(PACK.reads_on(project, options))
+        if more:
+            project.load_python(more, ahead=True)
+            project.when_settled(read_on)
+
+    try:
+        project.load_python(["a.py"], ahead=True)
+        project.when_settled(read_on)
+        operators = read_tree(project, options).operators
+        assert sorted(name for item in operators for name in item.names or ()) == ["ns::f", "ns::g"]
+    finally:
+        parsers.close()
+
+
+def test_the_names_that_a_file_mentions_are_found_in_time_that_grows_with_it() -> None:
+    text = (
+        "from .kit import one, two as three\nfrom star import *\n\tfrom kit.deep import (\n    four,\n    five\n)\n"
+        "import kit.six, seven as eight\n# from no import nine\nx = 1; import ten\ntorch.ops.kit.eleven.default(x)\n"
+    )
+    expected = {
+        "one",
+        "two",
+        "three",
+        "as",
+        "star.*",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "kit",
+        "eleven",
+        "default",
+    }
+    assert set(_mentions(text)) == expected
+    for line in ("import a from b import ", "# see: from a import (b\n"):
+        started = time.process_time()
+        _mentions(line * 20_000)
+        assert time.process_time() - started < 1.0
