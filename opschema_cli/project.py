@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from opschema_cli.source.python_workers import Parsers
 
 T = TypeVar("T")
-C = TypeVar("C")
 
 _PYTHON = f"python/{__version__}/{FACTS_VERSION}/{sys.version_info[0]}.{sys.version_info[1]}"
 
