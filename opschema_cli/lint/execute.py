@@ -146,12 +146,12 @@ class Executor(msgspec.Struct):
         crashed, self.crashed = self.crashed, False
         findings = [item for rule in rules if rule.pure for item in self._run_rule(rule, subject)]
         idle = [
-            rule.code for rule in rules if rule.suspects is not None and not self._any(rule, rule.suspects, subject)
+            rule.code for rule in rules if rule.suspects is not None and not self._has_any(rule, rule.suspects, subject)
         ]
         sound, self.crashed = not self.crashed, self.crashed or crashed
         return _Look(findings, idle), sound
 
-    def _any(self, rule: Rule, suspects: Callable[[Any], Iterable[object]], subject: object) -> bool:
+    def _has_any(self, rule: Rule, suspects: Callable[[Any], Iterable[object]], subject: object) -> bool:
         started = time.perf_counter()
         try:
             return any(True for _ in suspects(subject))

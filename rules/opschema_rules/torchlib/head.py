@@ -26,11 +26,11 @@ CPP_REGISTERS = re.compile(rb"(?<![A-Za-z0-9])TORCH_LIBRARY|RegisterOperators|\.
 """What a C++ file holds that registers operators, or defines macros which do."""
 
 
-_REACH = 100
-"""Characters that a match of either has at most beside such a part."""
-
 _CPP_PARTS = (b"TORCH_LIBRARY", b"RegisterOperators", b".impl", b"::Library")
-"""Each match of the former holds one of these."""
+"""Each match of the former holds one of these, as each of ``_REGISTERS`` one of ``_PARTS``."""
+
+_REACH = 100
+"""Characters that a match has at most on either side of such a part."""
 
 
 class TorchlibOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):

@@ -152,11 +152,9 @@ class Walker:
 
     def registers(self, body: Body) -> bool:
         """Whether a function may register something when it is called."""
-        function, words = body.function, self.words.get(body.file.path, frozenset())
-        if function is not None and function.name not in {
-            *words,
-            "<lambda>",
-        }:  # what registers is a word, but a lambda has no name
+        name = body.function.name if body.function is not None else "<lambda>"
+        # What registers is a word; a lambda has no name to be one.
+        if name != "<lambda>" and name not in self.words.get(body.file.path, frozenset()):
             return False
         inner = (item for item in self.bodies.within(body) if item.cls is None)
         return self._registers_itself(body) or any(map(self.registers, inner))
