@@ -27,6 +27,9 @@ MAX_AGE_DAYS = 30
 _PATIENCE = 2.0
 """Seconds that a locked file is waited for."""
 
+_PAGE = 16_384
+"""Bytes of a page."""
+
 _SCHEMA = """\
 CREATE TABLE IF NOT EXISTS entries (kind TEXT, key TEXT, used INTEGER, value BLOB, PRIMARY KEY (kind, key))
 WITHOUT ROWID
@@ -140,6 +143,7 @@ class Cache:
 
 def _connect(path: Path) -> sqlite3.Connection:
     db = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
+    db.execute(f"PRAGMA page_size={_PAGE}")  # of a file that is begun; values of many pages are read in half the time
     until = time.monotonic() + _PATIENCE
     while True:
         try:

@@ -107,7 +107,8 @@ class Session(msgspec.Struct, dict=True):
         return Parsers(self.jobs or min(os.cpu_count() or 1, MAX_JOBS))
 
     def close(self) -> None:
-        """End the processes that parse Python, if there are any."""
+        """End the processes that run for this."""
+        self.workspace.close()
         if "parsers" in self.__dict__:
             self.parsers.close()
 

@@ -117,6 +117,8 @@ class Workspace:
         self.exclude = tuple(exclude)
         self._excluded = glob_spec(self.exclude, "exclude") if self.exclude else None
         self._names: dict[str, str] = {}
+        self._listed: dict[str, State] = {}
+        self._listing: subprocess.Popen[bytes] | None = None
         self._real_folders: dict[str, tuple[str, bool]] = {}
         self.probes: dict[str, bool] = {}
         self.admitted: set[str] = set()
@@ -158,11 +160,20 @@ class Workspace:
 
     def _believe(self, path: str, digest: str | None, state: State) -> None:
         """Take the digest that a file had in a state for its own, unread, if it is in that state."""
-        if digest and path not in self._digests and path not in self._data and path not in self.overlay:
+        unread = path not in self._digests and path not in self._data and path not in self.overlay
+        if digest and unread and self._state(path) == state:
+            self._digests[path], self._states[path] = digest, state
+
+    def _state(self, path: str) -> State | None:
+        """The state of a file inside the root; None of another."""
+        listed = self._listed.get(path)
+        try:
+            if listed is not None:
+                return listed if self._folder_of(path)[1] else None
             target = self._inside(path)
-            with suppress(OSError):
-                if target is not None and _state_of(os.stat(target)) == state:
-                    self._digests[path], self._states[path] = digest, state
+            return _state_of(os.stat(target)) if target is not None else None
+        except (OSError, ValueError, RuntimeError):
+            return None
 
     @property
     def reads(self) -> dict[str, str]:
@@ -191,12 +202,28 @@ class Workspace:
     @cached_property
     def files(self) -> tuple[str, ...]:
         """All files that are not ignored or excluded, sorted."""
-        listed = _git_files(self.root)
+        self.list_ahead()
+        listed = _git_files(self.root, self._listing) if self._listing is not None else None
+        self._listing = None
         if listed is None:
-            listed = _walked_files(self.root)
+            listed = dict.fromkeys(_walked_files(self.root))
         self._names = {_shown(name): name for name in listed}
+        self._listed = {_shown(name): state for name, state in listed.items() if state is not None}
         kept = (path for path in self._names if self._excluded is None or not self._excluded.match_file(path))
         return _overlaid(kept, self.overlay)
+
+    def list_ahead(self) -> None:
+        """Have git begin to list the files, for who asks for them after some other work."""
+        if self._listing is None and "files" not in self.__dict__ and in_git(self.root):
+            skipped = (f"--exclude={name}/" for name in sorted(_SKIPPED_FOLDERS))
+            self._listing = _ls_files(self.root, "--cached", "--others", "--exclude-standard", *skipped, "--", ".")
+
+    def close(self) -> None:
+        """End what goes on for files that nobody asked for."""
+        if self._listing is not None:
+            self._listing.kill()
+            self._listing.communicate()
+            self._listing = None
 
     @cached_property
     def file_set(self) -> frozenset[str]:
@@ -272,12 +299,9 @@ class Workspace:
         """The file that ``path`` leads to, links followed; None if that is outside. A folder's links are followed once."""
         if path in self.admitted:
             return path
-        folder, _, name = self._names.get(path, path).rpartition("/")
+        name = self._names.get(path, path).rpartition("/")[2]
         try:
-            if folder not in self._real_folders:
-                real = os.path.realpath(self.root / folder)
-                self._real_folders[folder] = real.rstrip(os.sep) + os.sep, self._holds(real)
-            real, is_inside = self._real_folders[folder]
+            real, is_inside = self._folder_of(path)
             target = real + name
             if name in ("", ".", "..") or _is_link(target):
                 target = os.path.realpath(target)
@@ -285,6 +309,18 @@ class Workspace:
         except (OSError, ValueError, RuntimeError):
             return None
         return target if is_inside else None
+
+    def _folder_of(self, path: str) -> tuple[str, bool]:
+        """The folder that a path leads to, links followed, with a separator at its end, and whether it is inside.
+
+        Raises:
+            OSError, ValueError, RuntimeError: it cannot be followed.
+        """
+        folder = self._names.get(path, path).rpartition("/")[0]
+        if folder not in self._real_folders:
+            real = os.path.realpath(self.root / folder)
+            self._real_folders[folder] = real.rstrip(os.sep) + os.sep, self._holds(real)
+        return self._real_folders[folder]
 
     def _holds(self, target: str) -> bool:
         """Whether a path without links is the root, or lies below it."""
@@ -438,16 +474,19 @@ def _shown(name: str) -> str:
     return name
 
 
-def _git_files(root: Path) -> list[str] | None:
-    """Tracked files, and untracked ones that neither git ignores nor a folder holds that is never the project's own; None
-    without git, or where it ignores the whole root.
-    """
-    if not in_git(root):
-        return None
-    skipped = (f"--exclude={name}/" for name in sorted(_SKIPPED_FOLDERS))
-    listed = _ls_files(root, "--cached", "--others", "--exclude-standard", *skipped, "--", ".")
-    names = {os.fsdecode(name) for name in listed}
-    return [name for name in names if os.path.isfile(f"{root}/{name}")] if names else None
+def _git_files(root: Path, listing: subprocess.Popen[bytes]) -> dict[str, State | None] | None:
+    """The files that git lists of a folder, each with its state, but for links; None if it lists none."""
+    names = [os.fsdecode(name) for name in _entries(listing)]
+    found: dict[str, State | None] = {}
+    for name in names:
+        path = f"{root}/{name}"
+        with suppress(OSError):  # it is gone
+            status = os.lstat(path)
+            if stat.S_ISREG(status.st_mode):
+                found[name] = _state_of(status)
+            elif stat.S_ISLNK(status.st_mode) and os.path.isfile(path):
+                found[name] = None
+    return found if names else None
 
 
 # A line of `git ls-files --stage`: a submodule, and not one of the sides of a merge.
@@ -456,20 +495,32 @@ _GITLINK = re.compile(rb"160000 ([0-9a-f]{40,64}) 0\t(.+)", re.DOTALL)
 
 def _git_pin(root: Path, path: str) -> str | None:
     """The commit that the index of the repository has for a submodule; None where two are still to be merged."""
-    entries = _ls_files(root, "--stage", "--", path) if in_git(root) else []
+    listing = _ls_files(root, "--stage", "--", path) if in_git(root) else None
+    entries = _entries(listing) if listing is not None else []
     match = _GITLINK.fullmatch(entries[0]) if len(entries) == 1 else None
     return match[1].decode() if match is not None and os.fsdecode(match[2]) == path else None
 
 
-def _ls_files(root: Path, *arguments: str) -> list[bytes]:
-    """What git lists of a folder; nothing where it cannot."""
+def _ls_files(root: Path, *arguments: str) -> subprocess.Popen[bytes] | None:
+    """A process of git that lists a folder; None where there is none."""
     command = ["git", "-c", "core.fsmonitor=false", "--literal-pathspecs", "-C", str(root)]
     command += ["ls-files", "-z", *arguments]
+    nothing = subprocess.DEVNULL
     try:
-        run = subprocess.run(command, capture_output=True, timeout=60, check=False, env=git_environment())
-    except (OSError, ValueError, subprocess.TimeoutExpired):
-        return []
-    return [] if run.returncode else [entry for entry in run.stdout.split(b"\0") if entry]
+        return subprocess.Popen(command, stdin=nothing, stdout=subprocess.PIPE, stderr=nothing, env=git_environment())
+    except (OSError, ValueError):
+        return None
+
+
+def _entries(listing: subprocess.Popen[bytes]) -> list[bytes]:
+    """What git lists; nothing where it cannot."""
+    with listing:
+        try:
+            found = listing.communicate(timeout=60)[0]
+        except subprocess.TimeoutExpired:
+            listing.kill()
+            return []
+    return [] if listing.returncode else [entry for entry in found.split(b"\0") if entry]
 
 
 def git_environment() -> dict[str, str]:

@@ -199,12 +199,13 @@ def _baseline(session: Session, options: LintOptions) -> Path | None:
 
 
 def _inputs(session: Session, options: LintOptions) -> Inputs:
+    session.workspace.list_ahead()
+    # Statistics are timings of rules that run, so nothing comes from the cache.
+    stamp = "" if options.no_cache or options.statistics else code_stamp(session.code_paths())
     path = _baseline(session, options)
     asked = options.paths or ([options.stdin_filename] if options.stdin_filename is not None else [])
     # The baseline is of the whole workspace, whatever is reported.
     paths = None if options.write_baseline else path_filter(session, asked)
-    # Statistics are timings of rules that run, so nothing comes from the cache.
-    stamp = "" if options.no_cache or options.statistics else code_stamp(session.code_paths())
     if path is None or options.write_baseline:
         return Inputs(paths, path or session.workspace.locate(DEFAULT_NAME), None, "", "", stamp)
     baseline = read_baseline(path)

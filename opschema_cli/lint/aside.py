@@ -19,7 +19,7 @@ from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.runner import Looked
 from opschema_cli.project import Project
-from opschema_cli.source.python_workers import no_interrupts
+from opschema_cli.source.interrupts import no_interrupts
 from opschema_cli.workspace import Asked
 
 

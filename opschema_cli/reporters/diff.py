@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import takewhile, zip_longest
-from typing import NamedTuple
+
+import msgspec
 
 from opschema_cli.lint.diagnostic import Fix
 from opschema_cli.reporters import Report
@@ -17,7 +18,7 @@ _NEWLINE = re.compile(r"\r\n|\r|\n")
 _STYLES = {"-": "red", "+": "green"}
 
 
-class Hunk(NamedTuple):
+class Hunk(msgspec.Struct, frozen=True):
     """Lines ``old`` of a file, from line ``line``, that become ``new``."""
 
     path: str

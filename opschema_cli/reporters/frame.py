@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from operator import attrgetter
-from typing import NamedTuple
 
 import msgspec
 
@@ -32,7 +31,7 @@ _NEAR = 4
 _LABEL_ROOM = 40
 
 
-class Mark(NamedTuple):
+class Mark(msgspec.Struct, frozen=True):
     """Characters of one line, counted from 0, to underline; ``until`` is the line where their span ends."""
 
     line: int

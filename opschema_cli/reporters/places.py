@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterator
-from typing import NamedTuple
+
+import msgspec
 
 from opschema_cli.lint.diagnostic import Diagnostic, Place
 from opschema_cli.reporters import Report
 from opschema_cli.source.text import Source, Span
 
 
-class Region(NamedTuple):
+class Region(msgspec.Struct, frozen=True):
     """A span as lines and columns, all from 1, in characters; the end column is one past the last."""
 
     line: int

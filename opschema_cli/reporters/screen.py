@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -21,7 +21,7 @@ _JOINER, _WIDENER = "\u200d", "\ufe0f"
 _REACH = 500
 
 
-class Glyphs(NamedTuple):
+class Glyphs(msgspec.Struct, frozen=True):
     """The characters that draw a frame."""
 
     bar: str
@@ -33,7 +33,7 @@ _UNICODE = Glyphs("│", "├─", "…")
 _ASCII = Glyphs("|", "-->", "...")
 
 
-class View(NamedTuple):
+class View(msgspec.Struct, frozen=True):
     """The part of a line that fits.
 
     ``starts[i]`` is the cell, in ``text``, of the line's character ``first + i``.
@@ -76,7 +76,7 @@ class Screen(msgspec.Struct, frozen=True, dict=True):
     def glyphs(self) -> Glyphs:
         """Box drawing where the encoding has it, else ASCII."""
         try:
-            "".join(_UNICODE).encode(self.encoding)
+            "".join(msgspec.structs.astuple(_UNICODE)).encode(self.encoding)
         except UnicodeEncodeError:
             return _ASCII
         return _UNICODE

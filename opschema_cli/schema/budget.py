@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from time import perf_counter
 from types import GeneratorType
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from opschema_cli.schema.values import BudgetExceeded, Value
 
 
-class Budget(NamedTuple):
+class Budget(msgspec.Struct, frozen=True):
     """What one evaluation may use: steps, items of one container, bits of one integer, seconds."""
 
     steps: int = 100_000

@@ -7,7 +7,9 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import Any, NamedTuple, NoReturn, TypeAlias, TypeVar
+from typing import Any, NoReturn, TypeAlias, TypeVar
+
+import msgspec
 
 from opschema_cli.schema.budget import SETS, SIZED, Run, kind_of
 from opschema_cli.schema.expression import Expression
@@ -297,7 +299,7 @@ def _keywords(compiler: Compiler, keywords: Sequence[ast.keyword]) -> dict[str, 
     return named
 
 
-class _Loop(NamedTuple):
+class _Loop(msgspec.Struct, frozen=True):
     """One ``for`` clause: what it iterates, what each item is bound to, and the price of a round."""
 
     source: Code
@@ -314,7 +316,7 @@ def _elements(compiler: Compiler, node: ast.GeneratorExp | ast.ListComp | ast.Se
     loops = [_loop(compiler, loop, None if index else first) for index, loop in enumerate(node.generators)]
     before = compiler.nodes
     element = compiler.compile(node.elt)
-    loops[-1] = loops[-1]._replace(cost=loops[-1].cost + compiler.nodes - before)
+    loops[-1] = msgspec.structs.replace(loops[-1], cost=loops[-1].cost + compiler.nodes - before)
     compiler.scopes.pop()
     rounds = _rounds(loops)
 
@@ -355,7 +357,7 @@ def _rounds(loops: Sequence[_Loop]) -> Callable[[Run, Iterable[Any]], Iterator[N
     """A generator that binds the variables of ``loops`` and yields once for each combination."""
     loop, *rest = loops
     inner = _rounds(rest) if rest else None
-    _, bind, conditions, cost = loop
+    bind, conditions, cost = loop.bind, loop.conditions, loop.cost
 
     def rounds(run: Run, values: Iterable[Any]) -> Iterator[None]:
         for value in values:

@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -56,7 +56,7 @@ _FUNCTIONS = ("same_as", "promote_int_to_float")
 TokenKind: TypeAlias = Literal["dtype", "same_as", "promote_int_to_float", "empty", "malformed"]
 
 
-class DtypeToken(NamedTuple):
+class DtypeToken(msgspec.Struct, frozen=True):
     """One alternative of a dtype expression.
 
     ``name`` is a dtype's name, known or not, or the tensor that a function refers to; ``name_span`` is its
@@ -74,7 +74,7 @@ class DtypeToken(NamedTuple):
         return self.kind in _FUNCTIONS
 
 
-class DtypeExpression(NamedTuple):
+class DtypeExpression(msgspec.Struct, frozen=True):
     """A dtype expression and its alternatives, in the order of the text."""
 
     text: str
@@ -95,7 +95,7 @@ class DtypeProblem(msgspec.Struct, frozen=True):
     cycle: tuple[str, ...] = ()
 
 
-class DtypeResolution(NamedTuple):
+class DtypeResolution(msgspec.Struct, frozen=True):
     """The dtypes each tensor allows, in the order of the text, under torch's own names.
 
     A tensor whose expression has a problem, or refers to one that has, is not in ``dtypes``.

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import NamedTuple
+
+import msgspec
 
 from opschema_cli.schema.budget import Budget, Run
 from opschema_cli.schema.compiler import Code, Compiler
@@ -51,7 +52,7 @@ __all__ = [
 ]
 
 
-class _Program(NamedTuple):
+class _Program(msgspec.Struct, frozen=True):
     code: Code
     slots: int
     cost: int

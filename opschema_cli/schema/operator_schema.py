@@ -7,11 +7,11 @@ the schema's own text.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import msgspec
 
+from opschema_cli.source.by_key import ByKey
 from opschema_cli.source.text import Span
 
 NOWHERE = Span(0, 0)
@@ -34,8 +34,7 @@ class AliasInfo(msgspec.Struct, frozen=True):
         return f"({'|'.join(self.before)}{'!' if self.write else ''}{after})"
 
 
-@dataclass(frozen=True)
-class SchemaType:
+class SchemaType(ByKey, frozen=True, eq=False, dict=True):
     """A type; equal to another if torch takes them for the same, whatever they alias.
 
     A base type has a ``name`` (``Tensor``, ``SymInt``, or a class). A list or optional is one of ``inner``; ``size`` is a
@@ -48,7 +47,12 @@ class SchemaType:
     optional: bool = False
     size: int | None = None
     items: tuple[SchemaType, ...] = ()
-    alias: AliasInfo | None = field(default=None, compare=False)
+    alias: AliasInfo | None = None
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """All but what it aliases."""
+        return self.name, self.inner, self.optional, self.size, self.items
 
     @property
     def is_list(self) -> bool:
@@ -69,7 +73,7 @@ class SchemaType:
 
     def aliased(self, alias: AliasInfo | None) -> SchemaType:
         """The same type with another annotation right behind it."""
-        return replace(self, alias=alias)
+        return msgspec.structs.replace(self, alias=alias)
 
     def parts(self) -> Iterator[SchemaType]:
         """The type and every type in it."""

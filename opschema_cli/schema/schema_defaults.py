@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 import re
 from difflib import get_close_matches
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from opschema_cli.schema.operator_schema import SchemaType
 from opschema_cli.schema.schema_tokens import Fault
@@ -71,7 +73,7 @@ def meant_types(name: str) -> tuple[tuple[str, ...], bool]:
     return tuple(near), False
 
 
-class Constant(NamedTuple):
+class Constant(msgspec.Struct, frozen=True):
     """One constant of a default: its sort (``None``, ``bool``, ``str``, ``word``, ``number``), its text, its place."""
 
     sort: str
@@ -79,7 +81,7 @@ class Constant(NamedTuple):
     span: Span
 
 
-class Default(NamedTuple):
+class Default(msgspec.Struct, frozen=True):
     """A default as it is written; a list has brackets around its ``items``."""
 
     items: tuple[Constant, ...]
@@ -87,7 +89,7 @@ class Default(NamedTuple):
     text: str
 
 
-class Mismatch(NamedTuple):
+class Mismatch(msgspec.Struct, frozen=True):
     """Why a default does not fit its type: a ``word`` of it, or all. ``meant`` stands there where it is certain."""
 
     kind: Fault

@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import GeneratorType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 if TYPE_CHECKING:
     from opschema_cli.schema.budget import Run
@@ -24,7 +26,7 @@ _STR_COST = 16
 """Steps that ``str()`` pays per item: writing a number in decimal is dear."""
 
 
-class Function(NamedTuple):
+class Function(msgspec.Struct, frozen=True):
     """A function of the rule language; ``type`` is set where its bare name is a type (``int``)."""
 
     call: Callable[..., Any]

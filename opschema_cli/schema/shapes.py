@@ -11,7 +11,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -30,7 +30,7 @@ _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, ast.Pow)
 _ALTERNATIVES = "`|` declares alternatives; a shape is one"
 
 
-class ShapeProblem(NamedTuple):
+class ShapeProblem(msgspec.Struct, frozen=True):
     """What in a declaration is not a plain dimension, and where in its text."""
 
     kind: ShapeProblemKind
@@ -38,7 +38,7 @@ class ShapeProblem(NamedTuple):
     message: str
 
 
-class Dimension(NamedTuple):
+class Dimension(msgspec.Struct, frozen=True):
     """One dimension; ``expression`` is the size, None for ``...``, a wildcard and what cannot be read."""
 
     text: str

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType, NoneType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -32,13 +32,13 @@ from opschema_cli.schema.expression import Expression, parse_expression
 from opschema_cli.schema.shapes import ShapeDeclaration
 
 
-class Holds(NamedTuple):
+class Holds(msgspec.Struct, frozen=True):
     """The rule is true; a ``value`` that is not a bool says that it may not check what it seems to."""
 
     value: Value = True
 
 
-class Violated(NamedTuple):
+class Violated(msgspec.Struct, frozen=True):
     """The rule is false, whatever the open names turn out to be.
 
     ``part`` is the narrowest part of the rule that is to blame, ``sides`` what stands left and right of its
@@ -58,7 +58,7 @@ class Violated(NamedTuple):
         return ", ".join([*readings, self.conflict] if self.conflict else readings)
 
 
-class Unresolved(NamedTuple):
+class Unresolved(msgspec.Struct, frozen=True):
     """The rule depends on ``names`` (``N``, ``y.shape``), which have no value."""
 
     names: tuple[str, ...]
@@ -69,7 +69,7 @@ class Unresolved(NamedTuple):
         return f"{', '.join(f'`{name}`' for name in self.names)} cannot be found"
 
 
-class Failed(NamedTuple):
+class Failed(msgspec.Struct, frozen=True):
     """The rule cannot be evaluated."""
 
     error: EvaluateError
@@ -448,7 +448,7 @@ class _Trial:
         return _Line("", 0, value) if type(value) is int else None
 
 
-class _Line(NamedTuple):
+class _Line(msgspec.Struct, frozen=True):
     """``slope * name + offset``; no name where the slope is 0."""
 
     name: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
+
+import msgspec
 
 from opschema_cli.source.program import ClassRef, External, FunctionRef, Program, Resolution
 from opschema_cli.source.python import Class, Expr, Function, Param, PythonFile, Scope
@@ -14,14 +15,15 @@ MAX_HOPS = 4
 """Longest chain of helpers that is followed."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Body:
+class Body(msgspec.Struct, frozen=True, eq=False, dict=True):
     """The body of a module, of a class (``cls``) or of a function (``function``), and the one around it."""
 
     file: PythonFile
     function: Function | None = None
     cls: Class | None = None
     parent: Body | None = None
+
+    __repr__ = object.__repr__
 
     @cached_property
     def scope(self) -> Scope:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
+
+import msgspec
 
 from opschema_cli.source.python import (
     Assign,
@@ -32,35 +33,34 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w{0,63}\Z")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-@dataclasses.dataclass
-class Parts:
+class Parts(msgspec.Struct):
     """A scope that is being filled."""
 
-    assigns: list[Assign] = dataclasses.field(default_factory=list)
-    imports: list[Import] = dataclasses.field(default_factory=list)
-    calls: list[Expr] = dataclasses.field(default_factory=list)
-    uses: list[Use] = dataclasses.field(default_factory=list)
-    loops: list[Loop] = dataclasses.field(default_factory=list)
-    returns: list[Expr] = dataclasses.field(default_factory=list)
-    functions: list[Function] = dataclasses.field(default_factory=list)
-    classes: list[Class] = dataclasses.field(default_factory=list)
-    deleted: list[str] = dataclasses.field(default_factory=list)
-    strings: list[str] = dataclasses.field(default_factory=list)
-    conditions: list[Condition] = dataclasses.field(default_factory=list)
-    guarded: list[Span] = dataclasses.field(default_factory=list)
-    items: list[Item] = dataclasses.field(default_factory=list)
-    unpacks: list[Unpack] = dataclasses.field(default_factory=list)
-    lambdas: list[Function] = dataclasses.field(default_factory=list)
+    assigns: list[Assign] = msgspec.field(default_factory=list)
+    imports: list[Import] = msgspec.field(default_factory=list)
+    calls: list[Expr] = msgspec.field(default_factory=list)
+    uses: list[Use] = msgspec.field(default_factory=list)
+    loops: list[Loop] = msgspec.field(default_factory=list)
+    returns: list[Expr] = msgspec.field(default_factory=list)
+    functions: list[Function] = msgspec.field(default_factory=list)
+    classes: list[Class] = msgspec.field(default_factory=list)
+    deleted: list[str] = msgspec.field(default_factory=list)
+    strings: list[str] = msgspec.field(default_factory=list)
+    conditions: list[Condition] = msgspec.field(default_factory=list)
+    guarded: list[Span] = msgspec.field(default_factory=list)
+    items: list[Item] = msgspec.field(default_factory=list)
+    unpacks: list[Unpack] = msgspec.field(default_factory=list)
+    lambdas: list[Function] = msgspec.field(default_factory=list)
 
     def take(self, inner: Parts) -> None:
         """What a lambda in this scope does is done in this scope, too."""
-        for name, parts in vars(inner).items():
+        for name, parts in msgspec.structs.asdict(inner).items():
             if name != "lambdas":
                 getattr(self, name).extend(parts)
 
     def finished(self) -> Scope:
         """The scope, now that it is whole."""
-        told = {name: tuple(parts) for name, parts in vars(self).items() if name != "uses"}
+        told = {name: tuple(parts) for name, parts in msgspec.structs.asdict(self).items() if name != "uses"}
         return Scope(**told, packed_uses=packed_uses(self.uses))
 
 

@@ -11,8 +11,8 @@ import gc
 import multiprocessing
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from multiprocessing.connection import wait as ready
 from multiprocessing.context import BaseContext
@@ -21,6 +21,7 @@ from typing import NamedTuple, cast
 import msgspec
 
 from opschema_cli.errors import OpschemaError
+from opschema_cli.source.interrupts import no_interrupts
 from opschema_cli.source.python import ModuleFacts
 
 SECONDS, SECONDS_PER_CHARACTER = 1.5, 30e-6
@@ -242,21 +243,6 @@ class _Worker:
         self._close()
         self.process.kill()
         self.process.join()
-
-
-@contextmanager
-def no_interrupts() -> Iterator[None]:
-    """Keep ^C away from this thread, and for good from a process that it starts: it would die with a traceback before it
-    can say that it does not want any.
-    """
-    if sys.platform == "win32":
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _widened(pipe: Connection) -> int:

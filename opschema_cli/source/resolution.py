@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
 import msgspec
 
+from opschema_cli.source.by_key import ByKey
 from opschema_cli.source.python import Assign, Class, Function, PythonFile, Scope
 
 HARMLESS_BASES = frozenset(
@@ -54,18 +54,11 @@ ClassKey: TypeAlias = "tuple[str, int]"
 """A class's file and place."""
 
 
-@dataclass(frozen=True, eq=False)
-class ClassRef:
+class ClassRef(ByKey, frozen=True, eq=False, dict=True):
     """A class and the file that defines it."""
 
     file: PythonFile
     cls: Class
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ClassRef) and self.key == other.key
-
-    def __hash__(self) -> int:
-        return hash(self.key)
 
     @cached_property
     def key(self) -> ClassKey:

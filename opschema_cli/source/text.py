@@ -9,12 +9,13 @@ import bisect
 import codecs
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import AnyStr, NamedTuple
 
 import msgspec
+
+from opschema_cli.source.by_key import ByKey
 
 _CODING = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _NEWLINE = re.compile(r"\r\n|\r|\n")
@@ -65,8 +66,7 @@ class DecodeError(ValueError):
         self.offset = offset
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(ByKey, frozen=True, eq=False, dict=True):
     """One file's text.
 
     ``text`` never holds the byte order mark; ``encoding`` is the codec that turns it back into the
@@ -76,7 +76,12 @@ class Source:
     path: str
     text: str
     encoding: str = "utf-8"
-    digest: str = field(default="", compare=False)
+    digest: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Path, text and encoding."""
+        return self.path, self.text, self.encoding
 
     def encode(self, text: str | None = None) -> bytes:
         """The bytes of ``text`` (default: this text) in the file's own encoding."""

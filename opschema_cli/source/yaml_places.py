@@ -10,7 +10,8 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from functools import lru_cache
 from operator import attrgetter
-from typing import NamedTuple
+
+import msgspec
 
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node, YamlFile
@@ -68,7 +69,7 @@ def is_blank(text: str) -> bool:
 # Nodes and entries.
 
 
-class Place(NamedTuple):
+class Place(msgspec.Struct, frozen=True):
     """Where a node hangs: its parent (None for the root), its entry's number, and whether it is a key."""
 
     parent: Node | None

@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
+
+import msgspec
 
 from opschema_cli.source.yaml import TIMESTAMP, Data, Node, plain_value, scalar_value
 from opschema_cli.source.yaml_places import values
@@ -28,7 +30,7 @@ _ENDS_PLAIN = {"block": re.compile(r": | #|:$"), "flow": re.compile(r" #|[,\[\]{
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "\0": "\\0"}
 
 
-class Layout(NamedTuple):
+class Layout(msgspec.Struct, frozen=True):
     """How block collections are indented, in columns."""
 
     step: int = 2

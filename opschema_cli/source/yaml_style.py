@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
+from msgspec.structs import replace
+
 from opschema_cli.source.yaml import Node, YamlFile
 from opschema_cli.source.yaml_places import after_properties, column, count, dash_of, walk
 from opschema_cli.source.yaml_render import Layout
@@ -27,9 +29,9 @@ def layout(file: YamlFile, parent: Node | None, number: int) -> Layout:
     if parent is None or parent.style == "flow":
         return house
     if parent.is_sequence:
-        return house._replace(dash=_dash(file, parent, min(number, count(parent) - 1)))
+        return replace(house, dash=_dash(file, parent, min(number, count(parent) - 1)))
     step, offset = _indents(file, model(parent, number).pairs())
-    return house._replace(step=step or house.step, offset=house.offset if offset is None else offset)
+    return replace(house, step=step or house.step, offset=house.offset if offset is None else offset)
 
 
 @lru_cache(maxsize=8)

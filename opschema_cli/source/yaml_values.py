@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import msgspec
 
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.source.yaml import Data, Node, YamlFile
@@ -57,7 +57,7 @@ def context_in(parent: Node | None) -> Context:
     return "flow" if parent and parent.style == "flow" else "block"
 
 
-class Hole(NamedTuple):
+class Hole(msgspec.Struct, frozen=True):
     """What a new value replaces.
 
     Its first line goes into ``first``, behind ``lead``; its other lines go into ``rest``. A block collection
@@ -132,7 +132,7 @@ def _fill_block(
         step = style.offset if isinstance(value, list) else style.step
     else:
         step = 2 if place.parent else 0
-    below = hole._replace(lead="", first=Span(hole.opener, hole.first.end))
+    below = msgspec.structs.replace(hole, lead="", first=Span(hole.opener, hole.first.end))
     return splice(file, below, ["", *_indented(lines, hole.column + step)])
 
 

@@ -38,7 +38,7 @@ def resolve(**dtypes: str) -> DtypeResolution:
 )
 def test_tokens_have_places(text: str, tokens: list[tuple[str, str, str]]) -> None:
     found = parse_dtypes(text).tokens
-    assert [(kind, text[slice(*span)], text[slice(*name)]) for kind, _, span, name in found] == tokens
+    assert [(item.kind, text[slice(*item.span)], text[slice(*item.name_span)]) for item in found] == tokens
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def test_symbols_have_places_in_the_whole_text() -> None:
     ],
 )  # fmt: skip
 def test_what_is_odd_is_said_with_its_place(text: str, problems: list[tuple[str, str]]) -> None:
-    assert [(kind, text[slice(*span)]) for kind, span, _ in parse_shape(text).problems] == problems
+    assert [(item.kind, text[slice(*item.span)]) for item in parse_shape(text).problems] == problems
 
 
 @pytest.mark.parametrize(

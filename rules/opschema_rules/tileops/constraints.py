@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
+
+import msgspec
 
 from opschema_cli.schema.evaluate import EvaluateError, Tensor, evaluate
 from opschema_cli.schema.expression import Expression
@@ -14,7 +15,7 @@ from opschema_rules.tileops.model import OpEntry
 from opschema_rules.tileops.signature import parsed, statement
 
 
-class Exclusion(NamedTuple):
+class Exclusion(msgspec.Struct, frozen=True):
     """A size that the constraint at ``node`` excludes."""
 
     tensor: str

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import NamedTuple
+
+import msgspec
 
 
-class Feature(NamedTuple):
+class Feature(msgspec.Struct, frozen=True):
     """One gated demand.
 
     ``words`` is a pattern of how documents and validators state it, in which a space stands for any white space and for

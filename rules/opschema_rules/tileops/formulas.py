@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import msgspec
 
@@ -123,7 +123,7 @@ def dimensions(entry: OpEntry) -> set[str]:
     return found
 
 
-class Runner(NamedTuple):
+class Runner(msgspec.Struct, frozen=True):
     """Who runs an entry's formulas: code generated from them, or nobody, because ``written`` takes its place."""
 
     generated: bool

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pathlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
@@ -22,7 +22,7 @@ Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json
 Path: TypeAlias = "tuple[str | int, ...]"
 
 
-class SchemaError(NamedTuple):
+class SchemaError(msgspec.Struct, frozen=True):
     """One violation: where in the entry, the keyword that is violated, its schema, and the keys it is about.
 
     ``keys`` are the missing key of ``required``, or the unknown ones of ``additionalProperties``.
@@ -122,7 +122,7 @@ def _document() -> dict[str, Json]:
     return document
 
 
-class Allowed(NamedTuple):
+class Allowed(msgspec.Struct, frozen=True):
     """What the newest form of the manifest has at a place: keys, or else the values of an enumeration; none where it is open."""
 
     keys: frozenset[str] = frozenset()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import difflib
 import posixpath
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 import msgspec
@@ -280,8 +279,7 @@ def is_op_name(key: Node) -> bool:
     )
 
 
-@dataclass(eq=False)
-class OpEntry:
+class OpEntry(msgspec.Struct, eq=False, dict=True, weakref=True):
     """One operator's declaration. ``node`` is the entry's value, ``key`` its key."""
 
     manifest: Manifest
@@ -289,7 +287,9 @@ class OpEntry:
     name: str
     key: Node
     node: Node
-    _nodes: dict[Sequence[str | int], Node | None] = field(default_factory=dict, repr=False)
+    _nodes: dict[Sequence[str | int], Node | None] = msgspec.field(default_factory=dict)
+
+    __repr__ = object.__repr__
 
     @property
     def place(self) -> Place:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import NamedTuple
+
+import msgspec
 
 from opschema_cli.schema.expression import Expression
 from opschema_cli.schema.shapes import parse_shape
@@ -14,7 +15,7 @@ from opschema_rules.tileops.presence import tested
 from opschema_rules.tileops.signature import per_entry
 
 
-class BeyondRank(NamedTuple):
+class BeyondRank(msgspec.Struct, frozen=True):
     """An axis of a tensor that an expression reads, where the index stands, and the rank that the tensor has."""
 
     tensor: Tensor

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Literal
+
+import msgspec
 
 from opschema_cli.source.yaml import TIMESTAMP, Node, plain_value
 
@@ -23,7 +25,7 @@ MAX_DIGITS = 30
 """Most digits of an integer that is written out."""
 
 
-class Misreading(NamedTuple):
+class Misreading(msgspec.Struct, frozen=True):
     """What a plain scalar looks like, what the reader takes it for, and how a number would have to be written."""
 
     looks: Looks

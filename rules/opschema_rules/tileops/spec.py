@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
+
+import msgspec
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.diagnostic import Place
@@ -25,8 +26,7 @@ VOCABULARY = ("shape_rules", "workloads", "roofline", "signature", "status")
 """Words that a file which specifies or validates manifests all uses."""
 
 
-@dataclass(frozen=True)
-class Spec:
+class Spec(msgspec.Struct, frozen=True, eq=False, dict=True):
     """The demands that hold in one tree, and the files that state them; ``helpers`` are functions beside the manifest,
     ``places`` tell where the tree shows that a demand holds, for those that it shows.
     """
@@ -35,7 +35,7 @@ class Spec:
     sources: tuple[str, ...] = ()
     text: str = ""
     helpers: frozenset[str] = frozenset()
-    places: Mapping[str, Place] = field(default_factory=dict, compare=False)
+    places: Mapping[str, Place] = msgspec.field(default_factory=dict)
 
     @cached_property
     def digest(self) -> str:

@@ -10,7 +10,8 @@ import types
 import typing
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import NamedTuple
+
+import msgspec
 
 from opschema_cli.schema.expression import ExpressionSyntaxError, parse_expression
 from opschema_cli.source.text import Span
@@ -39,7 +40,7 @@ more in the name, another letter.
 """
 
 
-class WrongName(NamedTuple):
+class WrongName(msgspec.Struct, frozen=True):
     """A name that is no type, where in the text, and what was probably meant.
 
     ``free`` says that the op's module could give it a meaning.

@@ -6,8 +6,6 @@ be followed, has a type without a name.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import msgspec
 
 from opschema_cli.schema.operator_schema import AliasInfo, Argument, OperatorSchema, Return, SchemaType
@@ -165,7 +163,7 @@ def _written(type_: SchemaType, alias: AliasInfo) -> SchemaType:
     """A type whose tensors the operator writes."""
     if type_.inner is None:
         return type_.aliased(alias)
-    return replace(type_, inner=_written(type_.inner, alias))
+    return msgspec.structs.replace(type_, inner=_written(type_.inner, alias))
 
 
 def _is_plain(function: Body, param: Param, problems: list[Problem]) -> bool:

@@ -6,7 +6,6 @@ over files. What cannot be followed is None or :class:`Unresolved`, never a gues
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -133,8 +132,7 @@ class OpCall(msgspec.Struct, frozen=True, eq=False):
     through: Through
 
 
-@dataclass(eq=False)
-class Operator:
+class Operator(msgspec.Struct, eq=False, dict=True):
     """One operator with all that is registered for it.
 
     ``names`` are the qualified names (``ns::name``, ``ns::name.overload``) that it may have: several when a factory makes
@@ -142,12 +140,14 @@ class Operator:
     may be for it, so that nothing may be said of what is missing.
     """
 
-    tree: Tree = field(repr=False)
+    tree: Tree
     names: frozenset[str] | None
     definition: Definition
-    registrations: list[Registration] = field(default_factory=list)
-    calls: list[OpCall] = field(default_factory=list)
+    registrations: list[Registration] = msgspec.field(default_factory=list)
+    calls: list[OpCall] = msgspec.field(default_factory=list)
     complete: bool = True
+
+    __repr__ = object.__repr__
 
     @property
     def title(self) -> str:
@@ -167,10 +167,11 @@ class Operator:
         return [item for item in self.registrations if item.role == role]
 
 
-@dataclass(frozen=True, eq=False)
-class StrayRegistration:
+class StrayRegistration(msgspec.Struct, frozen=True, eq=False, dict=True):
     """A registration for a qualified name that nothing in the tree defines, in a namespace in which the tree defines others."""
 
-    tree: Tree = field(repr=False)
+    tree: Tree
     name: str
     registration: Registration
+
+    __repr__ = object.__repr__

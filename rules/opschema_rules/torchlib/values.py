@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
@@ -11,6 +10,7 @@ import msgspec
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.source.bodies import Body
+from opschema_cli.source.by_key import ByKey
 from opschema_cli.source.program import ClassRef
 from opschema_cli.source.python import Constant, Expr
 from opschema_rules.torchlib.apis import Api
@@ -25,13 +25,17 @@ class Unknown(msgspec.Struct, frozen=True):
     reason: str = "it is computed at run time"
 
 
-@dataclass(frozen=True)
-class Text:
+class Text(ByKey, frozen=True, eq=False):
     """A string: one of ``names``; None when they are not known, but that it begins with ``prefix``."""
 
     names: frozenset[str] | None
     prefix: str = ""
-    place: Place | None = field(default=None, compare=False)
+    place: Place | None = None
+
+    @property
+    def key(self) -> tuple[frozenset[str] | None, str]:
+        """All but the place."""
+        return self.names, self.prefix
 
     @property
     def start(self) -> str:
@@ -94,14 +98,13 @@ class Same(msgspec.Struct, frozen=True):
     """A decorator that leaves a function's signature as it is."""
 
 
-@dataclass(frozen=True)
-class Handle:
+class Handle(ByKey, frozen=True, eq=False):
     """A custom op as Python holds it: of which call and function it was made, and under which names."""
 
     key: HandleKey
-    names: Text = field(compare=False)
-    function: Value = field(compare=False)
-    legacy: bool = field(default=False, compare=False)
+    names: Text
+    function: Value
+    legacy: bool = False
 
 
 HandleKey: TypeAlias = "tuple[str, int, int, frozenset[str] | None]"
@@ -135,13 +138,17 @@ class Method(msgspec.Struct, frozen=True):
     name: str
 
 
-@dataclass(frozen=True)
-class Inferred:
+class Inferred(ByKey, frozen=True, eq=False):
     """A schema that ``infer_schema`` makes of a function, behind the operator's name when that was put before it."""
 
     function: Value
-    arguments: Arguments = field(compare=False)
+    arguments: Arguments
     name: Text | None = None
+
+    @property
+    def key(self) -> tuple[Value, Text | None]:
+        """All but the arguments."""
+        return self.function, self.name
 
 
 class Items(msgspec.Struct, frozen=True):

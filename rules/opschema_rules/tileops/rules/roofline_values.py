@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+
+import msgspec
 
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
@@ -27,7 +28,7 @@ from opschema_rules.tileops.ranks import beyond_rank
 from opschema_rules.tileops.signature import statement
 
 
-class Result(NamedTuple):
+class Result(msgspec.Struct, frozen=True):
     """What a formula came to on a row: a value, or why it has none; ``env`` holds what it could read."""
 
     formula: Formula

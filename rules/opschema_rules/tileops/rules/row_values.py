@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related, Severity
 from opschema_cli.lint.rule import rule
@@ -22,7 +24,7 @@ SHOWN_ROWS = 3
 """Most rows that a finding about all of them points at."""
 
 
-class Breach(NamedTuple):
+class Breach(msgspec.Struct, frozen=True):
     """An equation that a row breaks."""
 
     equation: Equation

@@ -1,0 +1,24 @@
+"""Structs of which some fields do not count when they are compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class ByKey(msgspec.Struct, frozen=True, eq=False):
+    """A struct that equals another of its type if their ``key`` is equal."""
+
+    @property
+    def key(self) -> Any:
+        """What is compared, and can be hashed."""
+        raise NotImplementedError
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and self.key == other.key
+
+    __ne__ = object.__ne__  # the opposite; that of Struct goes by identity
+
+    def __hash__(self) -> int:
+        return hash(self.key)
