@@ -33,6 +33,9 @@ _PYTHON = f"python/{__version__}/{FACTS_VERSION}/{sys.version_info[0]}.{sys.vers
 
 _PARSER_DIED = "the parser died of it or took too long; it nests deeply, or is generated"
 
+SHORT = 60_000
+"""Characters up to which a text is parsed sooner than a worker has started."""
+
 UNREADABLE, YAML_SYNTAX, PYTHON_SYNTAX, CPP_UNREAD = "OPS101", "YML001", "OPS102", "OPS103"
 
 
@@ -92,15 +95,28 @@ class Project:
         self._expect(text, content_digest(text.encode("utf-8", "surrogatepass")))
 
     def expect_file(self, path: str) -> None:
-        """Let workers parse a Python file for who asks for it later: this project, or another process, by the cache."""
+        """Have a Python file parsed for who asks for it later: this project, or another process, by the cache. A short one is
+        parsed at once in this process, which may die of it; for a process that others can do without.
+        """
+        # Not at the top: other processes leave it to workers.
+        from opschema_cli.source.parsing import plain_facts
+
         with suppress(ReadError):  # told to who asks
             source = self.workspace.source(path)
-            self._of_files.add(source.digest)
-            self._expect(source.text, source.digest)
+            if not self._knows(source.digest):
+                facts = plain_facts(source.text) if len(source.text) <= SHORT else b""
+                if facts:
+                    self._expected[source.digest] = facts
+                    self.cache.put(_PYTHON, {source.digest: facts})
+                else:
+                    self._of_files.add(source.digest)
+                    self._expect(source.text, source.digest)
+
+    def _knows(self, digest: str) -> bool:
+        return digest in self._expected or digest in self.cache.get(_PYTHON, [digest])
 
     def _expect(self, text: str, digest: str) -> None:
-        known = digest in self._expected or digest in self.cache.get(_PYTHON, [digest])
-        if self.parsers is not None and not known:
+        if self.parsers is not None and not self._knows(digest):
             self._awaited.setdefault(digest, [])
             self.parsers().submit({digest: text})
             self.pump()
@@ -294,8 +310,8 @@ class Project:
             for digest in expected:
                 self._arrived(digest, self._expected.pop(digest))
             return
-        # Not at the top: a run whose files are all cached imports neither libcst nor multiprocessing.
-        from opschema_cli.source.python_workers import encoded_facts
+        # Not at the top: a run whose files are all cached does without.
+        from opschema_cli.source.parsing import encoded_facts
 
         for source in cold:
             self._arrived(source.digest, encoded_facts(source.text))

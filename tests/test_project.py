@@ -15,7 +15,7 @@ from opschema_cli.cache import Cache
 from opschema_cli.errors import OpschemaError
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
-from opschema_cli.source import python_workers
+from opschema_cli.source import parsing, python_workers
 from opschema_cli.workspace import Workspace
 
 
@@ -83,7 +83,7 @@ def test_what_is_in_the_cache_is_not_parsed_again(tmp_path: Path, monkeypatch: p
             raise AssertionError("parsed again")
 
         monkeypatch.setattr("opschema_cli.project.compose", parsed_again)
-        monkeypatch.setattr(python_workers, "encoded_facts", parsed_again)
+        monkeypatch.setattr(parsing, "encoded_facts", parsed_again)
     (tmp_path / "b.py").write_text("y = 2\n")
     with pytest.raises(AssertionError, match="parsed again"):
         Project(Workspace(tmp_path), Cache(tmp_path / "cache/c.sqlite")).python("b.py")
@@ -181,7 +181,7 @@ def parse(texts: Sequence[str], jobs: int) -> list[bool]:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers that give up sooner, to save the tests' time."""
-    monkeypatch.setattr(python_workers, "SECONDS", 0.4)
+    monkeypatch.setattr(parsing, "SECONDS", 0.4)
 
 
 @pytest.mark.usefixtures("impatient")
@@ -208,7 +208,7 @@ def test_a_worker_that_runs_out_of_time_once_is_given_another_chance(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A virtual machine that is paused may charge the pause to whatever runs."""
-    real, mark = python_workers.encoded_facts, tmp_path / "paused"
+    real, mark = parsing.encoded_facts, tmp_path / "paused"
 
     def paused_once(text: str) -> bytes:
         if "slow" in text and not mark.exists():

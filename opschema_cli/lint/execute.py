@@ -82,7 +82,7 @@ class Executor(msgspec.Struct):
                 late += make()
         for rules, subject in rest + self._run_cached(enabled, late, project):
             for rule in rules:
-                self.found += self._run_rule(rule, subject)
+                self._run_rule(rule, subject, self.found)
             project.pump()
 
     @contextlib.contextmanager
@@ -144,7 +144,10 @@ class Executor(msgspec.Struct):
     def _look(self, rules: Sequence[Rule], subject: object) -> tuple[_Look, bool]:
         """What follows from the subject's content, and whether no rule failed over it."""
         crashed, self.crashed = self.crashed, False
-        findings = [item for rule in rules if rule.pure for item in self._run_rule(rule, subject)]
+        findings: list[Diagnostic] = []
+        for rule in rules:
+            if rule.pure:
+                self._run_rule(rule, subject, findings)
         idle = [
             rule.code for rule in rules if rule.suspects is not None and not self._has_any(rule, rule.suspects, subject)
         ]
@@ -166,10 +169,10 @@ class Executor(msgspec.Struct):
             timing = self.timings[rule.code] = Timing()
         return timing
 
-    def _run_rule(self, rule: Rule, subject: object) -> list[Diagnostic]:
+    def _run_rule(self, rule: Rule, subject: object, found: list[Diagnostic]) -> None:
+        """Add what a rule finds in a subject to what was found."""
         timing = self._timing(rule)
-        started = time.perf_counter()
-        found: list[Diagnostic] = []
+        before, started = len(found), time.perf_counter()
         try:
             # What the rule yields before it fails is kept.
             for item in rule.run(subject, self.settings.rule_options.get(rule.code)):
@@ -182,8 +185,7 @@ class Executor(msgspec.Struct):
             found.append(_crash(what, f"`{name}`", getattr(subject, "place", None), error))
         timing.runs += 1
         timing.seconds += time.perf_counter() - started
-        timing.findings += len(found)
-        return found
+        timing.findings += len(found) - before
 
 
 def _crash(what: str, subject: str, place: object, error: Exception) -> Diagnostic:

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from opschema_cli.source.python import Assign, Class, Expr, Function, Guard, Import, PythonFile, Scope
-from opschema_cli.source.resolution import ClassRef, External, Folded, FunctionRef, Unresolved, ValueRef, binds
+from opschema_cli.source.resolution import (
+    ClassKey,
+    ClassRef,
+    External,
+    Folded,
+    FunctionRef,
+    Unresolved,
+    ValueRef,
+    binds,
+)
 
 if TYPE_CHECKING:
     from opschema_cli.source.program import Program
@@ -36,6 +45,7 @@ class Patches:
         self.collecting = False
         self._outside: dict[tuple[str, int], dict[str, list[Assign]]] | None = None
         self._writes: dict[tuple[str, int, int], tuple[Write, ...]] = {}
+        self._hooked: dict[ClassKey, list[tuple[ClassRef, Write]]] = {}
 
     def patched(self, ref: ClassRef, name: str, lineage: list[ClassRef]) -> Unresolved | None:
         """Why ``name`` may be replaced at run time on ``ref`` or on the classes before its definition."""
@@ -43,17 +53,27 @@ class Patches:
             reason = self._patched_class(item, name)
             if reason is not None:
                 return reason
-        for base in self.program.lineage(ref)[1:]:
-            hook = base.cls.body.function("__init_subclass__")
-            writes = self.writes(FunctionRef(base.file, hook, base), 0) if hook is not None else ()
-            for write in writes:
-                if write.name in (name, "*") and any(self._reached(base, item, write) for item in lineage):
-                    return Unresolved(f"`{base.name}.__init_subclass__` makes `{name}`")
+        for base, write in self._hooks(ref):
+            if write.name in (name, "*") and any(self._reached(base, item, write) for item in lineage):
+                return Unresolved(f"`{base.name}.__init_subclass__` makes `{name}`")
         return None
 
+    def _hooks(self, ref: ClassRef) -> list[tuple[ClassRef, Write]]:
+        """What the hooks of a class's ancestors may write on it."""
+        found = self._hooked.get(ref.key)
+        if found is None:
+            found = []
+            for base in self.program.lineage(ref)[1:]:
+                hook = base.cls.body.function("__init_subclass__")
+                if hook is not None:
+                    found += [(base, write) for write in self.writes(FunctionRef(base.file, hook, base), 0)]
+            if not isinstance(self.program.mro(ref), Unresolved):  # which may change, while it is being found
+                self._hooked[ref.key] = found
+        return found
+
     def _patched_class(self, ref: ClassRef, name: str) -> Unresolved | None:
-        written = self._outside_writes.get(ref.key, {})
-        if (name in written or "*" in written) and self.replacement(ref, name) is None:
+        written = self._outside_writes.get(ref.key)
+        if written and (name in written or "*" in written) and self.replacement(ref, name) is None:
             return Unresolved(f"`{ref.name}.{name}` is assigned outside the class")
         if not ref.cls.decorators and ref.cls.metaclass is None:
             return None
@@ -152,9 +172,9 @@ class Patches:
 
     def replacement(self, ref: ClassRef, name: str) -> Assign | None:
         """The one statement of a class's own file that assigns ``name`` to it, if nothing else writes it from outside."""
-        written = self._outside_writes.get(ref.key, {}) if not self.collecting else {}
-        found = written.get(name, [])
-        if len(found) != 1 or "*" in written or not found[0].sure:
+        written = self._outside_writes.get(ref.key) if not self.collecting else None
+        found = written.get(name, []) if written else []
+        if not written or len(found) != 1 or "*" in written or not found[0].sure:
             return None
         return next((item for item in ref.file.body.assigns if item is found[0]), None)
 

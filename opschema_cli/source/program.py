@@ -6,13 +6,13 @@ What cannot be known statically is :class:`Unresolved` and says why; it is never
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
 from opschema_cli.source.constants import Folder
 from opschema_cli.source.modules import Modules
 from opschema_cli.source.patches import Patches
-from opschema_cli.source.python import Assign, Class, Expr, Function, Import, PythonFile, Scope
+from opschema_cli.source.python import Assign, Binding, Class, Expr, Function, Import, PythonFile, Scope
 from opschema_cli.source.resolution import (
     HARMLESS_BASES,
     ClassKey,
@@ -26,6 +26,7 @@ from opschema_cli.source.resolution import (
     Resolution,
     Unresolved,
     ValueRef,
+    bindings_of,
     binds,
     scopes_of,
 )
@@ -68,6 +69,7 @@ class Program(Modules):
         self._defined: dict[tuple[str, str], Resolution] = {}
         self._ancestors = 0
         self._mro: dict[ClassKey, list[ClassRef | External] | Unresolved] = {}
+        self._lineages: dict[ClassKey, list[ClassRef]] = {}
         self._instance_writes: dict[ClassKey, frozenset[str]] = {}
         self._members: dict[tuple[ClassKey, str], Member] = {}
         self._own_members: dict[tuple[ClassKey, str], Member] = {}
@@ -95,7 +97,7 @@ class Program(Modules):
         for scope in (*scopes, file.body):
             if name in scope.deleted:
                 return Unresolved(f"`{name}` is deleted or global in {file.path}")
-            bindings = _bindings(file, scope, name)
+            bindings = bindings_of(scope, name)
             if bindings:
                 return self._binding(file, name, bindings, hops)
         stars = [item for item in file.body.imports if item.attr == "*"]
@@ -107,9 +109,7 @@ class Program(Modules):
             return External(name)
         return Missing(file.path, name)
 
-    def _binding(
-        self, file: PythonFile, name: str, bindings: list[Class | Function | Assign | Import], hops: int
-    ) -> Resolution:
+    def _binding(self, file: PythonFile, name: str, bindings: list[Binding], hops: int) -> Resolution:
         if len(bindings) > 1 and not all(isinstance(item, Import) for item in bindings):
             return Unresolved(f"`{name}` is bound {len(bindings)} times in {file.path}")
         bound = bindings[-1]
@@ -233,10 +233,15 @@ class Program(Modules):
         merged = _merge([*lines, list(parents)])
         return [ref, *merged] if merged is not None else Unresolved(f"the bases of `{ref.name}` have no order")
 
-    def lineage(self, ref: ClassRef) -> list[ClassRef]:
+    def lineage(self, ref: ClassRef) -> Sequence[ClassRef]:
         """The class and its ancestors in the workspace; those that cannot be followed are left out."""
-        order = self.mro(ref)
-        return [ref] if isinstance(order, Unresolved) else [item for item in order if isinstance(item, ClassRef)]
+        found = self._lineages.get(ref.key)
+        if found is None:
+            order = self.mro(ref)
+            if isinstance(order, Unresolved):  # which may change, while it is being found
+                return [ref]
+            found = self._lineages[ref.key] = [item for item in order if isinstance(item, ClassRef)]
+        return found
 
     def member(self, ref: ClassRef, name: str) -> Member:
         """The method or class attribute that an instance of ``ref`` has; None when no class defines it."""
@@ -298,8 +303,9 @@ class Program(Modules):
         replaced = self.patches.replacement(owner, name)
         if replaced is not None:
             return ValueRef(owner.file, replaced, owner)
-        functions = _without_overloads([item for item in owner.cls.body.functions if item.name == name])
-        assigns = [item for item in owner.cls.body.assigns if item.target == name and binds(item)]
+        found = owner.cls.body.named.get(name, [])
+        functions = _without_overloads([item for item in found if isinstance(item, Function)])
+        assigns = [item for item in found if isinstance(item, Assign) and binds(item)]
         if len(functions) + len(assigns) > 1:
             return Unresolved(f"`{owner.name}` defines `{name}` more than once")
         if functions:
@@ -325,21 +331,6 @@ class Program(Modules):
         return Folder(self).fold(file, expr, scopes)
 
 
-def _bindings(file: PythonFile, scope: Scope, name: str) -> list[Class | Function | Assign | Import]:
-    found: list[Class | Function | Assign | Import] = []
-    if scope is file.body:
-        found += file.classes.get(name, [])
-        found += file.functions.get(name, [])
-        found += [item for item in file.assigns.get(name, []) if binds(item)]
-        found += file.imports.get(name, [])
-    else:
-        found += [item for item in scope.classes if item.name == name]
-        found += [item for item in scope.functions if item.name == name]
-        found += [item for item in scope.assigns if item.target == name and binds(item)]
-        found += [item for item in scope.imports if item.name == name]
-    return found
-
-
 def _writes_globals(file: PythonFile, name: str) -> bool:
     """Whether a module may bind ``name`` by other means than a statement of its own."""
     if any(call.callee in ("vars", "setattr", "locals") for call in file.body.calls):
@@ -351,6 +342,8 @@ def _writes_globals(file: PythonFile, name: str) -> bool:
 
 
 def _without_overloads(functions: list[Function]) -> list[Function]:
+    if not any(item.decorators for item in functions):
+        return functions
     kept = [item for item in functions if not any(name.endswith("overload") for name in item.decorator_names)]
     setters = [item for item in kept if any(name.endswith((".setter", ".deleter")) for name in item.decorator_names)]
     return [item for item in kept if item not in setters]

@@ -249,6 +249,17 @@ class Scope(msgspec.Struct, array_like=True, dict=True):
         """Every use of a name, in the order in which they are told."""
         return _USES.decode(self.packed_uses)
 
+    @cached_property
+    def named(self) -> dict[str, list[Binding]]:
+        """Its functions, classes and imports by name, and its assignments by target."""
+        found: dict[str, list[Binding]] = {}
+        defined: tuple[Function | Class | Import, ...] = (*self.functions, *self.classes, *self.imports)
+        for item in defined:
+            found.setdefault(item.name, []).append(item)
+        for assign in self.assigns:
+            found.setdefault(assign.target, []).append(assign)
+        return found
+
     def function(self, name: str) -> Function | None:
         """The function of that name; of several the last."""
         return next((item for item in reversed(self.functions) if item.name == name), None)
@@ -269,6 +280,10 @@ class Scope(msgspec.Struct, array_like=True, dict=True):
                 found.update(name.split("."))
             found.update(scope.strings)
         return found
+
+
+Binding: TypeAlias = "Assign | Class | Function | Import"
+"""What may give a name a meaning."""
 
 
 class Guard(msgspec.Struct, array_like=True, frozen=True):

@@ -37,13 +37,19 @@ def collect(text: str) -> ModuleFacts:
 
     Some texts kill the parsers or keep libcst's busy for hours; :mod:`opschema_cli.source.python_workers` survives that.
     """
+    found = collect_plain(text)
+    return found if found is not None else collect_with_tree(text)[0]
+
+
+def collect_plain(text: str) -> ModuleFacts | None:
+    """The same of a text that the running Python parses, or that is not parsed at all; None of one for libcst."""
     refused = _refused(text)
     if refused is not None:
         return refused
     try:
         return collect_from_ast(text)
     except NotTakenError:
-        return collect_with_tree(text)[0]
+        return None
 
 
 def collect_with_tree(text: str) -> tuple[ModuleFacts, tuple[cst.Module, Spans] | None]:

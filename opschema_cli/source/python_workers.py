@@ -18,14 +18,9 @@ from multiprocessing.connection import wait as ready
 from multiprocessing.context import BaseContext
 from typing import NamedTuple, cast
 
-import msgspec
-
 from opschema_cli.errors import OpschemaError
 from opschema_cli.source.interrupts import no_interrupts
-from opschema_cli.source.python import ModuleFacts
-
-SECONDS, SECONDS_PER_CHARACTER = 1.5, 30e-6
-"""The processor time for one text: several times what ordinary code takes."""
+from opschema_cli.source.parsing import at_risk, encoded, encoded_facts
 
 POOL_THRESHOLD = 400_000
 """Characters of Python above which a second worker pays for its start."""
@@ -36,23 +31,6 @@ IN_FLIGHT = 128 * 1024
 MAX_PIPE = 1024 * 1024
 """Bytes that a pipe is asked to hold; no system lets everyone have more."""
 
-MAX_RECURSION = 20_000
-"""Calls that a worker may nest, for long chains of operators; a worker that dies of it harms nobody."""
-
-
-def encoded_facts(text: str) -> bytes:
-    """The facts of a text as the cache keeps them; empty where they nest too deeply to be encoded."""
-    from opschema_cli.source.python_facts import collect
-
-    return _encoded(collect(text))
-
-
-def _encoded(facts: ModuleFacts) -> bytes:
-    try:
-        return msgspec.msgpack.encode(facts)
-    except RecursionError:
-        return b""
-
 
 def _with_tree(text: str) -> tuple[bytes, bytes]:
     """The encoded facts of a text, and its packed tree; empty where there is none."""
@@ -60,7 +38,7 @@ def _with_tree(text: str) -> tuple[bytes, bytes]:
     from opschema_cli.source.python_facts import collect_with_tree
 
     facts, tree = collect_with_tree(text)
-    return _encoded(facts), pack(*tree) if tree is not None else b""
+    return encoded(facts), pack(*tree) if tree is not None else b""
 
 
 class Parsed(NamedTuple):
@@ -261,7 +239,6 @@ def _serve(texts: Connection, answers: Connection, inherited: Sequence[Connectio
         connection.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     faulthandler.disable()  # that a worker dies is not worth a word
-    sys.setrecursionlimit(MAX_RECURSION)
     gc.disable()  # trees hold no cycles, and looking for some among half a million nodes costs a tenth of the parse
     from opschema_cli.source import python_facts  # noqa: F401 - before the first text comes
 
@@ -270,15 +247,7 @@ def _serve(texts: Connection, answers: Connection, inherited: Sequence[Connectio
         while True:
             task = texts.recv_bytes().decode("utf-8", "surrogatepass")
             with_tree, text = task[0] == "1", task[1:]
-            _limit(SECONDS + len(text) * SECONDS_PER_CHARACTER)
-            for answer in _with_tree(text) if with_tree else (encoded_facts(text),):
+            with at_risk(text):
+                found = _with_tree(text) if with_tree else (encoded_facts(text),)
+            for answer in found:
                 answers.send_bytes(answer)
-
-
-def _limit(seconds: float) -> None:
-    """Let this process die after so much more processor time, and leave no core file in anyone's folder."""
-    if sys.platform != "win32":
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        signal.setitimer(signal.ITIMER_PROF, seconds)

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import msgspec
 
 from opschema_cli.source.by_key import ByKey
-from opschema_cli.source.python import Assign, Class, Function, PythonFile, Scope
+from opschema_cli.source.python import Assign, Binding, Class, Function, PythonFile, Scope
 
 HARMLESS_BASES = frozenset(
     {
@@ -94,6 +94,11 @@ Member: TypeAlias = "FunctionRef | ValueRef | Unresolved | None"
 def binds(item: Assign) -> bool:
     """Whether an assignment gives its target a value: an annotation alone does not."""
     return item.value is not None or item.annotation is None
+
+
+def bindings_of(scope: Scope, name: str) -> list[Binding]:
+    """What gives a name its meaning in a scope; those of one kind in the order of the text."""
+    return [item for item in scope.named.get(name, ()) if not isinstance(item, Assign) or binds(item)]
 
 
 def scopes_of(value: ValueRef) -> tuple[Scope, ...]:

@@ -91,8 +91,8 @@ class Source(ByKey, frozen=True, eq=False, dict=True):
     def _line_starts(self) -> list[int]:
         if "\r" in self.text:
             return [0, *(match.end() for match in _NEWLINE.finditer(self.text))]
-        lengths = accumulate(map(len, self.text.split("\n")))  # many times as fast
-        return [0, *(total + count for count, total in enumerate(lengths, 1))][:-1]
+        lengths = map((1).__add__, map(len, self.text.split("\n")))  # many times as fast
+        return [0, *accumulate(lengths)][:-1]
 
     def position(self, offset: int) -> Position:
         """Line and column of a character offset; past the end counts as the end."""

@@ -19,7 +19,7 @@ from opschema_cli.lint.registry import Registry
 from opschema_cli.lint.runner import Job, run
 from opschema_cli.lint.settings import resolve_settings
 from opschema_cli.project import Project
-from opschema_cli.source import python_workers
+from opschema_cli.source import parsing
 from opschema_cli.source.python_workers import Parsers
 from opschema_cli.workspace import ReadError, Workspace
 from tests.command import TILEKIT, Opschema
@@ -62,7 +62,7 @@ def test_yaml(tmp_path: Path, kind: str) -> None:
 
 def test_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All kinds at once, by two workers that die of several of them; impatient ones, to save the test's time."""
-    monkeypatch.setattr(python_workers, "SECONDS", 0.5)
+    monkeypatch.setattr(parsing, "SECONDS", 0.5)
     for number, (data, _) in enumerate(PYTHON.values()):
         (tmp_path / f"m{number}.py").write_bytes(data)
         (tmp_path / f"m{number}.toy.yaml").write_text(f"op: {{doc: x, impl: m{number}.py}}\n")

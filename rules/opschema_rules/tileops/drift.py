@@ -8,6 +8,7 @@ wrong ones writes it itself, for then the entry is the odd one out. Where the co
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 
 import msgspec
 
@@ -58,7 +59,7 @@ class Drift(msgspec.Struct, frozen=True):
         return min(self.severity, self.method.op.entry.severity, key=lambda level: level.rank)
 
 
-class Method(msgspec.Struct, frozen=True):
+class Method(msgspec.Struct, frozen=True, dict=True):
     """A method of an op as its callers see it: ``params`` without ``self``."""
 
     op: OpImplementation
@@ -69,17 +70,19 @@ class Method(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, op: OpImplementation, name: str) -> Method | None:
         """The method of that name; None when it is absent, generated or decorated beyond knowing."""
-        ref = op.method(name)
-        params = call_params(ref) if ref is not None else None
-        return cls(op, name, ref, params) if ref is not None and params is not None else None
+        if name not in op.methods:
+            ref = op.method(name)
+            params = call_params(ref) if ref is not None else None
+            op.methods[name] = cls(op, name, ref, params) if ref is not None and params is not None else None
+        return op.methods[name]
 
     @property
     def key(self) -> tuple[str, int]:
         """Its file and place, by which two ops have the same method."""
         return self.ref.file.path, self.ref.function.start
 
-    @property
-    def slots(self) -> list[Slot]:
+    @cached_property
+    def slots(self) -> Sequence[Slot]:
         """The parameters as slots."""
         return slots(self.params)
 

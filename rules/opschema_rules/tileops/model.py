@@ -10,6 +10,7 @@ import difflib
 import posixpath
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
@@ -25,6 +26,9 @@ from opschema_cli.source.yaml import Data, Node, YamlFile, YamlSyntaxError, scal
 from opschema_rules.tileops.definitions import Definitions
 from opschema_rules.tileops.scalars import misreading
 from opschema_rules.tileops.spec import Spec
+
+if TYPE_CHECKING:
+    from opschema_rules.tileops.drift import Method
 
 SOURCE_PATH_KEYS = ("kernel", "op", "test", "bench")
 
@@ -546,10 +550,13 @@ def _class_by_convention(file: PythonFile, key: str) -> ClassRef | None:
 
 
 class OpImplementation(msgspec.Struct, eq=False):
-    """An entry and the class that implements it: the subject of every check of one against the other."""
+    """An entry and the class that implements it: the subject of every check of one against the other. ``methods`` are those
+    that were asked for.
+    """
 
     entry: OpEntry
     ref: ClassRef
+    methods: dict[str, Method | None] = msgspec.field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -615,11 +622,12 @@ SIGNATURE_KEEPING = frozenset(
 
 def call_params(ref: FunctionRef) -> list[Param] | None:
     """Parameters without ``self``/``cls``; None when a decorator may change them."""
-    names = [name.rpartition(".")[2] for name in ref.function.decorator_names]
-    if "staticmethod" in names:
-        return list(ref.function.params)
-    if not all(name in SIGNATURE_KEEPING for name in names):
-        return None
+    if ref.function.decorators:
+        names = [name.rpartition(".")[2] for name in ref.function.decorator_names]
+        if "staticmethod" in names:
+            return list(ref.function.params)
+        if not all(name in SIGNATURE_KEEPING for name in names):
+            return None
     return list(ref.function.params[1:])
 
 

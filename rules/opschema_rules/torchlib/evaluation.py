@@ -6,7 +6,8 @@ expressions, names, attributes and calls are is written in the rooms beside; her
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, TypeVar
 
 from opschema_cli.source.bodies import Bodies
 from opschema_cli.source.python import Expr
@@ -30,6 +31,11 @@ from opschema_rules.torchlib.values import (
     Values,
     distinct,
 )
+
+if TYPE_CHECKING:
+    from functools import _SingleDispatchCallable
+
+T = TypeVar("T")
 
 MAX_HOPS = 60
 """Deepest nesting of expressions and names that is followed."""
@@ -88,11 +94,11 @@ class Evaluator:
 
     def attribute(self, value: Value, name: str) -> Values:
         """What an attribute of a value may be."""
-        return attribute_of(value, self, name)
+        return _reader(attribute_of, value)(value, self, name)
 
     def apply(self, callee: Value, arguments: Arguments) -> Iterator[Value]:
         """What a call may give."""
-        return applied(callee, self, arguments)
+        return _reader(applied, callee)(callee, self, arguments)
 
     # Arguments
 
@@ -124,3 +130,8 @@ class Evaluator:
         """The function that a decorator is applied to."""
         found = self.values(arguments.positional[0]) if arguments.positional else ()
         return found[0] if len(found) == 1 else Unknown("the function is not known")
+
+
+def _reader(function: _SingleDispatchCallable[T], value: Value) -> Callable[..., T]:
+    """What is registered for a value's own type: found in a fraction of the time that a dispatch takes."""
+    return function.registry.get(type(value), function)

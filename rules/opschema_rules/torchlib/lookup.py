@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from opschema_cli.source.program import ClassRef
-from opschema_cli.source.python import Assign, Class, Expr, Function, Import, PythonFile
+from opschema_cli.source.python import Assign, Binding, Class, Expr, Function, Import, PythonFile
 from opschema_rules.torchlib.conditions import doubts, runs
-from opschema_rules.torchlib.names import Binding, bindings, bound_at, excludes, reaching
+from opschema_rules.torchlib.names import bindings, bound_at, excludes, reaching
 from opschema_rules.torchlib.values import (
     UNKNOWN,
     Arguments,
@@ -65,7 +65,7 @@ def _reaches(evaluator: Evaluator, frame: Frame, item: Binding, at: int | None) 
     return runs(evaluator, frame, item.span)
 
 
-def _of_binding(evaluator: Evaluator, frame: Frame, item: Assign | Class | Function | Import) -> Values:
+def _of_binding(evaluator: Evaluator, frame: Frame, item: Binding) -> Values:
     if isinstance(item, Function):
         return decorated(evaluator, frame, item)
     if isinstance(item, Class):

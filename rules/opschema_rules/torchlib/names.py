@@ -5,22 +5,16 @@ running.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeAlias
 
-from opschema_cli.source.python import Assign, Class, Function, Import, Scope
-from opschema_cli.source.resolution import binds
+from opschema_cli.source.python import Assign, Binding, Scope
+from opschema_cli.source.resolution import bindings_of
 from opschema_cli.source.text import Span
-
-Binding: TypeAlias = "Assign | Class | Function | Import"
 
 
 def bindings(scope: Scope, name: str) -> list[Binding]:
     """What a scope binds a name to, in the order of the text."""
-    found: list[Binding] = [item for item in scope.functions if item.name == name]
-    found += [item for item in scope.classes if item.name == name]
-    found += [item for item in scope.imports if item.name == name]
-    found += [item for item in scope.assigns if item.target == name and binds(item)]
-    return sorted(found, key=lambda item: item.start)
+    found = bindings_of(scope, name)
+    return sorted(found, key=lambda item: item.start) if len(found) > 1 else found
 
 
 def bound_at(item: Binding) -> int:

@@ -35,6 +35,7 @@ class Words:
         self._outlines: dict[str, Outline] = {}
         self._own: dict[str, set[str]] = {}
         self._common: set[str] = set()
+        self._found: list[str] = []  # the same, in the order in which they were found
         self._registrars: dict[str, set[str]] = {}
 
     def add(self, files: Iterable[PythonFile]) -> None:
@@ -43,39 +44,51 @@ class Words:
         for path, outline in self._project.file_readings(_OUTLINE, new.values()).items():
             self._outlines[path] = outline
             self._own[path] = set(apis.WORDS if apis.mentions_library(new[path].source.text) else apis.STRONG)
+        looked_for = {path: _looked_for(outline) for path, outline in self._outlines.items()}
         learnt: dict[str, tuple[int, int]] = {}
         size = -1
         while size != (size := len(self._common) + sum(map(len, self._own.values()))):
             for path, outline in self._outlines.items():
                 own = self._own[path]
-                known = len(self._common), len(own)
-                if learnt.get(path) != known:  # words are only ever added; what this adds counts the next time
-                    learnt[path] = known
+                common, before = learnt.get(path, (0, -1))
+                # Words are only ever added; what this adds counts the next time.
+                learnt[path] = len(self._common), len(own)
+                if len(own) != before or not looked_for[path].isdisjoint(self._found[common:]):
                     self._learn(outline, own)
             self._share()
 
     def of(self, path: str) -> frozenset[str]:
         """The words of one file; empty when it was not added."""
-        return frozenset(self._common | self._own[path]) if path in self._own else frozenset()
+        return frozenset(self._own[path] | self._common) if path in self._own else frozenset()
 
     def _learn(self, outline: Outline, words: set[str]) -> None:
         """Add to a file's words, and to those of all files, what registers by the words that are known."""
-        known = self._common | words
+        known = words | self._common
         words.update(name for name, value in outline.aliases if value in known)
         helpers = {name for name, called in outline.functions if not called.isdisjoint(known)}
         words |= helpers
-        self._common |= helpers & outline.public
+        self._share_with_all(helpers & outline.public)
         for name, methods in outline.classes:
             found = {method for method, called in methods if not called.isdisjoint(known)}
             if found:
                 self._registrars.setdefault(name, set()).update(found - {"__init__", "__call__"})
-                self._common.add(name)
+                self._share_with_all({name})
+
+    def _share_with_all(self, words: set[str]) -> None:
+        self._found += words - self._common
+        self._common |= words
 
     def _share(self) -> None:
         """Let the methods of classes by which one registers be words of the files that mention the class."""
         for path, outline in self._outlines.items():
             for name in outline.mentions & self._registrars.keys():
                 self._own[path] |= self._registrars[name]
+
+
+def _looked_for(outline: Outline) -> set[str]:
+    """The words by which something of a file may register."""
+    methods = (called for _, methods in outline.classes for _, called in methods)
+    return {value for _, value in outline.aliases}.union(*(called for _, called in outline.functions), *methods)
 
 
 def outline_of(file: PythonFile) -> Outline:

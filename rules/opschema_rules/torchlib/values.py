@@ -192,7 +192,8 @@ NO_CALL = Expr("other", 0, 0)
 
 def distinct(values: Iterable[Value]) -> Values:
     """Values without repetitions; too many are one that is not known."""
-    found = tuple(dict.fromkeys(values))
+    given = tuple(values)
+    found = tuple(dict.fromkeys(given)) if len(given) > 1 else given
     return found if len(found) <= MAX_ALTERNATIVES else UNKNOWN
 
 

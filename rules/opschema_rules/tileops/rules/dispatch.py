@@ -286,7 +286,7 @@ def _contract(op: OpImplementation) -> dict[str, FunctionRef]:
         function.name: FunctionRef(base.file, function, base)
         for base in op.program.lineage(op.ref)
         for function in base.cls.body.functions
-        if _is_abstract(function)
+        if function.decorators and _is_abstract(function)
     }
 
 

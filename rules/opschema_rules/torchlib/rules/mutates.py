@@ -7,11 +7,13 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related
 from opschema_cli.lint.rule import rule
-from opschema_cli.schema.operator_schema import OperatorSchema
+from opschema_cli.schema.operator_schema import Argument, OperatorSchema
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.function_tree import FunctionTree, function_tree
+from opschema_cli.source.python import Scope
 from opschema_cli.source.text import Edit
 from opschema_rules.torchlib.model import Operator, Problem, Registration
+from opschema_rules.torchlib.passing import filled, pairs
 from opschema_rules.torchlib.places import declared, quoted
 from opschema_rules.torchlib.storage import implementations, rebound, tensors_of
 
@@ -183,6 +185,8 @@ def unused_mutation(operator: Operator) -> Iterator[Diagnostic]:
     schema = operator.definition.schema
     if not isinstance(schema, OperatorSchema) or not schema.mutated or not operator.complete:
         return
+    if all(_is_used(operator, argument) for argument in schema.mutated):
+        return
     trees = _all_kernels(operator)
     bound = [{item.name: name for name, item in tensors_of(operator, *pair).items()} for pair in trees]
     for argument in schema.mutated if trees and not operator.definition.mutates_unknown else ():
@@ -193,6 +197,22 @@ def unused_mutation(operator: Operator) -> Iterator[Diagnostic]:
                 declared(operator, [argument])[0].place,
                 ops=(operator.title,),
             )
+
+
+def _is_used(operator: Operator, argument: Argument) -> bool:
+    """Whether the facts of a kernel tell that it uses an argument, so that no tree is asked."""
+    schema = operator.definition.schema
+    for function, registration in implementations(operator):
+        skip = filled(registration) if registration is not None else 0
+        for other, param in pairs(schema, function.params, skip) if isinstance(schema, OperatorSchema) else ():
+            if other is argument and _names(function.scope, param.name):
+                return True
+    return False
+
+
+def _names(scope: Scope, name: str) -> bool:
+    """Whether a scope, or one in it, uses a name."""
+    return any(use.name.partition(".")[0] == name for inner in scope.walk() for use in inner.uses)
 
 
 def _all_kernels(operator: Operator) -> list[tuple[FunctionTree, Registration | None]]:

@@ -1,0 +1,66 @@
+"""What becomes of a Python text in the process that parses it: encoded facts, or the process's end."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import msgspec
+
+from opschema_cli.source.python import ModuleFacts
+
+SECONDS, SECONDS_PER_CHARACTER = 1.5, 30e-6
+"""The processor time for one text: several times what ordinary code takes."""
+
+MAX_RECURSION = 20_000
+"""Calls that may be nested for one text, for long chains of operators."""
+
+
+def encoded_facts(text: str) -> bytes:
+    """The facts of a text as the cache keeps them; empty where they nest too deeply to be encoded."""
+    from opschema_cli.source.python_facts import collect
+
+    return encoded(collect(text))
+
+
+def plain_facts(text: str) -> bytes:
+    """The same, of a text that the Python which runs parses; empty for any other, which takes longer."""
+    from opschema_cli.source.python_facts import collect_plain
+
+    with at_risk(text):
+        facts = collect_plain(text)
+        return encoded(facts) if facts is not None else b""
+
+
+def encoded(facts: ModuleFacts) -> bytes:
+    """Facts as the cache keeps them; empty where they nest too deeply."""
+    try:
+        return msgspec.msgpack.encode(facts)
+    except RecursionError:
+        return b""
+
+
+@contextmanager
+def at_risk(text: str) -> Iterator[None]:
+    """While a text is parsed: a process that has spent its processor time for it, or that nests too deeply for the native
+    stack, dies; so this is for processes that others can do without.
+    """
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, MAX_RECURSION))
+    _end_after(SECONDS + len(text) * SECONDS_PER_CHARACTER)
+    try:
+        yield
+    finally:
+        _end_after(0)
+        sys.setrecursionlimit(before)
+
+
+def _end_after(seconds: float) -> None:
+    """Let this process die after so much more processor time (0: never), and leave no core file in anyone's folder."""
+    if sys.platform != "win32":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        signal.setitimer(signal.ITIMER_PROF, seconds)
