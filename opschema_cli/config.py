@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import msgspec
 
+from opschema_cli import __version__
+from opschema_cli.cache import Cache, decoded
 from opschema_cli.errors import OpschemaError
-from opschema_cli.workspace import read_regular
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from opschema_cli.workspace import content_digest, read_regular
 
 Level = Literal["info", "warning", "error"]
 T = TypeVar("T", bound=msgspec.Struct)
@@ -54,8 +52,17 @@ KEYS = frozenset(field.encode_name for field in msgspec.structs.fields(Config)) 
 """The keys that are not a pack's."""
 
 
-def load_config(root: Path) -> tuple[Config, Path | None]:
-    """The configuration of the workspace at ``root`` and the file it comes from.
+_KIND = f"config/{__version__}"
+
+
+class _Known(msgspec.Struct, array_like=True):
+    """What a file says; None where it has no configuration."""
+
+    config: Config | None
+
+
+def load_config(root: Path, cache: Cache | None = None) -> tuple[Config, Path | None]:
+    """The configuration of the workspace at ``root`` and the file it comes from; ``cache`` remembers what files say.
 
     Tables with other names (``[tool.opschema.tileops]``) are taken for the options of packs.
 
@@ -64,22 +71,46 @@ def load_config(root: Path) -> tuple[Config, Path | None]:
     """
     for path, table in ((root / "opschema.toml", None), (root / "pyproject.toml", "opschema")):
         if path.is_file():
-            data = _read(path)
-            tool = data.get("tool")
-            found = data if table is None else tool.get(table) if isinstance(tool, dict) else None
+            found = _said(path, table, cache or Cache(None))
             if found is not None:
-                return _convert(found, path), path
+                return found, path
     return Config(), None
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _said(path: Path, table: str | None, cache: Cache) -> Config | None:
+    """The configuration in a file, or in its table ``tool.<table>``; None where there is none."""
     try:
-        data: dict[str, Any] = tomllib.loads(read_regular(path).decode("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        data = read_regular(path)
+    except OSError as error:
+        raise OpschemaError(f"{path}: {error}") from None
+    key = f"{table}/{content_digest(data)}"
+    known = decoded(cache.get(_KIND, [key]).get(key), _Known)
+    if known is None:
+        parsed = _parsed(path, data)
+        tool = parsed.get("tool")
+        found = parsed if table is None else tool.get(table) if isinstance(tool, dict) else None
+        known = _Known(_convert(found, path) if found is not None else None)
+        with suppress(OverflowError, RecursionError):  # what it holds is larger than what is kept
+            stored = msgspec.msgpack.encode(known)
+            if decoded(stored, _Known) == known:  # a date becomes a text
+                cache.put(_KIND, {key: stored})
+    return known.config
+
+
+def _parsed(path: Path, data: bytes) -> dict[str, Any]:
+    # Not at the top: what a file said before is remembered.
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
+    try:
+        found: dict[str, Any] = tomllib.loads(data.decode("utf-8"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise OpschemaError(f"{path}: {error}") from None
     except RecursionError:
         raise OpschemaError(f"{path}: it nests too deeply") from None
-    return data
+    return found
 
 
 def _convert(data: object, path: Path) -> Config:

@@ -18,7 +18,7 @@ from opschema_cli.lint.baseline import DEFAULT_NAME
 from opschema_cli.lint.registry import Registry, code_of_packs, load_registry
 from opschema_cli.lint.settings import pack_options
 from opschema_cli.project import Project
-from opschema_cli.transaction.apply import check_finished, recover
+from opschema_cli.transaction import JOURNAL
 from opschema_cli.workspace import Workspace, find_root, is_python
 
 if TYPE_CHECKING:
@@ -154,19 +154,27 @@ def open_session(
     if not start.exists():
         raise OpschemaError(f"{start}: no such file or folder")
     root = find_root(start)
-    if writes:
-        recovered = recover(root)
-        if recovered:
-            print(f"opschema: {recovered}", file=sys.stderr)
-    else:
-        check_finished(root)
-    config, config_path = load_config(root)
+    if os.path.lexists(root / JOURNAL):
+        _see_to_journal(root, writes=writes)
+    store = Cache.for_workspace(root) if cache else Cache(None)
+    config, config_path = load_config(root, store)
     workspace = Workspace(root, exclude=config.exclude)
     texts = {workspace.relative(path): text for path, text in (overlay or {}).items()}
     if texts:
         workspace = workspace.with_overlay(texts)
-    store = Cache.for_workspace(root) if cache else Cache(None)
     return Session(root, config, config_path, workspace, store, jobs, run_plugins)
+
+
+def _see_to_journal(root: Path, *, writes: bool) -> None:
+    # Not at the top: hardly any run finds one.
+    from opschema_cli.transaction.apply import check_finished, recover
+
+    if not writes:
+        check_finished(root)
+        return
+    recovered = recover(root)
+    if recovered:
+        print(f"opschema: {recovered}", file=sys.stderr)
 
 
 def path_filter(session: Session, paths: Sequence[Path]) -> frozenset[str] | None:

@@ -39,7 +39,7 @@ ROOMS = {
     "write": {"transaction", "workspace", "source", "errors"},
     "transaction": {"cache", "workspace", "errors"},
     "git": {"workspace", "errors"},
-    "config": {"workspace", "errors"},
+    "config": {"cache", "workspace", "errors"},
     "schema": {"source"},
     "workspace": {"source", "errors"},
     "cache": set(),

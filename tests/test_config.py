@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from opschema_cli.cache import Cache
 from opschema_cli.config import Config, load_config
-from opschema_cli.errors import EXIT_USAGE
+from opschema_cli.errors import EXIT_USAGE, OpschemaError
 from opschema_cli.main import run
 
 TOYPACK = Path(__file__).with_name("toypack.py")
@@ -328,3 +329,47 @@ def test_a_plugins_rule_in_a_suppression_is_not_unknown_while_it_does_not_run(tm
     config = tmp_path / "tilekit/opschema.toml"
     config.write_text(f'plugins = ["ours.py"]\n{config.read_text()}')
     assert "SUP002" not in found(lint(str(tmp_path / "tilekit"), "--no-plugins")[1])
+
+
+# What files said before
+
+
+def test_what_a_file_said_is_remembered(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = Cache(tmp_path / "c.sqlite")
+    configure(root, 'fail-on = "info"\n[toy]\nlevels = [1, 2.5, {a = true}]\n', plugin=False)
+    (root / "pyproject.toml").write_text("[tool.other]\nx = 1\n")
+    first = load_config(root, cache)
+    assert first[0].pack_options == {"toy": {"levels": [1, 2.5, {"a": True}]}}
+
+    def parsed_again(*args: object) -> None:
+        raise AssertionError("parsed again")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("opschema_cli.config._parsed", parsed_again)
+        assert load_config(root, cache) == first
+        with pytest.raises(AssertionError, match="parsed again"):
+            load_config(root)
+    configure(root, 'fail-on = "warning"\n', plugin=False)
+    assert load_config(root, cache)[0] == Config(fail_on="warning")
+    (root / "opschema.toml").unlink()
+    for _ in range(2):
+        assert load_config(root, cache) == (Config(), None)
+
+
+@pytest.mark.parametrize(
+    "value", ["1979-05-27", "1979-05-27T07:32:00", "07:32:00", "1979-05-27T07:32:00Z", "nan", str(2**70)]
+)
+def test_a_value_that_would_be_another_is_not_remembered(tmp_path: Path, root: Path, value: str) -> None:
+    cache = Cache(tmp_path / "c.sqlite")
+    configure(root, f"[toy]\nx = {value}\n", plugin=False)
+    kinds = {type(load_config(root, cache)[0].pack_options["toy"]["x"]) for _ in range(2)}
+    assert kinds == {type(load_config(root)[0].pack_options["toy"]["x"])}
+
+
+def test_a_mistake_is_told_each_time(tmp_path: Path, root: Path) -> None:
+    cache = Cache(tmp_path / "c.sqlite")
+    for text in ("x = \n", "colour = 1\n"):
+        configure(root, text, plugin=False)
+        for _ in range(2):
+            with pytest.raises(OpschemaError, match=r"opschema\.toml"):
+                load_config(root, cache)

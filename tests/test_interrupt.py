@@ -16,8 +16,8 @@ import pytest
 
 import opschema_cli.write
 from opschema_cli.main import run
+from opschema_cli.transaction import JOURNAL
 from opschema_cli.transaction.apply import recover, write_files
-from opschema_cli.transaction.journal import NAME
 from tests.command import EXECUTABLE, TILEKIT, TOYPACK, Opschema, environment
 from tests.test_transaction import armed, snapshot
 
@@ -85,7 +85,7 @@ def test_interrupted_at_any_call_of_an_apply(tmp_path: Path, monkeypatch: pytest
             break
         assert (code, "opschema: interrupted" in told) == (130, True), told
         assert files(root) in (OLD, NEW)
-        finished = not (root / NAME).exists()
+        finished = not (root / JOURNAL).exists()
         trees.append((files(root) == NEW, finished))
         recover(root)
         assert files(root) in (OLD, NEW)
@@ -166,7 +166,7 @@ def test_a_terminals_interrupt_between_two_renames_brings_the_first_one_back(tmp
     code, shown = end(process, screen)
     assert (code, "opschema: interrupted" in shown, "Traceback" in shown) == (130, True, False), shown
     assert files(root) == OLD
-    assert not (root / NAME).exists()
+    assert not (root / JOURNAL).exists()
 
 
 def test_a_second_interrupt_while_the_first_is_undone_leaves_it_to_the_next_run(tmp_path: Path) -> None:

@@ -17,8 +17,9 @@ from typing import Any
 import pytest
 
 from opschema_cli.errors import OpschemaError
+from opschema_cli.transaction import JOURNAL
 from opschema_cli.transaction.apply import check_finished, recover
-from opschema_cli.transaction.journal import NAME, Plan, Step, head, locked, read_journal
+from opschema_cli.transaction.journal import Plan, Step, head, locked, read_journal
 from opschema_cli.transaction.steps import Work
 from opschema_cli.workspace import Workspace, content_digest
 from opschema_cli.write import write_all
@@ -472,7 +473,7 @@ def test_a_new_text_that_was_tampered_with_is_not_put_in_place(tmp_path: Path) -
 
 def plant(root: Path, plan: Plan, data: bytes | None = None, states: bytes = b"commit\n") -> None:
     """A journal that this user never wrote."""
-    (root / NAME).write_bytes((data if data is not None else forged(plan)) + states)
+    (root / JOURNAL).write_bytes((data if data is not None else forged(plan)) + states)
 
 
 def forged(plan: Plan) -> bytes:
@@ -520,7 +521,7 @@ def test_not_even_a_sealed_journal_leads_out_of_the_root(tmp_path: Path, path: s
 )
 def test_a_journal_that_was_cut_off_is_removed_by_the_next_run_that_writes(tmp_path: Path, data: bytes) -> None:
     root = make(tmp_path / "root", {"a.yaml": "old"})
-    (root / NAME).write_bytes(data)
+    (root / JOURNAL).write_bytes(data)
     check_finished(root)
     assert recover(root) == ""
     assert snapshot(root) == {"a.yaml": "old"}
@@ -529,11 +530,11 @@ def test_a_journal_that_was_cut_off_is_removed_by_the_next_run_that_writes(tmp_p
 @pytest.mark.parametrize("data", [b"\n\n\n", b"opschema journal 1 \xff\n{}\ncommit\n", b"x\n" * 10])
 def test_any_other_journal_is_left_to_a_person(tmp_path: Path, data: bytes) -> None:
     root = make(tmp_path / "root", {"a.yaml": "old"})
-    (root / NAME).write_bytes(data)
+    (root / JOURNAL).write_bytes(data)
     for act in (recover, check_finished):
         with pytest.raises(OpschemaError, match="is no journal of yours"):
             act(root)
-    assert (root / NAME).read_bytes() == data
+    assert (root / JOURNAL).read_bytes() == data
 
 
 @pytest.mark.parametrize("kind", ["link", "dangling", "folder", "pipe"])
@@ -546,7 +547,7 @@ def test_a_journal_that_is_no_file_is_neither_followed_nor_waited_for(tmp_path: 
         "folder": Path.mkdir,
         "pipe": os.mkfifo,
     }
-    made[kind](root / NAME)
+    made[kind](root / JOURNAL)
     for act in (recover, check_finished, lambda root: apply(root, {"a.yaml": "new"})):
         with pytest.raises(OpschemaError):
             act(root)

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from opschema_cli.errors import OpschemaError
+from opschema_cli.transaction import JOURNAL
 from opschema_cli.transaction.disk import Conflict
-from opschema_cli.transaction.journal import NAME, Journal, Plan, Step, locked, parse, quoted, read_journal
+from opschema_cli.transaction.journal import Journal, Plan, Step, locked, parse, quoted, read_journal
 from opschema_cli.transaction.steps import Work, Write
 from opschema_cli.workspace import content_digest
 
@@ -28,7 +29,7 @@ def write_files(root: Path, writes: Sequence[Write]) -> None:
     plan = _plan(root, writes)
     with locked(root) as journal:
         if os.fstat(journal).st_size:
-            raise Conflict(f"{NAME} was left by another run meanwhile; run again")
+            raise Conflict(f"{JOURNAL} was left by another run meanwhile; run again")
         work = Work(root, plan, journal)
         work.check()
         try:
@@ -56,10 +57,10 @@ def recover(root: Path) -> str:
         return ""
     try:
         with locked(root) as journal:
-            found = parse(root / NAME, os.read(journal, os.fstat(journal).st_size))
+            found = parse(root / JOURNAL, os.read(journal, os.fstat(journal).st_size))
             return _recover(root, found, journal)
     except (OSError, Conflict) as error:
-        hint = f"mend that and try again, or see to the tree with git and delete {NAME}"
+        hint = f"mend that and try again, or see to the tree with git and delete {JOURNAL}"
         raise OpschemaError(f"what an earlier run left here cannot be completed: {error}; {hint}") from None
 
 

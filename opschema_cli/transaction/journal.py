@@ -23,6 +23,7 @@ import msgspec
 
 from opschema_cli.cache import cache_folder
 from opschema_cli.errors import OpschemaError
+from opschema_cli.transaction import JOURNAL
 from opschema_cli.transaction.disk import Conflict
 from opschema_cli.workspace import read_regular
 
@@ -31,9 +32,6 @@ if sys.platform != "win32":
 
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)
 """What file systems answer that know no locks; there, two runs at once are the user's to avoid."""
-
-NAME = ".opschema-journal"
-"""The journal's file, in the root of the workspace."""
 
 _HEAD = "opschema journal 1 "
 _KEY_BYTES = 32
@@ -87,7 +85,7 @@ def read_journal(root: Path) -> Journal | None:
     Raises:
         OpschemaError: it cannot be read, or was not written by this user's opschema; it is to be looked at by a person.
     """
-    path = root / NAME
+    path = root / JOURNAL
     if not os.path.lexists(path):
         return None
     if path.is_symlink():
@@ -134,7 +132,7 @@ def _check(root: Path, plan: Plan) -> None:
         target = root / name
         parent = target.parent
         if not sound or ".." in Path(name).parts or Path(name).is_absolute() or parent.resolve() != parent:
-            raise OpschemaError(f"{root / NAME} names {name!r}, which is not inside {root}; nothing is done with it")
+            raise OpschemaError(f"{root / JOURNAL} names {name!r}, which is not inside {root}; nothing is done with it")
 
 
 def _seal(body: bytes) -> str:
@@ -187,12 +185,12 @@ def locked(root: Path) -> Iterator[int]:
         OpschemaError: another run holds it.
         Conflict: what lies there is no file.
     """
-    path = root / NAME
+    path = root / JOURNAL
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     journal = os.open(path, flags, 0o600)
     with closing(_Handle(journal, path)) as handle:
         if not stat.S_ISREG(os.fstat(journal).st_mode):
-            raise Conflict(f"{NAME} is not a regular file")
+            raise Conflict(f"{JOURNAL} is not a regular file")
         if sys.platform != "win32":
             _lock(journal, path)
         handle.locked = True
