@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -301,7 +302,11 @@ def test_workers_that_cannot_be_started_are_an_error_and_no_wait(monkeypatch: py
             ask()
 
 
-def test_facts_of_a_file_that_was_expected_are_those_of_its_bytes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("short", [60_000, 0])
+def test_facts_of_a_file_that_was_expected_are_those_of_its_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, short: int
+) -> None:
+    monkeypatch.setattr("opschema_cli.project.SHORT", short)
     text = '# -*- coding: latin-1 -*-\nx = "\u00e9\u00e9\u00e9\u00e9"\ndef g(): pass\n'
     (tmp_path / "tree").mkdir()
     file = tmp_path / "tree/a.py"
@@ -312,6 +317,7 @@ def test_facts_of_a_file_that_was_expected_are_those_of_its_bytes(tmp_path: Path
         first = Project(Workspace(tmp_path / "tree"), cache, lambda: parsers)
         first.expect_file("a.py")
         first.expect_file("missing.py")
+        assert bool(parsers._workers) is (not short), "a short text is parsed by this process"
         first.settle()
         assert not first.inputs
         assert not first.problems
@@ -324,3 +330,42 @@ def test_facts_of_a_file_that_was_expected_are_those_of_its_bytes(tmp_path: Path
         assert other.text(other.body.functions[0].span) == "g"
     finally:
         parsers.close()
+
+
+def test_what_the_running_python_does_not_parse_is_left_to_workers(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("def (\n")
+    parsers = python_workers.Parsers(1)
+    try:
+        mine = Project(Workspace(tmp_path), parsers=lambda: parsers)
+        mine.expect_file("a.py")
+        assert parsers._workers
+        assert mine.python("a.py") is None
+        assert [code for code, *_ in problems(mine)] == ["OPS102"]
+    finally:
+        parsers.close()
+
+
+RISK = """\
+import time
+from opschema_cli.source import parsing
+
+def busy(seconds):
+    until = time.process_time() + seconds
+    while time.process_time() < until:
+        pass
+
+parsing.SECONDS = 0.2
+with parsing.at_risk("x = 1"):
+    pass
+busy(0.4)
+print("alive", flush=True)
+with parsing.at_risk("x = 1"):
+    busy(5)
+print("too late", flush=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal here")
+def test_a_process_that_parses_too_long_dies_and_its_budget_ends_with_the_text() -> None:
+    done = subprocess.run([sys.executable, "-c", RISK], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.returncode) == ("alive\n", -signal.SIGPROF)

@@ -33,7 +33,7 @@ from opschema_cli.workspace import is_python
 from opschema_cli.write import write_all
 
 PARSED_ASIDE = 4
-"""Most changed Python files that the process aside has parsed for both."""
+"""Most changed Python files that the process aside parses; more are parsed by workers."""
 
 
 class LintOptions(msgspec.Struct, frozen=True):
@@ -240,12 +240,13 @@ def _run(session: Session, inputs: Inputs, options: LintOptions) -> tuple[Outcom
 def _run_packs(
     session: Session, project: Project, inputs: Inputs, options: LintOptions, known: Before | None
 ) -> Outcome:
-    """Run all packs; those that found something in the last run in two processes, if little has changed since."""
+    """Run all packs; if little has changed since the last run with the help of a second process."""
     if known is not None and session.spares_process(known.changed) and not (options.fix or options.diff):
         # The packs come in the order of their names.
         others = session.registry.narrowed(known.packs[1:])
-        if others.used:
-            return _run_divided(session, project, inputs, options, others, known.changed)
+        modules = [path for path in known.changed if is_python(path)]
+        if others.used or 0 < len(modules) <= PARSED_ASIDE:
+            return _run_divided(session, project, inputs, options, others, modules)
     session.warm_up(known.changed if known is not None else None)
     registry = session.registry_for(project, prefetch=True)
     return run(_job(session, registry, inputs, options), project)
@@ -259,20 +260,22 @@ def _run_divided(
     others: Registry,
     changed: Sequence[str],
 ) -> Outcome:
-    """Run the packs of ``others`` in a process aside and here what else finds something. If few files have changed, that process
-    has them parsed for both: it begins before this one needs them, and finds them in the cache.
+    """Run the packs of ``others`` in a process aside and here what else finds something. If few Python files have ``changed``,
+    that process has them parsed for both: it begins before this one needs them, which finds them in the cache.
     """
     # Not at the top: an unchanged workspace does without.
     from opschema_cli.lint.aside import Aside
 
-    modules = [path for path in changed if is_python(path)]
-    few = len(modules) <= PARSED_ASIDE
+    few = len(changed) <= PARSED_ASIDE
 
     def look_aside() -> tuple[Looked, Project]:
         with closing(session.forked()) as forked:
             there = forked.project(stamp=inputs.stamp)
-            for path in modules if few else ():
+            for path in changed if few else ():
                 there.expect_file(path)
+            if not others.used:
+                there.settle()
+                return Looked(), there
             forked.prefetch(others, there)
             job = _job(forked, others, inputs, options)
             there.settle()

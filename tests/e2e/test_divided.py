@@ -60,6 +60,24 @@ def kernel(): ...
 """
 
 
+def test_one_pack_alone(opschema: Opschema, tree: Path) -> None:
+    """The other process only parses what has changed."""
+    (tree / "tilekit/twice.py").unlink()
+    before = lint(opschema, tree)
+    for text in ("\n# a remark\n", "\n\ndef more(: ...\n"):
+        change(tree, text)
+        divided = lint(opschema, tree)
+        assert divided == lint(opschema, tree, "--no-cache", "--jobs", "1")
+        assert (divided == before) is (text == "\n# a remark\n")
+
+
+@pytest.mark.parametrize("text", [f"\nX = {'-' * 50_000}1\n", f"\n\nX = {'a.' * 20_000}a\n", f"\nX = {'(' * 300}\n"])
+def test_a_file_that_may_kill_the_process(opschema: Opschema, tree: Path, text: str) -> None:
+    lint(opschema, tree)
+    change(tree, text)
+    assert lint(opschema, tree) == lint(opschema, tree, "--no-cache", "--jobs", "1")
+
+
 @pytest.mark.parametrize(
     "text", ["\n# a remark\n", "\n\nBROKEN = (\n", f"\n\n{REVERSED.replace('twice', 'again')}", ANOTHER_PACK]
 )
