@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
+
+from msgspec.structs import replace
 
 from opschema_cli.schema.operator_schema import AliasInfo, Argument, OperatorSchema, Return, SchemaType
 from opschema_cli.schema.schema_torchgen import AUGMENTED
