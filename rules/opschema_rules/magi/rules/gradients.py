@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from msgspec.structs import replace as with_fields
 
@@ -262,7 +261,7 @@ def backward_pair(op: MagiOp) -> Iterator[Diagnostic]:
 def _with_context(operator: Operator, setup: object) -> Operator:
     """The operator, without its gradient where ``setup_context`` calls its context otherwise than ``ctx``."""
     if isinstance(setup, Body) and _plain_names(setup)[:1] != ["ctx"]:
-        return replace(operator, registrations=[])
+        return with_fields(operator, registrations=[])
     return operator
 
 
