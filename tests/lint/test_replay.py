@@ -12,9 +12,8 @@ import pytest
 from opschema_cli.cache import Cache
 from opschema_cli.commands import lint as command
 from opschema_cli.lint.replay import Before, code_stamp, recall, remember
-from opschema_cli.lint.runner import Job, Outcome
+from opschema_cli.lint.runner import Outcome
 from opschema_cli.main import run
-from opschema_cli.project import Project
 from opschema_cli.workspace import Workspace
 
 TOYPACK = Path(__file__).parents[1] / "toypack.py"
@@ -42,17 +41,20 @@ class Runs:
 
     def __init__(self) -> None:
         self.count = 0
-        self.real = command.run
 
-    def __call__(self, job: Job, project: Project) -> Outcome:
-        self.count += 1
-        return self.real(job, project)
+    def counted(self, real: Callable[..., Outcome]) -> Callable[..., Outcome]:
+        def run(*args: object) -> Outcome:
+            self.count += 1
+            return real(*args)
+
+        return run
 
 
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
     counter = Runs()
-    monkeypatch.setattr(command, "run", counter)
+    monkeypatch.setattr(command, "run", counter.counted(command.run))
+    monkeypatch.setattr(command, "conclude", counter.counted(command.conclude))  # where two processes run
     return counter
 
 
