@@ -16,7 +16,7 @@ class Api(msgspec.Struct, frozen=True):
 
     ``params`` are its parameters in order, keyword-only ones last; ``op``, ``function`` and ``keys`` name those that take
     the operator, the function that is registered and the dispatch keys or devices, empty when there is none. Without its
-    function it is a decorator. ``device_types`` tells that ``keys`` are devices.
+    function it is a decorator, unless ``at_once``: then torch refuses the call. ``device_types`` tells that ``keys`` are devices.
     """
 
     name: str
@@ -26,6 +26,7 @@ class Api(msgspec.Struct, frozen=True):
     op: str = ""
     function: str = ""
     keys: str = ""
+    at_once: bool = False
 
 
 _OP = ("name", "fn", "mutates_args", "device_types", "schema", "tags")
@@ -40,7 +41,7 @@ FUNCTIONS: dict[str, Api] = {
         Api("register_kernel", ("op", "device_types", "func", "lib"), "kernel", None, "op", "func", "device_types"),
         Api("register_fake", ("op", "func", "lib"), "fake", None, "op", "func"),
         Api("impl_abstract", ("qualname", "func", "lib"), "fake", None, "qualname", "func"),
-        Api("register_autograd", ("op", "backward", "setup_context", "lib"), "autograd", None, "op", "backward"),
+        Api("register_autograd", ("op", "backward", "setup_context", "lib"), "autograd", None, "op", "backward", "", True),
         Api("register_vmap", ("op", "func", "lib"), "vmap", None, "op", "func"),
         Api("register_torch_dispatch", ("op", "torch_dispatch_class", "func", "lib"), "torch_dispatch", None, "op", "func"),
         Api("register_autocast", ("op", "device_type", "cast_inputs", "lib"), "autocast", None, "op", "", "device_type"),
@@ -59,10 +60,13 @@ LIBRARY: dict[str, Api] = {
     api.name: api
     for api in (
         Api("define", ("schema", "alias_analysis", "tags"), None, "define", "schema"),
-        Api("impl", ("op_name", "fn", "dispatch_key"), "kernel", None, "op_name", "fn", "dispatch_key"),
-        Api("_register_fake", ("op_name", "fn"), "fake", None, "op_name", "fn"),
+        Api("impl", ("op_name", "fn", "dispatch_key"), "kernel", None, "op_name", "fn", "dispatch_key", True),
+        Api("_register_fake", ("op_name", "fn"), "fake", None, "op_name", "fn", "", True),
         Api("_impl_with_aoti_compile", ("op_name", "dispatch_key"), "kernel", None, "op_name", "", "dispatch_key"),
-        Api("_register_torch_dispatch_rule", ("op_name", "torch_dispatch_class", "fn"), "torch_dispatch", None, "op_name", "fn"),
+        Api(
+            "_register_torch_dispatch_rule", ("op_name", "torch_dispatch_class", "fn"), "torch_dispatch", None,
+            "op_name", "fn", "", True,
+        ),
         Api("_register_effectful_op", ("op_name", "effect"), "effect", None, "op_name"),
     )
 }  # fmt: skip
@@ -72,8 +76,8 @@ HANDLE: dict[str, Api] = {
     api.name: api
     for api in (
         Api("register_kernel", ("device_types", "fn"), "kernel", None, "", "fn", "device_types"),
-        Api("register_fake", ("fn",), "fake", None, "", "fn"),
-        Api("register_autograd", ("backward", "setup_context"), "autograd", None, "", "backward"),
+        Api("register_fake", ("fn",), "fake", None, "", "fn", "", True),
+        Api("register_autograd", ("backward", "setup_context"), "autograd", None, "", "backward", "", True),
         Api("register_vmap", ("func",), "vmap", None, "", "func"),
         Api("register_torch_dispatch", ("torch_dispatch_class", "fn"), "torch_dispatch", None, "", "fn"),
         Api("register_autocast", ("device_type", "cast_inputs"), "autocast", None, "", "", "device_type"),

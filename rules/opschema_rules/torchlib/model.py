@@ -109,6 +109,7 @@ class Registration(msgspec.Struct, frozen=True, eq=False):
     (Unresolved when it cannot be followed); None for C++, where only the place is known. ``setup`` is the ``setup_context``
     of an autograd registration. ``conditional`` is true when it stands under a condition or in a handler, so that it may
     not take place. ``default_place`` is where the operator's name is written with the overload ``.default``, as a string.
+    ``refused`` names what is called where the call lacks its function and torch takes it for no decorator.
     """
 
     role: Role
@@ -121,6 +122,7 @@ class Registration(msgspec.Struct, frozen=True, eq=False):
     conditional: bool = False
     language: Literal["python", "cpp"] = "python"
     default_place: Place | None = None
+    refused: str = ""
 
 
 class OpCall(msgspec.Struct, frozen=True, eq=False):

@@ -165,11 +165,12 @@ class Table(msgspec.Struct, frozen=True):
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """A registering call that waits for its function: a decorator."""
+    """A registering call that waits for its function: a decorator. ``late`` when that has come by a call of its own."""
 
     api: Api
     receiver: Value | None
     arguments: Arguments
+    late: bool = False
 
 
 class Partial(msgspec.Struct, frozen=True):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from string import Template
 
 from tests.rules.torchlib.oracle import Probe
-from tests.rules.torchlib.workshop import Workshop
+from tests.rules.torchlib.workshop import Workshop, op
 
 #: The operator's function, and the body that goes with it.
 PARAMETERS = "x: Tensor, a: int, b: int = 1, *, k: int = 1"
@@ -325,8 +325,46 @@ f = torch.ops.$space.f
 }
 
 
+_FUNCTION = "def g(x):\n    return torch.empty_like(x)\n"
+_BACKWARD = "def g(ctx, grad):\n    return grad\n"
+_BATCHED = "def g(info, in_dims, x):\n    return x.clone(), in_dims[0]\n"
+
+#: Registering calls without their function, as decorators: what they are used on, and what for.
+WITHOUT_FUNCTION = {
+    "f.register_fake()": _FUNCTION,
+    "f.register_fake": _FUNCTION,
+    'f.register_kernel("cuda")': _FUNCTION,
+    "f.register_autograd()": _BACKWARD,
+    "f.register_autograd(setup_context=None)": _BACKWARD,
+    "f.register_autograd": _BACKWARD,
+    "f.register_vmap()": _BATCHED,
+    "f.register_vmap": _BATCHED,
+    'torch.library.register_fake("NS::f")': _FUNCTION,
+    'torch.library.register_kernel("NS::f", "cuda")': _FUNCTION,
+    'torch.library.register_autograd("NS::f")': _BACKWARD,
+    'torch.library.register_autograd("NS::f", setup_context=None)': _BACKWARD,
+    'torch.library.register_vmap("NS::f")': _BATCHED,
+    'torch.library.impl("NS::h", "cpu")': _FUNCTION,
+    'torch.library.impl(library, "h", "CPU")': _FUNCTION,
+    'library.impl("h")': _FUNCTION,
+    'library.impl("h", dispatch_key="CPU")': _FUNCTION,
+    'library._register_fake("h")': _FUNCTION,
+}
+
+_BEFORE = f"""{op("x: Tensor")}
+
+library = torch.library.Library("NS", "FRAGMENT")
+library.define("h(Tensor x) -> Tensor")
+
+
+"""
+
+
 def add_forms(shop: Workshop) -> None:
     """All of this module."""
+    for call, function in WITHOUT_FUNCTION.items():
+        shop.add(f"decorator {call}", f"{_BEFORE}@{call}\n{function}", "f(x)")
+        shop.add(f"called {call}", f"{_BEFORE}{function}\n\n{call}(g)", "f(x)")
     for form, text in FORMS.items():
         for title, fake in FAKES:
             body = Template(text).substitute(

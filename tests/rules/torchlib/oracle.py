@@ -103,6 +103,7 @@ KINDS: tuple[tuple[str, str], ...] = (
         r"Unknown keyword argument '|failed to match any schema|^!argument\.default_value|expected int$",
         "call-arguments",
     ),
+    (r"^(CustomOpDef|Library)\.\w+\(\) missing|^register_autograd\(\) missing 1 .*'backward'", "no-function"),
     (r"^CustomOpDef\.\w+\(\)|^(custom_op|triton_op|register_\w+)\(\) (missing|takes|got)", "registering-call"),
     (
         r"\(\) (missing \d+ required|takes .* positional|got an unexpected|got some positional|got multiple)",

@@ -46,6 +46,7 @@ FINDS: Mapping[str, frozenset[tuple[str, str]]] = {
     "REG118": _of("registration", "unknown-op"),
     "REG120": _of("registration", "name"),
     "REG119": _of("registration", "namespace", "device-type"),
+    "REG121": _of("registration", "no-function"),
     "REG201": _of("fake", *ARGUMENTS),
     "REG202": _of("real", *ARGUMENTS),
     "REG203": _of("real", *ARGUMENTS),
