@@ -10,7 +10,6 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from opschema_cli import __version__
 from opschema_cli.cache import Cache, decoded
 from opschema_cli.errors import OpschemaError
 from opschema_cli.workspace import content_digest, read_regular
@@ -52,13 +51,13 @@ KEYS = frozenset(field.encode_name for field in msgspec.structs.fields(Config)) 
 """The keys that are not a pack's."""
 
 
-_KIND = f"config/{__version__}"
+_KIND = "config"
 
 
 class _Known(msgspec.Struct, array_like=True):
     """What a file says; None where it has no configuration."""
 
-    config: Config | None
+    table: Any
 
 
 def load_config(root: Path, cache: Cache | None = None) -> tuple[Config, Path | None]:
@@ -88,13 +87,12 @@ def _said(path: Path, table: str | None, cache: Cache) -> Config | None:
     if known is None:
         parsed = _parsed(path, data)
         tool = parsed.get("tool")
-        found = parsed if table is None else tool.get(table) if isinstance(tool, dict) else None
-        known = _Known(_convert(found, path) if found is not None else None)
+        known = _Known(parsed if table is None else tool.get(table) if isinstance(tool, dict) else None)
         with suppress(OverflowError, RecursionError):  # what it holds is larger than what is kept
             stored = msgspec.msgpack.encode(known)
-            if decoded(stored, _Known) == known:  # a date becomes a text
+            if repr(decoded(stored, _Known)) == repr(known):  # a date becomes a text, a time that of another zone
                 cache.put(_KIND, {key: stored})
-    return known.config
+    return _convert(known.table, path) if known.table is not None else None
 
 
 def _parsed(path: Path, data: bytes) -> dict[str, Any]:

@@ -38,11 +38,13 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
+        collects = gc.isenabled()
         gc.disable()  # what is imported stays
         try:
             command: click.Command = getattr(import_module(f"opschema_cli.commands.{cmd_name}"), cmd_name)
         finally:
-            gc.enable()
+            if collects:
+                gc.enable()
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -6,6 +6,7 @@ workspace is an input of this run too.
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
 from collections.abc import Callable
@@ -82,6 +83,7 @@ class Aside:
 
 
 def _serve(look: Callable[[], tuple[Looked, Project]], pipe: int) -> NoReturn:
+    faulthandler.disable()  # that it dies is not worth a word
     try:
         with os.fdopen(pipe, "wb") as stream:
             stream.write(msgspec.msgpack.encode(_answer_of(look)))

@@ -16,7 +16,7 @@ class ByKey(msgspec.Struct, frozen=True, eq=False):
         raise NotImplementedError
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, type(self)) and self.key == other.key
+        return self.key == other.key if isinstance(other, type(self)) else NotImplemented
 
     __ne__ = object.__ne__  # the opposite; that of Struct goes by identity
 

@@ -45,7 +45,7 @@ class Patches:
         self.collecting = False
         self._outside: dict[tuple[str, int], dict[str, list[Assign]]] | None = None
         self._writes: dict[tuple[str, int, int], tuple[Write, ...]] = {}
-        self._hooked: dict[ClassKey, list[tuple[ClassRef, Write]]] = {}
+        self._hooked: dict[ClassKey, list[tuple[ClassRef, FunctionRef]]] = {}
 
     def patched(self, ref: ClassRef, name: str, lineage: list[ClassRef]) -> Unresolved | None:
         """Why ``name`` may be replaced at run time on ``ref`` or on the classes before its definition."""
@@ -53,20 +53,21 @@ class Patches:
             reason = self._patched_class(item, name)
             if reason is not None:
                 return reason
-        for base, write in self._hooks(ref):
-            if write.name in (name, "*") and any(self._reached(base, item, write) for item in lineage):
-                return Unresolved(f"`{base.name}.__init_subclass__` makes `{name}`")
+        for base, hook in self._hooks(ref):
+            for write in self.writes(hook, 0):
+                if write.name in (name, "*") and any(self._reached(base, item, write) for item in lineage):
+                    return Unresolved(f"`{base.name}.__init_subclass__` makes `{name}`")
         return None
 
-    def _hooks(self, ref: ClassRef) -> list[tuple[ClassRef, Write]]:
-        """What the hooks of a class's ancestors may write on it."""
+    def _hooks(self, ref: ClassRef) -> list[tuple[ClassRef, FunctionRef]]:
+        """The hooks of a class's ancestors."""
         found = self._hooked.get(ref.key)
         if found is None:
             found = []
             for base in self.program.lineage(ref)[1:]:
                 hook = base.cls.body.function("__init_subclass__")
                 if hook is not None:
-                    found += [(base, write) for write in self.writes(FunctionRef(base.file, hook, base), 0)]
+                    found.append((base, FunctionRef(base.file, hook, base)))
             if not isinstance(self.program.mro(ref), Unresolved):  # which may change, while it is being found
                 self._hooked[ref.key] = found
         return found

@@ -210,6 +210,8 @@ def test_writes_of_a_kernel_under_other_names() -> None:
         ("given(locals())", 0),
         ("...", 0),
         ("def inner():\n        x.zero_()\n    inner()", 0),
+        ("match y:\n        case Point(x=3):\n            given(y)", 1),
+        ("match y:\n        case Point(x=3):\n            given(x)", 0),
     ],
 )
 def test_declared_and_never_used(body: str, count: int) -> None:

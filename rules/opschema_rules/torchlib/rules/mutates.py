@@ -204,7 +204,11 @@ def _is_used(operator: Operator, argument: Argument) -> bool:
     schema = operator.definition.schema
     for function, registration in implementations(operator):
         skip = filled(registration) if registration is not None else 0
-        for other, param in pairs(schema, function.params, skip) if isinstance(schema, OperatorSchema) else ():
+        if not isinstance(schema, OperatorSchema) or function.function is None:
+            continue
+        if "case" in function.file.text(function.function.outer):  # of patterns facts tell names that are none
+            continue
+        for other, param in pairs(schema, function.params, skip):
             if other is argument and _names(function.scope, param.name):
                 return True
     return False
