@@ -87,3 +87,5 @@ class Readings:
         if self._stamp and fresh:
             stored = self._cache.get(_KIND, fresh)  # another process may have stored more since
             self._cache.put(_KIND, {key: shelf.content(stored.get(key)) for key, shelf in fresh.items()})
+            for shelf in fresh.values():
+                shelf.fresh = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,6 +44,8 @@ class Session(msgspec.Struct, dict=True):
     cache: Cache
     jobs: int | None = None
     run_plugins: bool = True
+    helpers: ExitStack = msgspec.field(default_factory=ExitStack)
+    """What ends the processes that help this one."""
 
     @property
     def plugins(self) -> list[str]:
@@ -80,7 +83,7 @@ class Session(msgspec.Struct, dict=True):
 
     def forked(self) -> Session:
         """The same for a process that was forked from the one that this belongs to."""
-        other = msgspec.structs.replace(self, cache=self.cache.reopened())
+        other = msgspec.structs.replace(self, cache=self.cache.reopened(), helpers=ExitStack())
         other.__dict__["registry"] = self.registry
         return other
 
@@ -108,6 +111,7 @@ class Session(msgspec.Struct, dict=True):
 
     def close(self) -> None:
         """End the processes that run for this."""
+        self.helpers.close()
         self.workspace.close()
         if "parsers" in self.__dict__:
             self.parsers.close()

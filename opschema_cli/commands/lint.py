@@ -30,7 +30,6 @@ from opschema_cli.reporters.escape import visible
 from opschema_cli.session import Session, path_filter
 from opschema_cli.source.text import DecodeError, decode
 from opschema_cli.workspace import is_python
-from opschema_cli.write import write_all
 
 PARSED_ASIDE = 4
 """Most changed Python files that the process aside parses; more are parsed by workers."""
@@ -279,17 +278,18 @@ def _run_divided(
             forked.prefetch(others, there)
             job = _job(forked, others, inputs, options)
             there.settle()
-            looked = look(job, there)
-            there.save_readings()
-            return looked, there
+            return look(job, there), there
 
-    with closing(Aside(look_aside)) as aside:
-        if not few:
-            session.warm_up(changed)
-        job = _job(session, session.registry_for(project, prefetch=True, but=others), inputs, options)
-        looked = look(job, project)
-        _load_reporter(options)
-        rest = aside.join(project)
+    aside = Aside(look_aside)
+    session.helpers.callback(aside.close)
+    if not few:
+        session.warm_up(changed)
+    job = _job(session, session.registry_for(project, prefetch=True, but=others), inputs, options)
+    looked = look(job, project)
+    # While there is nothing else to do.
+    project.save_readings()
+    _load_reporter(options)
+    rest = aside.join(project)
     if rest is None:
         rest = look(_job(session, others, inputs, options), project)
     return conclude(job, project, looked.joined(rest))
@@ -317,6 +317,9 @@ def _fix(
         source = project.source(path)
         write_text(fixed.texts.get(path, source.text if source else ""), None)
     else:
+        # Not at the top: it imports what changes files, which a run that only looks does without.
+        from opschema_cli.write import write_all
+
         write_all(session.workspace, fixed.texts)
     return fixed, outcome, project, bool(fixed.texts)
 
@@ -369,7 +372,7 @@ def _print(report: Report, outcome: Outcome, options: LintOptions) -> None:
 
 
 def _load_reporter(options: LintOptions) -> None:
-    """Import what prints the report, while there is nothing else to do."""
+    """Import what prints the report."""
     if options.output_format != "text":
         load_writer(options.output_format)
     else:

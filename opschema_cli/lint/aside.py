@@ -37,7 +37,8 @@ class _Answer(msgspec.Struct, array_like=True):
 
 
 class Aside:
-    """One such process. ``look`` runs in it, forked from this one, and gives what was found and the project that was asked.
+    """One such process. ``look`` runs in it, forked from this one, and gives what was found and the project that was asked,
+    whose readings are kept for later runs.
 
     For systems that fork a process as it is, soundly: Linux.
     """
@@ -51,6 +52,7 @@ class Aside:
                 _serve(look, theirs)
         os.close(theirs)
         self._answer = os.fdopen(ours, "rb")
+        self._answered = False
 
     def join(self, project: Project) -> Looked | None:
         """Wait for what was found, and make what was asked for inputs of ``project``; None if the process died, or read a file
@@ -59,10 +61,8 @@ class Aside:
         Raises:
             OpschemaError: a pack refuses its configuration, or cannot be loaded.
         """
-        try:
-            answer = decoded(self._answer.read(), _Answer)
-        finally:
-            self.close()
+        answer = decoded(self._answer.read(), _Answer)
+        self._answered = answer is not None
         if answer is not None and answer.refused:
             raise OpschemaError(answer.refused)
         # Asking again makes what was asked there an input of this run.
@@ -73,11 +73,12 @@ class Aside:
         return answer.looked
 
     def close(self) -> None:
-        """End the process, if it has not ended."""
+        """Wait for the process, which may still keep what it was told of files; end it if it has not answered."""
         if not self._answer.closed:
             self._answer.close()
-            with suppress(ProcessLookupError):
-                os.kill(self._process, signal.SIGKILL)
+            if not self._answered:
+                with suppress(ProcessLookupError):
+                    os.kill(self._process, signal.SIGKILL)
             with suppress(ChildProcessError):  # where children are not waited for, it is gone by itself
                 os.waitpid(self._process, 0)
 
@@ -86,15 +87,19 @@ def _serve(look: Callable[[], tuple[Looked, Project]], pipe: int) -> NoReturn:
     faulthandler.disable()  # that it dies is not worth a word
     try:
         with os.fdopen(pipe, "wb") as stream:
-            stream.write(msgspec.msgpack.encode(_answer_of(look)))
+            answer, project = _answer_of(look)
+            stream.write(msgspec.msgpack.encode(answer))
+        if project is not None:
+            project.save_readings()  # while the other process goes on
     except BaseException:  # that it died is seen, and the packs run again where their failure is told
         os._exit(1)
     os._exit(0)
 
 
-def _answer_of(look: Callable[[], tuple[Looked, Project]]) -> _Answer:
+def _answer_of(look: Callable[[], tuple[Looked, Project]]) -> tuple[_Answer, Project | None]:
     try:
         looked, project = look()
     except OpschemaError as error:
-        return _Answer(refused=str(error))
-    return _Answer(looked, list(project.problems.values()), sorted(project.inputs), project.workspace.asked)
+        return _Answer(refused=str(error)), None
+    problems, inputs = list(project.problems.values()), sorted(project.inputs)
+    return _Answer(looked, problems, inputs, project.workspace.asked), project
