@@ -15,7 +15,7 @@ import msgspec
 
 from opschema_cli.source.text import Source, Span
 
-FACTS_VERSION = 10
+FACTS_VERSION = 11
 """Part of every cache key; raise it when the facts or their collection change."""
 
 Constant: TypeAlias = "None | bool | int | float | str"
@@ -211,13 +211,13 @@ class Unpack(msgspec.Struct, array_like=True, gc=False):
 _USES = msgspec.msgpack.Decoder(tuple[Use, ...])
 
 
-def _no_uses() -> msgspec.Raw:
+def _no_uses() -> bytes:
     return packed_uses(())
 
 
-def packed_uses(uses: Iterable[Use]) -> msgspec.Raw:
+def packed_uses(uses: Iterable[Use]) -> bytes:
     """Uses of names as a scope holds them."""
-    return msgspec.Raw(msgspec.msgpack.encode(tuple(uses)))
+    return msgspec.msgpack.encode(tuple(uses))
 
 
 class Scope(msgspec.Struct, array_like=True, dict=True):
@@ -231,7 +231,7 @@ class Scope(msgspec.Struct, array_like=True, dict=True):
     assigns: tuple[Assign, ...] = ()
     imports: tuple[Import, ...] = ()
     calls: tuple[Expr, ...] = ()
-    packed_uses: msgspec.Raw = msgspec.field(default_factory=_no_uses)
+    packed_uses: bytes = msgspec.field(default_factory=_no_uses)
     loops: tuple[Loop, ...] = ()
     returns: tuple[Expr, ...] = ()
     functions: tuple[Function, ...] = ()
@@ -307,9 +307,9 @@ def written_in(body: Scope) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def packed_body(body: Scope) -> msgspec.Raw:
+def packed_body(body: Scope) -> bytes:
     """The body of a function as the function holds it."""
-    return msgspec.Raw(msgspec.msgpack.encode(body))
+    return msgspec.msgpack.encode(body)
 
 
 class Function(msgspec.Struct, array_like=True, dict=True):
@@ -326,7 +326,7 @@ class Function(msgspec.Struct, array_like=True, dict=True):
     params: tuple[Param, ...]
     decorators: tuple[Expr, ...]
     returns: Expr | None
-    packed_body: msgspec.Raw
+    packed_body: bytes
     stub: bool
     sure: bool = True
     guards: tuple[Guard, ...] = ()
