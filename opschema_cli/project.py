@@ -33,7 +33,7 @@ _PYTHON = f"python/{__version__}/{FACTS_VERSION}/{sys.version_info[0]}.{sys.vers
 
 _PARSER_DIED = "the parser died of it or took too long; it nests deeply, or is generated"
 
-SHORT = 60_000
+SHORT = 100_000
 """Characters up to which a text is parsed sooner than a worker has started."""
 
 UNREADABLE, YAML_SYNTAX, PYTHON_SYNTAX, CPP_UNREAD = "OPS101", "YML001", "OPS102", "OPS103"

@@ -6,7 +6,7 @@ import gc
 import io
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -267,11 +267,12 @@ def _run_divided(
 
     few = len(changed) <= PARSED_ASIDE
 
-    def look_aside() -> tuple[Looked, Project]:
+    def look_aside(begun: Callable[[], None]) -> tuple[Looked, Project]:
         with closing(session.forked()) as forked:
             there = forked.project(stamp=inputs.stamp)
             for path in changed if few else ():
                 there.expect_file(path)
+            there.when_settled(begun)
             if not others.used:
                 there.settle()
                 return Looked(), there
@@ -284,7 +285,8 @@ def _run_divided(
     session.helpers.callback(aside.close)
     if not few:
         session.warm_up(changed)
-    job = _job(session, session.registry_for(project, prefetch=True, but=others), inputs, options)
+    job = _job(session, session.registry_for(project, prefetch=not few, but=others), inputs, options)
+    aside.begun()
     looked = look(job, project)
     # While there is nothing else to do.
     project.save_readings()

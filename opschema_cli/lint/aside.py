@@ -11,7 +11,7 @@ import os
 import signal
 from collections.abc import Callable
 from contextlib import suppress
-from typing import NoReturn
+from typing import NoReturn, TypeAlias
 
 import msgspec
 
@@ -36,14 +36,19 @@ class _Answer(msgspec.Struct, array_like=True):
     refused: str = ""
 
 
+Look: TypeAlias = "Callable[[Callable[[], None]], tuple[Looked, Project]]"
+"""What runs in the process: it is given what it calls when it has :meth:`Aside.begun`, and gives what was found and the project
+that was asked, whose readings are kept for later runs.
+"""
+
+
 class Aside:
-    """One such process. ``look`` runs in it, forked from this one, and gives what was found and the project that was asked,
-    whose readings are kept for later runs.
+    """One such process, forked from this one, in which ``look`` runs.
 
     For systems that fork a process as it is, soundly: Linux.
     """
 
-    def __init__(self, look: Callable[[], tuple[Looked, Project]]) -> None:
+    def __init__(self, look: Look) -> None:
         ours, theirs = os.pipe()
         with no_interrupts():
             self._process = os.fork()
@@ -52,7 +57,14 @@ class Aside:
                 _serve(look, theirs)
         os.close(theirs)
         self._answer = os.fdopen(ours, "rb")
+        self._waits = True
         self._answered = False
+
+    def begun(self) -> None:
+        """Wait until it says that what others wait for is done, or until it has died."""
+        if self._waits:
+            self._answer.read(len(_BEGUN))
+            self._waits = False
 
     def join(self, project: Project) -> Looked | None:
         """Wait for what was found, and make what was asked for inputs of ``project``; None if the process died, or read a file
@@ -61,6 +73,7 @@ class Aside:
         Raises:
             OpschemaError: a pack refuses its configuration, or cannot be loaded.
         """
+        self.begun()
         answer = decoded(self._answer.read(), _Answer)
         self._answered = answer is not None
         if answer is not None and answer.refused:
@@ -83,11 +96,23 @@ class Aside:
                 os.waitpid(self._process, 0)
 
 
-def _serve(look: Callable[[], tuple[Looked, Project]], pipe: int) -> NoReturn:
+_BEGUN = b"1"
+
+
+def _serve(look: Look, pipe: int) -> NoReturn:
     faulthandler.disable()  # that it dies is not worth a word
     try:
         with os.fdopen(pipe, "wb") as stream:
-            answer, project = _answer_of(look)
+            said: list[bytes] = []
+
+            def begun() -> None:
+                if not said:
+                    said.append(_BEGUN)
+                    stream.write(_BEGUN)
+                    stream.flush()
+
+            answer, project = _answer_of(lambda: look(begun))
+            begun()
             stream.write(msgspec.msgpack.encode(answer))
         if project is not None:
             project.save_readings()  # while the other process goes on

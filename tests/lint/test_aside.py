@@ -27,7 +27,7 @@ FOUND = Diagnostic("message", Place("a.py", Span(1, 2)), code="TOY001", severity
 def aside(look: Callable[[], tuple[Looked, Project]], project: Project) -> Looked | None:
     from opschema_cli.lint.aside import Aside
 
-    process = Aside(look)
+    process = Aside(lambda begun: look())
     try:
         return process.join(project)
     finally:
@@ -94,7 +94,7 @@ def test_closing_does_not_wait_for_it(tmp_path: Path) -> None:
     from opschema_cli.lint.aside import Aside
 
     started = time.monotonic()
-    process = Aside(lambda: (time.sleep(60), (Looked(), project_of(tmp_path)))[1])
+    process = Aside(lambda begun: (time.sleep(60), (Looked(), project_of(tmp_path)))[1])
     process.close()
     process.close()
     assert time.monotonic() - started < 30
@@ -132,3 +132,48 @@ def test_that_no_cpp_can_be_read_is_told_once(tmp_path: Path) -> None:
     here.take_problems([unread("a.cpp", "no tree-sitter")])
     here.take_problems([unread("b.cpp", "no tree-sitter"), unread("c.cpp", "it nests too deeply")])
     assert [item.place.path for item in here.problems.values()] == ["a.cpp", "c.cpp"]
+
+
+def test_that_it_has_begun_is_waited_for(tmp_path: Path) -> None:
+    from opschema_cli.lint.aside import Aside
+
+    def look(begun: Callable[[], None]) -> tuple[Looked, Project]:
+        (tmp_path / "first").touch()
+        begun()
+        while not (tmp_path / "second").exists():
+            time.sleep(0.01)
+        begun()
+        return Looked(["toy"]), project_of(tmp_path)
+
+    process = Aside(look)
+    try:
+        process.begun()
+        assert (tmp_path / "first").exists()
+        (tmp_path / "second").touch()
+        process.begun()
+        found = process.join(project_of(tmp_path))
+    finally:
+        process.close()
+    assert found is not None
+    assert found.packs == ["toy"]
+
+
+def test_that_it_died_before_ends_the_wait(tmp_path: Path) -> None:
+    from opschema_cli.lint.aside import Aside
+
+    process = Aside(lambda begun: os._exit(1))
+    try:
+        process.begun()
+        assert process.join(project_of(tmp_path)) is None
+    finally:
+        process.close()
+
+
+def test_what_is_kept_afterwards_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from opschema_cli.lint.aside import Aside
+
+    monkeypatch.setattr(Project, "save_readings", lambda self: (time.sleep(0.3), (tmp_path / "kept").touch()))
+    process = Aside(lambda begun: (Looked(["toy"]), project_of(tmp_path)))
+    assert process.join(project_of(tmp_path)) is not None
+    process.close()
+    assert (tmp_path / "kept").exists()
