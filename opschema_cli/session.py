@@ -111,10 +111,12 @@ class Session(msgspec.Struct, dict=True):
 
     def close(self) -> None:
         """End the processes that run for this."""
-        self.helpers.close()
-        self.workspace.close()
-        if "parsers" in self.__dict__:
-            self.parsers.close()
+        try:
+            self.helpers.close()
+        finally:
+            self.workspace.close()
+            if "parsers" in self.__dict__:
+                self.parsers.close()
 
     def warm_up(self, changed: Sequence[str] | None) -> None:
         """Start the processes that parse Python before it is known what there is to parse: for a large workspace of which

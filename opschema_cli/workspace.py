@@ -60,7 +60,7 @@ def read_regular(path: Path | str, limit: int = MAX_FILE_BYTES) -> bytes:
 
 
 def _read_regular(path: Path | str, limit: int) -> tuple[bytes, State]:
-    """The same, with the state that the file had before."""
+    """The same, with the state that the file had afterwards: if it changed meanwhile, that is another than before."""
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     try:
         status = os.fstat(descriptor)
@@ -72,7 +72,7 @@ def _read_regular(path: Path | str, limit: int) -> tuple[bytes, State]:
         # Not all came at once, or the file grows.
         while len(found) != status.st_size and (more := os.read(descriptor, 65536)):
             found += more
-        return found, _state_of(status)
+        return found, _state_of(os.fstat(descriptor))
     finally:
         os.close(descriptor)
 
@@ -344,7 +344,7 @@ class Workspace:
             believed = self._states.get(path) if path in self._digests else None
             is_so = False
             try:
-                self._data[path] = self._read(path)
+                self._data[path], self._states[path] = self._read(path)
                 is_so = self._states[path] == believed
             except ReadError as error:
                 self._data[path] = error
@@ -389,18 +389,17 @@ class Workspace:
     def encoding(self, path: str, text: str) -> str:
         """The encoding in which ``text`` is written to a file: the one it declares, and the mark that the file begins with."""
         try:
-            found = decode(self._read(path))[1]
+            found = decode(self._read(path)[0])[1]
         except (ReadError, DecodeError):
             found = "utf-8"
         return cookie(text.encode("utf-8", "replace")) if found == "utf-8" and is_python(path) else found
 
-    def _read(self, path: str) -> bytes:
+    def _read(self, path: str) -> tuple[bytes, State]:
         target = self._inside(path)
         if target is None:
             raise ReadError(path, "it leads out of the workspace")
         try:
-            found, self._states[path] = _read_regular(target, MAX_FILE_BYTES)
-            return found
+            return _read_regular(target, MAX_FILE_BYTES)
         except FileNotFoundError:
             raise ReadError(path, "it does not exist") from None
         except OSError as error:

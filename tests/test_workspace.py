@@ -690,3 +690,28 @@ def test_an_overlay_counts_whatever_the_file_below_it_is(tmp_path: Path) -> None
     assert drafted.digest("a.yaml") != asked.reads["a.yaml"]
     assert drafted.digest("b.yaml") == asked.reads["b.yaml"]
     assert drafted.asked.reads.keys() == {"b.yaml"}
+
+
+def test_a_file_that_changes_while_it_is_read_has_the_digest_of_what_was_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "a.txt"
+    file.write_bytes(b"before")
+    first = Workspace(tmp_path)
+    first.data("a.txt")
+    first._opened += 10**10  # as if it had been there for long
+    asked = first.asked
+    assert asked.states
+    second = Workspace(tmp_path)
+    assert second.ask_again(asked) == []
+    read = os.read
+
+    def late(descriptor: int, size: int) -> bytes:
+        file.write_bytes(b"after!")
+        monkeypatch.setattr(os, "read", read)
+        return read(descriptor, size)
+
+    monkeypatch.setattr(os, "read", late)
+    assert second.data("a.txt") == b"after!"
+    assert second.digest("a.txt") == Workspace(tmp_path).digest("a.txt") != asked.reads["a.txt"]
+    assert second.reads == {"a.txt": ""}, "what was told by the other digest is not kept"

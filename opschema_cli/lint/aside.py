@@ -9,6 +9,7 @@ from __future__ import annotations
 import faulthandler
 import os
 import signal
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import NoReturn, TypeAlias
@@ -35,6 +36,9 @@ class _Answer(msgspec.Struct, array_like=True):
     asked: Asked | None = None
     refused: str = ""
 
+
+_PATIENCE = 5.0
+"""Seconds that a process which has answered is waited for."""
 
 Look: TypeAlias = "Callable[[Callable[[], None]], tuple[Looked, Project]]"
 """What runs in the process: it is given what it calls when it has :meth:`Aside.begun`, and gives what was found and the project
@@ -86,14 +90,25 @@ class Aside:
         return answer.looked
 
     def close(self) -> None:
-        """Wait for the process, which may still keep what it was told of files; end it if it has not answered."""
+        """Wait a little for the process, which may still keep what it was told of files; then end it, or if it has not answered."""
         if not self._answer.closed:
             self._answer.close()
-            if not self._answered:
-                with suppress(ProcessLookupError):
+            until = time.monotonic() + (_PATIENCE if self._answered else 0)
+            ended = False
+            try:
+                while not (ended := self._has_ended()) and time.monotonic() < until:
+                    time.sleep(0.002)
+            finally:
+                if not ended:
                     os.kill(self._process, signal.SIGKILL)
-            with suppress(ChildProcessError):  # where children are not waited for, it is gone by itself
-                os.waitpid(self._process, 0)
+                    with suppress(ChildProcessError):
+                        os.waitpid(self._process, 0)
+
+    def _has_ended(self) -> bool:
+        try:
+            return os.waitpid(self._process, os.WNOHANG)[0] != 0
+        except ChildProcessError:  # where children are not waited for, it is gone by itself
+            return True
 
 
 _BEGUN = b"1"

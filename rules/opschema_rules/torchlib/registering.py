@@ -45,7 +45,7 @@ def _completed(waiting: Waiting, arguments: Arguments) -> Waiting:
     call = waiting.arguments
     words = {**call.keywords, waiting.api.function: arguments.positional[0]} if arguments.positional else {}
     passed = Arguments(arguments.frame, call.call, call.positional, words, call.open)
-    return Waiting(waiting.api, waiting.receiver, passed, late=True)
+    return Waiting(waiting.api, waiting.receiver, passed, late=_function_given(waiting) is None)
 
 
 def api_of(method: Method) -> apis.Api:

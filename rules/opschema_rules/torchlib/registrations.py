@@ -37,12 +37,15 @@ from opschema_rules.torchlib.values import (
 
 
 class Event(msgspec.Struct, frozen=True, eq=False, dict=True):
-    """One registering call that is complete: what is called, where, with what. ``conditional`` when it may not take place."""
+    """One registering call that is complete: what is called, where, with what. ``conditional`` when it may not take place,
+    ``sole`` when the call can be no other.
+    """
 
     waiting: Waiting
     frame: Frame
     call: Expr
     conditional: bool
+    sole: bool = False
 
     @property
     def api(self) -> apis.Api:
@@ -58,6 +61,13 @@ class Event(msgspec.Struct, frozen=True, eq=False, dict=True):
     def open(self) -> bool:
         """Whether it may be given more than is known."""
         return self.waiting.arguments.open
+
+    @property
+    def refused(self) -> bool:
+        """Whether what is written there as a decorator is a call that torch refuses, since it lacks its function."""
+        made, call = self.waiting.arguments.call, self.call
+        written = made is call or (call.kind == "call" and made is call.items[0])
+        return self.waiting.late and self.api.at_once and self.sole and written and not self.open
 
 
 class Walker:
@@ -125,14 +135,16 @@ class Walker:
 
     def _apply(self, frame: Frame, callee: Expr, arguments: Arguments, conditional: bool) -> None:
         doubtful = conditional or bool(doubts(self.evaluator, frame, arguments.call.start))
-        for value in self.evaluator.evaluate(frame, callee):
-            self._effect(value, frame, arguments, doubtful)
+        values = self.evaluator.evaluate(frame, callee)
+        for value in values:
+            waiting = registration(self.evaluator, value, arguments)
+            if waiting is not None:
+                self.events.append(Event(waiting, frame, arguments.call, doubtful, len(values) == 1))
+            else:
+                self._enter(value, frame, arguments, doubtful)
 
-    def _effect(self, value: Value, frame: Frame, arguments: Arguments, conditional: bool) -> None:
-        waiting = registration(self.evaluator, value, arguments)
-        if waiting is not None:
-            self.events.append(Event(waiting, frame, arguments.call, conditional))
-            return
+    def _enter(self, value: Value, frame: Frame, arguments: Arguments, conditional: bool) -> None:
+        """Walk the functions that a call runs."""
         if isinstance(value, Partial):
             arguments = value.arguments.joined(arguments)
             value = value.target

@@ -57,7 +57,7 @@ def read_part(evaluator: Evaluator, event: Event, part: Part, names: Text) -> Re
     setup = _one(evaluator, given) if evaluator.given(given) else None
     return Registration(
         role_of(part.role, keys), frame.body.at(call), keys, _body(value), _body(setup), frame.body, call,
-        event.conditional, refused=event.api.name if event.waiting.late and event.api.at_once and not event.open else "",
+        event.conditional, refused=event.api.name if event.refused else "",
     )  # fmt: skip
 
 

@@ -165,7 +165,9 @@ class Table(msgspec.Struct, frozen=True):
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """A registering call that waits for its function: a decorator. ``late`` when that has come by a call of its own."""
+    """A registering call that waits for its function: a decorator. ``late`` when it did not pass any, and that has come
+    by a call of its own.
+    """
 
     api: Api
     receiver: Value | None

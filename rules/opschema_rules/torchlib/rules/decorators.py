@@ -9,7 +9,6 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.text import Edit, Span
 from opschema_rules.torchlib.model import Operator, Registration
-from opschema_rules.torchlib.names import guards
 
 
 @rule("REG121", "no-decorator", fixable="safe")
@@ -20,6 +19,8 @@ def no_decorator(operator: Operator) -> Iterator[Diagnostic]:
     `_register_fake` of a `Library` take the function with their other arguments, where `register_kernel`, `register_vmap`
     and the other functions of `torch.library` give a decorator without it. Without it torch raises a `TypeError` when the
     module is imported. The bare method is a decorator: `@scale.register_fake`.
+
+    Looked at is what stands in a module itself, under no condition and in no `try` or `with`.
 
     Bad:
 
@@ -74,7 +75,7 @@ def no_decorator(operator: Operator) -> Iterator[Diagnostic]:
     ```
     """
     for item in operator.registrations:
-        if item.refused and item.body is not None and not _may_be_caught(item, item.body):
+        if item.refused and item.body is not None and _surely_raises(item, item.body):
             yield Diagnostic(
                 f"`{item.refused}()` takes its function at once and is no decorator without it:"
                 " torch raises a `TypeError` here",
@@ -85,11 +86,14 @@ def no_decorator(operator: Operator) -> Iterator[Diagnostic]:
             )
 
 
-def _may_be_caught(item: Registration, body: Body) -> bool:
-    """Whether a call stands where it may not run, or where what it raises may be handled."""
-    decorated = item.function.function if isinstance(item.function, Body) else None
-    places = [found.start for found in (item.call, decorated) if found is not None]
-    return any(True for at in places for _ in guards(body.scope, at))
+def _surely_raises(item: Registration, body: Body) -> bool:
+    """Whether a call is a statement of its own in a module, or a decorator in one, so that nothing handles what it raises."""
+    call, text = item.call, body.file.source.text
+    if call is None or body.parent is not None:
+        return False
+    before = text[text.rfind("\n", 0, call.start) + 1 : call.start]
+    within = any(other.start < call.start and call.end <= other.end for other in body.scope.calls)
+    return before.rstrip() in ("", "@") and not before[:1].isspace() and not within
 
 
 def _taken(item: Registration) -> tuple[Related, ...]:
@@ -106,6 +110,6 @@ def _bare(item: Registration, body: Body) -> Fix | None:
     if call is None or len(call.items) != 1 or "." not in call.items[0].text:
         return None
     brackets = Span(call.items[0].end, call.end)
-    if body.file.text(brackets).strip("() \t"):
+    if body.file.text(brackets) != "()":
         return None
     return Fix("write the method itself", (FileEdit(body.file.path, Edit(brackets, "")),))
