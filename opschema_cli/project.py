@@ -92,7 +92,9 @@ class Project:
 
     def expect(self, text: str) -> None:
         """Let workers parse a text that a Python file is likely to be given, while the caller goes on."""
-        self._expect(text, content_digest(text.encode("utf-8", "surrogatepass")))
+        digest = content_digest(text.encode("utf-8", "surrogatepass"))
+        if not self._knows(digest):
+            self._expect(text, digest)
 
     def expect_file(self, path: str) -> None:
         """Have a Python file parsed for who asks for it later: this project, or another process, by the cache. A short one is
@@ -116,7 +118,7 @@ class Project:
         return digest in self._expected or digest in self.cache.get(_PYTHON, [digest])
 
     def _expect(self, text: str, digest: str) -> None:
-        if self.parsers is not None and not self._knows(digest):
+        if self.parsers is not None:
             self._awaited.setdefault(digest, [])
             self.parsers().submit({digest: text})
             self.pump()

@@ -166,17 +166,19 @@ class Bodies:
             found = inner
         return found
 
+    def files_holding(self, *words: str) -> Iterator[PythonFile]:
+        """The files whose text holds one of the words."""
+        return (file for file in self.files if any(word in file.source.text for word in words))
+
     def holding(self, *words: str) -> Iterator[Body]:
-        """Every body of the files whose text holds one of the words."""
-        for file in self.files:
-            if any(word in file.source.text for word in words):
-                yield from self.of(file)
+        """Every body of these files."""
+        for file in self.files_holding(*words):
+            yield from self.of(file)
 
     def near(self, *words: str) -> Iterator[Body]:
         """Every body whose own text, or that of what is written in it, holds one of the words."""
-        for file in self.files:
-            if any(word in file.source.text for word in words):
-                yield from self.near_in(file, *words)
+        for file in self.files_holding(*words):
+            yield from self.near_in(file, *words)
 
     def near_in(self, file: PythonFile, *words: str) -> list[Body]:
         """The same of one file, its module's always."""

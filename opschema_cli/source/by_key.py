@@ -8,7 +8,7 @@ import msgspec
 
 
 class ByKey(msgspec.Struct, frozen=True, eq=False):
-    """A struct that equals another of its type if their ``key`` is equal."""
+    """A struct that equals another of its type if their ``key`` is equal, which those that inherit from it do without ``eq``."""
 
     @property
     def key(self) -> Any:

@@ -73,8 +73,8 @@ class Patches:
         return found
 
     def _patched_class(self, ref: ClassRef, name: str) -> Unresolved | None:
-        written = self._outside_writes.get(ref.key)
-        if written and (name in written or "*" in written) and self.replacement(ref, name) is None:
+        written = self._outside_writes.get(ref.key, {})
+        if (name in written or "*" in written) and self.replacement(ref, name) is None:
             return Unresolved(f"`{ref.name}.{name}` is assigned outside the class")
         if not ref.cls.decorators and ref.cls.metaclass is None:
             return None
@@ -173,9 +173,9 @@ class Patches:
 
     def replacement(self, ref: ClassRef, name: str) -> Assign | None:
         """The one statement of a class's own file that assigns ``name`` to it, if nothing else writes it from outside."""
-        written = self._outside_writes.get(ref.key) if not self.collecting else None
-        found = written.get(name, []) if written else []
-        if not written or len(found) != 1 or "*" in written or not found[0].sure:
+        written = self._outside_writes.get(ref.key, {}) if not self.collecting else {}
+        found = written.get(name, [])
+        if len(found) != 1 or "*" in written or not found[0].sure:
             return None
         return next((item for item in ref.file.body.assigns if item is found[0]), None)
 

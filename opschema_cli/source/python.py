@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import Literal, TypeAlias
+from itertools import chain
+from typing import Literal, TypeAlias, TypeVar
 
 import msgspec
 
 from opschema_cli.source.text import Source, Span
+
+T = TypeVar("T")
 
 FACTS_VERSION = 11
 """Part of every cache key; raise it when the facts or their collection change."""
@@ -252,13 +255,8 @@ class Scope(msgspec.Struct, array_like=True, dict=True):
     @cached_property
     def named(self) -> dict[str, list[Binding]]:
         """Its functions, classes and imports by name, and its assignments by target."""
-        found: dict[str, list[Binding]] = {}
         defined: tuple[Function | Class | Import, ...] = (*self.functions, *self.classes, *self.imports)
-        for item in defined:
-            found.setdefault(item.name, []).append(item)
-        for assign in self.assigns:
-            found.setdefault(assign.target, []).append(assign)
-        return found
+        return _grouped(chain(((item.name, item) for item in defined), ((item.target, item) for item in self.assigns)))
 
     def function(self, name: str) -> Function | None:
         """The function of that name; of several the last."""
@@ -421,35 +419,27 @@ class PythonFile:
     @cached_property
     def classes(self) -> dict[str, list[Class]]:
         """Top-level classes by name."""
-        return _by_name(self.body.classes)
+        return _grouped((item.name, item) for item in self.body.classes)
 
     @cached_property
     def functions(self) -> dict[str, list[Function]]:
         """Top-level functions by name."""
-        found: dict[str, list[Function]] = {}
-        for item in self.body.functions:
-            found.setdefault(item.name, []).append(item)
-        return found
+        return _grouped((item.name, item) for item in self.body.functions)
 
     @cached_property
     def imports(self) -> dict[str, list[Import]]:
         """Imports of the module's scope by local name."""
-        found: dict[str, list[Import]] = {}
-        for item in self.body.imports:
-            found.setdefault(item.name, []).append(item)
-        return found
+        return _grouped((item.name, item) for item in self.body.imports)
 
     @cached_property
     def assigns(self) -> dict[str, list[Assign]]:
         """Module-level writes by target."""
-        found: dict[str, list[Assign]] = {}
-        for item in self.body.assigns:
-            found.setdefault(item.target, []).append(item)
-        return found
+        return _grouped((item.target, item) for item in self.body.assigns)
 
 
-def _by_name(classes: Iterable[Class]) -> dict[str, list[Class]]:
-    found: dict[str, list[Class]] = {}
-    for item in classes:
-        found.setdefault(item.name, []).append(item)
+def _grouped(items: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
+    """Items by their names."""
+    found: dict[str, list[T]] = {}
+    for name, item in items:
+        found.setdefault(name, []).append(item)
     return found

@@ -54,7 +54,7 @@ ClassKey: TypeAlias = "tuple[str, int]"
 """A class's file and place."""
 
 
-class ClassRef(ByKey, frozen=True, eq=False, dict=True):
+class ClassRef(ByKey, frozen=True, dict=True):
     """A class and the file that defines it."""
 
     file: PythonFile

@@ -66,7 +66,7 @@ class DecodeError(ValueError):
         self.offset = offset
 
 
-class Source(ByKey, frozen=True, eq=False, dict=True):
+class Source(ByKey, frozen=True, dict=True):
     """One file's text.
 
     ``text`` never holds the byte order mark; ``encoding`` is the codec that turns it back into the

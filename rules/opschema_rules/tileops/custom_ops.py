@@ -191,9 +191,7 @@ class Registrations:
 
     @cached_property
     def _all(self) -> list[CustomOp]:
-        files = (
-            file for file in self.bodies.files if any(word in file.source.text for word in ("custom_op", "triton_op"))
-        )
+        files = self.bodies.files_holding("custom_op", "triton_op")
         bodies = [body for file in files for body in self.bodies.near_in(file, "@")]
         ops = [self.of_function(body) for body in bodies if body.function and body.function.decorators]
         return [op for op in ops if op is not None]

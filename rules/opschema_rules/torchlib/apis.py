@@ -41,7 +41,7 @@ FUNCTIONS: dict[str, Api] = {
         Api("register_kernel", ("op", "device_types", "func", "lib"), "kernel", None, "op", "func", "device_types"),
         Api("register_fake", ("op", "func", "lib"), "fake", None, "op", "func"),
         Api("impl_abstract", ("qualname", "func", "lib"), "fake", None, "qualname", "func"),
-        Api("register_autograd", ("op", "backward", "setup_context", "lib"), "autograd", None, "op", "backward", "", True),
+        Api("register_autograd", ("op", "backward", "setup_context", "lib"), "autograd", None, "op", "backward", at_once=True),
         Api("register_vmap", ("op", "func", "lib"), "vmap", None, "op", "func"),
         Api("register_torch_dispatch", ("op", "torch_dispatch_class", "func", "lib"), "torch_dispatch", None, "op", "func"),
         Api("register_autocast", ("op", "device_type", "cast_inputs", "lib"), "autocast", None, "op", "", "device_type"),
@@ -60,12 +60,12 @@ LIBRARY: dict[str, Api] = {
     api.name: api
     for api in (
         Api("define", ("schema", "alias_analysis", "tags"), None, "define", "schema"),
-        Api("impl", ("op_name", "fn", "dispatch_key"), "kernel", None, "op_name", "fn", "dispatch_key", True),
-        Api("_register_fake", ("op_name", "fn"), "fake", None, "op_name", "fn", "", True),
+        Api("impl", ("op_name", "fn", "dispatch_key"), "kernel", None, "op_name", "fn", "dispatch_key", at_once=True),
+        Api("_register_fake", ("op_name", "fn"), "fake", None, "op_name", "fn", at_once=True),
         Api("_impl_with_aoti_compile", ("op_name", "dispatch_key"), "kernel", None, "op_name", "", "dispatch_key"),
         Api(
             "_register_torch_dispatch_rule", ("op_name", "torch_dispatch_class", "fn"), "torch_dispatch", None,
-            "op_name", "fn", "", True,
+            "op_name", "fn", at_once=True,
         ),
         Api("_register_effectful_op", ("op_name", "effect"), "effect", None, "op_name"),
     )
@@ -76,8 +76,8 @@ HANDLE: dict[str, Api] = {
     api.name: api
     for api in (
         Api("register_kernel", ("device_types", "fn"), "kernel", None, "", "fn", "device_types"),
-        Api("register_fake", ("fn",), "fake", None, "", "fn", "", True),
-        Api("register_autograd", ("backward", "setup_context"), "autograd", None, "", "backward", "", True),
+        Api("register_fake", ("fn",), "fake", None, "", "fn", at_once=True),
+        Api("register_autograd", ("backward", "setup_context"), "autograd", None, "", "backward", at_once=True),
         Api("register_vmap", ("func",), "vmap", None, "", "func"),
         Api("register_torch_dispatch", ("torch_dispatch_class", "fn"), "torch_dispatch", None, "", "fn"),
         Api("register_autocast", ("device_type", "cast_inputs"), "autocast", None, "", "", "device_type"),

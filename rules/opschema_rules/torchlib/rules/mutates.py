@@ -185,7 +185,7 @@ def unused_mutation(operator: Operator) -> Iterator[Diagnostic]:
     schema = operator.definition.schema
     if not isinstance(schema, OperatorSchema) or not schema.mutated or not operator.complete:
         return
-    if all(_is_used(operator, argument) for argument in schema.mutated):
+    if all(_is_used(operator, schema, argument) for argument in schema.mutated):
         return
     trees = _all_kernels(operator)
     bound = [{item.name: name for name, item in tensors_of(operator, *pair).items()} for pair in trees]
@@ -199,14 +199,12 @@ def unused_mutation(operator: Operator) -> Iterator[Diagnostic]:
             )
 
 
-def _is_used(operator: Operator, argument: Argument) -> bool:
+def _is_used(operator: Operator, schema: OperatorSchema, argument: Argument) -> bool:
     """Whether the facts of a kernel tell that it uses an argument, so that no tree is asked."""
-    schema = operator.definition.schema
     for function, registration in implementations(operator):
         skip = filled(registration) if registration is not None else 0
-        if not isinstance(schema, OperatorSchema) or function.function is None:
-            continue
-        if "case" in function.file.text(function.function.outer):  # of patterns facts tell names that are none
+        # Of patterns facts tell names that are none.
+        if function.function is None or "case" in function.file.text(function.function.outer):
             continue
         for other, param in pairs(schema, function.params, skip):
             if other is argument and _names(function.scope, param.name):
