@@ -30,8 +30,9 @@ ROOMS = {
     "verify": {"session", "lint", "workspace", "git", "errors", "phrases"},
     "testing": {"lint", "migrate", "project", "workspace", "config", "source"},
     "session": {"lint", "project", "cache", "config", "transaction", "workspace", "source", "errors"},
-    "reporters": {"lint", "verify", "source", "errors", "phrases"},
+    "reporters": {"lint", "verify", "source", "errors", "phrases", "sequences"},
     "phrases": set(),
+    "sequences": set(),
     "migrate": {"lint", "project", "config", "workspace", "source", "errors"},
     "lint": {"project", "readings", "cache", "config", "workspace", "schema", "source", "errors"},
     "project": {"cache", "readings", "lint", "workspace", "source"},
@@ -40,7 +41,7 @@ ROOMS = {
     "transaction": {"cache", "workspace", "errors"},
     "git": {"workspace", "errors"},
     "config": {"cache", "workspace", "errors"},
-    "schema": {"source"},
+    "schema": {"source", "sequences"},
     "workspace": {"source", "errors"},
     "cache": set(),
     "source": {"errors"},
@@ -49,6 +50,7 @@ ROOMS = {
 REPORTERS_MAY = {
     *("opschema_cli.lint.diagnostic", "opschema_cli.source.text", "opschema_cli.__version__"),
     *("opschema_cli.verify.model", "opschema_cli.verify.results", "opschema_cli.errors", "opschema_cli.phrases"),
+    "opschema_cli.sequences",
 }
 
 

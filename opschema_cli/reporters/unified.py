@@ -6,9 +6,8 @@ import io
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from patiencediff import PatienceSequenceMatcher
-
 from opschema_cli.reporters.escape import visible
+from opschema_cli.reporters.line_diff import LineMatcher
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,7 +24,7 @@ def unified_diff(path: str, before: str | None, after: str | None) -> list[str]:
     names = ("/dev/null" if before is None else f"a/{path}", "/dev/null" if after is None else f"b/{path}")
     old, new = _lines(before or ""), _lines(after or "")
     found: list[str] = []
-    for group in PatienceSequenceMatcher(None, old, new).get_grouped_opcodes(_CONTEXT):
+    for group in LineMatcher(old, new).get_grouped_opcodes(_CONTEXT):
         found += [] if found else [f"--- {names[0]}", f"+++ {names[1]}"]
         first, last = group[0], group[-1]
         found.append(f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@")

@@ -7,12 +7,12 @@ what differs; here they are only compared.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import msgspec
 
+from opschema_cli.sequences import longest_rise
 from opschema_cli.source.python import Param, ParamKind
 from opschema_cli.source.text import Span
 
@@ -134,23 +134,5 @@ def _out_of_order(matched: Sequence[tuple[Slot, Slot]], observed: Sequence[Slot]
     """The pairs outside a longest run that keeps the declared order; keyword-only slots have none."""
     place = {slot.name: index for index, slot in enumerate(observed)}
     pairs = [pair for pair in matched if pair[0].kind in POSITIONAL and pair[1].kind in POSITIONAL]
-    kept = _longest_rise([place[pair[1].name] for pair in pairs])
+    kept = set(longest_rise([place[pair[1].name] for pair in pairs]))
     return [pair for index, pair in enumerate(pairs) if index not in kept]
-
-
-def _longest_rise(values: Sequence[int]) -> set[int]:
-    """Indexes of a longest strictly increasing subsequence, by patience sorting."""
-    tails: list[int] = []
-    ends: list[int] = []
-    before: list[int] = []
-    for index, value in enumerate(values):
-        at = bisect_left(tails, value)
-        before.append(ends[at - 1] if at else -1)
-        tails[at : at + 1] = [value]
-        ends[at : at + 1] = [index]
-    kept: set[int] = set()
-    index = ends[-1] if ends else -1
-    while index >= 0:
-        kept.add(index)
-        index = before[index]
-    return kept

@@ -9,7 +9,6 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from patiencediff import PatienceSequenceMatcher
 from rich.cells import cell_len
 from rich.console import Console
 from rich.segment import Segment, Segments
@@ -19,6 +18,7 @@ from opschema_cli.phrases import count
 from opschema_cli.reporters.diff import shared
 from opschema_cli.reporters.escape import visible
 from opschema_cli.reporters.frame import GUTTER
+from opschema_cli.reporters.line_diff import LineMatcher
 from opschema_cli.reporters.migrations import FileReport, Listed, NoteReport, RunReport
 from opschema_cli.reporters.screen import Screen, wrap
 from opschema_cli.reporters.unified import unified_diff
@@ -99,7 +99,7 @@ def _lines(file: FileReport) -> list[_Line]:
     """The changed lines of a file and those around them; new numbers where a line is still there."""
     old, new = (text.splitlines() if text else [] for text in (file.before, file.after))
     found: list[_Line] = []
-    for group in PatienceSequenceMatcher(None, old, new).get_grouped_opcodes(_CONTEXT):
+    for group in LineMatcher(old, new).get_grouped_opcodes(_CONTEXT):
         if found:
             found.append(_Line(0, "", ""))
         for kind, *stretch in group:

@@ -1,0 +1,24 @@
+"""Algorithms over sequences that several rooms use."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+
+
+def longest_rise(values: Sequence[int]) -> list[int]:
+    """Indexes of a longest strictly increasing subsequence, by patience sorting."""
+    tails: list[int] = []
+    ends: list[int] = []
+    before: list[int] = []
+    for index, value in enumerate(values):
+        at = bisect_left(tails, value)
+        before.append(ends[at - 1] if at else -1)
+        tails[at : at + 1] = [value]
+        ends[at : at + 1] = [index]
+    kept: list[int] = []
+    index = ends[-1] if ends else -1
+    while index >= 0:
+        kept.append(index)
+        index = before[index]
+    return kept[::-1]
