@@ -11,7 +11,7 @@ TORCH := torch==2.13.0
 
 $(VENV)/.demo: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[cpp,stubs,verify]' $(TORCH)
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[stubs,verify]' $(TORCH)
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml

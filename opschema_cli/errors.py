@@ -1,4 +1,4 @@
-"""Errors that a user can mend, and the exit codes of the command line."""
+"""Errors that a user can fix, the exit codes of the command line, and the command that installs what is missing."""
 
 from __future__ import annotations
 
@@ -11,3 +11,12 @@ EXIT_INTERRUPTED = 130
 
 class OpschemaError(Exception):
     """Something the user can mend: usage, configuration, or input that cannot be read. Ends with exit code 2."""
+
+
+DISTRIBUTION = "opschema-cli"
+"""The name on package indexes; `opschema` is another project's there."""
+
+
+def install_command(extra: str = "") -> str:
+    """The command that installs an extra, or without one the dependencies that are missing."""
+    return f"pip install '{DISTRIBUTION}[{extra}]'" if extra else f"pip install {DISTRIBUTION}"

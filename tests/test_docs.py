@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from opschema_cli.lint.docs import doc_files
@@ -13,6 +14,7 @@ from tests.verify import faults
 
 ROOT = Path(__file__).parent.parent
 RULES = ROOT / "docs" / "rules"
+REPOSITORY = "https://github.com/opschema/opschema"
 
 
 def test_every_rule_has_a_current_page_and_no_page_is_stale() -> None:
@@ -39,8 +41,22 @@ def test_the_page_of_seeded_faults_is_current() -> None:
 
 
 def test_links_of_the_documents_lead_to_files() -> None:
-    import re
-
     for document in (ROOT / "README.md", *ROOT.glob("docs/*.md")):
         for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", document.read_text(encoding="utf-8")):
             assert (document.parent / target).exists(), f"{document.name}: {target}"
+
+
+def test_links_of_the_readme_to_this_repository_lead_to_files() -> None:
+    targets = re.findall(rf"\]\({REPOSITORY}/blob/main/([^)#]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert len(targets) > 10
+    assert [target for target in targets if not (ROOT / target).is_file()] == []
+
+
+def test_nothing_says_to_install_the_package_of_another_project() -> None:
+    """`opschema` on package indexes is another project's; `opschema-cli` is this one."""
+    wrong = re.compile(r"""pip install (?:-\S+ )*['"]?opschema(?!-cli)|`opschema\[""")
+    roots = ("opschema_cli", "rules", "docs", "fixtures", "README.md", "Makefile", ".pre-commit-hooks.yaml")
+    files = [path for root in roots for path in (ROOT / root, *(ROOT / root).rglob("*")) if path.is_file()]
+    texts = {path: path.read_text(encoding="utf-8") for path in files if path.suffix in (".py", ".md", ".yaml", "")}
+    assert len(texts) > 1000
+    assert [str(path) for path, text in texts.items() if wrong.search(text)] == []

@@ -19,7 +19,7 @@ import msgspec
 
 from opschema_cli.commands.output import ProgressBar, write_text
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
-from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, OpschemaError
+from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, OpschemaError, install_command
 from opschema_cli.phrases import count
 from opschema_cli.reporters.escape import visible
 from opschema_cli.verify.model import Limits
@@ -147,7 +147,7 @@ def _check_installed(options: VerifyOptions) -> None:
     }
     for module, needed in wanted.items():
         if needed and find_spec(module) is None:
-            raise OpschemaError(f"this needs `{module}`, which is not installed: pip install 'opschema[verify]'")
+            raise OpschemaError(f"this needs `{module}`, which is not installed: {install_command('verify')}")
 
 
 def _check_places(options: VerifyOptions) -> None:

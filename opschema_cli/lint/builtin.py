@@ -28,7 +28,7 @@ CPP_UNREAD = Rule(
     Severity.WARNING,
     """A C++ file that a pack reads is not read.
 
-It is too long, nests too deeply or takes too long to parse, or the extra `cpp` is not installed, which is told once. What
+It is too long, nests too deeply or takes too long to parse, or tree-sitter cannot be imported, which is reported once. What
 depends on it is answered *unresolved* and not reported. A file with syntax errors is read all the same.""",
 )
 YAML_SYNTAX = Rule(

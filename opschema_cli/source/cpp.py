@@ -1,6 +1,6 @@
 """C++ as a tree that knows its places: tree-sitter's, seen through nodes that only tell.
 
-A text with errors has a tree as well; :attr:`CppTree.errors` says where tree-sitter lost its way. Needs the extra ``cpp``.
+A text with errors has a tree as well; :attr:`CppTree.errors` says where tree-sitter lost its way.
 What the preprocessor makes of a file is in :mod:`opschema_cli.source.preprocessor`, and of strings in
 :mod:`opschema_cli.source.cpp_strings`.
 """
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
+from opschema_cli.errors import install_command
 from opschema_cli.source.cpp_strings import Literal, joined, read_literal
 from opschema_cli.source.preprocessor import Condition, Directives, read_directives
 from opschema_cli.source.text import Span
@@ -30,14 +31,11 @@ MAX_DEPTH = 500
 SECONDS, SECONDS_PER_CHARACTER = 0.5, 2e-6
 """The processor time for one text: some five times what ordinary code takes."""
 
-INSTALL = "pip install 'opschema[cpp]'"
-
-
 _START = Span(0, 0)
 
 
 class CppUnavailableError(ImportError):
-    """C++ cannot be read, as tree-sitter or its C++ grammar is not installed; the message says what to do."""
+    """C++ cannot be read, as tree-sitter or its C++ grammar cannot be imported; the message says what to do."""
 
 
 class CppError(ValueError):
@@ -200,7 +198,9 @@ def _language() -> tree_sitter.Language:
         import tree_sitter
         import tree_sitter_cpp
     except ImportError as error:
-        raise CppUnavailableError(f"C++ is not read, as {error.name} is not installed: {INSTALL}") from error
+        raise CppUnavailableError(
+            f"C++ is not read, as {error.name} cannot be imported; install it: {install_command()}"
+        ) from error
     return tree_sitter.Language(tree_sitter_cpp.language())
 
 
@@ -208,7 +208,7 @@ def parse_cpp(text: str) -> CppTree:
     """The tree of a text.
 
     Raises:
-        CppUnavailableError: the extra ``cpp`` is not installed.
+        CppUnavailableError: tree-sitter or its C++ grammar cannot be imported.
         CppError: the text is longer than :data:`MAX_CHARACTERS`, nests deeper than :data:`MAX_DEPTH`, or takes too long.
     """
     language = _language()

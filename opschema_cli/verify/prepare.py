@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from opschema_cli.errors import OpschemaError
+from opschema_cli.errors import OpschemaError, install_command
 from opschema_cli.lint.settings import pack_options
 from opschema_cli.session import Session
 from opschema_cli.verify.gone import lost_plans, mark_gone
@@ -176,7 +176,7 @@ def device_label(device: Device) -> str:
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise OpschemaError(f"PyTorch cannot be loaded: {error}") from error
-        raise OpschemaError("`opschema verify` needs PyTorch: pip install 'opschema[verify]'") from None
+        raise OpschemaError(f"`opschema verify` needs PyTorch: {install_command('verify')}") from None
     except Exception as error:  # a broken installation fails in any way
         raise OpschemaError(f"PyTorch cannot be loaded: {type(error).__name__}: {error}") from error
     if device == "cpu" or (device == "auto" and not torch.cuda.is_available()):

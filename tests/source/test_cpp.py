@@ -230,11 +230,11 @@ def test_what_is_not_read_is_one_diagnostic(tmp_path: Path) -> None:
     ]
 
 
-def test_without_the_extra_it_is_told_once_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_grammar_it_is_told_once_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tree_sitter_cpp", None)
     cpp._language.cache_clear()
     try:
-        with pytest.raises(CppUnavailableError, match=r"pip install 'opschema\[cpp\]'"):
+        with pytest.raises(CppUnavailableError, match=r"install it: pip install opschema-cli"):
             parse_cpp("int x;")
         mine = project(tmp_path, a__cpp="int x;", b__cpp="int x;")
         assert mine.cpp("a.cpp") is mine.cpp("b.cpp") is None

@@ -443,7 +443,9 @@ def test_a_package_that_is_not_there_is_named(
     monkeypatch.chdir(kit)
     monkeypatch.setattr("opschema_cli.commands.verify.find_spec", lambda name: None if name == module else name)
     assert opschema(["verify", *args]) == 2
-    assert f"this needs `{module}`, which is not installed: pip install 'opschema[verify]'" in capsys.readouterr().err
+    assert (
+        f"this needs `{module}`, which is not installed: pip install 'opschema-cli[verify]'" in capsys.readouterr().err
+    )
 
 
 def test_a_repository_without_ops(

@@ -9,8 +9,6 @@ from opschema_cli.source import cpp
 from opschema_cli.testing import Linted, fix_files, lint_files
 from opschema_rules.aten.pack import PACK
 
-pytest.importorskip("tree_sitter_cpp")
-
 CODES = [f"ATN70{number}" for number in range(1, 6)]
 
 NATIVE = """\
@@ -406,7 +404,7 @@ def test_other_names_tell_nothing() -> None:
 # -- what cannot be read -----------------------------------------------------------------------------------------------
 
 
-def test_without_the_extra_nothing_is_said_of_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_grammar_nothing_is_said_of_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tree_sitter_cpp", None)
     cpp._language.cache_clear()
     try:

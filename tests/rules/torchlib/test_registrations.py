@@ -439,7 +439,6 @@ def test_a_helper_that_computes_the_schema_tells_the_name_where_it_registers() -
 
 
 def test_a_template_of_cpp_leaves_open_what_it_may_name() -> None:
-    pytest.importorskip("tree_sitter_cpp")
     files = {
         "ops.py": "import torch\nlib = torch.library.Library('ns', 'FRAGMENT')\n"
         "lib.define('lookup_sgd_forward(Tensor x) -> Tensor')\nlib.define('other(Tensor x) -> Tensor')\n"
@@ -457,7 +456,6 @@ def test_a_template_of_cpp_leaves_open_what_it_may_name() -> None:
 
 
 def test_cpp_defines_and_python_registers() -> None:
-    pytest.importorskip("tree_sitter_cpp")
     assert told({
         "csrc/ops.cpp": '#include <torch/library.h>\nTORCH_LIBRARY(ns, m) {\n  m.def("foo(Tensor x) -> Tensor");\n}\n'
         "TORCH_LIBRARY_IMPL(ns, CUDA, m) {\n  m.impl(\"foo\", &foo);\n}\n",

@@ -287,7 +287,6 @@ lib.impl("f", kernel, "CUDA", with_keyset=True)
 
 
 def test_a_cpp_schema_is_compared_with_a_fake_in_python() -> None:
-    pytest.importorskip("tree_sitter_cpp")
     linted = lint_files(
         [PACK],
         {

@@ -9,8 +9,6 @@ from opschema_cli.source import cpp
 from opschema_cli.testing import Migrated, migrate_files
 from opschema_rules.aten.pack import PACK
 
-pytest.importorskip("tree_sitter_cpp")
-
 NATIVE = """\
 - func: abs(Tensor self) -> Tensor
 - func: abs_(Tensor(a!) self) -> Tensor(a!)
@@ -252,7 +250,7 @@ def test_another_backend_than_that_of_the_yaml() -> None:
         migrate(HEADER, ["header=csrc/type.h", "backend=HPU", "output=xla.yaml"], **{"xla.yaml": MADE})
 
 
-def test_without_the_extra_it_tells_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_grammar_it_tells_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tree_sitter_cpp", None)
     cpp._language.cache_clear()
     try:

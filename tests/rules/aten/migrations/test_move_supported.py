@@ -205,7 +205,6 @@ at::Tensor XLANativeFunctions::expand(const at::Tensor& self, at::IntArrayRef si
     ],
 )
 def test_what_kernels_in_cpp_say_to_it_is_noted(told: list[str], note: str) -> None:
-    pytest.importorskip("tree_sitter_cpp")
     text = "backend: XLA\ncpp_namespace: torch_xla\nsupported:\n  - abs\n  - expand\n"
     files = {YAML: text, "native_functions.yaml": NATIVE, "aten.cpp": CPP}
     assert migrate_files(PACK, "move-supported", files, told).notes() == [note]
