@@ -29,6 +29,7 @@ ROOMS = {
     },
     "verify": {"session", "lint", "workspace", "git", "errors", "phrases"},
     "testing": {"lint", "migrate", "project", "workspace", "config", "source"},
+    "proof": {"testing", "lint", "source"},
     "session": {"lint", "project", "cache", "config", "transaction", "workspace", "source", "errors"},
     "reporters": {"lint", "verify", "source", "errors", "phrases", "sequences"},
     "phrases": set(),

@@ -10,12 +10,39 @@ from opschema_cli.lint.rule import Rule
 _FIX = {"": "none", "safe": "safe (`--fix`)", "unsafe": "unsafe (`--fix --unsafe-fixes`)"}
 
 
+_PROOFS = """\
+# Proofs of fixes
+
+Generated from the rules by `python -m opschema_cli.lint.docs`; do not edit.
+
+Each fix is tested with an *oracle*: the real system, which observes the files before and after the fix, for every Bad
+example of the rule and for generated variants of it. What was right must stay right, with the same result; what was refused
+may become right, but never silently wrong; and each example must get better. `tests/proofs` holds the oracles.
+
+"""
+
+
 def rule_page(rule: Rule) -> str:
     """One rule's page."""
     head, _, rest = rule.doc.partition("\n")
-    facts = f"Severity: {rule.severity.value}. Fix: {_FIX[rule.fixable]}."
+    facts = f"Severity: {rule.severity.value}. Fix: {_FIX[rule.fixable]}." + _proof(rule)
     body = rest.strip("\n")
     return f"# {rule.code} {rule.name}\n\n{head}\n\n{facts}\n" + (f"\n{body}\n" if body else "")
+
+
+def _proof(rule: Rule) -> str:
+    return f" Proof of the fix: {rule.proof}." if rule.proof else ""
+
+
+def proofs_table(rules: Iterable[Rule]) -> str:
+    """The rules with fixes, and what each fix is proved with, as a table."""
+    lines = ["| Rule | Fix | Proof |", "| --- | --- | --- |"]
+    lines += [
+        f"| [{rule.code}]({rule.code}.md) `{rule.name}` | {rule.fixable} | {_cell(rule.proof)} |"
+        for rule in rules
+        if rule.fixable
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def rules_table(rules: Iterable[Rule]) -> str:
@@ -38,7 +65,8 @@ def doc_files(rules: Mapping[str, Rule]) -> dict[str, str]:
         "# Rules\n\nGenerated from the rules' docstrings by `python -m opschema_cli.lint.docs`; do not edit.\n\n"
         + rules_table(rules.values())
     )
-    return {"README.md": index, **{f"{code}.md": rule_page(rule) for code, rule in rules.items()}}
+    proofs = _PROOFS + proofs_table(rules.values())
+    return {"README.md": index, "proofs.md": proofs, **{f"{code}.md": rule_page(rule) for code, rule in rules.items()}}
 
 
 def write_pages(folder: Path, files: Mapping[str, str]) -> None:

@@ -33,7 +33,7 @@ class RuleError(TypeError):
 
 class Rule(msgspec.Struct, frozen=True, dict=True):
     """A registered rule. ``text`` is its page as the docstring holds it, ``subject`` the type of what it looks at, ``options``
-    the type of its second parameter.
+    the type of its second parameter, ``proof`` the oracle that its fixes are tested with, in words.
     """
 
     code: str
@@ -46,6 +46,7 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
     fixable: Literal["", "safe", "unsafe"] = ""
     pure: bool = False
     suspects: Callable[[Any], Iterable[object]] | None = None
+    proof: str = ""
 
     @cached_property
     def doc(self) -> str:
@@ -72,6 +73,7 @@ def rule(
     fixable: Literal["", "safe", "unsafe"] = "",
     pure: bool = False,
     suspects: Callable[[Any], Iterable[object]] | None = None,
+    proof: str = "",
 ) -> Callable[[F], F]:
     """File a generator as a rule; the annotation of its first parameter says which subjects it sees.
 
@@ -83,17 +85,25 @@ def rule(
         pure: its findings depend on nothing but what the subject's ``content_key`` covers, so they may be cached by it.
         suspects: what in a subject has to be looked at in the light of other files. It depends on nothing but what the
             ``content_key`` covers; where there is nothing, which is remembered, the rule does not run.
+        proof: the oracle that shows its fixes to be right, as a sentence without an end ("torch registers the operators and
+            calls them"); see :mod:`opschema_cli.proof`.
 
     Raises:
-        RuleError: the code or name is malformed, or the function has no page or no annotation.
+        RuleError: the code or name is malformed, the function has no page or no annotation, or there is a proof and no fix.
     """
     if not CODE.match(code) or not NAME.match(name):
         raise RuleError(f"rule {code!r} {name!r}: a code is three letters and three digits, a name lower-case-words")
+    if proof and not fixable:
+        raise RuleError(f"rule {code}: it names a proof, but has no fix")
 
     def file(check: F) -> F:
         # The registry reads this back when it collects a pack's modules.
         check.__rule__ = replace(  # type: ignore[attr-defined]
-            _record(check, code, name, Severity(severity)), fixable=fixable, pure=pure, suspects=suspects
+            _record(check, code, name, Severity(severity)),
+            fixable=fixable,
+            pure=pure,
+            suspects=suspects,
+            proof=proof,
         )
         return check
 

@@ -17,7 +17,8 @@ def migration_page(migration: Migration) -> str:
     """One migration's page: its docstring, and its options behind the first line."""
     head, _, rest = migration.doc.partition("\n")
     body = rest.strip("\n")
-    parts = [f"# {migration.name}", head, *_options(migration), *([body] if body else [])]
+    proof = [f"Proof: {migration.proof}."] if migration.proof else []
+    parts = [f"# {migration.name}", head, *_options(migration), *proof, *([body] if body else [])]
     return "\n\n".join(parts) + "\n"
 
 
@@ -34,10 +35,10 @@ def _options(migration: Migration) -> Iterator[str]:
 def doc_files(migrations: Iterable[Migration]) -> dict[str, str]:
     """Every file of ``docs/migrations`` by name."""
     found = sorted(migrations, key=lambda item: item.name)
-    rows = [f"| [{item.name}]({item.name}.md) | {item.summary} |" for item in found]
+    rows = [f"| [{item.name}]({item.name}.md) | {item.summary} | {item.proof} |" for item in found]
     index = (
         "# Migrations\n\nGenerated from the migrations' docstrings by `python -m opschema_cli.migrate.docs`; do not edit.\n\n"
-        + "\n".join(["| Name | What it does |", "| --- | --- |", *rows])
+        + "\n".join(["| Name | What it does | Proof |", "| --- | --- | --- |", *rows])
         + "\n"
     )
     return {"README.md": index, **{f"{item.name}.md": migration_page(item) for item in found}}

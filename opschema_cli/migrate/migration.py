@@ -65,7 +65,8 @@ class Migration:
     """A registered migration. ``options`` is the type of its options, filled from ``-o NAME=VALUE``.
 
     ``rewrites_trees`` tells that it asks for the trees of many Python files (:meth:`~opschema_cli.migrate.draft.Draft.tree`),
-    ``anywhere`` that it runs as well where its pack finds nothing yet, for it makes what the pack looks for.
+    ``anywhere`` that it runs as well where its pack finds nothing yet, for it makes what the pack looks for. ``proof`` is the
+    oracle that its rewrites are tested with, in words.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Migration:
     options: type[Any] = NoMigrationOptions
     rewrites_trees: bool = False
     anywhere: bool = False
+    proof: str = ""
 
     @property
     def summary(self) -> str:
@@ -89,6 +91,7 @@ def migration(
     options: type[Any] = NoMigrationOptions,
     rewrites_trees: bool = False,
     anywhere: bool = False,
+    proof: str = "",
 ) -> Callable[[F], F]:
     """File a function as a migration; its docstring is its page.
 
@@ -98,6 +101,7 @@ def migration(
         options: a frozen msgspec struct; fields without a default must be given on the command line.
         rewrites_trees: whether it asks for the trees of many Python files, which are then kept when these are parsed.
         anywhere: whether it runs, if it is named, where its pack finds nothing yet.
+        proof: the oracle that shows its rewrites to be right, as a sentence without an end; see :mod:`opschema_cli.proof`.
 
     Raises:
         MigrationError: the name is malformed, or the function has no page.
@@ -110,7 +114,9 @@ def migration(
         if not doc:
             raise MigrationError(f"migration {name}: it has no docstring, so no page")
         # The pack reads this back when it collects its modules.
-        apply.__migration__ = Migration(name, doc, find, apply, options, rewrites_trees, anywhere)  # type: ignore[attr-defined]
+        apply.__migration__ = Migration(  # type: ignore[attr-defined]
+            name, doc, find, apply, options, rewrites_trees, anywhere, proof
+        )
         return apply
 
     return file

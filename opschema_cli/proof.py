@@ -1,0 +1,148 @@
+"""Proves fixes: an oracle, the real system, observes files before and after a fix, and no probe may get worse.
+
+For authors of rules. A rule names its oracle in ``proof=``; its tests run :func:`check_fixes` with that oracle::
+
+    def test_fixes_are_proved() -> None:
+        check_fixes(PACK, rule, oracle)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from opschema_cli.lint.diagnostic import Fix
+from opschema_cli.lint.pack import Pack
+from opschema_cli.lint.rule import Rule, examples
+from opschema_cli.source.text import Edit, apply_edits
+from opschema_cli.testing import fix_files, lint_files
+
+Files: TypeAlias = Mapping[str, str]
+"""The texts of a workspace by path."""
+
+Level: TypeAlias = Literal["right", "refused", "wrong"]
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """The outcome of one probe, such as a registration or a call.
+
+    ``level`` is ``right``: accepted, with the result that the declaration promises; ``refused``: a loud failure, ``message`` says
+    which; ``wrong``: accepted in silence though it is not right, such as an argument that nothing reads. ``result`` identifies what
+    was computed.
+    """
+
+    level: Level
+    message: str = ""
+    result: str = ""
+
+
+Observation: TypeAlias = Mapping[str, Seen]
+"""The outcomes of a workspace by probe. A probe is named by what it does, so that it means the same before and after."""
+
+Oracle: TypeAlias = Callable[[Sequence[Files]], Sequence[Observation]]
+"""Observes each of some workspaces; many at once, since it may be slow to start."""
+
+Variants: TypeAlias = Callable[[Files], Iterable[Files]]
+"""Files like those of an example: with another default, another order, other line ends."""
+
+
+class Case(msgspec.Struct, frozen=True):
+    """Files before and after fixes. ``cures`` says that something must have become right: the files are a rule's own example."""
+
+    title: str
+    before: Files
+    after: Files
+    cures: bool
+
+
+def no_variants(files: Files) -> Iterable[Files]:
+    """The example alone."""
+    return ()
+
+
+def windows_lines(files: Files) -> Iterable[Files]:
+    """The example with the line ends of Windows."""
+    yield {path: text.replace("\n", "\r\n") for path, text in files.items()}
+
+
+def fix_cases(pack: Pack, rule: Rule, variants: Variants = no_variants) -> Iterator[Case]:
+    """What the fixes of a rule make of its Bad examples and of their variants: all fixes at once, and each on its own."""
+    for number, example in enumerate(examples(rule.doc), 1):
+        if example.kind == "bad":
+            files = pack.example(example.fences)
+            yield from _cases_of(pack, rule, files, f"{rule.code} example {number}", cures=True)
+            for count, variant in enumerate(variants(files), 1):
+                yield from _cases_of(pack, rule, variant, f"{rule.code} example {number} variant {count}", cures=False)
+
+
+def _cases_of(pack: Pack, rule: Rule, files: Files, title: str, *, cures: bool) -> Iterator[Case]:
+    fixes = _fixes(pack, rule, files)
+    if fixes:
+        changed, _ = fix_files([pack], files, [rule.code], unsafe=True)
+        yield Case(f"{title}: {', '.join(fix.title for fix in fixes)}", files, {**files, **changed}, cures)
+    if len(fixes) > 1:
+        for fix in fixes:
+            yield Case(f"{title}: {fix.title}", files, _fixed(files, fix), cures=False)
+
+
+def _fixes(pack: Pack, rule: Rule, files: Files) -> list[Fix]:
+    found = [item.fix for item in lint_files([pack], files, [rule.code]).diagnostics if item.code == rule.code]
+    return [fix for fix in found if fix is not None]
+
+
+def _fixed(files: Files, fix: Fix) -> Files:
+    edits: dict[str, list[Edit]] = {}
+    for item in fix.edits:
+        edits.setdefault(item.path, []).append(item.edit)
+    return {path: apply_edits(text, sorted(edits.get(path, ()))) for path, text in files.items()}
+
+
+def judge(before: Observation, after: Observation, *, cures: bool) -> Iterator[str]:
+    """What is wrong with a change, a sentence each; nothing if it is proved.
+
+    - What was right stays right, with the same result.
+    - What was refused may become right, never wrong: no loud failure becomes a silent one.
+    - What was wrong may become right or refused.
+    - A probe that only one side has counts as refused on the other.
+    - If the change ``cures``, at least one probe gets better, and there is one.
+    """
+    for probe in sorted({*before, *after}):
+        old, new = before.get(probe, _ABSENT), after.get(probe, _ABSENT)
+        if old.level == "right" and new.level != "right":
+            yield f"{probe}: was right and is {new.level} now: {new.message}"
+        elif old.level == new.level == "right" and old.result != new.result:
+            yield f"{probe}: gave {old.result} and gives {new.result} now"
+        elif old.level == "refused" and new.level == "wrong":
+            yield f"{probe}: was refused ({old.message}) and is silently wrong now: {new.message}"
+    if cures and not any(_improves(before.get(probe, _ABSENT), seen) for probe, seen in after.items()):
+        yield f"no probe of {len({*before, *after})} got better: {dict(after)}"
+
+
+_ABSENT = Seen("refused", "there is no such probe on this side")
+
+
+def _improves(old: Seen, new: Seen) -> bool:
+    return new.level == "right" and old.level != "right"
+
+
+def prove(cases: Sequence[Case], oracle: Oracle) -> list[str]:
+    """What is wrong with each change, a line each; the texts are observed together."""
+    seen = oracle([files for case in cases for files in (case.before, case.after)])
+    complaints: list[str] = []
+    for case, before, after in zip(cases, seen[::2], seen[1::2], strict=True):
+        complaints += [f"{case.title}: {line}" for line in judge(before, after, cures=case.cures)]
+    return complaints
+
+
+def check_fixes(pack: Pack, rule: Rule, oracle: Oracle, variants: Variants = no_variants) -> None:
+    """Assert that each fix of a rule's Bad examples, and of variants of them, is proved by the oracle.
+
+    Raises:
+        AssertionError: saying which fix is not, or that no Bad example has a fix.
+    """
+    cases = list(fix_cases(pack, rule, variants))
+    assert any(case.cures for case in cases), f"{rule.code}: no Bad example has a fix"
+    complaints = prove(cases, oracle)
+    assert not complaints, "\n".join(complaints)
