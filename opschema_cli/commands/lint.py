@@ -42,6 +42,7 @@ class LintOptions(msgspec.Struct, frozen=True):
     select: str
     ignore: str
     fail_on: str | None
+    fail_on_nothing: bool
     fix: bool
     unsafe_fixes: bool
     diff: bool
@@ -74,6 +75,7 @@ _PATH = click.Path(path_type=Path)
 @click.option(
     "--fail-on", type=click.Choice(["info", "warning", "error"]), help="Exit 1 from this severity on [error]."
 )
+@click.option("--fail-on-nothing", is_flag=True, help="Exit 2 if there is nothing to lint, as in a wrong folder.")
 @click.option("--fix", is_flag=True, help="Apply safe fixes, then report what is left.")
 @click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: also fixes that may change meaning.")
 @click.option("--diff", is_flag=True, help="Print what --fix would change; write nothing.")
@@ -143,12 +145,12 @@ def _lint_in(session: Session, options: LintOptions, started: float) -> int:
             session, _job(session, session.registry_for(project), inputs, options), outcome, project, options
         )
         if options.diff:
-            failed = exit_code(outcome, None)
+            failed = exit_code(outcome, None, on_nothing=options.fail_on_nothing)
             return failed or (EXIT_FINDINGS if changed else EXIT_CLEAN)
     report = make_report(session, project, outcome, fixed, time.perf_counter() - started, options)
     if not (options.fix and options.stdin_filename is not None and options.output_file is None):
         _print(report, outcome, options)
-    return exit_code(outcome, Severity(options.fail_on or session.config.fail_on))
+    return exit_code(outcome, Severity(options.fail_on or session.config.fail_on), on_nothing=options.fail_on_nothing)
 
 
 def _start(options: LintOptions) -> Path:
@@ -355,13 +357,14 @@ def make_report(
         files=outcome.files,
         fixed=fixed.count,
         seconds=seconds,
+        nothing=outcome.nothing,
     )
     paged = options.output_format == "sarif" or options.statistics
     rules: Mapping[str, RuleInfo] = {
         code: RuleInfo(rule.name, rule.summary, rule.doc, rule.severity)
         for code, rule in (session.registry.rules.items() if paged else ())
     }
-    return Report(outcome.diagnostics, summary, project.source, rules, session.root)
+    return Report(outcome.diagnostics, summary, project.source, rules, session.root, outcome.unread)
 
 
 def _print(report: Report, outcome: Outcome, options: LintOptions) -> None:
@@ -369,7 +372,7 @@ def _print(report: Report, outcome: Outcome, options: LintOptions) -> None:
         write_text(render_statistics(report, outcome), options.output_file)
     elif options.output_format != "text":
         write_text(load_writer(options.output_format)(report), options.output_file)
-    elif not (options.quiet and not report.diagnostics):
+    elif report.diagnostics or not options.quiet or (outcome.nothing and options.fail_on_nothing):
         _print_text(report, outcome, options)
 
 
@@ -384,10 +387,8 @@ def _load_reporter(options: LintOptions) -> None:
 def _print_text(report: Report, outcome: Outcome, options: LintOptions) -> None:
     from opschema_cli.reporters.text import write
 
-    if not outcome.packs:
-        click.echo("opschema: found nothing to lint here; `opschema init` tells what it looks for", err=True)
-        if not report.diagnostics:
-            return
+    if outcome.nothing:
+        click.echo("opschema: `opschema init` lists what it looks for", err=True)
     if options.output_file is None:
         write(report, sys.stdout)
         return
@@ -419,13 +420,13 @@ def _seconds(outcome: Outcome, code: str) -> float:
     return outcome.timings[code].seconds if code in outcome.timings else 0.0
 
 
-def exit_code(outcome: Outcome, fail_on: Severity | None) -> int:
-    """3 when a rule failed, 2 when a file could not be read, 1 when findings reach the level that fails (None: they do
-    not count), else 0.
+def exit_code(outcome: Outcome, fail_on: Severity | None, *, on_nothing: bool = False) -> int:
+    """3 when a rule failed, 2 when a file could not be read or, with ``on_nothing``, nothing was linted, 1 when findings reach
+    the level that fails (None: they do not count), else 0.
     """
     if outcome.crashed:
         return EXIT_INTERNAL
-    if any(item.code == "OPS101" for item in outcome.diagnostics):
+    if any(item.code == "OPS101" for item in outcome.diagnostics) or (on_nothing and outcome.nothing):
         return EXIT_USAGE
     failed = fail_on is not None and any(item.severity.rank >= fail_on.rank for item in outcome.diagnostics)
     return EXIT_FINDINGS if failed else EXIT_CLEAN

@@ -68,3 +68,15 @@ class Diagnostic(msgspec.Struct, frozen=True, array_like=True):
     code: str = ""
     name: str = ""
     severity: Severity = Severity.ERROR
+
+
+class Unread(msgspec.Struct, frozen=True, array_like=True):
+    """How many declarations of one kind were seen and not read, in how many files; ``example`` is the first of these.
+
+    ``noun`` names the declarations, as fits their number.
+    """
+
+    noun: str
+    count: int
+    files: int
+    example: str

@@ -15,6 +15,7 @@ import msgspec
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.diagnostic import Severity
 from opschema_cli.lint.rule import Rule, RuleError
+from opschema_cli.lint.unread import Sighting
 from opschema_cli.project import Project
 from opschema_cli.source.text import Span
 
@@ -166,7 +167,8 @@ class Pack(msgspec.Struct, frozen=True):
     does not pay for; ``plans`` says, within limits, what ``opschema verify`` is to run of those ops of these names that it knows,
     or of all that are implemented if none is named; ``stubs`` generates code from declarations, where a pack can. ``reads``
     tells which Python files ``load`` asks for in any case; they are parsed while other packs are loaded and run. ``reads_on``
-    tells, once all these are parsed, what else it will ask for, and is asked again until that is nothing.
+    tells, once all these are parsed, what else it will ask for, and is asked again until that is nothing. ``unread`` are kinds of
+    declarations that the pack recognises and does not read; reports name them.
     """
 
     name: str
@@ -183,6 +185,7 @@ class Pack(msgspec.Struct, frozen=True):
     stubs: StubMaker | None = None
     reads: Callable[[Project, Any], Iterable[str]] = nothing_read
     reads_on: Callable[[Project, Any], Iterable[str]] = nothing_read
+    unread: tuple[Sighting, ...] = ()
 
 
 CATALOGUE = "rules.json"
@@ -200,7 +203,7 @@ class PackHead(msgspec.Struct, frozen=True, dict=True):
     """A pack whose module is imported only where it finds something: what decides that, and the module (``ours.pack``), which
     holds it as ``PACK``.
 
-    ``catalogue`` is the file that lists its rules (:func:`catalogue_text` writes it); ``reads`` is the pack's.
+    ``catalogue`` is the file that lists its rules (:func:`catalogue_text` writes it); ``reads`` and ``unread`` are the pack's.
     """
 
     name: str
@@ -209,6 +212,7 @@ class PackHead(msgspec.Struct, frozen=True, dict=True):
     module: str
     catalogue: Path
     reads: Callable[[Project, Any], Iterable[str]] = nothing_read
+    unread: tuple[Sighting, ...] = ()
 
     @cached_property
     def pack(self) -> Pack:

@@ -17,7 +17,7 @@ import msgspec
 
 from opschema_cli import __version__
 from opschema_cli.cache import Cache, decoded
-from opschema_cli.lint.diagnostic import Diagnostic
+from opschema_cli.lint.diagnostic import Diagnostic, Unread
 from opschema_cli.lint.runner import Outcome
 from opschema_cli.workspace import Asked, Workspace
 
@@ -39,6 +39,14 @@ class _Stored(msgspec.Struct, array_like=True):
     ops: int
     files: int
     packs: list[str]
+    nothing: bool
+    unread: list[Unread]
+
+    @property
+    def outcome(self) -> Outcome:
+        """What the run came to."""
+        shared = {name: getattr(self, name) for name in self.__struct_fields__ if name != "asked"}
+        return Outcome(**shared)
 
 
 def code_stamp(code: Iterable[Path]) -> str:
@@ -84,19 +92,12 @@ def recall(cache: Cache, key: str, workspace: Workspace) -> Outcome | Before | N
         return None
     if changed:
         return Before(changed, stored.packs)
-    return Outcome(stored.diagnostics, stored.suppressed, stored.baselined, stored.ops, stored.files, stored.packs)
+    return stored.outcome
 
 
 def remember(cache: Cache, key: str, workspace: Workspace, outcome: Outcome) -> None:
     """Store an outcome, unless a rule failed."""
     if not outcome.crashed:
-        stored = _Stored(
-            workspace.asked,
-            outcome.diagnostics,
-            outcome.suppressed,
-            outcome.baselined,
-            outcome.ops,
-            outcome.files,
-            outcome.packs,
-        )
+        shared = {name: getattr(outcome, name) for name in _Stored.__struct_fields__ if name != "asked"}
+        stored = _Stored(workspace.asked, **shared)
         cache.put(_KIND, {key: msgspec.msgpack.encode(stored)})

@@ -9,12 +9,13 @@ import msgspec
 
 from opschema_cli.lint.baseline import BaselineFile, apply_baseline, stale_findings
 from opschema_cli.lint.builtin import CRASHED
-from opschema_cli.lint.diagnostic import Diagnostic, Place
+from opschema_cli.lint.diagnostic import Diagnostic, Place, Unread
 from opschema_cli.lint.execute import Executor, Timing
 from opschema_cli.lint.pack import Entry
 from opschema_cli.lint.registry import Registry
 from opschema_cli.lint.settings import Settings
 from opschema_cli.lint.suppress import apply_suppressions, find_suppressions, suppression_findings
+from opschema_cli.lint.unread import find_unread
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 
@@ -27,7 +28,9 @@ _IS_MARKED: Reading[str, bool] = Reading("suppressions", lambda text: "opschema:
 
 
 class Outcome(msgspec.Struct):
-    """Everything one run found, before it is reported."""
+    """Everything one run found, before it is reported. With ``nothing`` no pack found anything to lint in the paths that were
+    asked for; ``unread`` are the declarations that no pack reads.
+    """
 
     diagnostics: list[Diagnostic] = msgspec.field(default_factory=list)
     suppressed: int = 0
@@ -37,6 +40,8 @@ class Outcome(msgspec.Struct):
     packs: list[str] = msgspec.field(default_factory=list)
     timings: dict[str, Timing] = msgspec.field(default_factory=dict)
     crashed: bool = False
+    nothing: bool = False
+    unread: list[Unread] = msgspec.field(default_factory=list)
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -55,7 +60,7 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class Looked(msgspec.Struct):
-    """What packs found, each finding by itself, and how much they looked at."""
+    """What packs found, each finding by itself, and how much they looked at; ``declaring`` are their schema files."""
 
     packs: list[str] = msgspec.field(default_factory=list)
     ops: int = 0
@@ -64,6 +69,7 @@ class Looked(msgspec.Struct):
     found: list[Diagnostic] = msgspec.field(default_factory=list)
     timings: dict[str, Timing] = msgspec.field(default_factory=dict)
     crashed: bool = False
+    declaring: list[str] = msgspec.field(default_factory=list)
 
     def joined(self, other: Looked) -> Looked:
         """Both."""
@@ -75,6 +81,7 @@ class Looked(msgspec.Struct):
             self.found + other.found,
             {**self.timings, **other.timings},
             self.crashed or other.crashed,
+            self.declaring + other.declaring,
         )
 
 
@@ -95,6 +102,7 @@ def look(job: Job, project: Project) -> Looked:
             looked.packs.append(pack.name)
             looked.ops += loaded.ops
             looked.files += len(loaded.files)
+            looked.declaring += loaded.files
             looked.entries += loaded.entries
             executor.run(pack, loaded, project)
     project.settle()
@@ -109,8 +117,12 @@ def conclude(job: Job, project: Project, looked: Looked) -> Outcome:
     )
     kept = _join(_complete(job, item) for item in (*looked.found, *project.problems.values()))
     kept = [item for item in kept if item.code == CRASHED.code or _wanted(job, item)]
+    linted = bool(looked.ops or looked.declaring or kept)
+    sightings = [sighting for head in job.registry.heads for sighting in head.unread]
+    outcome.unread = list(find_unread(project, sightings, set(looked.declaring), nothing=not linted))
     kept = _suppress(job, project, looked.entries, kept, outcome)
     project.save_readings()
+    outcome.nothing = not linted or (job.paths is not None and job.paths.isdisjoint(project.inputs))
     kept = _hold(job, project, kept, outcome)
     if job.paths is not None:
         kept = [item for item in kept if _touches(item, job.paths)]

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from opschema_cli.lint.diagnostic import Diagnostic, Severity
+from opschema_cli.lint.diagnostic import Diagnostic, Severity, Unread
 from opschema_cli.source.text import Source
 
 MACHINE_FORMATS = ("concise", "json", "sarif", "github", "gitlab", "junit")
@@ -21,7 +21,9 @@ FORMATS = ("text", *MACHINE_FORMATS)
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """The counts of one run; ``seconds`` is wall time."""
+    """The counts of one run; ``seconds`` is wall time. With ``nothing`` there was nothing to lint, so that no finding means
+    nothing.
+    """
 
     errors: int
     warnings: int
@@ -32,6 +34,7 @@ class Summary(msgspec.Struct, frozen=True):
     files: int
     fixed: int = 0
     seconds: float = 0.0
+    nothing: bool = False
 
 
 class RuleInfo(msgspec.Struct, frozen=True):
@@ -48,7 +51,7 @@ class Report(msgspec.Struct, frozen=True):
 
     ``diagnostics`` are sorted by (path, position, code). ``sources`` gives the text of a path, or None
     where it cannot be read; it is called for every place, so it must answer from memory. ``rules`` are
-    keyed by code.
+    keyed by code. ``unread`` are the declarations that no pack reads.
     """
 
     diagnostics: Sequence[Diagnostic]
@@ -56,6 +59,7 @@ class Report(msgspec.Struct, frozen=True):
     sources: Callable[[str], Source | None]
     rules: Mapping[str, RuleInfo]
     root: Path
+    unread: Sequence[Unread] = ()
 
 
 Writer: TypeAlias = Callable[[Report], str]

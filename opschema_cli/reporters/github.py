@@ -6,6 +6,7 @@ from opschema_cli.lint.diagnostic import Diagnostic, Severity
 from opschema_cli.phrases import some
 from opschema_cli.reporters import Report
 from opschema_cli.reporters.escape import visible
+from opschema_cli.reporters.phrases import notice
 from opschema_cli.reporters.places import locate
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
@@ -15,8 +16,13 @@ _IN_PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", 
 
 
 def write(report: Report) -> str:
-    """One ``::error``, ``::warning`` or ``::notice`` line a diagnostic; nothing when there is none."""
-    return "".join(f"{_annotation(report, diagnostic)}\n" for diagnostic in report.diagnostics)
+    """One ``::error``, ``::warning`` or ``::notice`` line a diagnostic, and one on what was not linted; else nothing."""
+    lines = [_annotation(report, diagnostic) for diagnostic in report.diagnostics]
+    text = notice(report)
+    if text:
+        command = "warning" if report.summary.nothing else "notice"
+        lines.append(f"::{command} title=opschema::{text.translate(_IN_MESSAGE)}")
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _annotation(report: Report, diagnostic: Diagnostic) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TypeAlias
 
-from opschema_cli.lint.diagnostic import Diagnostic, Fix, Related
+from opschema_cli.lint.diagnostic import Diagnostic, Fix, Related, Unread
 from opschema_cli.reporters import Report
 from opschema_cli.reporters.places import locate
 
@@ -26,7 +26,9 @@ def write(report: Report) -> str:
             "baselined": summary.baselined,
             "ops": summary.ops,
             "files": summary.files,
+            "nothing_to_lint": summary.nothing,
         },
+        "not_read": [_unread(item) for item in report.unread],
     }
     return json.dumps(document, indent=2) + "\n"
 
@@ -47,6 +49,10 @@ def _diagnostic(report: Report, diagnostic: Diagnostic) -> Json:
         "related": [_related(report, related) for related in diagnostic.related],
         "fix": _fix(diagnostic.fix),
     }
+
+
+def _unread(item: Unread) -> Json:
+    return {"what": item.noun, "count": item.count, "files": item.files, "example": item.example}
 
 
 def _related(report: Report, related: Related) -> Json:

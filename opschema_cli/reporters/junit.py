@@ -1,4 +1,4 @@
-"""JUnit XML: one suite, a failed test case a diagnostic, one passed case when there is none."""
+"""JUnit XML: one suite, a failed test case a diagnostic; when there is none, one case, passed, or skipped if nothing was linted."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from xml.etree.ElementTree import Element, SubElement
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.reporters import Report
 from opschema_cli.reporters.escape import visible
+from opschema_cli.reporters.phrases import notice
 from opschema_cli.reporters.places import locate
 
 
@@ -17,11 +18,16 @@ def write(report: Report) -> str:
     seconds = f"{report.summary.seconds:.3f}"
     totals = {"tests": str(max(found, 1)), "failures": str(found), "errors": "0", "time": seconds}
     root = Element("testsuites", {"name": "opschema", **totals})
-    suite = SubElement(root, "testsuite", {"name": "opschema", **totals, "skipped": "0"})
+    skipped = report.summary.nothing and not found
+    suite = SubElement(root, "testsuite", {"name": "opschema", **totals, "skipped": str(int(skipped))})
     for diagnostic in report.diagnostics:
         suite.append(_case(report, diagnostic))
     if not found:
-        SubElement(suite, "testcase", {"classname": "opschema", "name": "lint", "time": seconds})
+        case = SubElement(suite, "testcase", {"classname": "opschema", "name": "lint", "time": seconds})
+        if skipped:
+            SubElement(case, "skipped", {"message": notice(report)})
+    if report.unread and not skipped:
+        SubElement(suite, "system-out").text = notice(report)
     ElementTree.indent(root)
     document: bytes = ElementTree.tostring(root, encoding="us-ascii", xml_declaration=True)
     return document.decode("ascii") + "\n"

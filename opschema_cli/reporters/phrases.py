@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from opschema_cli.lint.diagnostic import Unread
 from opschema_cli.phrases import count
 from opschema_cli.reporters import Report
+from opschema_cli.reporters.escape import visible
+
+NOTHING = "Nothing to lint"
+
+_NO_OPERATOR = "opschema reads no operator"
+_NOT_READ = "seen and not read:"
 
 
 def headline(report: Report) -> str:
-    """What was found: ``Found 3 errors and 1 warning in 2 files``, or ``All clean``."""
+    """What was found: ``Found 3 errors and 1 warning in 2 files``, ``All clean`` or ``Nothing to lint``."""
     summary = report.summary
     counts = ((summary.errors, "error"), (summary.warnings, "warning"), (summary.infos, "info"))
     found = [count(number, noun) for number, noun in counts if number]
     if not found:
-        return "All clean"
+        return NOTHING if summary.nothing else "All clean"
     files = len({diagnostic.place.path for diagnostic in report.diagnostics})
     return f"Found {_listed(found)} in {count(files, 'file')}"
 
@@ -25,13 +32,34 @@ def details(report: Report) -> str:
     ops, files, seconds = count(summary.ops, "op"), count(summary.files, "file"), f"{summary.seconds:.2f} s"
     found = summary.errors or summary.warnings or summary.infos
     checked = f" ({ops}, {files} checked in {seconds})" if found else f": {ops} in {files}, {seconds}"
+    if summary.nothing and not found:
+        checked = f": {_NO_OPERATOR} here, {seconds}"
     hidden = ((summary.suppressed, "suppressed"), (summary.baselined, "baselined"))
     parts = [
         f"{summary.fixed} fixed" if summary.fixed else "",
         _fixable(report),
         ", ".join(f"{number} {word}" for number, word in hidden if number),
+        f"{_NOT_READ} {unread(report)}" if report.unread else "",
     ]
     return "; ".join([checked, *filter(None, parts)]) + "."
+
+
+def notice(report: Report) -> str:
+    """A sentence for formats that list findings alone: that nothing was linted, and what no pack reads; empty if neither."""
+    first = f"{NOTHING}: {_NO_OPERATOR} here" if report.summary.nothing else ""
+    seen = f"{_NOT_READ} {unread(report)}" if report.unread else ""
+    text = "; ".join(filter(None, (first, seen)))
+    return f"{text[0].upper()}{text[1:]}." if text else ""
+
+
+def unread(report: Report) -> str:
+    """What no pack reads: ``16 YAML files of ExecuTorch (functions.yaml and 15 more files)``."""
+    return ", ".join(map(_counted, report.unread))
+
+
+def _counted(item: Unread) -> str:
+    where = f"{item.example} and {count(item.files - 1, 'more file')}" if item.files > 1 else item.example
+    return visible(f"{item.count} {item.noun} ({where})")
 
 
 def _fixable(report: Report) -> str:

@@ -11,9 +11,10 @@ from urllib.parse import quote
 from opschema_cli import __version__
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related, Severity
 from opschema_cli.reporters import Report, RuleInfo
+from opschema_cli.reporters.phrases import notice
 from opschema_cli.reporters.places import Region, fingerprints, locate, region
 
-Json: TypeAlias = "str | int | Sequence[Json] | Mapping[str, Json]"
+Json: TypeAlias = "str | int | bool | Sequence[Json] | Mapping[str, Json]"
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
@@ -36,8 +37,17 @@ def write(report: Report) -> str:
         "results": [
             _result(report, diagnostic, indices[diagnostic.code], fingerprint) for diagnostic, fingerprint in results
         ],
+        **_invocations(report),
     }
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+
+
+def _invocations(report: Report) -> Mapping[str, Json]:
+    """A notification of the tool where nothing was linted, or something was not read."""
+    text = notice(report)
+    notification: Json = {"level": "warning" if report.summary.nothing else "note", "message": {"text": _literal(text)}}
+    invocation: Json = {"executionSuccessful": True, "toolExecutionNotifications": [notification]}
+    return {"invocations": [invocation]} if text else {}
 
 
 def _rules(report: Report) -> dict[str, RuleInfo]:

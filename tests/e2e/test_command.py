@@ -492,6 +492,26 @@ def test_init_without_anything_to_lint_says_so(opschema: Opschema, tmp_path: Pat
     assert list((tmp_path / "empty").iterdir()) == []
 
 
+def test_lint_without_anything_to_lint_says_so(opschema: Opschema, tmp_path: Path) -> None:
+    (tmp_path / "opschema.toml").write_text("")
+    (tmp_path / "app.py").write_text("print()\n")
+    done = opschema("lint", cwd=tmp_path)
+    assert (done.code, done.out.partition(":")[0]) == (0, "Nothing to lint")
+    failed = opschema("lint", "-q", "--fail-on-nothing", cwd=tmp_path)
+    assert (failed.code, failed.out.partition(":")[0]) == (2, "Nothing to lint")
+    again = opschema("lint", "--fail-on-nothing", "--output-format", "json", cwd=tmp_path)
+    assert (again.code, json.loads(again.out)["summary"]["nothing_to_lint"]) == (2, True)
+
+
+def test_lint_of_a_folder_that_no_pack_reads_says_so(opschema: Opschema, tilekit: Path) -> None:
+    (tilekit / "assets").mkdir()
+    (tilekit / "assets" / "page.html").write_text("")
+    done = opschema("lint", "assets", "--fail-on-nothing", cwd=tilekit)
+    assert (done.code, done.out.partition(":")[0]) == (2, "Nothing to lint")
+    manifests = opschema("lint", "tilekit/manifest", "--fail-on-nothing", cwd=tilekit)
+    assert "Nothing to lint" not in manifests.out
+
+
 @POSIX
 def test_init_and_baseline_do_not_write_through_a_link_out_of_the_root(opschema: Opschema, tilekit: Path) -> None:
     victim = tilekit.parent / "victim"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
-from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related, Severity
+from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related, Severity, Unread
 from opschema_cli.reporters import Report, RuleInfo, Summary
 from opschema_cli.source.text import Edit, Source, Span
 
@@ -28,9 +28,11 @@ RMSNorm:
 
 @pytest.fixture(scope="session")
 def make_report() -> Callable[..., Report]:
-    """Call with the diagnostics, and ``files`` (path to text) where they are not about the norms."""
+    """Call with the diagnostics, ``files`` (path to text) where they are not about the norms, and what was ``unread``."""
 
-    def make(*diagnostics: Diagnostic, files: Mapping[str, str] = FILES, **counts: float) -> Report:
+    def make(
+        *diagnostics: Diagnostic, files: Mapping[str, str] = FILES, unread: Sequence[Unread] = (), **counts: float
+    ) -> Report:
         sources = {path: Source(path, text) for path, text in files.items()}
         severities = [diagnostic.severity for diagnostic in diagnostics]
         summary = Summary(
@@ -40,7 +42,7 @@ def make_report() -> Callable[..., Report]:
             **{"suppressed": 0, "baselined": 0, "ops": 178, "files": 22, "seconds": 0.31, **counts},  # type: ignore[arg-type]
         )
         rules = {"SIG110": RuleInfo("default-differs", "A default differs.", "# A default differs.\n\nPage.")}
-        return Report(diagnostics, summary, sources.get, rules, Path("/repo"))
+        return Report(diagnostics, summary, sources.get, rules, Path("/repo"), unread)
 
     return make
 

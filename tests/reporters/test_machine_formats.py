@@ -89,8 +89,10 @@ Give both the same default",
     "suppressed": 1,
     "baselined": 4,
     "ops": 178,
-    "files": 22
-  }
+    "files": 22,
+    "nothing_to_lint": false
+  },
+  "not_read": []
 }
 """
     )
