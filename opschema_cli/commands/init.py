@@ -6,22 +6,15 @@ from pathlib import Path
 
 import click
 
-from opschema_cli import __version__
 from opschema_cli.commands.output import write_text
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
+from opschema_cli.commands.pre_commit import explanation, hook_entry, installed_origins
 from opschema_cli.errors import OpschemaError
 from opschema_cli.reporters.unified import unified_diff
 from opschema_cli.session import Session
 from opschema_cli.source.text import Source
 from opschema_cli.workspace import ReadError
 from opschema_cli.write import write_all
-
-PRE_COMMIT = f"""\
-  - repo: https://github.com/opschema/opschema
-    rev: v{__version__}
-    hooks:
-      - id: opschema
-"""
 
 
 @click.command(short_help="Write a configuration and the pre-commit entry for this repository.")
@@ -36,7 +29,7 @@ def init(dry_run: bool, no_plugins: bool) -> int:
     if not packs:
         raise OpschemaError(f"nothing to lint in {session.root}: none of the packs above found a file of its kind")
     _write_config(session, packs, dry_run)
-    _write_pre_commit(session, dry_run)
+    _write_pre_commit(session, packs, dry_run)
     return 0
 
 
@@ -53,15 +46,19 @@ def _write_config(session: Session, packs: list[str], dry_run: bool) -> None:
         _save(session, "pyproject.toml", pyproject.text.rstrip("\r\n") + table, dry_run)
 
 
-def _write_pre_commit(session: Session, dry_run: bool) -> None:
+def _write_pre_commit(session: Session, packs: list[str], dry_run: bool) -> None:
     name = ".pre-commit-config.yaml"
     source = _read(session, name)
-    if source is None or not source.text:
-        _save(session, name, "repos:\n" + PRE_COMMIT, dry_run)
-    elif "id: opschema" in source.text:
+    if source is not None and "id: opschema" in source.text:
         click.echo(f"kept   {name}: it runs opschema already")
+        return
+    origins = installed_origins(packs)
+    entry = hook_entry(origins)
+    if source is None or not source.text:
+        text = "repos:\n" + entry
     else:
-        _save(session, name, _with_hook(source.text, source.newline), dry_run)
+        text = _with_hook(source.text, source.newline, entry)
+    _save(session, name, text, dry_run, explanation(origins))
 
 
 def _read(session: Session, name: str) -> Source | None:
@@ -73,7 +70,7 @@ def _read(session: Session, name: str) -> Source | None:
         raise OpschemaError(str(error)) from None
 
 
-def _with_hook(text: str, newline: str) -> str:
+def _with_hook(text: str, newline: str, entry: str) -> str:
     """The pre-commit configuration with the hook as the last of its ``repos``; its own text stays byte for byte."""
     from opschema_cli.source.yaml import YamlSyntaxError, compose
 
@@ -83,15 +80,15 @@ def _with_hook(text: str, newline: str) -> str:
         raise OpschemaError(f".pre-commit-config.yaml is not YAML: {error.reason}") from None
     repos = root.get("repos") if root is not None else None
     if repos is None or not repos.is_sequence or repos.style != "block" or not repos.items:
-        raise OpschemaError(".pre-commit-config.yaml has no list of repos to add to; add this to it:\n" + PRE_COMMIT)
+        raise OpschemaError(".pre-commit-config.yaml has no list of repos to add to; add this to it:\n" + entry)
     line_start = text.rfind("\n", 0, repos.items[0].start) + 1
     indent = text[line_start : repos.items[0].start].partition("-")[0]
-    hook = "".join(f"{indent}{line[2:]}{newline}" for line in PRE_COMMIT.splitlines())
+    hook = "".join(f"{indent}{line[2:]}{newline}" for line in entry.splitlines())
     at = text.find("\n", repos.end) + 1
     return text[:at] + hook + text[at:] if at else text + newline + hook
 
 
-def _save(session: Session, name: str, text: str, dry_run: bool) -> None:
+def _save(session: Session, name: str, text: str, dry_run: bool, why: str = "") -> None:
     there = _read(session, name)
     if dry_run:
         click.echo("\n".join(unified_diff(name, "" if there is None else there.text, text)))
@@ -100,4 +97,4 @@ def _save(session: Session, name: str, text: str, dry_run: bool) -> None:
         write_text(text, session.workspace.locate(name))
     else:
         write_all(session.workspace, {name: text})
-    click.echo(f"wrote  {name}")
+    click.echo(f"wrote  {name}: {why}" if why else f"wrote  {name}")

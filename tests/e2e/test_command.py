@@ -17,6 +17,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from opschema_cli.commands.pre_commit import explanation, hook_entry, installed_origins
 from tests.command import EXECUTABLE, TILEKIT, Done, Opschema, environment
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals and modes differ here")
@@ -470,13 +471,16 @@ def test_init_writes_the_configuration_and_the_hook_once(opschema: Opschema, til
     assert (tilekit / "pyproject.toml").read_text() == pyproject
 
     done = opschema("init", cwd=tilekit)
-    assert (done.code, done.out.splitlines()[-2:]) == (0, ["wrote  pyproject.toml", "wrote  .pre-commit-config.yaml"])
+    assert done.code == 0
+    wrote = ["wrote  pyproject.toml", f"wrote  .pre-commit-config.yaml: {explanation(installed_origins(()))}"]
+    assert done.out.splitlines()[-2:] == wrote
     assert (tilekit / "pyproject.toml").read_text() == pyproject.rstrip(
         "\n"
     ) + '\n\n[tool.opschema]\npacks = ["tileops", "torchlib"]\n'
     hooks = (tilekit / ".pre-commit-config.yaml").read_bytes()
-    assert hooks.startswith(b"# ours\r\nrepos:\r\n- repo: local\r\n  hooks: []  # none\r\n- repo: https://")
-    assert hooks.endswith(b"  - id: opschema\r\n# end\r\n")
+    assert hooks.startswith(b"# ours\r\nrepos:\r\n- repo: local\r\n  hooks: []  # none\r\n- repo: ")
+    entry = hook_entry(installed_origins(())).replace("\n  ", "\r\n").removeprefix("  ").rstrip()
+    assert hooks.endswith(f"{entry}\r\n# end\r\n".encode())
     assert hooks.count(b"\n") == hooks.count(b"\r\n")
 
     again = opschema("init", cwd=tilekit)
