@@ -2,6 +2,9 @@
 
 Keys are content hashes, so an entry is never stale, only unused. The cache is an optimisation: whatever
 is wrong with its file, the run goes on without it.
+
+Each value is stored behind its seal: a digest of kind, key and value under the user's own key. A value whose seal does not
+fit is not there, so neither a damaged disk nor another program can bring a finding or keep one back.
 """
 
 from __future__ import annotations
@@ -19,6 +22,8 @@ from typing import TypeVar
 
 import msgspec
 
+from opschema_cli.user_key import user_key
+
 T = TypeVar("T")
 
 MAX_AGE_DAYS = 30
@@ -29,6 +34,14 @@ _PATIENCE = 2.0
 
 _PAGE = 16_384
 """Bytes of a page."""
+
+KEY_NAME = "user.key"
+
+_SEAL = 16
+"""Bytes of a seal."""
+
+_PASSING = ("locked", "busy", "full", "readonly", "disk I/O", "unable to open", "interrupted")
+"""Words of sqlite for trouble after which the file may well be sound."""
 
 _SCHEMA = """\
 CREATE TABLE IF NOT EXISTS entries (kind TEXT, key TEXT, used INTEGER, value BLOB, PRIMARY KEY (kind, key))
@@ -48,15 +61,27 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "opschema"
 
 
+def key_file() -> Path:
+    """Where the key lies by which the user's opschema recognises what it has written itself.
+
+    Raises:
+        RuntimeError: the user has no home.
+    """
+    return cache_folder() / KEY_NAME
+
+
 class Cache:
     """Reads and writes entries of one workspace; every failure reads as a miss."""
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, key: bytes | None = None) -> None:
         self._db: sqlite3.Connection | None = None
         self._path = path
         self.empty = path is None or not path.exists()
         """Whether no run has left anything here."""
+        self._key = key
         if path is not None:
+            self._key = key or user_key(path.with_name(KEY_NAME))
+            self._sealing = hashlib.blake2b(key=self._key, digest_size=_SEAL, person=b"cache")
             with self._survive():
                 path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
                 self._db = _connect(path)
@@ -65,33 +90,58 @@ class Cache:
     @classmethod
     def for_workspace(cls, root: Path) -> Cache:
         """The cache of the workspace at ``root``; one that keeps nothing where no folder can be written."""
-        name = hashlib.blake2b(os.fsencode(root), digest_size=10).hexdigest()
         try:
-            return cls(cache_folder() / f"{name}.sqlite")
+            key = user_key(key_file())
         except RuntimeError:  # the user has no home
             return cls(None)
+        # Nobody without the key knows the name, so nobody else's file is opened.
+        name = hashlib.blake2b(os.fsencode(root), key=key, digest_size=10, person=b"workspace").hexdigest()
+        return cls(cache_folder() / f"{name}.sqlite", key)
 
     def reopened(self) -> Cache:
         """The same file, opened anew: a process that was forked must not use a connection of its parent."""
-        return Cache(self._path)
+        return Cache(self._path, self._key)
 
     @contextlib.contextmanager
     def _survive(self) -> Iterator[None]:
         """Go on without the cache when it fails; when its file is damaged, the next run begins a new one."""
         try:
             yield
-        except (OSError, sqlite3.OperationalError):  # locked, full, read-only: it may well be sound
-            with contextlib.suppress(sqlite3.Error):
-                if self._db is not None and self._db.in_transaction:
-                    self._db.rollback()
-        except sqlite3.Error:
-            self.close()
-            for tail in ("", "-wal", "-shm"):
-                with contextlib.suppress(OSError):
-                    Path(f"{self._path}{tail}").unlink()
+        except OSError:
+            self._roll_back()
+        except sqlite3.Error as error:
+            if isinstance(error, sqlite3.OperationalError) and any(word in str(error) for word in _PASSING):
+                self._roll_back()
+            else:
+                self._discard()
+
+    def _roll_back(self) -> None:
+        with contextlib.suppress(sqlite3.Error):
+            if self._db is not None and self._db.in_transaction:
+                self._db.rollback()
+
+    def _discard(self) -> None:
+        """Remove the file: it is damaged, or not one of this program."""
+        self.close()
+        for tail in ("", "-wal", "-shm"):
+            with contextlib.suppress(OSError):
+                Path(f"{self._path}{tail}").unlink()
+
+    def _seal(self, kind: str, key: str, value: bytes) -> bytes:
+        digest = self._sealing.copy()
+        digest.update(f"{kind}\0{key}\0".encode("utf-8", "surrogatepass"))
+        digest.update(value)
+        return digest.digest()
+
+    def _opened(self, kind: str, key: object, stored: object) -> bytes | None:
+        """The value behind its seal; None if the seal does not fit."""
+        if not isinstance(key, str) or not isinstance(stored, bytes):
+            return None
+        value = stored[_SEAL:]
+        return value if self._seal(kind, key, value) == stored[:_SEAL] else None
 
     def get(self, kind: str, keys: Iterable[str]) -> dict[str, bytes]:
-        """The stored values among ``keys``."""
+        """The stored values among ``keys`` whose seals fit."""
         db = self._db
         if db is None:
             return {}
@@ -104,10 +154,12 @@ class Cache:
                 part = wanted[start : start + 500]
                 marks = ",".join("?" * len(part))
                 query = f"SELECT key, value, used FROM entries WHERE kind = ? AND key IN ({marks})"
-                for key, value, used in db.execute(query, (kind, *part)):
-                    found[key] = value
-                    if used < today:
-                        aging.append(key)
+                for key, stored, used in db.execute(query, (kind, *part)):
+                    value = self._opened(kind, key, stored)
+                    if value is not None:
+                        found[key] = value
+                        if not isinstance(used, int) or used < today:
+                            aging.append(key)
         if aging:
             self._touch(kind, aging, today)
         return found
@@ -115,7 +167,9 @@ class Cache:
     def put(self, kind: str, values: Mapping[str, bytes]) -> None:
         """Store values; replaces what is there."""
         today = _today()
-        rows = [(kind, key, today, value) for key, value in values.items()]
+        if self._db is None:
+            return
+        rows = [(kind, key, today, self._seal(kind, key, value) + value) for key, value in values.items()]
         if rows:
             self._write([("INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?)", rows)])
 
@@ -169,5 +223,6 @@ def decoded(data: bytes | msgspec.Raw | None, kind: type[T]) -> T | None:
         return None
     try:
         return msgspec.msgpack.decode(data, type=kind)
-    except (msgspec.DecodeError, RecursionError):
+    # Texts that are not UTF-8 and numbers out of range are plain value errors, and lengths that lie want memory.
+    except (msgspec.MsgspecError, ValueError, RecursionError, MemoryError, OverflowError):
         return None

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from opschema_cli import cache as module
-from opschema_cli.cache import MAX_AGE_DAYS, Cache, cache_folder
+from opschema_cli.cache import KEY_NAME, MAX_AGE_DAYS, Cache, cache_folder, decoded
 
 
 def test_what_is_put_is_there_in_the_next_run(tmp_path: Path) -> None:
@@ -181,3 +181,61 @@ def test_a_file_that_another_process_just_begins_is_waited_for(tmp_path: Path) -
     release.join()
     cache.put("facts", {"a": b"1"})
     assert Cache(path).get("facts", ["a"]) == {"a": b"1"}
+
+
+def _stored(path: Path) -> list[bytes]:
+    db = sqlite3.connect(path)
+    try:
+        return [value for (value,) in db.execute("SELECT value FROM entries")]
+    finally:
+        db.close()
+
+
+def _replace(path: Path, value: bytes) -> None:
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute("UPDATE entries SET value = ?", (value,))
+    db.close()
+
+
+def test_a_value_that_was_edited_is_a_miss_and_can_be_stored_again(tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite"
+    Cache(path).put("findings", {"a": b"SIG203"})
+    [stored] = _stored(path)
+    _replace(path, stored.replace(b"SIG203", b"SIG204"))
+    cache = Cache(path)
+    assert cache.get("findings", ["a"]) == {}
+    cache.put("findings", {"a": b"SIG205"})
+    assert Cache(path).get("findings", ["a"]) == {"a": b"SIG205"}
+
+
+def test_a_value_of_another_key_kind_or_user_is_a_miss(tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite"
+    Cache(path).put("findings", {"a": b"1"})
+    [sealed] = _stored(path)
+    for change in ("kind = 'run'", "key = 'b'"):
+        db = sqlite3.connect(path, isolation_level=None)
+        db.execute(f"UPDATE entries SET {change}")
+        db.close()
+    cache = Cache(path)
+    assert [cache.get(kind, ["a", "b"]) for kind in ("findings", "run")] == [{}, {}]
+    other = Cache(tmp_path / "other" / "c.sqlite")
+    other.put("findings", {"a": b"2"})
+    _replace(tmp_path / "other" / "c.sqlite", sealed)
+    assert other.get("findings", ["a"]) == {}, "another key"
+    assert len({(folder / KEY_NAME).read_bytes() for folder in (tmp_path, tmp_path / "other")}) == 2
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"\xa2\xff\xff", b"\xdd\xff\xff\xff\xff", b"\x91" * 100_000, b"\xc1", b"", b"\x93\x01"],
+    ids=["not UTF-8", "a length that lies", "a hundred thousand lists", "no type", "nothing", "cut off"],
+)
+def test_what_cannot_be_decoded_is_a_miss(data: bytes) -> None:
+    assert [decoded(data, kind) for kind in (str, list[str], dict[str, str])] == [None, None, None]
+
+
+def test_two_processes_that_make_the_key_at_once_have_one(tmp_path: Path) -> None:
+    code = "import sys, pathlib, opschema_cli.user_key as made; print(made.user_key(pathlib.Path(sys.argv[1])).hex())"
+    command = [sys.executable, "-c", code, str(tmp_path / "new" / KEY_NAME)]
+    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(6)]
+    assert len({process.communicate(timeout=60)[0] for process in processes}) == 1

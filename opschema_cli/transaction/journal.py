@@ -21,10 +21,11 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 import msgspec
 
-from opschema_cli.cache import cache_folder
+from opschema_cli.cache import key_file
 from opschema_cli.errors import OpschemaError
 from opschema_cli.transaction import JOURNAL
 from opschema_cli.transaction.disk import Conflict
+from opschema_cli.user_key import KEY_BYTES, user_key
 from opschema_cli.workspace import read_regular
 
 if sys.platform != "win32":
@@ -34,7 +35,6 @@ _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)
 """What file systems answer that know no locks; there, two runs at once are the user's to avoid."""
 
 _HEAD = "opschema journal 1 "
-_KEY_BYTES = 32
 
 State = Literal["staging", "commit", "abort"]
 """Staging: nothing is changed yet. Commit: all new files are complete. Abort: what was changed is being undone."""
@@ -136,45 +136,12 @@ def _check(root: Path, plan: Plan) -> None:
 
 
 def _seal(body: bytes) -> str:
-    return hashlib.blake2b(body, key=_key(), digest_size=32).hexdigest()
-
-
-def _key() -> bytes:
-    """This user's key; one for this call alone where none can be kept, so that no seal ever holds."""
+    """The seal of this user; one that never holds where no key can be kept."""
     try:
-        path = cache_folder() / "journal.key"
-        key = _stored(path)
-        if key is None:
-            _store(path, os.urandom(_KEY_BYTES))
-            key = _stored(path)
-    except (OSError, RuntimeError):
-        key = None
-    return key or os.urandom(_KEY_BYTES)
-
-
-def _stored(path: Path) -> bytes | None:
-    try:
-        key = read_regular(path, _KEY_BYTES)
-    except FileNotFoundError:
-        return None
-    return key if len(key) == _KEY_BYTES else None
-
-
-def _store(path: Path, key: bytes) -> None:
-    # Not at the top: most runs write nothing.
-    import tempfile
-
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    handle, temporary = tempfile.mkstemp(dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(key)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, path)
-    finally:
-        with suppress(FileNotFoundError):
-            os.unlink(temporary)
+        key = user_key(key_file())
+    except RuntimeError:  # the user has no home
+        key = os.urandom(KEY_BYTES)
+    return hashlib.blake2b(body, key=key, digest_size=32, person=b"journal").hexdigest()
 
 
 @contextmanager
