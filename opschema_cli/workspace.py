@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 
 from opschema_cli.errors import OpschemaError
-from opschema_cli.source.text import DecodeError, Source, cookie, decode
+from opschema_cli.source.declared_encoding import declared_encoding
+from opschema_cli.source.text import DecodeError, Source, decode
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -392,7 +393,9 @@ class Workspace:
             found = decode(self._read(path)[0])[1]
         except (ReadError, DecodeError):
             found = "utf-8"
-        return cookie(text.encode("utf-8", "replace")) if found == "utf-8" and is_python(path) else found
+        with suppress(DecodeError):
+            return declared_encoding(text.encode("utf-8", "replace")) if found == "utf-8" and is_python(path) else found
+        return "utf-8"
 
     def _read(self, path: str) -> tuple[bytes, State]:
         target = self._inside(path)

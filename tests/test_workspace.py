@@ -442,7 +442,9 @@ def test_what_cannot_be_read_says_why(tmp_path: Path, monkeypatch: pytest.Monkey
     assert reason(workspace, "folder") == "it is not a regular file"
     assert reason(workspace, "binary.yaml") == "it holds NUL bytes, the first on line 1, so it is binary"
     assert reason(workspace, "latin.yaml") == "byte 0xe9 on line 1 is not utf-8"
-    assert reason(workspace, "cookie.py") == "the encoding 'klingon' is not known"
+    assert reason(workspace, "cookie.py") == (
+        "line 1 declares the encoding 'klingon', which opschema does not read; save it as UTF-8"
+    )
     assert reason(workspace, "a\0b.yaml") == "it leads out of the workspace"
     monkeypatch.setattr("opschema_cli.workspace.MAX_FILE_BYTES", 1000)
     assert reason(workspace, "big.yaml") == "it has 2,000 bytes; opschema reads up to 1,000"

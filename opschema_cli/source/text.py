@@ -16,8 +16,9 @@ from typing import AnyStr, NamedTuple
 import msgspec
 
 from opschema_cli.source.by_key import ByKey
+from opschema_cli.source.declared_encoding import declared_encoding
+from opschema_cli.source.decode_error import DecodeError as DecodeError
 
-_CODING = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 
 
@@ -54,15 +55,6 @@ class EditConflictError(ValueError):
 
     def __init__(self, reason: str, offset: int = 0) -> None:
         super().__init__(reason)
-        self.offset = offset
-
-
-class DecodeError(ValueError):
-    """A file is not text in its declared encoding; ``offset`` counts bytes from 0."""
-
-    def __init__(self, reason: str, offset: int = 0) -> None:
-        super().__init__(reason)
-        self.reason = reason
         self.offset = offset
 
 
@@ -139,7 +131,7 @@ def decode(data: bytes, *, python: bool = False) -> tuple[str, str]:
     elif data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         encoding = "utf-16"
     elif python:
-        encoding = cookie(data)
+        encoding = declared_encoding(data)
     if encoding != "utf-16" and b"\0" in data:
         at = data.index(b"\0")
         if len(data) > 3 and not (any(data[:64:2]) and any(data[1:64:2])):
@@ -150,20 +142,14 @@ def decode(data: bytes, *, python: bool = False) -> tuple[str, str]:
     except UnicodeDecodeError as error:
         where = f"byte 0x{data[error.start]:02x} on line {_line(data, error.start)}"
         raise DecodeError(f"{where} is not {encoding}", error.start) from None
-    except (LookupError, UnicodeError):
-        raise DecodeError(f"the encoding {encoding!r} is not known") from None
+    except UnicodeError as error:  # UTF-16 that breaks off
+        raise DecodeError(f"it is not {encoding}: {error}") from None
 
 
 def _line(data: bytes, offset: int) -> int:
     """The line, from 1, that a byte stands on, in an encoding whose line feed is one byte or has zeros around it."""
     head = data[:offset]
     return head.count(b"\n") + head.replace(b"\r\n", b"").count(b"\r") + 1
-
-
-def cookie(data: bytes) -> str:
-    """The encoding that a Python file declares in its first two lines (PEP 263), UTF-8 if none."""
-    found = filter(None, map(_CODING.match, data.split(b"\n", 2)[:2]))
-    return next((match.group(1).decode("ascii") for match in found), "utf-8")
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:

@@ -88,7 +88,11 @@ def test_a_coding_cookie_counts_in_python_only(data: bytes) -> None:
         (b"ab\xff", "byte 0xff on line 1 is not utf-8", 2),
         (b"a\r\nb\rc\nd\xff", "byte 0xff on line 4 is not utf-8", 8),
         ("a\nb".encode("utf-16") + b"\xff", "byte 0xff on line 2 is not utf-16", 8),
-        (b"# coding: nonsense\n", "the encoding 'nonsense' is not known", 0),
+        (
+            b"#!python\n# coding: nonsense\n",
+            "line 2 declares the encoding 'nonsense', which opschema does not read; save it as UTF-8",
+            19,
+        ),
     ],
 )
 def test_what_is_not_text_says_where(data: bytes, reason: str, offset: int) -> None:

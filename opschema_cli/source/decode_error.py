@@ -1,0 +1,12 @@
+"""The error of bytes that are no text."""
+
+from __future__ import annotations
+
+
+class DecodeError(ValueError):
+    """A file is not text in its declared encoding; ``offset`` counts bytes from 0."""
+
+    def __init__(self, reason: str, offset: int = 0) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.offset = offset
