@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import click
@@ -10,7 +11,8 @@ import click
 from opschema_cli.commands.output import ProgressBar
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
 from opschema_cli.errors import OpschemaError
-from opschema_cli.lint.pack import Shown
+from opschema_cli.lint.names import meant_name
+from opschema_cli.lint.pack import Pack, Shown
 from opschema_cli.lint.settings import pack_options
 
 
@@ -18,20 +20,38 @@ from opschema_cli.lint.settings import pack_options
 @click.argument("name")
 @no_plugins_option
 def show(name: str, no_plugins: bool) -> int:
-    """Print operator NAME, argument by argument: what is declared beside what the code takes, each with its place."""
+    """Print operator NAME, argument by argument: what is declared beside what the code takes, each with its place.
+
+    Upper and lower case, and the namespace of a qualified name, only matter where several operators differ in nothing else.
+    """
     session = open_workspace(Path.cwd(), no_plugins=no_plugins)
     options = pack_options(session.config, session.registry)
     with ProgressBar("reading", "files") as progress:
         project = session.project(progress=progress)
-        close: list[str] = []
-        for pack in session.registry_for(project).packs:
-            found = pack.show(project, options[pack.name], name)
-            if isinstance(found, Shown):
-                _print(found)
-                return 0
-            close += found
-    hint = f"; did you mean {' or '.join(f'`{item}`' for item in close)}?" if close else ""
-    raise OpschemaError(f"no operator here is called `{name}`{hint}")
+        packs = session.registry_for(project).packs
+
+        def ask(wanted: str) -> Shown | list[str]:
+            return _ask(packs, lambda pack: pack.show(project, options[pack.name], wanted))
+
+        found = ask(name)
+        if not isinstance(found, Shown) and (meant := meant_name(name, found)):
+            found = ask(meant)
+    if not isinstance(found, Shown):
+        hint = f"; did you mean {' or '.join(f'`{item}`' for item in found)}?" if found else ""
+        raise OpschemaError(f"no operator here is called `{name}`{hint}")
+    _print(found)
+    return 0
+
+
+def _ask(packs: Iterable[Pack], show: Callable[[Pack], Shown | Sequence[str]]) -> Shown | list[str]:
+    """What the first pack shows that knows the name, or the names closest to it that all of them know."""
+    close: list[str] = []
+    for pack in packs:
+        found = show(pack)
+        if isinstance(found, Shown):
+            return found
+        close += found
+    return [*dict.fromkeys(close)]
 
 
 def _print(shown: Shown) -> None:

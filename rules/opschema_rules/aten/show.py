@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from textwrap import shorten
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from opschema_cli.lint.diagnostic import Place
+from opschema_cli.lint.names import closest_names
 from opschema_cli.lint.pack import Shown, ShowRow
 from opschema_cli.project import Project
 from opschema_cli.source.text import Span
@@ -70,6 +70,7 @@ class _Known(msgspec.Struct, frozen=True):
 def show(project: Project, options: AtenOptions, name: str) -> Shown | Sequence[str]:
     """The operator of that name; the closest names when there is none."""
     known = _known(project, options)
+    prefix = "aten::" if name.startswith("aten::") else ""
     name = name.removeprefix("aten::")
     declared = [entry for item in known.natives for entry in item.by_name.get(name, ())]
     broken = [entry for entry in declared if entry.schema is None]
@@ -85,9 +86,16 @@ def show(project: Project, options: AtenOptions, name: str) -> Shown | Sequence[
         return Shown(
             _own_schema(known, name) or name, [], listed, _HEADINGS, "It is no operator of ATen that is known here."
         )
-    own = {item.name for backend in known.backends for item in backend.items}
-    close = [other for item in known.natives for other in catalogue_of(item).candidates(name)]
-    return close[:3] or difflib.get_close_matches(name, sorted(own), 3, 0.75)
+    return [prefix + other for other in _close(known, name)]
+
+
+def _close(known: _Known, name: str) -> list[str]:
+    """The operators that a name may mean: of ATen, or else of a backend."""
+    catalogues = [catalogue_of(item) for item in known.natives]
+    for asked in (name, name.lower()):
+        if found := [other for item in catalogues for other in item.candidates(asked)]:
+            return [*dict.fromkeys(found)][:3]
+    return closest_names(name, [item.name for backend in known.backends for item in backend.items], cutoff=0.75)
 
 
 def _own_schema(known: _Known, name: str) -> str | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from opschema_cli.lint.names import closest_names
 from opschema_cli.lint.pack import Shown, ShowRow
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Body
@@ -55,7 +55,7 @@ def _close(name: str, traced: Sequence[Traced], names: dict[int, str]) -> list[s
     for item in traced:
         keys.setdefault(item.name, names[id(item)])
         keys.setdefault(item.title, names[id(item)])
-    return list(dict.fromkeys(keys[key] for key in difflib.get_close_matches(name, keys, 3, 0.5)))
+    return list(dict.fromkeys(keys[key] for key in closest_names(name, keys, cutoff=0.5)))
 
 
 def _shown(tree: FlyTree, traced: Traced) -> Shown:

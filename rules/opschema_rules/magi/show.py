@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from opschema_cli.lint.names import closest_names
 from opschema_cli.lint.pack import Shown, ShowRow
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Body
@@ -49,7 +49,7 @@ def show(project: Project, options: MagiOptions, name: str) -> Shown | Sequence[
     ops = load_tree(project, options).ops
     op = next((item for item in ops if name in (item.name, item.function_name)), None)
     if op is None:
-        return difflib.get_close_matches(name, [item.title for item in ops], 3, 0.4)
+        return closest_names(name, [item.title for item in ops])
     lowered = op.contract.lowers
     places = [*_places(op), *(_lowered_places(op) if lowered else ())]
     rows = [_row(op, leaf) for leaf in op.lowering.leaves] if lowered else []

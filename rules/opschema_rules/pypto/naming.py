@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from opschema_cli.lint.names import closest_names
 from opschema_rules.pypto.model import Kernel, Program, SpecEntry
 
 MOST_NAMES = 5
@@ -47,7 +47,7 @@ def close_names(name: str, programs: Sequence[Program], entries: Sequence[SpecEn
     """The names closest to one that means nothing."""
     short = {item for program in programs for kernel in program.kernels for item in _kernel_names(kernel)}
     known = {*full_names(programs, entries).values(), *short, *(item.name for item in entries)}
-    return difflib.get_close_matches(name, sorted(known), 3, 0.5)
+    return closest_names(name, known, cutoff=0.5)
 
 
 def _program_names(program: Program) -> set[str]:

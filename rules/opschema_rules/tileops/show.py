@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from opschema_cli.lint.names import closest_names
 from opschema_cli.lint.pack import Loaded, Shown, ShowRow
 from opschema_cli.project import Project
 from opschema_cli.source.program import ClassRef
@@ -23,7 +23,7 @@ def show(project: Project, options: TileopsOptions, name: str) -> Shown | Sequen
     loaded = load(project, options)
     entry = next((item for item in loaded.subjects if isinstance(item, OpEntry) and item.name == name), None)
     if entry is None:
-        return difflib.get_close_matches(name, [item.name for item in _entries(loaded)], 3, 0.4)
+        return closest_names(name, [item.name for item in _entries(loaded)])
     implementation = OpImplementation(entry, entry.op_class) if isinstance(entry.op_class, ClassRef) else None
     return Shown(
         f"{name} ({entry.status or 'no status'})", _places(entry, implementation), list(_rows(entry, implementation))

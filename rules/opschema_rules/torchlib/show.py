@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from opschema_cli.lint.diagnostic import Place
+from opschema_cli.lint.names import closest_names
 from opschema_cli.lint.pack import Shown, ShowRow
 from opschema_cli.project import Project
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema
@@ -26,8 +26,7 @@ def show(project: Project, options: TorchlibOptions, name: str) -> Shown | Seque
     tree = read_tree(project, options)
     found = [item for item in tree.operators if item.names is not None and name in item.names]
     if not found:
-        names = sorted({known for item in tree.operators for known in item.names or ()})
-        return difflib.get_close_matches(name, names, 3, 0.4)
+        return closest_names(name, {known for item in tree.operators for known in item.names or ()})
     operator = found[0]
     schema = operator.definition.schema
     text = f"unresolved: {schema.reason}" if isinstance(schema, Unresolved) else _signature(schema)

@@ -1,0 +1,37 @@
+"""Names that a person may have meant by one that is not known."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+
+def closest_names(name: str, known: Iterable[str], limit: int = 3, cutoff: float = 0.4) -> list[str]:
+    """The known names closest to one, the likeliest first: equal but for case, equal in their last part, then similar ones.
+
+    ``cutoff`` is difflib's: 0 takes any name, 1 only equal ones.
+    """
+    import difflib  # not at the top: it is needed once a name is wrong
+
+    names = sorted(set(known))
+    wanted = name.casefold()
+    folded: dict[str, list[str]] = {}
+    for item in names:
+        folded.setdefault(item.casefold(), []).append(item)
+    equal = folded.get(wanted, [])
+    ending = [item for item in names if _last(item) == _last(wanted) != ""]
+    similar = [item for key in difflib.get_close_matches(wanted, folded, limit, cutoff) for item in folded[key]]
+    return [*dict.fromkeys([*equal, *ending, *similar])][:limit]
+
+
+def meant_name(name: str, close: Iterable[str]) -> str | None:
+    """The one of the closest names that equals ``name`` but for case, or whose last part does; None if several do, or none."""
+    names = list(dict.fromkeys(close))
+    equal = [item for item in names if item.casefold() == name.casefold()]
+    found = equal or [item for item in names if _last(item) == name.casefold()]
+    return found[0] if len(found) == 1 else None
+
+
+def _last(name: str) -> str:
+    """The last part of a qualified name, for comparing: ``rotate`` of ``kit::Rotate``."""
+    return re.split(r"::|[.:/]", name)[-1].casefold()
