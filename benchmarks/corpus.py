@@ -2,7 +2,9 @@
 
     python -m benchmarks.corpus tileops path/to/TileOPs.git corpus-folder
     python -m benchmarks.corpus xla path/to/xla.git corpus-folder      # likewise simpler, pypto, pypto-lib, flydsl
-    python -m benchmarks.corpus torch corpus-folder corpus-folder     # copies the schemas of the installed torch
+    pip download --no-deps -d wheels torch==2.15.0                     # likewise every release of TORCH_RELEASES
+    python -m benchmarks.corpus torch wheels corpus-folder             # each wheel's schemas, torchgen and infer_schema
+    python -m benchmarks.corpus torch - corpus-folder                  # those of the installed torch
     OPSCHEMA_CORPUS=corpus-folder pytest -m corpus
 
 Nothing of theirs is committed here; the folder lies outside the project.
@@ -11,11 +13,13 @@ Nothing of theirs is committed here; the folder lies outside the project.
 from __future__ import annotations
 
 import argparse
-import importlib.util
+import re
 import shutil
 import subprocess
+import sysconfig
 import tarfile
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 HEAD = "52dbc086"
@@ -149,20 +153,51 @@ def moves(git: Path, folder: Path) -> Iterator[str]:
         yield f"aten/xla-moves/{commit}"
 
 
-def packaged() -> Path | None:
-    """The schemas inside the installed torch; None without one."""
-    found = importlib.util.find_spec("torchgen")
-    folder = Path(found.origin).parent / "packaged" if found is not None and found.origin else None
-    return folder if folder is not None and folder.is_dir() else None
+TORCH_RELEASES = ("2.4", "2.5", "2.6", "2.7", "2.8", "2.9", "2.10", "2.11", "2.12", "2.13", "2.14", "2.15")
+"""The releases of torch whose tables opschema holds: each one's wheel, ``torch==X.0``."""
+
+_OF_TORCH = re.compile(r"torchgen/.+\.(?:py|yaml|h|cpp|cu|pyi|in)|torch/_library/[a-z_]+\.py|torch/version\.py")
+"""What the corpus holds of a torch."""
 
 
-def copy_torch(folder: Path) -> None:
-    """Copy the schemas of the installed torch."""
-    source = packaged()
-    if source is None:
-        raise SystemExit("no torchgen is installed")
-    for name in ("ATen", "autograd"):
-        shutil.copytree(source / name, folder / "aten/torch-2.13" / name, dirs_exist_ok=True)
+def unpack_torch(source: Path, folder: Path) -> Iterator[str]:
+    """Write each torch of ``source`` below ``folder``: a wheel, a folder of wheels, or one that torch is installed in."""
+    wheels = [source] if source.suffix == ".whl" else sorted(source.glob("torch-*.whl"))
+    for wheel in wheels:
+        with zipfile.ZipFile(wheel) as archive:
+            release = _release(wheel.name)
+            _write_torch(((name, archive.read(name)) for name in archive.namelist()), folder / f"aten/torch-{release}")
+        yield f"aten/torch-{release}"
+    if not wheels:
+        installed = next(iter(sorted(source.glob("torch-*.dist-info"))), None)
+        if installed is None:
+            raise SystemExit(f"there is no torch in {source}")
+        release = _release(installed.name)
+        paths = [path for part in ("torchgen", "torch/_library") for path in sorted((source / part).rglob("*"))]
+        files = [path for path in [*paths, source / "torch/version.py"] if path.is_file()]
+        texts = ((path.relative_to(source).as_posix(), path.read_bytes()) for path in files)
+        _write_torch(texts, folder / f"aten/torch-{release}")
+        yield f"aten/torch-{release}"
+
+
+def _release(name: str) -> str:
+    """``2.15`` of ``torch-2.15.0-cp311-cp311-manylinux_2_28_x86_64.whl``."""
+    found = re.match(r"torch-(\d+\.\d+)\.", name)
+    if found is None:
+        raise SystemExit(f"{name} names no release of torch")
+    return found[1]
+
+
+def _write_torch(files: Iterable[tuple[str, bytes]], folder: Path) -> None:
+    """Write what the corpus holds of a torch; the schemas a second time at the top, where a checkout's tests look."""
+    for name, data in files:
+        if _OF_TORCH.fullmatch(name) is None:
+            continue
+        short = re.sub(r"^torchgen/packaged/(?=(?:ATen/native|autograd)/\w+\.yaml)", "", name)
+        for path in {name, short}:
+            target = folder / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
 
 
 def main() -> None:
@@ -173,7 +208,9 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     options = parser.parse_args()
     if options.repository == "torch":
-        copy_torch(options.folder)
+        installed = Path(sysconfig.get_paths()["purelib"])
+        for name in unpack_torch(installed if str(options.git) == "-" else options.git, options.folder):
+            print(name)
         return
     for name, revision in revisions(options.repository).items():
         unpack(options.git, revision, options.folder / name)
