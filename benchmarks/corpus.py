@@ -13,8 +13,8 @@ Nothing of theirs is committed here; the folder lies outside the project.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import re
-import shutil
 import subprocess
 import sysconfig
 import tarfile
@@ -151,6 +151,13 @@ def moves(git: Path, folder: Path) -> Iterator[str]:
                     target.parent.mkdir(parents=True, exist_ok=True)
                     target.write_bytes(found.stdout)
         yield f"aten/xla-moves/{commit}"
+
+
+def packaged() -> Path | None:
+    """The schemas inside the installed torch; None without one."""
+    found = importlib.util.find_spec("torchgen")
+    folder = Path(found.origin).parent / "packaged" if found is not None and found.origin else None
+    return folder if folder is not None and folder.is_dir() else None
 
 
 TORCH_RELEASES = ("2.4", "2.5", "2.6", "2.7", "2.8", "2.9", "2.10", "2.11", "2.12", "2.13", "2.14", "2.15")

@@ -38,6 +38,7 @@ ROOMS = {
     "lint": {"project", "readings", "cache", "config", "workspace", "schema", "source", "errors"},
     "project": {"cache", "readings", "lint", "workspace", "source"},
     "readings": {"cache", "source"},
+    "requirements": {"workspace"},
     "write": {"transaction", "workspace", "source", "errors"},
     "transaction": {"cache", "user_key", "workspace", "errors"},
     "git": {"workspace", "errors"},

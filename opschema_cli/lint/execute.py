@@ -13,7 +13,7 @@ import msgspec
 from opschema_cli.cache import Cache, decoded
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.builtin import CRASHED
-from opschema_cli.lint.diagnostic import Diagnostic, Place
+from opschema_cli.lint.diagnostic import Diagnostic, Place, Severity
 from opschema_cli.lint.pack import Loaded, Pack
 from opschema_cli.lint.rule import Rule
 from opschema_cli.lint.settings import Settings
@@ -173,10 +173,12 @@ class Executor(msgspec.Struct):
         """Add what a rule finds in a subject to what was found."""
         timing = self._timing(rule)
         before, started = len(found), time.perf_counter()
+        doubt = getattr(subject, "release_doubt", "") if rule.by_release else ""
         try:
             # What the rule yields before it fails is kept.
             for item in rule.run(subject, self.settings.rule_options.get(rule.code)):
-                found.append(msgspec.structs.replace(item, code=rule.code))  # noqa: PERF401
+                named = msgspec.structs.replace(item, code=rule.code)
+                found.append(doubted(named, doubt) if doubt else named)
         except Exception as error:
             # Foreign code runs here: a plugin's rule must not take the run down with it.
             self.crashed = True
@@ -186,6 +188,13 @@ class Executor(msgspec.Struct):
         timing.runs += 1
         timing.seconds += time.perf_counter() - started
         timing.findings += len(found) - before
+
+
+def doubted(item: Diagnostic, doubt: str) -> Diagnostic:
+    """A finding that rests on tables of a release which may not apply: a warning at most, without a safe fix."""
+    fix = msgspec.structs.replace(item.fix, safety="unsafe", why_unsafe=doubt) if item.fix is not None else None
+    severity = Severity.WARNING if item.severity is Severity.ERROR else item.severity
+    return msgspec.structs.replace(item, message=f"{item.message} ({doubt})", severity=severity, fix=fix)
 
 
 def _crash(what: str, subject: str, place: object, error: Exception) -> Diagnostic:

@@ -45,6 +45,7 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
     options: type[Any] | None = None
     fixable: Literal["", "safe", "unsafe"] = ""
     pure: bool = False
+    by_release: bool = False
     suspects: Callable[[Any], Iterable[object]] | None = None
     proof: str = ""
 
@@ -72,6 +73,7 @@ def rule(
     severity: Literal["error", "warning", "info"] = "error",
     fixable: Literal["", "safe", "unsafe"] = "",
     pure: bool = False,
+    by_release: bool = False,
     suspects: Callable[[Any], Iterable[object]] | None = None,
     proof: str = "",
 ) -> Callable[[F], F]:
@@ -83,6 +85,8 @@ def rule(
         severity: what a finding counts as, unless config says otherwise.
         fixable: the safety of the fixes that its findings may carry.
         pure: its findings depend on nothing but what the subject's ``content_key`` covers, so they may be cached by it.
+        by_release: its findings rest on tables of a release. Where the subject's ``release_doubt`` says why none of the known
+            releases is certain to apply, they are warnings that give this reason, and their fixes are unsafe.
         suspects: what in a subject has to be looked at in the light of other files. It depends on nothing but what the
             ``content_key`` covers; where there is nothing, which is remembered, the rule does not run.
         proof: the oracle that shows its fixes to be right, as a sentence without an end ("torch registers the operators and
@@ -102,6 +106,7 @@ def rule(
             _record(check, code, name, Severity(severity)),
             fixable=fixable,
             pure=pure,
+            by_release=by_release,
             suspects=suspects,
             proof=proof,
         )

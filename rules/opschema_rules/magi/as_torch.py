@@ -16,7 +16,7 @@ from opschema_rules.magi.reporting import by_keyword, is_plain, is_refused, is_s
 from opschema_rules.magi.signature import Leaf, Node
 from opschema_rules.magi.types import TypeForm
 from opschema_rules.torchlib.model import Definition, Operator, Registration, Tree
-from opschema_rules.torchlib.versions import find_version
+from opschema_rules.torchlib.versions import find_release
 
 
 def as_operator(op: MagiOp) -> Operator | None:
@@ -28,7 +28,7 @@ def as_operator(op: MagiOp) -> Operator | None:
     if not isinstance(mutates, Mutates) or mutates.string is not None:
         return None
     names = op.lowering.expand_mutates([item.name for item in mutates.names])[0]
-    tree = Tree(op.tree.project, op.tree.bodies, find_version(op.tree.project))
+    tree = Tree(op.tree.project, op.tree.bodies, find_release(op.tree.project))
     written = op.body.at(function.span)
     definition = Definition(
         "custom_op", op.registration.place, written, _schema(op, frozenset(names)), explicit=False, body=op.registration.outer,

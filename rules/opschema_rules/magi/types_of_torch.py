@@ -10,7 +10,7 @@ from opschema_rules.magi.dataclasses import Dataclass
 from opschema_rules.magi.model import MagiOp
 from opschema_rules.magi.types import TypeForm
 from opschema_rules.torchlib.annotations import NONE, PythonType, union
-from opschema_rules.torchlib.type_table import NEWEST, parameter_type, return_type
+from opschema_rules.torchlib.type_table import known_releases, parameter_type, return_type
 
 _KNOWN = frozenset({"int", "float", "bool", "str", "torch.Tensor", "torch.dtype", "torch.device"})
 _FOREIGN = frozenset(
@@ -64,7 +64,7 @@ def is_taken(op: MagiOp, form: TypeForm) -> bool | None:
     if form.kind == "class":
         return False if _is_plain_class(op, form) else None
     known = _converted(form)
-    return None if known is None else parameter_type(known, NEWEST) is not None
+    return None if known is None else parameter_type(known, known_releases()[-1]) is not None
 
 
 def is_returned(form: TypeForm) -> bool | None:
@@ -77,7 +77,7 @@ def is_returned(form: TypeForm) -> bool | None:
     if form.kind == "none":
         return None
     known = _converted(form)
-    return None if known is None else return_type(known, NEWEST) is not None
+    return None if known is None else return_type(known, known_releases()[-1]) is not None
 
 
 def dataclass_in(op: MagiOp, form: TypeForm) -> Dataclass | None:

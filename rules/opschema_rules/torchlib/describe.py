@@ -15,7 +15,7 @@ def describe_tree(tree: Tree) -> Description:
     """The version, the operators, and each registration that cannot be followed, with its place."""
     whole = sum(operator.complete for operator in tree.operators)
     facts = [
-        Fact("torch", ".".join(map(str, tree.torch)), "the newest that the requirements admit, or the `torch` option"),
+        Fact("torch", str(tree.release), tree.release.doubt or tree.release.source),
         Fact("operators", str(len(tree.operators)), f"{whole} of them with all that is registered for them"),
     ]
     for place, reason in sorted(set(tree.unresolved), key=lambda item: (item[0].path, item[0].span, item[1])):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
+from opschema_cli.requirements import Version
 from opschema_cli.schema.operator_schema import AliasInfo, Argument, OperatorSchema, Return, SchemaType
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import Folded
@@ -15,12 +16,11 @@ from opschema_cli.source.python import Expr, Param
 from opschema_rules.torchlib.annotations import NONE, Annotations, PythonType
 from opschema_rules.torchlib.model import Problem, ProblemKind
 from opschema_rules.torchlib.type_table import (
-    OPAQUE_TYPES,
-    Version,
     list_instead,
     parameter_type,
     return_type,
     spelled,
+    type_table,
     written,
 )
 
@@ -106,7 +106,9 @@ class Inferrer:
 
     def _is_refused(self, type_: PythonType) -> bool:
         """Whether a type that the table lacks is sure to be refused: an opaque class is since torch has such."""
-        return type_.is_known or type_.is_missing or (type_.kind == "opaque" and self.torch < OPAQUE_TYPES)
+        return (
+            type_.is_known or type_.is_missing or (type_.kind == "opaque" and not type_table(self.torch).takes_opaque)
+        )
 
     def _refusal(self, type_: PythonType) -> tuple[ProblemKind, str]:
         if type_.is_missing:

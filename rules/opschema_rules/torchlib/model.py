@@ -12,6 +12,7 @@ import msgspec
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.project import Project
+from opschema_cli.requirements import Release, Version
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.schema.schema_tokens import SchemaError
 from opschema_cli.source.bodies import Bodies, Body
@@ -51,7 +52,7 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class Tree(msgspec.Struct, eq=False):
-    """One workspace: its code, the version of torch that it is for, its operators and what is registered for none of them.
+    """One workspace: its code, the release of torch that it is for, its operators and what is registered for none of them.
 
     ``namespaces`` are those that the tree defines operators in; ``open_namespaces`` those in which it may define or
     register more than is known, None among them when that may be any. ``unresolved`` are the registrations that cannot be
@@ -60,12 +61,22 @@ class Tree(msgspec.Struct, eq=False):
 
     project: Project
     bodies: Bodies
-    torch: tuple[int, int]
+    release: Release
     operators: list[Operator] = msgspec.field(default_factory=list)
     strays: list[StrayRegistration] = msgspec.field(default_factory=list)
     namespaces: frozenset[str] = frozenset()
     open_namespaces: frozenset[str | None] = frozenset()
     unresolved: list[tuple[Place, str]] = msgspec.field(default_factory=list)
+
+    @property
+    def torch(self) -> Version:
+        """The release of torch that it is for."""
+        return self.release.version
+
+    @property
+    def release_doubt(self) -> str:
+        """Why the tables of that release are not certain to apply; empty if they are."""
+        return self.release.doubt
 
 
 class Definition(msgspec.Struct, frozen=True, eq=False):
@@ -150,6 +161,11 @@ class Operator(msgspec.Struct, eq=False, dict=True):
     complete: bool = True
 
     __repr__ = object.__repr__
+
+    @property
+    def release_doubt(self) -> str:
+        """Why no known release of torch is certain to apply; empty if one is."""
+        return self.tree.release.doubt
 
     @property
     def title(self) -> str:

@@ -25,7 +25,7 @@ from opschema_rules.torchlib.operators import Join
 from opschema_rules.torchlib.outlines import Words
 from opschema_rules.torchlib.registrations import Walker, helpers
 from opschema_rules.torchlib.show import show
-from opschema_rules.torchlib.versions import find_version, read_version
+from opschema_rules.torchlib.versions import find_release
 
 if TYPE_CHECKING:
     from opschema_rules.torchlib.cpp_model import CppOperators
@@ -68,7 +68,7 @@ def read_tree(project: Project, options: TorchlibOptions) -> Tree:
     modules = sources(project, options)
     paths, words = _search(project, options).finish()
     evaluator = Evaluator(Bodies(Program(project.workspace.files, project.python, paths), paths))
-    tree = Tree(project, evaluator.bodies, read_version(options.torch) or find_version(project))
+    tree = Tree(project, evaluator.bodies, find_release(project, options.torch))
     opaque = any(found for _, found in project.scan(REGISTERS_CLASSES, modules))
     definer = Definer(evaluator, Inferrer(Annotations(tree.bodies, opaque=opaque), tree.torch))
     join = Join(tree, evaluator, definer)

@@ -6,7 +6,7 @@ import re
 
 from opschema_cli.source.bodies import Body
 from opschema_rules.torchlib.model import Tree
-from opschema_rules.torchlib.type_table import BUILTIN_GENERICS
+from opschema_rules.torchlib.type_table import type_table
 
 UNION_OPERATOR = (2, 9)
 """Since then torch runs on no Python that lacks ``T | None`` (3.10)."""
@@ -43,4 +43,4 @@ def _known(tree: Tree, body: Body, word: str) -> str | None:
         external = tree.bodies.external(body, name)
         if _SAME.get(external, external) == wanted:
             return name
-    return "list" if word == "List" and tree.torch >= BUILTIN_GENERICS else None
+    return "list" if word == "List" and type_table(tree.torch).takes_builtin_lists else None

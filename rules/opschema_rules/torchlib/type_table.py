@@ -1,86 +1,111 @@
-"""Which Python types ``infer_schema`` takes, and the schema type that it makes of each, by version of torch.
+"""Which Python types ``infer_schema`` takes, and the schema type that it makes of each, by release of torch.
 
-Source: ``derived_types``, ``get_supported_param_types`` and ``SUPPORTED_RETURN_TYPES`` in
-``torch/_library/infer_schema.py`` of the releases.
+``types.json`` holds them as each release's own ``infer_schema`` answered (``python -m benchmarks.torch_types``): of each
+release what is new, and what it refuses since (null).
 """
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from functools import lru_cache
+from pathlib import Path
 
 import msgspec
 
+from opschema_cli.requirements import Version, nearest_release, read_version
 from opschema_cli.schema.operator_schema import SchemaType
 from opschema_rules.torchlib.annotations import GROUP_NAME, NONE, NUMBER, PythonType, union
 
-Version: TypeAlias = "tuple[int, int]"
 
-NEWEST: Version = (2, 13)
-"""The version whose table is the last one known here."""
+class TypeTable(msgspec.Struct, frozen=True):
+    """The schema types of one release: of parameters and of what is returned, by how the Python type is written."""
 
-BUILTIN_GENERICS: Version = (2, 7)
-"""Since then ``list[T]`` and ``collections.abc.Sequence[T]`` are taken; before, only those of ``typing`` (pytorch#146594)."""
+    parameters: dict[str, str]
+    returns: dict[str, str]
 
-OPTIONAL_TENSOR_LISTS: Version = (2, 14)
-"""Since then ``Optional[List[Tensor]]`` and ``Optional[List[Optional[Tensor]]]`` are taken (pytorch#187012, not in 2.13)."""
+    @property
+    def takes_builtin_lists(self) -> bool:
+        """Whether ``list[T]`` is taken, and not only ``typing.List[T]`` (pytorch#146594)."""
+        return "list[Tensor]" in self.parameters
 
-OPAQUE_TYPES: Version = (2, 9)
-"""Since then a class may be registered as opaque, and taken; 2.13 does so with ``torch.Generator`` and all enumerations."""
+    @property
+    def takes_optional_tensor_lists(self) -> bool:
+        """Whether ``Optional[List[Tensor]]`` is taken (pytorch#187012)."""
+        return "Optional[List[Tensor]]" in self.parameters
 
-
-class Row(msgspec.Struct, frozen=True):
-    """A type of the table: its schema type, and whether ``List[T]``, ``List[Optional[T]]`` and ``Optional[List[T]]`` are
-    taken, too.
-    """
-
-    schema: str
-    in_list: bool = False
-    optional_in_list: bool = False
-    optional_list: bool = False
+    @property
+    def takes_opaque(self) -> bool:
+        """Whether a class that is registered as opaque is taken."""
+        return "Opaque" in self.parameters
 
 
-_ROWS: dict[str, Row] = {
-    "torch.Tensor": Row("Tensor", True, True, False),
-    "int": Row("SymInt", True, False, True),
-    "float": Row("float", True, False, True),
-    "bool": Row("bool", True, False, True),
-    "str": Row("str"),
-    "Number": Row("Scalar", True),
-    "torch.dtype": Row("ScalarType"),
-    "torch.device": Row("Device"),
-    GROUP_NAME: Row("str"),
-}
-_TENSOR_SINCE_OPTIONAL_LISTS = Row("Tensor", True, True, True)
+class _Changes(msgspec.Struct, frozen=True):
+    parameters: dict[str, str | None] = {}
+    returns: dict[str, str | None] = {}
 
-_RETURNS = {"torch.Tensor": "Tensor", "int": "SymInt", "float": "float", "bool": "bool", "Number": "Scalar"}
+
+@lru_cache(maxsize=1)
+def _tables() -> dict[Version, TypeTable]:
+    text = Path(__file__).with_name("types.json").read_bytes()
+    found: dict[Version, TypeTable] = {}
+    parameters: dict[str, str] = {}
+    returns: dict[str, str] = {}
+    for release, changes in msgspec.json.decode(text, type=dict[str, _Changes]).items():
+        parameters, returns = _changed(parameters, changes.parameters), _changed(returns, changes.returns)
+        version = read_version(release)
+        assert version is not None
+        found[version] = TypeTable(parameters, returns)
+    return found
+
+
+def _changed(types: dict[str, str], changes: dict[str, str | None]) -> dict[str, str]:
+    return {name: schema for name, schema in {**types, **changes}.items() if schema is not None}
+
+
+def known_releases() -> tuple[Version, ...]:
+    """The releases of torch whose types are known, the oldest first."""
+    return tuple(_tables())
+
+
+def type_table(torch: Version) -> TypeTable:
+    """What a release takes; of one that is not known what the nearest older one does."""
+    return _tables()[nearest_release(torch, known_releases())]
+
+
+_BASES = {"torch.Tensor": "Tensor", "torch.dtype": "dtype", "torch.device": "device", GROUP_NAME: "GroupName"}
+_WORDS = {"list": "List", "sequence": "Sequence", "builtin-list": "list", "builtin-sequence": "abc.Sequence"}
 
 
 def parameter_type(type_: PythonType, torch: Version) -> SchemaType | None:
-    """The schema type of a parameter; None when that version of torch refuses it."""
-    inner, optional = _without_none(type_)
-    element = _element(inner, torch)
-    if element is None:
-        row = _row(inner, torch)
-        found = SchemaType(row.schema) if row is not None else None
-        return _optional(found) if optional and found is not None else found
-    base, optional_element = _without_none(element)
-    row = _row(base, torch)
-    if row is None or not row.in_list:
-        return None
-    if (optional and not row.optional_list) or (optional_element and not row.optional_in_list):
-        return None
-    item = SchemaType(row.schema)
-    listed = SchemaType("", _optional(item) if optional_element else item)
-    return _optional(listed) if optional else listed
+    """The schema type of a parameter; None when that release of torch refuses it."""
+    return _schema(type_table(torch).parameters.get(_key(type_), ""))
 
 
 def return_type(type_: PythonType, torch: Version) -> SchemaType | None:
-    """The schema type of one returned value; None when that version of torch refuses it."""
-    if type_.kind == "list" or (type_.kind == "builtin-list" and torch >= BUILTIN_GENERICS):
-        tensors = type_.items == (PythonType("name", "torch.Tensor"),)
-        return SchemaType("", SchemaType("Tensor")) if tensors else None
+    """The schema type of one returned value; None when that release of torch refuses it."""
+    return _schema(type_table(torch).returns.get(_key(type_), ""))
+
+
+def _key(type_: PythonType) -> str:
+    """How the table writes a type; empty for one that no release takes."""
+    inner, optional = _without_none(type_)
+    if optional:
+        key = _key(inner)
+        return key and f"Optional[{key}]"
+    if type_.kind in _WORDS and len(type_.items) == 1:
+        key = _key(type_.items[0])
+        return key and f"{_WORDS[type_.kind]}[{key}]"
     name = _name(type_)
-    return SchemaType(_RETURNS[name]) if name in _RETURNS else None
+    return _BASES.get(name, name if name in ("int", "float", "bool", "str", "Number") else "")
+
+
+@lru_cache(maxsize=64)
+def _schema(text: str) -> SchemaType | None:
+    """A schema type as the table writes it: ``Tensor?[]``."""
+    if text.endswith("?"):
+        return SchemaType("", _schema(text[:-1]), True)
+    if text.endswith("[]"):
+        return SchemaType("", _schema(text[:-2]))
+    return SchemaType(text) if text else None
 
 
 def list_instead(type_: PythonType) -> PythonType:
@@ -123,26 +148,10 @@ def written(type_: PythonType) -> str:
     return type_.name
 
 
-def _optional(inner: SchemaType) -> SchemaType:
-    return SchemaType("", inner, True)
-
-
 def _without_none(type_: PythonType) -> tuple[PythonType, bool]:
     if type_.kind != "union" or NONE not in type_.items:
         return type_, False
     return union(tuple(item for item in type_.items if item != NONE)), True
-
-
-def _element(type_: PythonType, torch: Version) -> PythonType | None:
-    builtin = type_.kind in ("builtin-list", "builtin-sequence") and torch >= BUILTIN_GENERICS
-    return type_.items[0] if (builtin or type_.kind in ("list", "sequence")) and len(type_.items) == 1 else None
-
-
-def _row(type_: PythonType, torch: Version) -> Row | None:
-    name = _name(type_)
-    if name == "torch.Tensor" and torch >= OPTIONAL_TENSOR_LISTS:
-        return _TENSOR_SINCE_OPTIONAL_LISTS
-    return _ROWS.get(name)
 
 
 def _name(type_: PythonType) -> str:

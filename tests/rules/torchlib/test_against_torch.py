@@ -136,7 +136,8 @@ def verdicts() -> dict[str, list[Fault]]:
 @cache
 def findings() -> dict[str, list[Diagnostic]]:
     """The findings of each case; all stand in one tree, each in a namespace of its own."""
-    linted = lint_files([PACK], {_path(case): case.source for case in cases().values()})
+    files = {_path(case): case.source for case in cases().values()}
+    linted = lint_files([PACK], {**files, "requirements.txt": f"torch=={version('torch')}\n"})
     found: dict[str, list[Diagnostic]] = {name: [] for name in cases()}
     for item in linted.diagnostics:
         found.setdefault(item.place.path.removeprefix("kit/").removesuffix(".py"), []).append(item)

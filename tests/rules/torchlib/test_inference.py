@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from opschema_rules.torchlib.versions import newest
+from opschema_cli.requirements import newest_admitted
+from opschema_cli.testing import lint_files
+from opschema_rules.torchlib.pack import PACK
+from opschema_rules.torchlib.type_table import known_releases
 from tests.rules.torchlib.operators_of import schema_of, tree_of
 
 HEAD = """\
@@ -25,7 +28,7 @@ TYPES = [
     ("collections.abc.Sequence[Tensor]", "Tensor[]"),
     ("List[Optional[Tensor]]", "Tensor?[]"), ("Optional[List[int]]", "SymInt[]?"),
     ("List[Number]", "Scalar[]"), ("MORE", "Tensor[]"), ("'Tensor'", "Tensor"), ("list['Tensor']", "Tensor[]"),
-    ("List['Tensor']", None), ("Optional['Tensor']", None), ("Optional[List[Tensor]]", None), ("list[Tensor | None] | None", None),
+    ("List['Tensor']", None), ("Optional['Tensor']", None),
     ("List[str]", None), ("int | float", None), ("Optional[List[Number]]", None), ("List[List[int]]", None),
     ("Tuple[int, int]", None),
     ("complex", None), ("Any", None), ("List[dtype]", None), ("list", None), ("torch.SymInt", None), ("dict[str, int]", None),
@@ -167,8 +170,8 @@ def test_returned_types(written: str, schema: str | None) -> None:
     [
         ("list[int]", "2.6", ("type", "List[int]")), ("list[int]", "2.7", None),
         ("collections.abc.Sequence[int] | None", "2.4", ("type", "Optional[Sequence[int]]")),
-        ("Optional[List[Tensor]]", "2.13", ("type", "")), ("Optional[List[Tensor]]", "2.14", None),
-        ("Optional[List[Optional[Tensor]]]", "2.14", None),
+        ("Optional[List[Tensor]]", "2.14", ("type", "")), ("Optional[List[Tensor]]", "2.15", None),
+        ("Optional[List[Optional[Tensor]]]", "2.15", None),
         ("Tuple[int, int]", "2.6", ("tuple", "List[int]")), ("List[int]", "2.4", None),
     ],
 )  # fmt: skip
@@ -231,17 +234,23 @@ def test_defaults(default: str, written: str) -> None:
 @pytest.mark.parametrize(
     ("clauses", "version"),
     [
-        (">=2.1", (2, 13)),
+        (">=2.1", (2, 15)),
         ("==2.6.0", (2, 6)),
         (">=2.4,<2.7", (2, 6)),
         ("<2.7.1", (2, 7)),
         ("<=2.5", (2, 5)),
         ("~=2.8.0", (2, 8)),
-        ("", (2, 13)),
+        ("==2.6.*", (2, 6)),
+        ("==2.10.0+cu128", (2, 10)),
+        (">=2.15", (2, 15)),
+        (">=2.16", (2, 16)),
+        (">2.15.9,<3", (2, 15)),
+        ("<2.3", (2, 2)),
+        ("", (2, 15)),
     ],
 )
 def test_the_newest_version_that_requirements_admit(clauses: str, version: tuple[int, int]) -> None:
-    assert newest(clauses) == version
+    assert newest_admitted(clauses, known_releases()) == version
 
 
 def test_a_version_is_read_from_the_requirements() -> None:
@@ -249,4 +258,43 @@ def test_a_version_is_read_from_the_requirements() -> None:
     project = '[project]\ndependencies = ["numpy", "torch==2.6.0"]\n'
     pinned = {"ops.py": code, "pyproject.toml": project, "requirements.txt": "torchvision==0.2\n"}
     assert tree_of(pinned).torch == (2, 6)
-    assert tree_of({"ops.py": code, "pyproject.toml": 'dependencies = ["torch>=2.1"]\n'}).torch == (2, 13)
+    assert tree_of({"ops.py": code, "pyproject.toml": 'dependencies = ["torch>=2.1"]\n'}).torch == (2, 15)
+    assert tree_of({"ops.py": code}).torch == (2, 15)
+
+
+LISTS = "def f(x: Tensor, y: Optional[List[Tensor]]) -> None: ...\ndef g(x: Tensor, y: List[str]) -> None: ...\n"
+
+
+@pytest.mark.parametrize(
+    ("requires", "found"),
+    [
+        ("torch==2.14.1", ["error Optional[List[Tensor]]", "error List[str]"]),
+        ("torch>=2.15", ["error List[str]"]),
+        ("torch>=2.16", ["warning List[str], in doubt"]),
+        ("torch==2.3.*", ["warning Optional[List[Tensor]], in doubt", "warning List[str], in doubt"]),
+    ],
+)
+def test_no_tree_is_judged_by_another_release_without_a_word(requires: str, found: list[str]) -> None:
+    code = HEAD + LISTS.replace("def ", "@torch.library.custom_op('ns::f', mutates_args=())\ndef ")
+    files = {
+        "ops.py": code.replace("ns::f", "ns::g", 2).replace("ns::g", "ns::f", 1),
+        "requirements.txt": f"{requires}\n",
+    }
+    linted = lint_files([PACK], files, ["REG103"]).diagnostics
+    doubt = f"(opschema knows torch 2.4 to 2.15, and `requirements.txt` asks for {requires.strip('torch>=.*')})"
+    assert found == [
+        f"{item.severity.value} {item.message.split('`')[1]}{', in doubt' if item.message.endswith(doubt) else ''}"
+        for item in linted
+    ]
+
+
+def test_a_fix_in_doubt_is_unsafe() -> None:
+    code = f"{HEAD}@torch.library.custom_op('ns::f', mutates_args=())\ndef f(x: Tuple[int, int]) -> None: ...\n"
+    fixes = {
+        requires: [
+            item.fix and item.fix.safety
+            for item in lint_files([PACK], {"ops.py": code, "setup.cfg": requires}).diagnostics
+        ]
+        for requires in ("torch>=2.15", "torch>=2.16")
+    }
+    assert fixes["torch>=2.16"] == ["unsafe"]

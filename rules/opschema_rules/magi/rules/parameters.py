@@ -24,7 +24,7 @@ from opschema_rules.magi.signature import Branch, Leaf, Problem, ProblemKind
 from opschema_rules.magi.types_of_torch import dataclass_in, dataclass_of, is_returned, is_taken
 from opschema_rules.torchlib.annotations import Annotations
 from opschema_rules.torchlib.inference import Inferrer, Mutates
-from opschema_rules.torchlib.type_table import NEWEST
+from opschema_rules.torchlib.type_table import known_releases
 
 
 def _problems(op: MagiOp, *kinds: ProblemKind) -> Iterator[Problem]:
@@ -244,7 +244,7 @@ def _unresolved(op: MagiOp) -> Iterator[Diagnostic]:
     typed = [(node, node.type) for node in nodes if node.type is not None]
     judged = {type_place(node): is_taken(op, form) for node, form in typed if node.enum is None}
     judged.update((type_place(node), True) for node, _ in typed if node.enum is not None and _is_quoted_twice(op, node))
-    inferrer = Inferrer(Annotations(op.tree.bodies), NEWEST)
+    inferrer = Inferrer(Annotations(op.tree.bodies), known_releases()[-1])
     for problem in inferrer.infer(op.body, Mutates({})).problems:
         if problem.kind in ("type", "string-annotation") and judged.get(problem.place):
             message = (

@@ -24,7 +24,7 @@ from opschema_rules.torchlib.model import Operator
 from opschema_rules.torchlib.places import declared, quoted
 
 
-@rule("REG301", "gradient-count")
+@rule("REG301", "gradient-count", by_release=True)
 def gradient_count(operator: Operator) -> Iterator[Diagnostic]:
     """A `backward` that does not return one gradient for each argument.
 

@@ -11,7 +11,7 @@ from opschema_rules.torchlib.model import Operator, Problem
 from opschema_rules.torchlib.places import argument_place, declared
 
 
-@rule("REG114", "tag-demands")
+@rule("REG114", "tag-demands", by_release=True)
 def tag_demands(operator: Operator) -> Iterator[Diagnostic]:
     """An operator with the tag `inplace` or `out` whose schema is not of that form.
 

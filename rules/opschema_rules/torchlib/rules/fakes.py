@@ -95,7 +95,7 @@ def _may_have_fake(operator: Operator) -> bool:
     return any(item.keys and any(key.startswith("Autograd") for key in item.keys) for item in operator.registrations)
 
 
-@rule("REG207", "fake-and-meta")
+@rule("REG207", "fake-and-meta", by_release=True)
 def fake_and_meta(operator: Operator) -> Iterator[Diagnostic]:
     """A fake beside a kernel for `Meta`.
 
@@ -150,7 +150,7 @@ def fake_and_meta(operator: Operator) -> Iterator[Diagnostic]:
         )
 
 
-@rule("REG208", "two-fakes")
+@rule("REG208", "two-fakes", by_release=True)
 def two_fakes(operator: Operator) -> Iterator[Diagnostic]:
     """An operator for which one module registers two fakes.
 

@@ -85,15 +85,16 @@ def parameter_kind(operator: Operator) -> Iterator[Diagnostic]:
         yield _found(operator, item, f"{shown} can be no argument of a schema: torch refuses the function")
 
 
-@rule("REG103", "parameter-type", fixable="safe")
+@rule("REG103", "parameter-type", fixable="safe", by_release=True)
 def parameter_type(operator: Operator) -> Iterator[Diagnostic]:
     """A parameter of a type that torch takes in no schema.
 
     `infer_schema` has a table of types: `Tensor`, `int`, `float`, `bool`, `str`, `torch.dtype`, `torch.device`,
     `torch.types.Number`; lists and sequences of tensors and numbers; and `Optional` of most of these. A tuple, a
     `dict`, a class, `List[str]` or `Union[int, float]` raises when the module is imported. Which spellings it knows
-    depends on the version: `list[int]` and `Sequence` of `collections.abc` since torch 2.7, `Optional[List[Tensor]]`
-    since 2.13. Classes are let be where the tree registers opaque types.
+    depends on the release: `list[int]` and `Sequence` of `collections.abc` since torch 2.7, `Optional[List[Tensor]]`
+    since 2.15. Which release the tree is for is read from its requirements. Classes are let be where the tree registers
+    opaque types.
 
     Bad:
 
@@ -121,8 +122,7 @@ def parameter_type(operator: Operator) -> Iterator[Diagnostic]:
     """
     for item in _of_kind(operator, "type"):
         do = f"write `{item.instead}`" if item.instead else _TAKEN
-        version = ".".join(map(str, operator.tree.torch))
-        who = f"torch {version}" if item.instead else "torch"
+        who = f"torch {operator.tree.release}" if item.instead else "torch"
         message = f"{who} takes no `{item.written}` as an argument (`{item.name}`): {do}"
         yield _found(operator, item, message, _respelled(operator, item))
     for item in _of_kind(operator, "tuple"):
@@ -131,7 +131,7 @@ def parameter_type(operator: Operator) -> Iterator[Diagnostic]:
         yield _found(operator, item, message, _respelled(operator, item, "the function gets a list then"))
 
 
-@rule("REG104", "return-type")
+@rule("REG104", "return-type", by_release=True)
 def return_type(operator: Operator) -> Iterator[Diagnostic]:
     """A return type that torch takes in no schema.
 

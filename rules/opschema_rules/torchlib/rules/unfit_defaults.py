@@ -18,10 +18,10 @@ from opschema_cli.source.text import Edit
 from opschema_rules.torchlib import snippets
 from opschema_rules.torchlib.model import Operator
 from opschema_rules.torchlib.spelling import optional_of
-from opschema_rules.torchlib.type_table import OPTIONAL_TENSOR_LISTS
+from opschema_rules.torchlib.type_table import type_table
 
 
-@rule("REG106", "default-value", fixable="safe")
+@rule("REG106", "default-value", fixable="safe", by_release=True)
 def default_value(operator: Operator) -> Iterator[Diagnostic]:
     """A default that no schema can hold.
 
@@ -69,7 +69,7 @@ def default_value(operator: Operator) -> Iterator[Diagnostic]:
             )
 
 
-@rule("REG107", "default-type", severity="warning", fixable="safe")
+@rule("REG107", "default-type", severity="warning", fixable="safe", by_release=True)
 def default_type(operator: Operator) -> Iterator[Diagnostic]:
     """A default that is no value of its parameter's type.
 
@@ -212,5 +212,5 @@ def _may_be_optional(operator: Operator, default: _Default) -> bool:
     type_ = default.argument.type
     if not type_.is_list:
         return True
-    tensors = type_.base == "Tensor" and operator.tree.torch >= OPTIONAL_TENSOR_LISTS
+    tensors = type_.base == "Tensor" and type_table(operator.tree.torch).takes_optional_tensor_lists
     return tensors or type_.base in ("SymInt", "float", "bool")

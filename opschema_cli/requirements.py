@@ -1,0 +1,120 @@
+"""The release of a distribution that a tree is for, by the requirement files in its root: `torch>=2.4,<2.7` is for 2.6.
+
+A release is a major and a minor version. Packs hold tables for the releases that they know; where a tree requires another
+one, the release says so in ``doubt``, and findings that rest on tables are warnings.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
+
+from opschema_cli.workspace import Workspace
+
+if TYPE_CHECKING:
+    from packaging.specifiers import SpecifierSet
+
+Version: TypeAlias = "tuple[int, int]"
+
+_FILES = re.compile(
+    r"(?:requirements[\w.-]*\.(?:txt|in)|requirements/[\w.-]+\.(?:txt|in)|setup\.(?:py|cfg)|pyproject\.toml)\Z"
+)
+_SPECIFIERS = r"(?:(?:===|[<>~!=]=|[<>])[ \t]*v?\d[\w.*+!-]*[ \t]*,?[ \t]*)+"
+_COMMENT = re.compile(r"(?m)(?:^|(?<=\s))#.*$")
+_LOCAL = re.compile(r"\+[\w.]+")
+_BOUND = re.compile(r"(>=|~=|===?|>|<=?)\s*v?(\d+)\.(\d+)(\.[1-9])?")
+_PATCHES = range(10)
+"""Patch versions that are tried of a minor one."""
+
+
+class Release(msgspec.Struct, frozen=True):
+    """The release that a tree is for, and the ``source`` that says so, for messages.
+
+    ``doubt`` is empty where the tables of a known release apply, else it says why none is certain to.
+    """
+
+    version: Version
+    source: str
+    doubt: str = ""
+
+    def __str__(self) -> str:
+        return dotted(self.version)
+
+
+def dotted(version: Version) -> str:
+    """A version as it is written."""
+    return f"{version[0]}.{version[1]}"
+
+
+def read_version(text: str) -> Version | None:
+    """The major and minor version of ``2.6.0+cpu``; None when it is none."""
+    match = re.match(r"v?(\d+)\.(\d+)", text)
+    return (int(match[1]), int(match[2])) if match else None
+
+
+def release_of(version: Version, name: str, source: str, known: Sequence[Version]) -> Release:
+    """A version that ``source`` names, in doubt if it is none of those ``known``, which are sorted."""
+    if version in known:
+        return Release(version, source)
+    span = f"{dotted(known[0])} to {dotted(known[-1])}"
+    return Release(version, source, f"opschema knows {name} {span}, and {source} asks for {dotted(version)}")
+
+
+def nearest_release(version: Version, known: Sequence[Version]) -> Version:
+    """The one of the known releases, which are sorted, whose tables come closest: the newest that is not newer."""
+    return max((item for item in known if item <= version), default=known[0])
+
+
+def required_release(workspace: Workspace, name: str, known: Sequence[Version]) -> Release | None:
+    """The newest release that a requirement file of the root admits; None without a requirement.
+
+    ``known`` are the releases that there are tables for, sorted. Of several requirements the one that admits the newest
+    release counts.
+    """
+    found = [
+        release_of(version, name, f"`{path}`", known)
+        for path, specifiers, text in _requirements(workspace, name)
+        if (version := _newest(specifiers, text, known)) is not None
+    ]
+    return max(found, key=lambda item: item.version, default=None)
+
+
+def newest_admitted(text: str, known: Sequence[Version]) -> Version | None:
+    """The newest release that clauses such as ``>=2.4,<2.7`` admit; the lowest that they ask for if none is known."""
+    specifiers = _parsed(text)
+    return _newest(specifiers, text, known) if specifiers is not None else None
+
+
+def _requirements(workspace: Workspace, name: str) -> Iterator[tuple[str, SpecifierSet, str]]:
+    pin = re.compile(rf"""(?mi)(?:^|["'\s])(?:py)?{name}[ \t]*(?:\[[^\]]*\])?[ \t]*\(?[ \t]*({_SPECIFIERS})""")
+    for path in filter(_FILES.match, workspace.files):
+        text = _COMMENT.sub("", workspace.peek(path).decode("utf-8", "replace"))
+        for match in pin.finditer(text):
+            specifiers = _parsed(match[1])
+            if specifiers is not None:
+                yield path, specifiers, match[1]
+
+
+def _parsed(text: str) -> SpecifierSet | None:
+    # Not at the top: most trees require nothing, and the import takes 20 ms.
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    try:
+        return SpecifierSet(_LOCAL.sub("", text).strip().rstrip(","), prereleases=True)
+    except InvalidSpecifier:
+        return None
+
+
+def _newest(specifiers: SpecifierSet, text: str, known: Sequence[Version]) -> Version | None:
+    admitted = [version for version in known if any(f"{dotted(version)}.{patch}" in specifiers for patch in _PATCHES)]
+    if admitted:
+        return admitted[-1]
+    bounds = [(sign, int(major), int(minor), patch) for sign, major, minor, patch in _BOUND.findall(text)]
+    below = [
+        (major, max(minor - (sign == "<" and not patch), 0)) for sign, major, minor, patch in bounds if "<" in sign
+    ]
+    asked = [(major, minor) for sign, major, minor, _ in bounds if "<" not in sign]
+    return max(asked, default=min(below, default=None))
