@@ -14,3 +14,17 @@ def some(names: Sequence[str], limit: int) -> str:
     """``A, B, C and 27 more``: at most ``limit`` names."""
     shown = ", ".join(names[:limit])
     return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
+
+
+def clipped(text: str, limit: int) -> str:
+    """A text of at most ``limit`` characters: a longer one without its middle, in whose place an ellipsis stands."""
+    if len(text) <= limit:
+        return text
+    tail = limit // 4
+    return f"{text[: limit - tail - 1]}…{text[len(text) - tail :]}"
+
+
+def excerpt(text: str, limit: int) -> str:
+    """A stretch of source for a message: on one line, of at most ``limit`` characters, the rest as an ellipsis."""
+    line = " ".join(text[: 8 * limit].split())
+    return line if len(line) <= limit and len(text) <= 8 * limit else line[: limit - 1] + "…"

@@ -20,6 +20,7 @@ from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERNAL, EXIT_U
 from opschema_cli.lint.baseline import DEFAULT_NAME, BaselineFile, read_baseline
 from opschema_cli.lint.diagnostic import Severity
 from opschema_cli.lint.fix import Fixed, fix_all
+from opschema_cli.lint.limits import shown
 from opschema_cli.lint.registry import Registry
 from opschema_cli.lint.replay import Before, code_stamp, recall, remember, run_key
 from opschema_cli.lint.runner import Job, Looked, Outcome, conclude, look, run
@@ -347,6 +348,7 @@ def make_report(
 ) -> Report:
     """The outcome as reporters read it; the rules' pages only for the format that shows them."""
     levels = [item.severity for item in outcome.diagnostics]
+    diagnostics, not_shown = shown(outcome.diagnostics)
     summary = Summary(
         errors=levels.count(Severity.ERROR),
         warnings=levels.count(Severity.WARNING),
@@ -358,13 +360,14 @@ def make_report(
         fixed=fixed.count,
         seconds=seconds,
         nothing=outcome.nothing,
+        not_shown=not_shown,
     )
     paged = options.output_format == "sarif" or options.statistics
     rules: Mapping[str, RuleInfo] = {
         code: RuleInfo(rule.name, rule.summary, rule.doc, rule.severity)
         for code, rule in (session.registry.rules.items() if paged else ())
     }
-    return Report(outcome.diagnostics, summary, project.source, rules, session.root, outcome.unread)
+    return Report(diagnostics, summary, project.source, rules, session.root, outcome.unread)
 
 
 def _print(report: Report, outcome: Outcome, options: LintOptions) -> None:
@@ -400,7 +403,7 @@ def _print_text(report: Report, outcome: Outcome, options: LintOptions) -> None:
 def render_statistics(report: Report, outcome: Outcome) -> str:
     """A line for each rule that ran: findings, time, runs; most findings first, then the slowest."""
     counts: dict[str, int] = {}
-    for item in report.diagnostics:
+    for item in outcome.diagnostics:
         counts[item.code] = counts.get(item.code, 0) + 1
     codes = sorted({*counts, *outcome.timings}, key=lambda code: (-counts.get(code, 0), -_seconds(outcome, code)))
     lines = [f"{'findings':>8}  {'time':>9}  {'runs':>6}  rule"]
@@ -411,7 +414,7 @@ def render_statistics(report: Report, outcome: Outcome) -> str:
         lines.append(f"{counts.get(code, 0):>8}  {spent:>9}  {runs:>6}  {code} {report.rules[code].name}")
     total = sum(timing.seconds for timing in outcome.timings.values())
     lines.append(
-        f"{len(report.diagnostics):>8}  {total * 1000:>6.1f} ms  {'':>6}  in {report.summary.seconds:.2f} s altogether"
+        f"{len(outcome.diagnostics):>8}  {total * 1000:>6.1f} ms  {'':>6}  in {report.summary.seconds:.2f} s altogether"
     )
     return "\n".join(lines) + "\n"
 

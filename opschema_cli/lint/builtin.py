@@ -31,6 +31,24 @@ CPP_UNREAD = Rule(
 It is too long, nests too deeply or takes too long to parse, or tree-sitter cannot be imported, which is reported once. What
 depends on it is answered *unresolved* and not reported. A file with syntax errors is read all the same.""",
 )
+STOPPED = Rule(
+    "OPS105",
+    "rule-stopped",
+    Severity.WARNING,
+    """A rule found so much in one subject that it was stopped there.
+
+After 10,000 findings of one rule over one subject (a file, an entry, an operator) the rule is not asked for more. Fix what is
+reported, and run again for the rest.""",
+)
+NOT_SHOWN = Rule(
+    "OPS106",
+    "findings-not-shown",
+    Severity.INFO,
+    """A rule has more findings in one file than a report shows.
+
+A report shows the 1,000 worst and first of them. The last line counts all, and the exit code, `--fix` and the baseline take all
+into account.""",
+)
 YAML_SYNTAX = Rule(
     "YML001",
     "yaml-syntax",
@@ -74,7 +92,18 @@ STALE = Rule(
 Good news: write the baseline anew with `opschema baseline`, so that the finding cannot come back unseen.""",
 )
 
-BUILTIN_RULES = (UNREADABLE, PYTHON_SYNTAX, CPP_UNREAD, CRASHED, UNUSED, UNKNOWN, STALE, YAML_SYNTAX)
+BUILTIN_RULES = (
+    UNREADABLE,
+    PYTHON_SYNTAX,
+    CPP_UNREAD,
+    STOPPED,
+    NOT_SHOWN,
+    CRASHED,
+    UNUSED,
+    UNKNOWN,
+    STALE,
+    YAML_SYNTAX,
+)
 
-UNCHECKED = (UNREADABLE, PYTHON_SYNTAX, CPP_UNREAD, YAML_SYNTAX, CRASHED)
+UNCHECKED = (UNREADABLE, PYTHON_SYNTAX, CPP_UNREAD, STOPPED, YAML_SYNTAX, CRASHED)
 """What says that something was not checked: a selection of rules does not turn these off."""

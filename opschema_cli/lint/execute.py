@@ -14,6 +14,7 @@ from opschema_cli.cache import Cache, decoded
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.builtin import CRASHED
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Severity
+from opschema_cli.lint.limits import MAX_OF_SUBJECT, stopped, within_limits
 from opschema_cli.lint.pack import Loaded, Pack
 from opschema_cli.lint.rule import Rule
 from opschema_cli.lint.settings import Settings
@@ -177,8 +178,11 @@ class Executor(msgspec.Struct):
         try:
             # What the rule yields before it fails is kept.
             for item in rule.run(subject, self.settings.rule_options.get(rule.code)):
-                named = msgspec.structs.replace(item, code=rule.code)
+                named = within_limits(msgspec.structs.replace(item, code=rule.code))
                 found.append(doubted(named, doubt) if doubt else named)
+                if len(found) - before >= MAX_OF_SUBJECT:
+                    found.append(stopped(rule.code, rule.name, item.place))
+                    break
         except Exception as error:
             # Foreign code runs here: a plugin's rule must not take the run down with it.
             self.crashed = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 
 import msgspec
@@ -95,23 +95,24 @@ def _round(
 
 def _take(project: Project, fix: Fix, edits: dict[str, list[Edit]], left_alone: set[str]) -> bool:
     """Add a fix's edits to those of this round, all or none."""
-    trial = {item.path: list(edits.get(item.path, ())) for item in fix.edits}
-    if any(path in left_alone or project.source(path) is None for path in trial):
+    if any(item.path in left_alone or project.source(item.path) is None for item in fix.edits):
         return False
+    added: list[tuple[list[Edit], Edit]] = []
     for item in fix.edits:
-        if not _insert(trial[item.path], item.edit):
+        taken = edits.setdefault(item.path, [])
+        at = bisect.bisect_left(taken, item.edit)
+        if taken[at : at + 1] == [item.edit]:
+            continue
+        if not _fits(taken, at, item.edit):
+            for earlier, edit in added:
+                earlier.remove(edit)
             return False
-    edits.update(trial)
+        taken.insert(at, item.edit)
+        added.append((taken, item.edit))
     return True
 
 
-def _insert(taken: list[Edit], edit: Edit) -> bool:
-    """Add an edit to a sorted list unless it overlaps one there; the same edit counts once."""
-    at = bisect.bisect_left(taken, edit)
-    if taken[at : at + 1] == [edit]:
-        return True
+def _fits(taken: Sequence[Edit], at: int, edit: Edit) -> bool:
+    """Whether an edit overlaps none of a sorted list, in which its place is ``at``."""
     around = [*taken[max(at - 1, 0) : at], edit, *taken[at : at + 1]]
-    fits = all(one.span.end <= other.span.start != one.span.start for one, other in pairwise(around))
-    if fits:
-        taken.insert(at, edit)
-    return fits
+    return all(one.span.end <= other.span.start != one.span.start for one, other in pairwise(around))

@@ -11,6 +11,7 @@ from opschema_cli.lint.baseline import BaselineFile, apply_baseline, stale_findi
 from opschema_cli.lint.builtin import CRASHED
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Unread
 from opschema_cli.lint.execute import Executor, Timing
+from opschema_cli.lint.limits import within_limits
 from opschema_cli.lint.pack import Entry
 from opschema_cli.lint.registry import Registry
 from opschema_cli.lint.settings import Settings
@@ -135,7 +136,7 @@ def _complete(job: Job, item: Diagnostic) -> Diagnostic:
     severity = job.settings.severity[item.code]
     if item.code not in job.settings.overrides:
         severity = min(severity, item.severity, key=lambda level: level.rank)
-    return msgspec.structs.replace(item, name=rule.name, severity=severity)
+    return within_limits(msgspec.structs.replace(item, name=rule.name, severity=severity))
 
 
 def _join(found: Iterable[Diagnostic]) -> list[Diagnostic]:

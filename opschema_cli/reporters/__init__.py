@@ -35,6 +35,7 @@ class Summary(msgspec.Struct, frozen=True):
     fixed: int = 0
     seconds: float = 0.0
     nothing: bool = False
+    not_shown: int = 0
 
 
 class RuleInfo(msgspec.Struct, frozen=True):

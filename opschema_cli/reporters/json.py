@@ -27,6 +27,7 @@ def write(report: Report) -> str:
             "ops": summary.ops,
             "files": summary.files,
             "nothing_to_lint": summary.nothing,
+            "not_shown": summary.not_shown,
         },
         "not_read": [_unread(item) for item in report.unread],
     }

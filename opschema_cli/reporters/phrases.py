@@ -39,6 +39,7 @@ def details(report: Report) -> str:
         f"{summary.fixed} fixed" if summary.fixed else "",
         _fixable(report),
         ", ".join(f"{number} {word}" for number, word in hidden if number),
+        f"{summary.not_shown} not shown" if summary.not_shown else "",
         f"{_NOT_READ} {unread(report)}" if report.unread else "",
     ]
     return "; ".join([checked, *filter(None, parts)]) + "."

@@ -76,7 +76,8 @@ def evaluate(
     """The value of ``expression``, as Python would compute it with the names in ``env``.
 
     A name in ``env`` hides the function or type of that name. The clock starts after some hundred steps,
-    so an ordinary rule gives the same answer however busy the machine is.
+    so an ordinary rule gives the same answer however busy the machine is. A value that would cost more to read than the budget
+    allows, counting shared parts each time, is refused.
 
     Raises:
         Unbound: it reads a name that ``env`` lacks, or the shape of a tensor whose shape is not known.
@@ -89,6 +90,7 @@ def evaluate(
     try:
         run.charge(program.cost)
         value: Value = program.code(run)
+        run.weigh(value)
     except FAILURES as error:
         raise located(error, program.start) from None
     return value

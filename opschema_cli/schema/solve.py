@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import copy
-import reprlib
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
@@ -18,6 +17,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from opschema_cli.schema.describe import describe
 from opschema_cli.schema.evaluate import (
     SHAPE_FUNCTIONS,
     EvaluateError,
@@ -560,25 +560,3 @@ def _is_strict(part: Expression) -> bool:
 
 
 _LAZY = (ast.BoolOp, ast.IfExp, ast.GeneratorExp, ast.ListComp, ast.SetComp)
-
-
-class _Describer(reprlib.Repr):
-    def __init__(self) -> None:
-        super().__init__()
-        self.maxtuple = self.maxlist = self.maxset = self.maxfrozenset = self.maxdict = 12
-        self.maxstring = self.maxother = 80
-
-    def repr_int(self, value: int, level: int) -> str:
-        bits = value.bit_length()
-        return str(value) if bits < 256 else f"an integer of {bits} bits"
-
-    def repr_type(self, value: type, level: int) -> str:
-        return value.__name__
-
-    def repr_Tensor(self, value: Tensor, level: int) -> str:  # noqa: N802 - reprlib looks it up so
-        return "a tensor" if value.shape is None else f"a tensor of shape {self.repr1(value.shape, level)}"
-
-
-def describe(value: Value) -> str:
-    """``value`` in a few words, however large it is."""
-    return _Describer().repr(value)

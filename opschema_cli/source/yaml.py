@@ -7,6 +7,7 @@ stay text. Scalars are read as YAML 1.1, the way PyYAML's ``safe_load`` reads th
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
@@ -24,6 +25,9 @@ MAX_NODES = 1_000_000
 
 MAX_DIRECTIVES = 100
 """Most lines of ``%`` before a document: libyaml compares each with all others."""
+
+MAX_DIGITS = 3_500
+"""Most digits of a number; a longer one stays text. Even in base 16 so many are a number that Python writes in decimal."""
 
 MAX_SLOW_CHARACTERS = 250_000
 """Longest text that is tried again with the slow parser."""
@@ -204,7 +208,7 @@ def scalar_value(node: Node) -> bool | int | float | str | None:
 def _tagged(node: Node) -> bool | int | float | str | None:
     value = plain_value(node.value)
     if node.tag == "tag:yaml.org,2002:float" and type(value) is int:
-        return float(value)
+        return _as_float(value)
     if node.tag in {"tag:yaml.org,2002:int", "tag:yaml.org,2002:float", "tag:yaml.org,2002:bool"}:
         return value
     return None if node.tag == "tag:yaml.org,2002:null" else node.value
@@ -229,18 +233,26 @@ def plain_value(text: str) -> bool | int | float | str | None:
 
 def _integer(text: str) -> int:
     sign, digits = (-1, text[1:]) if text[0] == "-" else (1, text.lstrip("+"))
+    if len(digits) > MAX_DIGITS:
+        raise ValueError(text)
     if ":" in digits:
         value = 0
         for part in digits.split(":"):
             value = value * 60 + int(part)
         return sign * value
-    if len(digits) > 4000:
-        raise ValueError(text)
     if digits.startswith("0b"):
         return sign * int(digits[2:], 2)
     if digits.startswith("0x"):
         return sign * int(digits[2:], 16)
     return sign * int(digits, 8 if len(digits) > 1 and digits[0] == "0" else 10)
+
+
+def _as_float(value: int) -> float:
+    """The float that is closest to an integer; infinite for one that is larger than all of them."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.copysign(math.inf, value > 0 or -1)
 
 
 def _float(text: str) -> float:

@@ -90,7 +90,8 @@ Give both the same default",
     "baselined": 4,
     "ops": 178,
     "files": 22,
-    "nothing_to_lint": false
+    "nothing_to_lint": false,
+    "not_shown": 0
   },
   "not_read": []
 }

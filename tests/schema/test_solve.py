@@ -7,10 +7,11 @@ from collections.abc import Mapping
 
 import pytest
 
+from opschema_cli.schema.describe import describe
 from opschema_cli.schema.evaluate import BudgetExceeded, Tensor, Unsupported, Value
 from opschema_cli.schema.expression import parse_expression
 from opschema_cli.schema.shapes import parse_shape
-from opschema_cli.schema.solve import Failed, Holds, Solution, Unresolved, Violated, describe, solve
+from opschema_cli.schema.solve import Failed, Holds, Solution, Unresolved, Violated, solve
 
 
 def solved(

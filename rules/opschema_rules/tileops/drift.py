@@ -13,6 +13,7 @@ from functools import cached_property
 import msgspec
 
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related, Severity
+from opschema_cli.phrases import excerpt
 from opschema_cli.schema.align import Slot, slots
 from opschema_cli.source.program import Folded, FunctionRef
 from opschema_cli.source.python import Expr, Param
@@ -195,8 +196,7 @@ def row_removal(entry: OpEntry, owner: Node, index: int) -> Fix | None:
 
 def short(text: str) -> str:
     """A stretch of source for a message: on one line, and not too long."""
-    line = " ".join(text.split())
-    return line if len(line) <= MAX_SHOWN else line[: MAX_SHOWN - 1] + "…"
+    return excerpt(text, MAX_SHOWN)
 
 
 def names(slots: Iterable[Slot | str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from opschema_cli.phrases import excerpt
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node, YamlFile, scalar_value
 from opschema_rules.tileops.manifest_schema import Path
@@ -64,7 +65,7 @@ def shown(file: YamlFile, node: Node) -> str:
     if not node.value.strip() and (node.style or not node.value):
         return "blank" if node.value else "empty"
     text = file.source.text[node.start : node.end]
-    return "text" if "\n" in text else f"`{text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + '…'}`"
+    return "text" if "\n" in text else f"`{excerpt(text, MAX_SHOWN)}`"
 
 
 def kind_of_key(key: Node) -> str:

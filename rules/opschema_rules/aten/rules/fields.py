@@ -9,6 +9,7 @@ from typing import Final
 
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import excerpt
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.source.yaml import Node, scalar_value
 from opschema_cli.source.yaml_edit import quote_scalar, rename_key, set_value
@@ -281,8 +282,7 @@ def _mistyped(entry: NativeEntry, name: str, key: Node, value: Node) -> Diagnost
 
 
 def _shown(entry: NativeEntry, node: Node) -> str:
-    text = " ".join(entry.file.source.text[node.start : node.end].split())
-    return text if len(text) <= 40 else f"{text[:37]}..."
+    return excerpt(entry.file.source.text[node.start : node.end], 40)
 
 
 def _retyped(entry: NativeEntry, wanted: tuple[str, ...], value: Node) -> Fix | None:

@@ -10,6 +10,7 @@ import msgspec
 
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
+from opschema_cli.schema.describe import describe
 from opschema_cli.schema.dtypes import itemsize
 from opschema_cli.schema.evaluate import (
     ROOFLINE_VARS_FUNCTIONS,
@@ -20,7 +21,6 @@ from opschema_cli.schema.evaluate import (
     Value,
     evaluate,
 )
-from opschema_cli.schema.solve import describe
 from opschema_rules.tileops.bindings import BoundRow, bound_rows
 from opschema_rules.tileops.formulas import Formula, formulas, not_arithmetic, optional_uses
 from opschema_rules.tileops.model import OpEntry
@@ -150,7 +150,7 @@ def _fault(entry: OpEntry, result: Result) -> str:
         return ""
     if not isinstance(value, int | float):
         return "" if _is_explained(entry, result) else f"is {describe(value)} on a workload row, and no number"
-    if not math.isfinite(value) or value < 0:
+    if value < 0 or (isinstance(value, float) and not math.isfinite(value)):
         return f"is {describe(value)} on a workload row, and no count"
     return (
         "is 0 on a workload row, but an op moves bytes"
