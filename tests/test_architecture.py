@@ -127,6 +127,9 @@ def test_the_engine_never_imports_a_pack() -> None:
 BUILDS_ON = {"magi": {"torchlib"}}
 """Packs whose subjects are those of another, made in a way of their own: Magi ops are operators of torch.library."""
 
+SHARED = {"PAGES"}
+"""Names of the package that holds the packs, which all of them may import."""
+
 
 def test_packs_import_none_that_they_do_not_build_on_nor_the_engines_edge() -> None:
     rules = ROOT / "rules/opschema_rules"
@@ -135,7 +138,11 @@ def test_packs_import_none_that_they_do_not_build_on_nor_the_engines_edge() -> N
     for path in modules(rules):
         pack = path.relative_to(rules).parts[0]
         for name in imports(path):
-            if name.startswith("opschema_rules.") and name.split(".")[1] not in {pack, *BUILDS_ON.get(pack, ())}:
+            if name.startswith("opschema_rules.") and name.split(".")[1] not in {
+                pack,
+                *BUILDS_ON.get(pack, ()),
+                *SHARED,
+            }:
                 found.append(f"{path} imports {name}")
             if name.startswith("opschema_cli.") and room_of(name) in edge:
                 found.append(f"{path} imports {name}")

@@ -22,6 +22,13 @@ def test_every_rule_has_a_current_page_and_no_page_is_stale() -> None:
     assert written == doc_files(load_registry(ROOT).rules), "run `make docs`"
 
 
+def test_every_rule_has_the_address_of_its_page() -> None:
+    registry = load_registry(ROOT)
+    pages = {rule.code: page for rule, page in registry.described(registry.rules)}
+    assert pages == {code: f"{REPOSITORY}/blob/main/docs/rules/{code}.md" for code in registry.rules}
+    assert all((RULES / f"{code}.md").is_file() for code in pages)
+
+
 def test_every_pack_has_a_current_catalogue() -> None:
     heads = [head for head in load_registry(ROOT).heads if isinstance(head, PackHead)]
     assert len(heads) > 2

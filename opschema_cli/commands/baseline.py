@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from opschema_cli.commands.output import ProgressBar, write_text
+from opschema_cli.commands.output import WHAT_IS_FOUND, ProgressBar, write_text
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
 from opschema_cli.errors import EXIT_CLEAN, EXIT_INTERNAL, EXIT_USAGE, OpschemaError
 from opschema_cli.lint.baseline import DEFAULT_NAME, render_baseline
@@ -44,7 +44,12 @@ def save_baseline(session: Session, target: Path, outcome: Outcome, project: Pro
     """Write the baseline that accepts the findings in ``outcome``, and say so and how it is used; the exit code.
 
     What says that something was not checked is told, not accepted.
+
+    Raises:
+        OpschemaError: there is nothing to lint; an existing baseline is left as it is.
     """
+    if outcome.nothing:
+        raise OpschemaError(f"nothing to lint in {session.root}, so no baseline is written; {WHAT_IS_FOUND}")
     failed = [item for item in outcome.diagnostics if item.code in (UNREADABLE.code, CRASHED.code)]
     found = [item for item in outcome.diagnostics if item not in failed]
     write_text(render_baseline(found, project.source), target)

@@ -14,7 +14,7 @@ import click
 import msgspec
 
 from opschema_cli.commands.baseline import save_baseline
-from opschema_cli.commands.output import ProgressBar, write_text
+from opschema_cli.commands.output import WHAT_IS_FOUND, ProgressBar, write_text
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
 from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERNAL, EXIT_USAGE, OpschemaError
 from opschema_cli.lint.baseline import DEFAULT_NAME, BaselineFile, read_baseline
@@ -346,7 +346,7 @@ def _print_diff(before: Project, texts: Mapping[str, str]) -> None:
 def make_report(
     session: Session, project: Project, outcome: Outcome, fixed: Fixed, seconds: float, options: LintOptions
 ) -> Report:
-    """The outcome as reporters read it; the rules' pages only for the format that shows them."""
+    """The outcome as reporters read it; the pages of the rules that found something only for the format that shows them."""
     levels = [item.severity for item in outcome.diagnostics]
     diagnostics, not_shown = shown(outcome.diagnostics)
     summary = Summary(
@@ -362,10 +362,11 @@ def make_report(
         nothing=outcome.nothing,
         not_shown=not_shown,
     )
-    paged = options.output_format == "sarif" or options.statistics
+    shown = {item.code for item in outcome.diagnostics} if options.output_format == "sarif" else set[str]()
+    codes = {*shown, *outcome.timings} if options.statistics else shown
     rules: Mapping[str, RuleInfo] = {
-        code: RuleInfo(rule.name, rule.summary, rule.doc, rule.severity)
-        for code, rule in (session.registry.rules.items() if paged else ())
+        rule.code: RuleInfo(rule.name, rule.summary, rule.doc, rule.severity, page)
+        for rule, page in session.registry.described(codes)
     }
     return Report(diagnostics, summary, project.source, rules, session.root, outcome.unread)
 
@@ -391,7 +392,7 @@ def _print_text(report: Report, outcome: Outcome, options: LintOptions) -> None:
     from opschema_cli.reporters.text import write
 
     if outcome.nothing:
-        click.echo("opschema: `opschema init` lists what it looks for", err=True)
+        click.echo(f"opschema: {WHAT_IS_FOUND}", err=True)
     if options.output_file is None:
         write(report, sys.stdout)
         return

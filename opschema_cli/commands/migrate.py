@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 import click
 import msgspec
 
-from opschema_cli.commands.output import ProgressBar, write_page, write_text
+from opschema_cli.commands.output import WHAT_IS_FOUND, ProgressBar, write_page, write_text
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
 from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERNAL, OpschemaError
 from opschema_cli.git import uncommitted
@@ -208,7 +208,7 @@ class _Work(msgspec.Struct, frozen=True):
         settings = resolve_settings(session.config, registry)
         packs = registry.packs
         if not packs:
-            click.echo("opschema: found nothing to migrate here; `opschema init` tells what it looks for", err=True)
+            click.echo(f"opschema: found nothing to migrate here; {WHAT_IS_FOUND}", err=True)
         choice = Choice(options.only, options.skip, session.workspace.relative(Path.cwd()))
         loaders = {pack.name: _loader(pack, settings.pack_options[pack.name]) for pack in packs}
         return cls(project, packs, loaders, Ground(registry, settings, choice), options)

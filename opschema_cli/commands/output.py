@@ -14,6 +14,9 @@ from opschema_cli.reporters.escape import visible
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+WHAT_IS_FOUND = "`opschema init` lists what it looks for"
+"""The advice where a command found nothing of its kind."""
+
 QUIET_SECONDS = 1.0
 """Runs shorter than this show no progress of parsing."""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from opschema_cli.commands.output import ProgressBar
+from opschema_cli.commands.output import WHAT_IS_FOUND, ProgressBar
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.names import meant_name
@@ -36,6 +36,8 @@ def show(name: str, no_plugins: bool) -> int:
         found = ask(name)
         if not isinstance(found, Shown) and (meant := meant_name(name, found)):
             found = ask(meant)
+    if not packs:
+        raise OpschemaError(f"nothing to show in {session.root}: opschema reads no operator here; {WHAT_IS_FOUND}")
     if not isinstance(found, Shown):
         hint = f"; did you mean {' or '.join(f'`{item}`' for item in found)}?" if found else ""
         raise OpschemaError(f"no operator here is called `{name}`{hint}")

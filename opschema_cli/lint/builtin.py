@@ -5,6 +5,9 @@ from __future__ import annotations
 from opschema_cli.lint.diagnostic import Severity
 from opschema_cli.lint.rule import Rule
 
+PAGES = "https://github.com/opschema/opschema/blob/main/docs/rules/{code}.md"
+"""The address of a rule's page, for the engine's own rules."""
+
 UNREADABLE = Rule(
     "OPS101",
     "unreadable-file",

@@ -168,7 +168,8 @@ class Pack(msgspec.Struct, frozen=True):
     or of all that are implemented if none is named; ``stubs`` generates code from declarations, where a pack can. ``reads``
     tells which Python files ``load`` asks for in any case; they are parsed while other packs are loaded and run. ``reads_on``
     tells, once all these are parsed, what else it will ask for, and is asked again until that is nothing. ``unread`` are kinds of
-    declarations that the pack recognises and does not read; reports name them.
+    declarations that the pack recognises and does not read; reports name them. ``pages`` is the address of a rule's page on the
+    web, with ``{code}`` in it, for formats that link to it.
     """
 
     name: str
@@ -186,6 +187,7 @@ class Pack(msgspec.Struct, frozen=True):
     reads: Callable[[Project, Any], Iterable[str]] = nothing_read
     reads_on: Callable[[Project, Any], Iterable[str]] = nothing_read
     unread: tuple[Sighting, ...] = ()
+    pages: str = ""
 
 
 CATALOGUE = "rules.json"
@@ -203,7 +205,8 @@ class PackHead(msgspec.Struct, frozen=True, dict=True):
     """A pack whose module is imported only where it finds something: what decides that, and the module (``ours.pack``), which
     holds it as ``PACK``.
 
-    ``catalogue`` is the file that lists its rules (:func:`catalogue_text` writes it); ``reads`` and ``unread`` are the pack's.
+    ``catalogue`` is the file that lists its rules (:func:`catalogue_text` writes it); ``reads``, ``unread`` and ``pages`` are
+    the pack's.
     """
 
     name: str
@@ -213,6 +216,7 @@ class PackHead(msgspec.Struct, frozen=True, dict=True):
     catalogue: Path
     reads: Callable[[Project, Any], Iterable[str]] = nothing_read
     unread: tuple[Sighting, ...] = ()
+    pages: str = ""
 
     @cached_property
     def pack(self) -> Pack:

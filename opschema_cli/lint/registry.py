@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import sys
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from importlib import import_module
@@ -16,7 +16,7 @@ import msgspec
 
 from opschema_cli.cache import Cache
 from opschema_cli.errors import OpschemaError
-from opschema_cli.lint.builtin import BUILTIN_RULES
+from opschema_cli.lint.builtin import BUILTIN_RULES, PAGES
 from opschema_cli.lint.installed import installed_packs
 from opschema_cli.lint.pack import Pack, PackHead, nothing_read
 from opschema_cli.lint.rule import Rule
@@ -88,6 +88,21 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
             found[item.code] = item
             names[item.name] = item.code
         return dict(sorted(found.items()))
+
+    def described(self, codes: Collection[str]) -> Iterator[tuple[Rule, str]]:
+        """The rules with these codes, with their pages, and the address of each page, if it has one. Of the packs only those are
+        imported that have one of the rules.
+
+        Raises:
+            OpschemaError: a pack cannot be loaded.
+        """
+        if not codes:
+            return
+        yield from ((item, PAGES.format(code=item.code)) for item in BUILTIN_RULES if item.code in codes)
+        for head in self.heads:
+            if any(item.code in codes for item in head.rules):
+                found = (item for item in _imported(head).rules if item.code in codes)
+                yield from ((item, head.pages.format(code=item.code)) for item in found)
 
     def find(self, selector: str) -> list[Rule]:
         """The rules of a code, a name, or a code's prefix (``SIG``, ``SIG2``); ``ALL`` is every rule."""

@@ -39,12 +39,15 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 class RuleInfo(msgspec.Struct, frozen=True):
-    """A rule as reports tell of it: ``summary`` is its first docstring line, ``doc`` its page in Markdown."""
+    """A rule as reports show it: ``summary`` is its first docstring line, ``doc`` its page in Markdown, ``uri`` the page's
+    address, if it has one.
+    """
 
     name: str
     summary: str
     doc: str
     severity: Severity = Severity.ERROR
+    uri: str = ""
 
 
 class Report(msgspec.Struct, frozen=True):

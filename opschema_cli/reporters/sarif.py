@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
@@ -17,6 +18,9 @@ from opschema_cli.reporters.places import Region, fingerprints, locate, region
 Json: TypeAlias = "str | int | bool | Sequence[Json] | Mapping[str, Json]"
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_LONGEST_DESCRIPTION = 1024
+"""Characters of ``fullDescription`` that GitHub's code scanning accepts; ``help`` has the entire page."""
+
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 
 
@@ -51,22 +55,43 @@ def _invocations(report: Report) -> Mapping[str, Json]:
 
 
 def _rules(report: Report) -> dict[str, RuleInfo]:
-    """The report's rules by code, with those that only a diagnostic knows."""
-    unknown = {
-        diagnostic.code: RuleInfo(diagnostic.name, diagnostic.name, "", diagnostic.severity)
-        for diagnostic in report.diagnostics
+    """The rules that found something, by code; the diagnostic stands in for a rule that the report does not know."""
+    found = {
+        item.code: report.rules.get(item.code) or RuleInfo(item.name, item.name, "", item.severity)
+        for item in report.diagnostics
     }
-    return dict(sorted({**unknown, **report.rules}.items()))
+    return dict(sorted(found.items()))
 
 
 def _rule(code: str, rule: RuleInfo) -> Json:
+    page = _linked(rule.doc or rule.summary, rule.uri)
     return {
         "id": code,
         "name": rule.name,
         "shortDescription": {"text": rule.summary},
-        "help": {"text": rule.doc or rule.summary, "markdown": rule.doc or rule.summary},
+        "fullDescription": {"text": _description(rule.doc) or rule.summary},
+        "help": {"text": page, "markdown": page},
+        **({"helpUri": rule.uri} if rule.uri else {}),
         "defaultConfiguration": {"level": _LEVELS[rule.severity]},
     }
+
+
+def _linked(page: str, uri: str) -> str:
+    """A page whose links to other pages hold wherever it is shown."""
+    return re.sub(r"\]\((?=[\w-]+\.md[)#])", f"]({uri.rpartition('/')[0]}/", page) if uri else page
+
+
+def _description(page: str) -> str:
+    """The paragraphs of a page up to its first example, without its line ends: as many as GitHub shows."""
+    prose = re.split(r"(?m)^(?:Bad|Good)\b[^\n]*:$|^```", page, maxsplit=1)[0]
+    text = ""
+    for paragraph in re.split(r"\n\s*\n", prose.strip()):
+        lines = re.sub(r"\s*\n\s*(?!- )", " ", paragraph.strip())  # those of a list stay
+        longer = f"{text}\n\n{lines}".lstrip()
+        if len(longer) > _LONGEST_DESCRIPTION:
+            break
+        text = longer
+    return text
 
 
 def _result(report: Report, diagnostic: Diagnostic, index: int, fingerprint: str) -> Json:

@@ -157,6 +157,7 @@ def test_every_format_is_what_it_says(opschema: Opschema) -> None:
     }  # fmt: skip
     [run] = json.loads(found["sarif"].out)["runs"]
     assert [item["ruleId"] for item in run["results"]] == ["TOY102", "TOY103"]
+    assert [item["id"] for item in run["tool"]["driver"]["rules"]] == ["TOY102", "TOY103"]
     assert len(json.loads(found["gitlab"].out)) == 2
     assert ElementTree.fromstring(found["junit"].out).iter("failure")
     assert [line.split(" ")[0] for line in found["github"].out.splitlines() if line.startswith("::")] == [
@@ -514,6 +515,26 @@ def test_lint_of_a_folder_that_no_pack_reads_says_so(opschema: Opschema, tilekit
     assert (done.code, done.out.partition(":")[0]) == (2, "Nothing to lint")
     manifests = opschema("lint", "tilekit/manifest", "--fail-on-nothing", cwd=tilekit)
     assert "Nothing to lint" not in manifests.out
+
+
+def test_baseline_and_show_without_anything_to_read_say_so(opschema: Opschema, tmp_path: Path) -> None:
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    for command, missing in (("baseline", "nothing to lint in"), ("show", "nothing to show in")):
+        done = opschema(*((command,) if command == "baseline" else (command, "add")), cwd=folder)
+        assert (done.code, done.out) == (2, "")
+        assert missing in done.err
+        assert "`opschema init` lists what it looks for" in done.err
+    assert list(folder.iterdir()) == []
+
+
+def test_baseline_of_the_wrong_folder_leaves_an_earlier_one(opschema: Opschema, root: Path) -> None:
+    assert opschema("baseline").code == 0
+    accepted = (root / ".opschema-baseline.json").read_text()
+    for path in root.rglob("*.toy.yaml"):
+        path.unlink()
+    assert opschema("baseline").code == 2
+    assert (root / ".opschema-baseline.json").read_text() == accepted
 
 
 @POSIX

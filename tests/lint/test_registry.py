@@ -54,6 +54,19 @@ def test_a_pack_that_cannot_be_imported_is_told(tmp_path: Path) -> None:
         _ = Registry((head(tmp_path, "no.such.module"),)).packs
 
 
+def test_rules_are_described_by_the_packs_that_have_them_alone(tmp_path: Path) -> None:
+    other = replace(PACK, name="other", rules=(replace(PACK.rules[0], code="OTH101", name="other"),))
+    there = replace(head(tmp_path), pages="https://example.org/{code}")
+    catalogue = tmp_path / "other.json"
+    catalogue.write_text(catalogue_text(other.rules), encoding="utf-8")
+    broken = PackHead("other", other.detect, other.options, "no.such.module", catalogue)
+    registry = Registry((broken, there))
+    described = {rule.code: (rule.doc, page) for rule, page in registry.described({"TOY101", "OPS101"})}
+    assert described["TOY101"] == (PACK.rules[0].doc, "https://example.org/TOY101")
+    assert described["OPS101"][1].endswith("/docs/rules/OPS101.md")
+    assert len(described) == 2
+
+
 def test_options_of_rules_of_an_unused_pack_are_let_be(tmp_path: Path) -> None:
     (tmp_path / "opschema.toml").write_text(f'[rules.{PACK.rules[0].name}]\nlimit = "any"\n', encoding="utf-8")
     registry = Registry((head(tmp_path),)).narrowed(())

@@ -41,7 +41,13 @@ def make_report() -> Callable[..., Report]:
             infos=severities.count(Severity.INFO),
             **{"suppressed": 0, "baselined": 0, "ops": 178, "files": 22, "seconds": 0.31, **counts},  # type: ignore[arg-type]
         )
-        rules = {"SIG110": RuleInfo("default-differs", "A default differs.", "# A default differs.\n\nPage.")}
+        page = "https://example.org/rules/{}.md"
+        rules = {
+            "SIG110": RuleInfo(
+                "default-differs", "A default differs.", "A default differs.\n\nPage.", uri=page.format("SIG110")
+            ),
+            "SIG999": RuleInfo("finds-nothing", "It finds nothing.", "It finds nothing.", uri=page.format("SIG999")),
+        }
         return Report(diagnostics, summary, sources.get, rules, Path("/repo"), unread)
 
     return make

@@ -86,13 +86,14 @@ def test_result(make_report: Make, differs: Diagnostic, status: Diagnostic) -> N
 
 
 def test_rules_with_their_pages(make_report: Make, differs: Diagnostic, status: Diagnostic) -> None:
-    """Every rule of the report, and MAN101, which only a diagnostic knows."""
+    """SIG110, which the report describes, and MAN101, which only a diagnostic knows; not SIG999, which found nothing."""
     run = run_of(make_report(differs, status))
     assert run["tool"]["driver"]["rules"] == [
         {
             "id": "MAN101",
             "name": "status",
             "shortDescription": {"text": "status"},
+            "fullDescription": {"text": "status"},
             "help": {"text": "status", "markdown": "status"},
             "defaultConfiguration": {"level": "warning"},
         },
@@ -100,18 +101,52 @@ def test_rules_with_their_pages(make_report: Make, differs: Diagnostic, status: 
             "id": "SIG110",
             "name": "default-differs",
             "shortDescription": {"text": "A default differs."},
-            "help": {
-                "text": "# A default differs.\n\nPage.",
-                "markdown": "# A default differs.\n\nPage.",
-            },
+            "fullDescription": {"text": "A default differs.\n\nPage."},
+            "help": {"text": "A default differs.\n\nPage.", "markdown": "A default differs.\n\nPage."},
+            "helpUri": "https://example.org/rules/SIG110.md",
             "defaultConfiguration": {"level": "error"},
         },
     ]
     assert [result["ruleIndex"] for result in run["results"]] == [1, 0]
 
 
-def test_a_clean_run_has_no_results(make_report: Make) -> None:
-    assert run_of(make_report())["results"] == []
+PAGE = """\
+A summary.
+
+Prose over
+two lines, with a [link](SIG101.md):
+
+- one item
+  over two lines;
+- another.
+
+Bad, with a reason:
+
+```python
+bad
+```
+"""
+
+
+def test_a_description_is_the_prose_before_the_examples(make_report: Make, differs: Diagnostic) -> None:
+    report = make_report(differs)
+    info = replace(report.rules["SIG110"], doc=PAGE)
+    (rule,) = run_of(replace(report, rules={"SIG110": info}))["tool"]["driver"]["rules"]
+    prose = "Prose over two lines, with a [link](SIG101.md):"
+    assert rule["fullDescription"]["text"] == f"A summary.\n\n{prose}\n\n- one item over two lines;\n- another."
+    assert rule["help"]["markdown"] == PAGE.replace("(SIG101.md)", "(https://example.org/rules/SIG101.md)")
+
+
+def test_a_description_ends_with_a_paragraph_before_githubs_limit(make_report: Make, differs: Diagnostic) -> None:
+    report = make_report(differs)
+    info = replace(report.rules["SIG110"], doc="A summary.\n\n" + "word " * 100 + "\n\n" + "word " * 200)
+    (rule,) = run_of(replace(report, rules={"SIG110": info}))["tool"]["driver"]["rules"]
+    assert rule["fullDescription"]["text"] == "A summary.\n\n" + ("word " * 100).strip()
+
+
+def test_a_clean_run_has_no_results_and_no_rules(make_report: Make) -> None:
+    run = run_of(make_report())
+    assert (run["results"], run["tool"]["driver"]["rules"]) == ([], [])
 
 
 @pytest.mark.parametrize(

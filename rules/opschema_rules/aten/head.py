@@ -13,6 +13,7 @@ from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.yaml import YamlFile
 from opschema_cli.workspace import is_yaml
+from opschema_rules import PAGES
 from opschema_rules.aten.kinds import MAY_BE, Kind, kind_of, may_be_meant
 
 _TEST = re.compile(r"(?:^|/)tests?/")
@@ -55,4 +56,6 @@ def _may_be(project: Project, path: str) -> bool:
 _HOLDS_FIELDS: Reading[bytes, bool] = Reading("aten fields", lambda data: MAY_BE.search(data) is not None, bool)
 
 
-HEAD = PackHead("aten", detect, AtenOptions, "opschema_rules.aten.pack", Path(__file__).with_name(CATALOGUE))
+HEAD = PackHead(
+    "aten", detect, AtenOptions, "opschema_rules.aten.pack", Path(__file__).with_name(CATALOGUE), pages=PAGES
+)

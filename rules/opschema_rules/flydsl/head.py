@@ -11,6 +11,7 @@ import msgspec
 from opschema_cli.lint.pack import CATALOGUE, PackHead
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
+from opschema_rules import PAGES
 
 MARK = "flydsl"
 """What every file that uses the package holds, or gets from one that does."""
@@ -53,5 +54,11 @@ def reads(project: Project, options: FlydslOptions) -> Iterator[str]:
 
 
 HEAD = PackHead(
-    "flydsl", detect, FlydslOptions, "opschema_rules.flydsl.pack", Path(__file__).with_name(CATALOGUE), reads
+    "flydsl",
+    detect,
+    FlydslOptions,
+    "opschema_rules.flydsl.pack",
+    Path(__file__).with_name(CATALOGUE),
+    reads,
+    pages=PAGES,
 )

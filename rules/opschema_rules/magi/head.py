@@ -12,6 +12,7 @@ import msgspec
 from opschema_cli.lint.pack import CATALOGUE, PackHead
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
+from opschema_rules import PAGES
 
 MARK = "magi_register_custom_op"
 """What every file that makes ops with the decorator itself holds."""
@@ -54,4 +55,6 @@ def reads(project: Project, options: MagiOptions) -> Iterator[str]:
     return (path for path, found in project.scan(_MENTIONS, _modules(project)) if found)
 
 
-HEAD = PackHead("magi", detect, MagiOptions, "opschema_rules.magi.pack", Path(__file__).with_name(CATALOGUE), reads)
+HEAD = PackHead(
+    "magi", detect, MagiOptions, "opschema_rules.magi.pack", Path(__file__).with_name(CATALOGUE), reads, pages=PAGES
+)

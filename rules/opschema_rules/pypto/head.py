@@ -13,6 +13,7 @@ import msgspec
 from opschema_cli.lint.pack import CATALOGUE, PackHead
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
+from opschema_rules import PAGES
 
 _TARGET = rb"%s(?<![.\w\"']%s)\s*(?:[:,)\]\\#]|=(?!=))"
 _KERNELS, _CALLABLE = (re.compile(_TARGET % (name, name)) for name in (b"KERNELS", b"CALLABLE"))
@@ -77,4 +78,6 @@ def reads(project: Project, options: PyptoOptions) -> Iterator[str]:
     return chain(describing(project), specifying(project))
 
 
-HEAD = PackHead("pypto", detect, PyptoOptions, "opschema_rules.pypto.pack", Path(__file__).with_name(CATALOGUE), reads)
+HEAD = PackHead(
+    "pypto", detect, PyptoOptions, "opschema_rules.pypto.pack", Path(__file__).with_name(CATALOGUE), reads, pages=PAGES
+)

@@ -11,6 +11,7 @@ import msgspec
 from opschema_cli.lint.pack import CATALOGUE, PackHead
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
+from opschema_rules import PAGES
 
 _MARKS = tuple(
     re.compile(rb"(?:^|[\s{,])['\"]?" + word + rb"['\"]?\s*:") for word in (b"signature", b"roofline", b"workloads")
@@ -61,4 +62,6 @@ def detect(project: Project, options: TileopsOptions) -> bool:
     return any(True for _ in _manifests(project)) or bool(options.manifests and manifest_files(project, options))
 
 
-HEAD = PackHead("tileops", detect, TileopsOptions, "opschema_rules.tileops.pack", Path(__file__).with_name(CATALOGUE))
+HEAD = PackHead(
+    "tileops", detect, TileopsOptions, "opschema_rules.tileops.pack", Path(__file__).with_name(CATALOGUE), pages=PAGES
+)

@@ -13,6 +13,7 @@ from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.text import is_found
 from opschema_cli.workspace import is_cpp
+from opschema_rules import PAGES
 
 _TEST = re.compile(r"(?:^|/)(?:tests?/|test_[^/]*\.py\Z|[^/]*_test\.py\Z|conftest\.py\Z)")
 
@@ -85,4 +86,5 @@ HEAD = PackHead(
     "opschema_rules.torchlib.pack",
     Path(__file__).with_name(CATALOGUE),
     registering,
+    pages=PAGES,
 )
