@@ -8,7 +8,11 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 from opschema_cli.errors import OpschemaError
+from opschema_cli.git_answer import answer_of
 from opschema_cli.workspace import git_environment, in_git
+
+_PATIENCE = 120.0
+"""Seconds that git may take to compare files with what was committed, or to write an archive."""
 
 _FILTERS = {".clean": "", ".smudge": "", ".process": "", ".required": "false"}
 
@@ -69,15 +73,20 @@ def _without_filters(root: Path) -> Iterator[str]:
 
 def _git(root: Path, *arguments: str) -> bytes:
     command = ["git", "-c", "core.fsmonitor=false", "-C", str(root), *arguments]
+    nothing, pipe = subprocess.DEVNULL, subprocess.PIPE
     try:
-        run = subprocess.run(command, capture_output=True, timeout=120, check=False, env=git_environment())
-    except (OSError, subprocess.TimeoutExpired) as error:
+        run = subprocess.Popen(command, stdin=nothing, stdout=pipe, stderr=pipe, env=git_environment())
+    except OSError as error:
         raise OpschemaError(f"git cannot tell what is not committed here: {error}") from None
+    with run:
+        found = answer_of(run, _PATIENCE)
+    if found is None:
+        raise OpschemaError(f"git cannot tell what is not committed here: `git {arguments[0]}` does not answer")
     # To find no such setting is no error.
     if run.returncode and not (arguments[0] == "config" and run.returncode == 1):
-        reason = os.fsdecode(run.stderr).strip().partition("\n")[0]
+        reason = os.fsdecode(found[1]).strip().partition("\n")[0]
         raise OpschemaError(f"git cannot tell what is not committed here: {reason}")
-    return run.stdout
+    return found[0]
 
 
 def archive(root: Path, revision: str, into: Path) -> str:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 
 from opschema_cli.errors import OpschemaError
+from opschema_cli.git_answer import answer_of
 from opschema_cli.source.declared_encoding import declared_encoding
 from opschema_cli.source.text import DecodeError, Source, decode
 
@@ -121,6 +122,8 @@ class Workspace:
         self._listed: dict[str, State] = {}
         self._listing: subprocess.Popen[bytes] | None = None
         self._real_folders: dict[str, tuple[str, bool]] = {}
+        self.unlisted = ""
+        """The file that git waited for until it was given up, so that the files were listed without it; empty if it answered."""
         self.probes: dict[str, bool] = {}
         self.admitted: set[str] = set()
         self.environment: dict[str, str] = {}
@@ -195,6 +198,7 @@ class Workspace:
         other._moved = self._moved - overlay.keys()
         other._opened = self._opened
         other._names = self._names
+        other.unlisted = self.unlisted
         other.admitted = self.admitted
         other.environment = self.environment
         other.pins = self.pins
@@ -204,8 +208,10 @@ class Workspace:
     def files(self) -> tuple[str, ...]:
         """All files that are not ignored or excluded, sorted."""
         self.list_ahead()
-        listed = _git_files(self.root, self._listing) if self._listing is not None else None
+        entries = _entries(self._listing) if self._listing is not None else []
         self._listing = None
+        listed = _git_files(self.root, entries or [])
+        self.unlisted = _pipe_of_git(self.root) if entries is None else ""
         if listed is None:
             listed = dict.fromkeys(_walked_files(self.root))
         self._names = {_shown(name): name for name in listed}
@@ -480,9 +486,9 @@ def _shown(name: str) -> str:
     return name
 
 
-def _git_files(root: Path, listing: subprocess.Popen[bytes]) -> dict[str, State | None] | None:
+def _git_files(root: Path, entries: Iterable[bytes]) -> dict[str, State | None] | None:
     """The files that git lists of a folder, each with its state, but for links; None if it lists none."""
-    names = [os.fsdecode(name) for name in _entries(listing)]
+    names = [os.fsdecode(name) for name in entries]
     found: dict[str, State | None] = {}
     for name in names:
         path = f"{root}/{name}"
@@ -502,7 +508,7 @@ _GITLINK = re.compile(rb"160000 ([0-9a-f]{40,64}) 0\t(.+)", re.DOTALL)
 def _git_pin(root: Path, path: str) -> str | None:
     """The commit that the index of the repository has for a submodule; None where two are still to be merged."""
     listing = _ls_files(root, "--stage", "--", path) if in_git(root) else None
-    entries = _entries(listing) if listing is not None else []
+    entries = (_entries(listing) if listing is not None else None) or []
     match = _GITLINK.fullmatch(entries[0]) if len(entries) == 1 else None
     return match[1].decode() if match is not None and os.fsdecode(match[2]) == path else None
 
@@ -518,15 +524,23 @@ def _ls_files(root: Path, *arguments: str) -> subprocess.Popen[bytes] | None:
         return None
 
 
-def _entries(listing: subprocess.Popen[bytes]) -> list[bytes]:
-    """What git lists; nothing where it cannot."""
+def _entries(listing: subprocess.Popen[bytes]) -> list[bytes] | None:
+    """What git lists; nothing where it cannot, None where it does not answer."""
     with listing:
-        try:
-            found = listing.communicate(timeout=60)[0]
-        except subprocess.TimeoutExpired:
-            listing.kill()
-            return []
-    return [] if listing.returncode else [entry for entry in found.split(b"\0") if entry]
+        found = answer_of(listing)
+    if found is None:
+        return None
+    return [] if listing.returncode else [entry for entry in found[0].split(b"\0") if entry]
+
+
+def _pipe_of_git(root: Path) -> str:
+    """The file that git waits for, as far as one is found: a `.gitignore` that is no regular file, else git's configuration."""
+    for folder, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if name not in _SKIPPED_FOLDERS]
+        path = Path(folder, ".gitignore")
+        if ".gitignore" in names and not path.is_file() and not path.is_symlink():
+            return path.relative_to(root).as_posix()
+    return ".git/config"
 
 
 def git_environment() -> dict[str, str]:

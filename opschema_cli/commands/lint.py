@@ -30,7 +30,7 @@ from opschema_cli.reporters import FORMATS, Report, RuleInfo, Summary, load_writ
 from opschema_cli.reporters.escape import visible
 from opschema_cli.session import Session, path_filter
 from opschema_cli.source.text import DecodeError, decode
-from opschema_cli.workspace import is_python
+from opschema_cli.workspace import is_python, read_regular
 
 PARSED_ASIDE = 4
 """Most changed Python files that the process aside parses; more are parsed by workers."""
@@ -215,7 +215,7 @@ def _inputs(session: Session, options: LintOptions) -> Inputs:
         shown = session.workspace.relative(path)
     except OpschemaError:
         shown = str(path)
-    return Inputs(paths, path, baseline, shown, path.read_text(encoding="utf-8"), stamp)
+    return Inputs(paths, path, baseline, shown, read_regular(path).decode(), stamp)
 
 
 def _job(session: Session, registry: Registry, inputs: Inputs, options: LintOptions) -> Job:

@@ -52,6 +52,15 @@ NOT_SHOWN = Rule(
 A report shows the 1,000 worst and first of them. The last line counts all, and the exit code, `--fix` and the baseline take all
 into account.""",
 )
+GIT_SILENT = Rule(
+    "OPS107",
+    "git-silent",
+    Severity.WARNING,
+    """git does not list the files of the workspace, because it waits for one that it reads itself.
+
+That is a pipe or a device in the place of a `.gitignore`, or of a file that git's configuration includes. The files were listed
+without git: `.gitignore` files count, but not what git's own configuration excludes. Remove the file.""",
+)
 YAML_SYNTAX = Rule(
     "YML001",
     "yaml-syntax",
@@ -101,6 +110,7 @@ BUILTIN_RULES = (
     CPP_UNREAD,
     STOPPED,
     NOT_SHOWN,
+    GIT_SILENT,
     CRASHED,
     UNUSED,
     UNKNOWN,
@@ -108,5 +118,5 @@ BUILTIN_RULES = (
     YAML_SYNTAX,
 )
 
-UNCHECKED = (UNREADABLE, PYTHON_SYNTAX, CPP_UNREAD, STOPPED, YAML_SYNTAX, CRASHED)
+UNCHECKED = (UNREADABLE, PYTHON_SYNTAX, CPP_UNREAD, STOPPED, GIT_SILENT, YAML_SYNTAX, CRASHED)
 """What says that something was not checked: a selection of rules does not turn these off."""

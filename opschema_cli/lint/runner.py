@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 import msgspec
 
 from opschema_cli.lint.baseline import BaselineFile, apply_baseline, stale_findings
-from opschema_cli.lint.builtin import CRASHED
+from opschema_cli.lint.builtin import CRASHED, GIT_SILENT
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Unread
 from opschema_cli.lint.execute import Executor, Timing
 from opschema_cli.lint.limits import within_limits
@@ -19,6 +19,8 @@ from opschema_cli.lint.suppress import apply_suppressions, find_suppressions, su
 from opschema_cli.lint.unread import find_unread
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
+from opschema_cli.source.text import Span
+from opschema_cli.workspace import Workspace
 
 MAX_RELATED = 8
 """Most other sides that one joined diagnostic shows."""
@@ -121,6 +123,7 @@ def conclude(job: Job, project: Project, looked: Looked) -> Outcome:
     linted = bool(looked.ops or looked.declaring or kept)
     sightings = [sighting for head in job.registry.heads for sighting in head.unread]
     outcome.unread = list(find_unread(project, sightings, set(looked.declaring), nothing=not linted))
+    kept += [_complete(job, item) for item in _silence(project.workspace)]
     kept = _suppress(job, project, looked.entries, kept, outcome)
     project.save_readings()
     outcome.nothing = not linted or (job.paths is not None and job.paths.isdisjoint(project.inputs))
@@ -129,6 +132,13 @@ def conclude(job: Job, project: Project, looked: Looked) -> Outcome:
         kept = [item for item in kept if _touches(item, job.paths)]
     outcome.diagnostics = sorted(kept, key=_order)
     return outcome
+
+
+def _silence(workspace: Workspace) -> Iterator[Diagnostic]:
+    """A finding if git was given up."""
+    if workspace.unlisted:
+        message = "git does not answer, for it waits for a file that is none; the files were listed without it"
+        yield Diagnostic(message, Place(workspace.unlisted, Span(0, 0)), code=GIT_SILENT.code)
 
 
 def _complete(job: Job, item: Diagnostic) -> Diagnostic:
@@ -182,7 +192,7 @@ def _wanted(job: Job, item: Diagnostic) -> bool:
 def _touches(item: Diagnostic, paths: frozenset[str]) -> bool:
     """Whether a finding belongs to the report on ``paths``; what failed belongs to every report."""
     return (
-        item.code == CRASHED.code
+        item.code in (CRASHED.code, GIT_SILENT.code)
         or item.place.path in paths
         or any(other.place.path in paths for other in item.related)
     )
