@@ -20,7 +20,7 @@ from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERNAL, EXIT_U
 from opschema_cli.lint.baseline import DEFAULT_NAME, BaselineFile, read_baseline
 from opschema_cli.lint.diagnostic import Severity
 from opschema_cli.lint.fix import Fixed, fix_all
-from opschema_cli.lint.limits import shown
+from opschema_cli.lint.limits import shown_findings
 from opschema_cli.lint.registry import Registry
 from opschema_cli.lint.replay import Before, code_stamp, recall, remember, run_key
 from opschema_cli.lint.runner import Job, Looked, Outcome, conclude, look, run
@@ -348,7 +348,7 @@ def make_report(
 ) -> Report:
     """The outcome as reporters read it; the pages of the rules that found something only for the format that shows them."""
     levels = [item.severity for item in outcome.diagnostics]
-    diagnostics, not_shown = shown(outcome.diagnostics)
+    diagnostics, not_shown = shown_findings(outcome.diagnostics)
     summary = Summary(
         errors=levels.count(Severity.ERROR),
         warnings=levels.count(Severity.WARNING),
@@ -362,7 +362,7 @@ def make_report(
         nothing=outcome.nothing,
         not_shown=not_shown,
     )
-    shown = {item.code for item in outcome.diagnostics} if options.output_format == "sarif" else set[str]()
+    shown = {item.code for item in diagnostics} if options.output_format == "sarif" else set[str]()
     codes = {*shown, *outcome.timings} if options.statistics else shown
     rules: Mapping[str, RuleInfo] = {
         rule.code: RuleInfo(rule.name, rule.summary, rule.doc, rule.severity, page)

@@ -47,7 +47,7 @@ def stopped(code: str, name: str, last: Place) -> Diagnostic:
     return Diagnostic(message, last, code=STOPPED.code)
 
 
-def shown(found: Iterable[Diagnostic]) -> tuple[list[Diagnostic], int]:
+def shown_findings(found: Iterable[Diagnostic]) -> tuple[list[Diagnostic], int]:
     """The findings that a report shows, in their order, and how many it does not. Of those of one rule in one file that are too
     many, the worst and first are shown, and one finding in place of the others says how many there are.
     """

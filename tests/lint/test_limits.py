@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from opschema_cli.lint.diagnostic import Diagnostic, Fix, Place, Related, Severity
-from opschema_cli.lint.limits import MAX_SHOWN, MAX_TEXT, shown, within_limits
+from opschema_cli.lint.limits import MAX_SHOWN, MAX_TEXT, shown_findings, within_limits
 from opschema_cli.source.text import Span
 from tests.command import Opschema
 from tests.toypack import SUFFIX
@@ -20,7 +20,7 @@ def finding(at: int, code: str = "TOY101", path: str = "a", severity: Severity =
 
 def test_the_first_findings_of_a_rule_in_a_file_are_shown_and_one_says_how_many_more_there_are() -> None:
     many = [finding(at) for at in range(MAX_SHOWN + 7)]
-    found, hidden = shown(many)
+    found, hidden = shown_findings(many)
     assert found[:-1] == many[:MAX_SHOWN]
     assert (hidden, found[-1].code, found[-1].severity) == (7, "OPS106", Severity.INFO)
     assert found[-1].message == "7 more findings of TOY101 (missing-doc) in this file are not shown"
@@ -29,14 +29,14 @@ def test_the_first_findings_of_a_rule_in_a_file_are_shown_and_one_says_how_many_
 
 def test_the_worst_come_first() -> None:
     many = [finding(at, severity=Severity.INFO) for at in range(MAX_SHOWN)]
-    found, hidden = shown([*many, finding(MAX_SHOWN)])
+    found, hidden = shown_findings([*many, finding(MAX_SHOWN)])
     assert found[-1] == finding(MAX_SHOWN)
     assert hidden == 1
 
 
 def test_other_rules_and_other_files_have_room_of_their_own() -> None:
     many = [finding(at, code, path) for at in range(MAX_SHOWN) for code in ("TOY101", "TOY102") for path in "ab"]
-    assert shown(many) == (many, 0)
+    assert shown_findings(many) == (many, 0)
 
 
 def test_a_long_message_keeps_its_beginning_and_end() -> None:

@@ -41,6 +41,51 @@ def cost(kind: Kind, n: int, limit: int = 120) -> Cost:
         return Cost(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, code, report)
 
 
+ENOUGH = 0.3
+"""Processor seconds of a run from which on the next size shows how the time grows."""
+
+MOST = 2**8
+"""How many times a kind's size is tried; what then takes no time is bounded by a limit."""
+
+
+class Growth(NamedTuple):
+    """The costs of an input of size ``n`` and of one twice as large, each without those of an input of size 1."""
+
+    n: int
+    once: Cost
+    twice: Cost
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long the larger one takes; 0 where neither takes long, for a limit bounds them."""
+        return self.twice.seconds / self.once.seconds if self.once.seconds > ENOUGH / 4 else 0.0
+
+
+def growth(kind: Kind, runs: int = 2) -> Growth:
+    """How costs grow from the first size that takes long enough: from ``kind.size`` on, doubled until then."""
+    least = _least(kind, 1, 2).seconds
+    n, once = kind.size, _least(kind, kind.size, 1)
+    while once.seconds - least < ENOUGH and n < kind.size * MOST:
+        n, once = 2 * n, _least(kind, 2 * n, 1)
+    twice = _least(kind, 2 * n, 1)
+    found = _growth(n, once, twice, least)
+    if found.ratio > LINEAR:  # perhaps by chance
+        found = _growth(n, _least(kind, n, runs), _least(kind, 2 * n, runs), least)
+    return found
+
+
+LINEAR = 2.7
+"""A ratio above which the time does not grow linearly."""
+
+
+def _growth(n: int, once: Cost, twice: Cost, least: float) -> Growth:
+    return Growth(n, *(one._replace(seconds=max(one.seconds - least, 0.001)) for one in (once, twice)))
+
+
+def _least(kind: Kind, n: int, runs: int) -> Cost:
+    return min((cost(kind, n) for _ in range(runs)), key=lambda one: one.seconds)
+
+
 def write(root: Path, files: Files) -> None:
     """Write files below a root."""
     root.mkdir(parents=True, exist_ok=True)
