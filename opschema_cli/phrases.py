@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def count(number: int, noun: str) -> str:
+def count(number: int, noun: str, plural: str = "") -> str:
     """``1 error``, ``2 errors``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"{number} {noun}" if number == 1 else f"{number} {plural or f'{noun}s'}"
 
 
 def some(names: Sequence[str], limit: int) -> str:

@@ -15,7 +15,7 @@ import msgspec
 
 from opschema_cli import __version__
 from opschema_cli.cache import Cache, decoded
-from opschema_cli.lint.diagnostic import Diagnostic, Place
+from opschema_cli.lint.diagnostic import CPP, Diagnostic, Missing, Place
 from opschema_cli.readings import Reading, Readings
 from opschema_cli.source.python import FACTS_VERSION, ModuleFacts, PythonFile
 from opschema_cli.source.text import Source, Span
@@ -45,7 +45,7 @@ class Project:
     ``parsers`` gives the processes that parse Python; without, it is parsed here, where hostile text can kill or stall
     the program. :attr:`with_trees` has them send the trees as well, for :meth:`tree`. ``progress`` is told how many files
     of how many are parsed. ``stamp`` identifies the code of the packs, under which their readings are cached; empty, they
-    are not.
+    are not. :attr:`missing` collects the files that were not parsed since their parser is not installed.
     """
 
     def __init__(
@@ -62,6 +62,7 @@ class Project:
         self.progress = progress or (lambda done, total: None)
         self.stamp = stamp
         self.problems: dict[tuple[str, str], Diagnostic] = {}
+        self.missing: list[Missing] = []
         self.inputs: set[str] = set()
         self.with_trees = False
         self._yaml: dict[str, YamlFile | None] = {}
@@ -82,6 +83,7 @@ class Project:
         other = Project(self.workspace.with_overlay(overlay), self.cache, self.parsers, self.progress, self.stamp)
         other._told = self._told
         other.inputs = self.inputs - overlay.keys()
+        other.missing = self.missing
         other.problems = {key: found for key, found in self.problems.items() if key[1] not in overlay}
         other._yaml = {path: file for path, file in self._yaml.items() if path not in overlay}
         other._python = {path: file for path, file in self._python.items() if path not in overlay}
@@ -220,11 +222,16 @@ class Project:
         try:
             return parse_cpp(source.text)
         except CppUnavailableError as error:
-            if all(code != CPP_UNREAD for code, _ in self.problems):
-                self._problem(CPP_UNREAD, source.path, str(error), 0)
+            self.missing.append(Missing(CPP, str(error), error.hint, (source.path,), error.name or ""))
         except CppError as error:
             self._problem(CPP_UNREAD, source.path, f"this C++ is not read: {error.reason}", error.span.start)
         return None
+
+    def why_unread(self, path: str) -> str:
+        """Why a file that was asked for is not there, in words for a message."""
+        problems = (item.message for item in self.problems.values() if item.place.path == path)
+        missing = (f"{item.reason}: {item.hint}" for item in self.missing if path in item.files)
+        return [*problems, *missing, "it cannot be read"][0]
 
     def tree(self, path: str) -> PythonTree:
         """A Python file's tree, to rewrite it: the one that came with its facts, if any.
@@ -376,11 +383,8 @@ class Project:
         return [source for source in map(self.source, paths) if source is not None]
 
     def take_problems(self, problems: Iterable[Diagnostic]) -> None:
-        """Add what was wrong with files that were read elsewhere; that no C++ can be read is told once."""
-        told = {item.message for item in self.problems.values() if item.code == CPP_UNREAD}
-        for item in problems:
-            if item.code != CPP_UNREAD or item.message not in told:
-                self.problems[item.code, item.place.path] = item
+        """Add what was wrong with files that were read elsewhere."""
+        self.problems.update(((item.code, item.place.path), item) for item in problems)
 
     def _problem(self, code: str, path: str, message: str, offset: int) -> None:
         place = Place(path, Span(offset, offset))

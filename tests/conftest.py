@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -26,6 +27,17 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     with suppress(ValueError):  # not the main thread
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def no_cpp(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """This process cannot import the C++ grammar of tree-sitter."""
+    from opschema_cli.source import cpp
+
+    monkeypatch.setitem(sys.modules, "tree_sitter_cpp", None)
+    cpp._language.cache_clear()
+    yield
+    cpp._language.cache_clear()
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -10,8 +11,9 @@ import click
 from opschema_cli.commands.output import WHAT_IS_FOUND, ProgressBar, write_text
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
 from opschema_cli.errors import EXIT_CLEAN, EXIT_INTERNAL, EXIT_USAGE, OpschemaError
-from opschema_cli.lint.baseline import DEFAULT_NAME, render_baseline
+from opschema_cli.lint.baseline import DEFAULT_NAME, BaselineEntry, apply_baseline, read_baseline, render_baseline
 from opschema_cli.lint.builtin import CRASHED, UNREADABLE
+from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.runner import Job, Outcome, run
 from opschema_cli.lint.settings import resolve_settings
 from opschema_cli.phrases import count
@@ -43,7 +45,8 @@ def baseline(output_file: Path | None, no_plugins: bool) -> int:
 def save_baseline(session: Session, target: Path, outcome: Outcome, project: Project) -> int:
     """Write the baseline that accepts the findings in ``outcome``, and say so and how it is used; the exit code.
 
-    What says that something was not checked is told, not accepted.
+    What says that something was not checked is reported, not accepted. Entries of the earlier file whose rules did not run, or
+    did not see all, are kept.
 
     Raises:
         OpschemaError: there is nothing to lint; an existing baseline is left as it is.
@@ -52,11 +55,24 @@ def save_baseline(session: Session, target: Path, outcome: Outcome, project: Pro
         raise OpschemaError(f"nothing to lint in {session.root}, so no baseline is written; {WHAT_IS_FOUND}")
     failed = [item for item in outcome.diagnostics if item.code in (UNREADABLE.code, CRASHED.code)]
     found = [item for item in outcome.diagnostics if item not in failed]
-    write_text(render_baseline(found, project.source), target)
+    kept = [entry for entry in _stale(target, found, project) if entry.code not in outcome.judged]
+    write_text(render_baseline(found, project.source, kept), target)
     click.echo(f"Wrote {count(len(found), 'finding')} to {target}{_use(session, target)}", err=True)
+    if kept:
+        click.echo(f"Kept {count(len(kept), 'entry', 'entries')} that could not be judged in this run", err=True)
+    for missed in outcome.not_checked:
+        click.echo(f"Not checked: {visible(missed.reason)} ({missed.hint})", err=True)
     for item in failed:
         click.echo(f"Not in it: {visible(item.place.path)} {item.code} {visible(item.message)}", err=True)
     return EXIT_INTERNAL if outcome.crashed else EXIT_USAGE if failed else EXIT_CLEAN
+
+
+def _stale(target: Path, found: Sequence[Diagnostic], project: Project) -> Sequence[BaselineEntry]:
+    """The entries of the file that is written anew, if it is a baseline, that match no finding."""
+    try:
+        return apply_baseline(found, read_baseline(target), project.source)[2]
+    except OpschemaError:
+        return ()
 
 
 def _use(session: Session, target: Path) -> str:

@@ -28,6 +28,7 @@ from opschema_cli.lint.settings import Settings, resolve_settings
 from opschema_cli.project import Project
 from opschema_cli.reporters import FORMATS, Report, RuleInfo, Summary, load_writer
 from opschema_cli.reporters.escape import visible
+from opschema_cli.reporters.phrases import unchecked
 from opschema_cli.session import Session, path_filter
 from opschema_cli.source.text import DecodeError, decode
 from opschema_cli.workspace import is_python, read_regular
@@ -362,13 +363,14 @@ def make_report(
         nothing=outcome.nothing,
         not_shown=not_shown,
     )
-    shown = {item.code for item in diagnostics} if options.output_format == "sarif" else set[str]()
-    codes = {*shown, *outcome.timings} if options.statistics else shown
+    found = {item.code for item in diagnostics} if options.output_format == "sarif" else set[str]()
+    codes = {*found, *outcome.timings} if options.statistics else found
     rules: Mapping[str, RuleInfo] = {
         rule.code: RuleInfo(rule.name, rule.summary, rule.doc, rule.severity, page)
         for rule, page in session.registry.described(codes)
     }
-    return Report(diagnostics, summary, project.source, rules, session.root, outcome.unread)
+    missed = [item for item in outcome.not_checked if not item.ignored]
+    return Report(diagnostics, summary, project.source, rules, session.root, outcome.unread, missed)
 
 
 def _print(report: Report, outcome: Outcome, options: LintOptions) -> None:
@@ -376,7 +378,7 @@ def _print(report: Report, outcome: Outcome, options: LintOptions) -> None:
         write_text(render_statistics(report, outcome), options.output_file)
     elif options.output_format != "text":
         write_text(load_writer(options.output_format)(report), options.output_file)
-    elif report.diagnostics or not options.quiet or (outcome.nothing and options.fail_on_nothing):
+    elif report.diagnostics or report.not_checked or not options.quiet or (outcome.nothing and options.fail_on_nothing):
         _print_text(report, outcome, options)
 
 
@@ -417,6 +419,7 @@ def render_statistics(report: Report, outcome: Outcome) -> str:
     lines.append(
         f"{len(outcome.diagnostics):>8}  {total * 1000:>6.1f} ms  {'':>6}  in {report.summary.seconds:.2f} s altogether"
     )
+    lines += [f"{item.code} {unchecked(item)}" for item in report.not_checked]
     return "\n".join(lines) + "\n"
 
 
@@ -425,12 +428,16 @@ def _seconds(outcome: Outcome, code: str) -> float:
 
 
 def exit_code(outcome: Outcome, fail_on: Severity | None, *, on_nothing: bool = False) -> int:
-    """3 when a rule failed, 2 when a file could not be read or, with ``on_nothing``, nothing was linted, 1 when findings reach
-    the level that fails (None: they do not count), else 0.
+    """3 when a rule failed, 2 when a file could not be read, when what could not be checked reaches the level that fails (None:
+    it does not count) or, with ``on_nothing``, when nothing was linted, 1 when findings reach that level, else 0.
     """
     if outcome.crashed:
         return EXIT_INTERNAL
     if any(item.code == "OPS101" for item in outcome.diagnostics) or (on_nothing and outcome.nothing):
+        return EXIT_USAGE
+    if fail_on is not None and any(
+        item.severity.rank >= fail_on.rank and not item.ignored for item in outcome.not_checked
+    ):
         return EXIT_USAGE
     failed = fail_on is not None and any(item.severity.rank >= fail_on.rank for item in outcome.diagnostics)
     return EXIT_FINDINGS if failed else EXIT_CLEAN

@@ -70,11 +70,17 @@ def read_baseline(path: Path) -> BaselineFile:
     return found
 
 
-def render_baseline(diagnostics: Iterable[Diagnostic], source_of: Callable[[str], Source | None]) -> str:
-    """The baseline that accepts these findings: one line each, sorted, so that diffs are small."""
+def render_baseline(
+    diagnostics: Iterable[Diagnostic], source_of: Callable[[str], Source | None], kept: Iterable[BaselineEntry] = ()
+) -> str:
+    """The baseline that accepts these findings, and what is ``kept`` of an earlier one: one line each, sorted, so that diffs are
+    small.
+    """
     import json
 
     counts = Counter(finding_key(item, source_of(item.place.path)) for item in diagnostics)
+    for entry in kept:
+        counts[entry.key] = max(counts[entry.key], entry.count)
     lines = [
         json.dumps({"code": code, "path": path, "line": line, "count": count}, ensure_ascii=False)
         for (code, path, line), count in sorted(counts.items(), key=lambda pair: (pair[0][1], pair[0][0], pair[0][2]))

@@ -31,8 +31,18 @@ CPP_UNREAD = Rule(
     Severity.WARNING,
     """A C++ file that a pack reads is not read.
 
-It is too long, nests too deeply or takes too long to parse, or tree-sitter cannot be imported, which is reported once. What
-depends on it is answered *unresolved* and not reported. A file with syntax errors is read all the same.""",
+It is too long, nests too deeply or takes too long to parse. What depends on it is answered *unresolved* and not reported. A
+file with syntax errors is read all the same.""",
+)
+NOT_CHECKED = Rule(
+    "OPS104",
+    "not-checked",
+    Severity.WARNING,
+    """Something is missing that rules need, so they did not run, or saw less.
+
+A parser is not installed, for example. The run says once what is missing, how many files were not read, and which rules need
+them; it is said whatever paths are given, since it belongs to the run and not to a file. Findings of these rules that a
+baseline holds stay in it. Where it counts as much as `--fail-on` asks for, the run ends with exit code 2.""",
 )
 STOPPED = Rule(
     "OPS105",
@@ -108,6 +118,7 @@ BUILTIN_RULES = (
     UNREADABLE,
     PYTHON_SYNTAX,
     CPP_UNREAD,
+    NOT_CHECKED,
     STOPPED,
     NOT_SHOWN,
     GIT_SILENT,
@@ -118,5 +129,5 @@ BUILTIN_RULES = (
     YAML_SYNTAX,
 )
 
-UNCHECKED = (UNREADABLE, PYTHON_SYNTAX, CPP_UNREAD, STOPPED, GIT_SILENT, YAML_SYNTAX, CRASHED)
+UNCHECKED = (UNREADABLE, PYTHON_SYNTAX, CPP_UNREAD, NOT_CHECKED, STOPPED, GIT_SILENT, YAML_SYNTAX, CRASHED)
 """What says that something was not checked: a selection of rules does not turn these off."""

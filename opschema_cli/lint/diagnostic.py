@@ -80,3 +80,37 @@ class Unread(msgspec.Struct, frozen=True, array_like=True):
     count: int
     files: int
     example: str
+
+
+CPP = "c++"
+"""The need of rules and migrations that look at C++."""
+
+
+class Missing(msgspec.Struct, frozen=True, array_like=True):
+    """Something that is not there, and the ``files`` that are not read for it.
+
+    ``need`` is its name in the ``needs`` of rules and migrations, such as :data:`CPP`. ``reason`` says what is missing, ``hint``
+    how to get it. ``module`` is the module that could not be imported, if that is the reason.
+    """
+
+    need: str
+    reason: str
+    hint: str
+    files: tuple[str, ...] = ()
+    module: str = ""
+
+
+class NotChecked(msgspec.Struct, frozen=True, array_like=True):
+    """What a run could not look at: what is missing, the ``files`` that were not read for it, and the ``rules`` that did not run or
+    saw less. The runner fills ``code``, ``name`` and ``severity``; ``ignored`` says that the configuration ignores it.
+    """
+
+    reason: str
+    hint: str
+    rules: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    module: str = ""
+    code: str = ""
+    name: str = ""
+    severity: Severity = Severity.WARNING
+    ignored: bool = False

@@ -13,8 +13,9 @@ import msgspec
 from opschema_cli.cache import Cache, decoded
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.builtin import CRASHED
-from opschema_cli.lint.diagnostic import Diagnostic, Place, Severity
+from opschema_cli.lint.diagnostic import Diagnostic, NotChecked, Place, Severity
 from opschema_cli.lint.limits import MAX_OF_SUBJECT, stopped, within_limits
+from opschema_cli.lint.not_checked import not_checked
 from opschema_cli.lint.pack import Loaded, Pack
 from opschema_cli.lint.rule import Rule
 from opschema_cli.lint.settings import Settings
@@ -50,6 +51,8 @@ class Executor(msgspec.Struct):
     stamp: str = ""
     found: list[Diagnostic] = msgspec.field(default_factory=list)
     timings: dict[str, Timing] = msgspec.field(default_factory=dict)
+    not_checked: list[NotChecked] = msgspec.field(default_factory=list)
+    failed: set[str] = msgspec.field(default_factory=set)
     crashed: bool = False
 
     def load(self, pack: Pack, project: Project) -> Loaded | None:
@@ -60,10 +63,21 @@ class Executor(msgspec.Struct):
         """
         options = self.settings.pack_options[pack.name]
         loaded: list[Loaded] = []
-        with self._guarded(pack):
+        with self._guarded(pack), self._watched(pack, project):
             if pack.detect(project, options):
                 loaded.append(pack.load(project, options))
         return loaded[0] if loaded else None
+
+    @contextlib.contextmanager
+    def _watched(self, pack: Pack, project: Project, loaded: Loaded | None = None) -> Iterator[None]:
+        """Note which rules of the pack lack what turns out to be missing while it is loaded or run."""
+        before = len(project.missing)
+        yield
+        missing = project.missing[before:] + (loaded.missing if loaded is not None else [])
+        self.not_checked += not_checked(missing, ((rule.code, rule.needs) for rule in self._enabled(pack)))
+
+    def _enabled(self, pack: Pack) -> list[Rule]:
+        return [rule for rule in pack.rules if rule.code in self.settings.enabled]
 
     def read_on(self, pack: Pack, project: Project, known: frozenset[str] = frozenset()) -> None:
         """Have parsed, step by step and while there is other work, what a pack will ask for beside what is ``known``."""
@@ -75,7 +89,11 @@ class Executor(msgspec.Struct):
 
     def run(self, pack: Pack, loaded: Loaded, project: Project) -> None:
         """Run the pack's rules over its subjects; what needs no implementation runs while that is parsed."""
-        enabled = [rule for rule in pack.rules if rule.code in self.settings.enabled]
+        with self._watched(pack, project, loaded):
+            self._run(pack, loaded, project)
+
+    def _run(self, pack: Pack, loaded: Loaded, project: Project) -> None:
+        enabled = self._enabled(pack)
         rest = self._run_cached(enabled, loaded.subjects, project)
         late: list[object] = []
         for make in loaded.late:
@@ -95,6 +113,7 @@ class Executor(msgspec.Struct):
             raise
         except Exception as error:
             self.crashed = True
+            self.failed.update(rule.code for rule in pack.rules)
             self.found.append(_crash(f"the pack {pack.name}", "this workspace", None, error))
 
     def _run_cached(
@@ -186,6 +205,7 @@ class Executor(msgspec.Struct):
         except Exception as error:
             # Foreign code runs here: a plugin's rule must not take the run down with it.
             self.crashed = True
+            self.failed.add(rule.code)
             name = getattr(subject, "name", None) or type(subject).__name__
             what = f"the rule {rule.code} ({rule.name})"
             found.append(_crash(what, f"`{name}`", getattr(subject, "place", None), error))

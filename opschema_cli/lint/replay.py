@@ -17,7 +17,8 @@ import msgspec
 
 from opschema_cli import __version__
 from opschema_cli.cache import Cache, decoded
-from opschema_cli.lint.diagnostic import Diagnostic, Unread
+from opschema_cli.lint.diagnostic import Diagnostic, NotChecked, Unread
+from opschema_cli.lint.not_checked import still_missing
 from opschema_cli.lint.runner import Outcome
 from opschema_cli.workspace import Asked, Workspace
 
@@ -41,6 +42,8 @@ class _Stored(msgspec.Struct, array_like=True):
     packs: list[str]
     nothing: bool
     unread: list[Unread]
+    not_checked: list[NotChecked]
+    judged: frozenset[str]
 
     @property
     def outcome(self) -> Outcome:
@@ -90,7 +93,7 @@ def recall(cache: Cache, key: str, workspace: Workspace) -> Outcome | Before | N
     changed = workspace.ask_again(stored.asked) if stored is not None else None
     if stored is None or changed is None:
         return None
-    if changed:
+    if changed or not all(map(still_missing, stored.not_checked)):
         return Before(changed, stored.packs)
     return stored.outcome
 

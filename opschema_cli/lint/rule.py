@@ -48,6 +48,7 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
     by_release: bool = False
     suspects: Callable[[Any], Iterable[object]] | None = None
     proof: str = ""
+    needs: tuple[str, ...] = ()
 
     @cached_property
     def doc(self) -> str:
@@ -76,6 +77,7 @@ def rule(
     by_release: bool = False,
     suspects: Callable[[Any], Iterable[object]] | None = None,
     proof: str = "",
+    needs: tuple[str, ...] = (),
 ) -> Callable[[F], F]:
     """File a generator as a rule; the annotation of its first parameter says which subjects it sees.
 
@@ -91,6 +93,7 @@ def rule(
             ``content_key`` covers; where there is nothing, which is remembered, the rule does not run.
         proof: the oracle that shows its fixes to be right, as a sentence without an end ("torch registers the operators and
             calls them"); see :mod:`opschema_cli.proof`.
+        needs: what it does not run without, or sees less without, such as :data:`~opschema_cli.lint.not_checked.CPP`.
 
     Raises:
         RuleError: the code or name is malformed, the function has no page or no annotation, or there is a proof and no fix.
@@ -109,6 +112,7 @@ def rule(
             by_release=by_release,
             suspects=suspects,
             proof=proof,
+            needs=needs,
         )
         return check
 

@@ -8,10 +8,11 @@ from functools import partial
 import msgspec
 
 from opschema_cli.lint.baseline import BaselineFile, apply_baseline, stale_findings
-from opschema_cli.lint.builtin import CRASHED, GIT_SILENT
-from opschema_cli.lint.diagnostic import Diagnostic, Place, Unread
+from opschema_cli.lint.builtin import CRASHED, GIT_SILENT, NOT_CHECKED, UNCHECKED
+from opschema_cli.lint.diagnostic import Diagnostic, NotChecked, Place, Unread
 from opschema_cli.lint.execute import Executor, Timing
 from opschema_cli.lint.limits import within_limits
+from opschema_cli.lint.not_checked import joined
 from opschema_cli.lint.pack import Entry
 from opschema_cli.lint.registry import Registry
 from opschema_cli.lint.settings import Settings
@@ -32,7 +33,8 @@ _IS_MARKED: Reading[str, bool] = Reading("suppressions", lambda text: "opschema:
 
 class Outcome(msgspec.Struct):
     """Everything one run found, before it is reported. With ``nothing`` no pack found anything to lint in the paths that were
-    asked for; ``unread`` are the declarations that no pack reads.
+    asked for; ``unread`` are the declarations that no pack reads. ``judged`` are the codes of the rules that ran and saw all:
+    what they did not find is not there.
     """
 
     diagnostics: list[Diagnostic] = msgspec.field(default_factory=list)
@@ -45,6 +47,8 @@ class Outcome(msgspec.Struct):
     crashed: bool = False
     nothing: bool = False
     unread: list[Unread] = msgspec.field(default_factory=list)
+    not_checked: list[NotChecked] = msgspec.field(default_factory=list)
+    judged: frozenset[str] = frozenset()
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -71,6 +75,8 @@ class Looked(msgspec.Struct):
     entries: list[Entry] = msgspec.field(default_factory=list)
     found: list[Diagnostic] = msgspec.field(default_factory=list)
     timings: dict[str, Timing] = msgspec.field(default_factory=dict)
+    not_checked: list[NotChecked] = msgspec.field(default_factory=list)
+    failed: set[str] = msgspec.field(default_factory=set)
     crashed: bool = False
     declaring: list[str] = msgspec.field(default_factory=list)
 
@@ -83,6 +89,8 @@ class Looked(msgspec.Struct):
             self.entries + other.entries,
             self.found + other.found,
             {**self.timings, **other.timings},
+            self.not_checked + other.not_checked,
+            self.failed | other.failed,
             self.crashed or other.crashed,
             self.declaring + other.declaring,
         )
@@ -109,7 +117,8 @@ def look(job: Job, project: Project) -> Looked:
             looked.entries += loaded.entries
             executor.run(pack, loaded, project)
     project.settle()
-    looked.found, looked.timings, looked.crashed = executor.found, executor.timings, executor.crashed
+    looked.found, looked.timings, looked.not_checked = executor.found, executor.timings, executor.not_checked
+    looked.failed, looked.crashed = executor.failed, executor.crashed
     return looked
 
 
@@ -124,6 +133,8 @@ def conclude(job: Job, project: Project, looked: Looked) -> Outcome:
     sightings = [sighting for head in job.registry.heads for sighting in head.unread]
     outcome.unread = list(find_unread(project, sightings, set(looked.declaring), nothing=not linted))
     kept += [_complete(job, item) for item in _silence(project.workspace)]
+    outcome.not_checked = [_counted(job, item) for item in joined(looked.not_checked)]
+    outcome.judged = _judged(job, looked, kept)
     kept = _suppress(job, project, looked.entries, kept, outcome)
     project.save_readings()
     outcome.nothing = not linted or (job.paths is not None and job.paths.isdisjoint(project.inputs))
@@ -180,9 +191,29 @@ def _hold(job: Job, project: Project, kept: list[Diagnostic], outcome: Outcome) 
     if job.baseline is None:
         return kept
     kept, outcome.baselined, stale = apply_baseline(kept, job.baseline, project.source)
-    ran = [entry for entry in stale if entry.code in job.settings.enabled]
-    extra = stale_findings(ran, job.baseline_path, job.baseline_text)
+    fixed = [entry for entry in stale if entry.code in outcome.judged]
+    extra = stale_findings(fixed, job.baseline_path, job.baseline_text)
     return kept + [_complete(job, item) for item in extra if _wanted(job, item)]
+
+
+def _counted(job: Job, item: NotChecked) -> NotChecked:
+    return msgspec.structs.replace(
+        item,
+        code=NOT_CHECKED.code,
+        name=NOT_CHECKED.name,
+        severity=job.settings.severity[NOT_CHECKED.code],
+        ignored=NOT_CHECKED.code not in job.settings.enabled,
+    )
+
+
+_FILE_PROBLEMS = frozenset(rule.code for rule in UNCHECKED if rule not in (CRASHED, NOT_CHECKED))
+
+
+def _judged(job: Job, looked: Looked, kept: Iterable[Diagnostic]) -> frozenset[str]:
+    """The rules that ran and saw all. A file that cannot be read or parsed may matter to any of them."""
+    if any(item.code in _FILE_PROBLEMS for item in kept):
+        return frozenset()
+    return job.settings.enabled - looked.failed - {code for item in looked.not_checked for code in item.rules}
 
 
 def _wanted(job: Job, item: Diagnostic) -> bool:

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from opschema_cli.lint.diagnostic import Diagnostic, Severity, Unread
+from opschema_cli.lint.diagnostic import Diagnostic, NotChecked, Severity, Unread
 from opschema_cli.source.text import Source
 
 MACHINE_FORMATS = ("concise", "json", "sarif", "github", "gitlab", "junit")
@@ -55,7 +55,8 @@ class Report(msgspec.Struct, frozen=True):
 
     ``diagnostics`` are sorted by (path, position, code). ``sources`` gives the text of a path, or None
     where it cannot be read; it is called for every place, so it must answer from memory. ``rules`` are
-    keyed by code. ``unread`` are the declarations that no pack reads.
+    keyed by code. ``unread`` are the declarations that no pack reads, ``not_checked`` is what the run could not look at, without
+    what the configuration ignores.
     """
 
     diagnostics: Sequence[Diagnostic]
@@ -64,6 +65,7 @@ class Report(msgspec.Struct, frozen=True):
     rules: Mapping[str, RuleInfo]
     root: Path
     unread: Sequence[Unread] = ()
+    not_checked: Sequence[NotChecked] = ()
 
 
 Writer: TypeAlias = Callable[[Report], str]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from opschema_cli.lint.diagnostic import Diagnostic, Severity
+from opschema_cli.lint.diagnostic import Diagnostic, NotChecked, Severity
 from opschema_cli.phrases import some
 from opschema_cli.reporters import Report
 from opschema_cli.reporters.escape import visible
-from opschema_cli.reporters.phrases import notice
+from opschema_cli.reporters.phrases import notice, unchecked
 from opschema_cli.reporters.places import locate
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
@@ -16,13 +16,22 @@ _IN_PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", 
 
 
 def write(report: Report) -> str:
-    """One ``::error``, ``::warning`` or ``::notice`` line a diagnostic, and one on what was not linted; else nothing."""
+    """One ``::error``, ``::warning`` or ``::notice`` line a diagnostic, and one on each thing that was not checked, and on what
+    was not linted; else nothing.
+    """
     lines = [_annotation(report, diagnostic) for diagnostic in report.diagnostics]
+    lines += [_unchecked(item) for item in report.not_checked]
     text = notice(report)
     if text:
         command = "warning" if report.summary.nothing else "notice"
         lines.append(f"::{command} title=opschema::{text.translate(_IN_MESSAGE)}")
     return "".join(f"{line}\n" for line in lines)
+
+
+def _unchecked(item: NotChecked) -> str:
+    """An annotation of the run: it names no file."""
+    command = _COMMANDS[item.severity]
+    return f"::{command} title={item.code} {item.name}::{unchecked(item).translate(_IN_MESSAGE)}"
 
 
 def _annotation(report: Report, diagnostic: Diagnostic) -> str:

@@ -6,9 +6,9 @@ import hashlib
 import json
 from typing import TypeAlias
 
-from opschema_cli.lint.diagnostic import Severity
+from opschema_cli.lint.diagnostic import NotChecked, Severity
 from opschema_cli.reporters import Report
-from opschema_cli.reporters.phrases import notice
+from opschema_cli.reporters.phrases import notice, unchecked
 from opschema_cli.reporters.places import fingerprints, locate
 
 Json: TypeAlias = "str | int | dict[str, Json]"
@@ -19,9 +19,11 @@ _SEVERITIES = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.INFO
 def write(report: Report) -> str:
     """The array; GitLab compares branches by ``fingerprint``, so that one survives moved lines.
 
-    An entry on the root says that nothing was linted.
+    Entries on the root say that nothing was linted, and what was not checked.
     """
-    entries = [_nothing(report)] if report.summary.nothing and not report.diagnostics else []
+    entries: list[Json] = [_unchecked(item) for item in report.not_checked]
+    if report.summary.nothing and not report.diagnostics:
+        entries.append(_of_run(notice(report), "nothing-to-lint", "info"))
     for diagnostic, fingerprint in zip(report.diagnostics, fingerprints(report), strict=True):
         place = locate(report, diagnostic.place)
         entries.append(
@@ -42,11 +44,17 @@ def write(report: Report) -> str:
     return json.dumps(entries, indent=2) + "\n"
 
 
-def _nothing(report: Report) -> Json:
+def _unchecked(item: NotChecked) -> Json:
+    severity = _SEVERITIES[item.severity]
+    return _of_run(f"{item.code} {item.name}: {unchecked(item)}", item.code, severity, item.reason)
+
+
+def _of_run(text: str, name: str, severity: str, key: str = "") -> Json:
+    """An entry of the run; GitLab takes none without a place."""
     return {
-        "description": notice(report),
-        "check_name": "nothing-to-lint",
-        "fingerprint": hashlib.sha256(b"nothing-to-lint").hexdigest()[:32],
-        "severity": "info",
+        "description": text,
+        "check_name": name,
+        "fingerprint": hashlib.sha256(f"{name}{key}".encode("utf-8", "replace")).hexdigest()[:32],
+        "severity": severity,
         "location": {"path": ".", "positions": {"begin": {"line": 1, "column": 1}, "end": {"line": 1, "column": 1}}},
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TypeAlias
 
-from opschema_cli.lint.diagnostic import Diagnostic, Fix, Related, Unread
+from opschema_cli.lint.diagnostic import Diagnostic, Fix, NotChecked, Related, Unread
 from opschema_cli.reporters import Report
 from opschema_cli.reporters.places import locate
 
@@ -29,6 +29,7 @@ def write(report: Report) -> str:
             "nothing_to_lint": summary.nothing,
             "not_shown": summary.not_shown,
         },
+        "not_checked": [_not_checked(item) for item in report.not_checked],
         "not_read": [_unread(item) for item in report.unread],
     }
     return json.dumps(document, indent=2) + "\n"
@@ -49,6 +50,17 @@ def _diagnostic(report: Report, diagnostic: Diagnostic) -> Json:
         "ops": [*diagnostic.ops],
         "related": [_related(report, related) for related in diagnostic.related],
         "fix": _fix(diagnostic.fix),
+    }
+
+
+def _not_checked(item: NotChecked) -> Json:
+    return {
+        "code": item.code,
+        "severity": item.severity.value,
+        "message": item.reason,
+        "hint": item.hint,
+        "rules": [*item.rules],
+        "files": [*item.files],
     }
 
 

@@ -1,4 +1,6 @@
-"""JUnit XML: one suite, a failed test case a diagnostic; when there is none, one case, passed, or skipped if nothing was linted."""
+"""JUnit XML: one suite, a failed test case a diagnostic, a skipped one for what was not checked; when there is none, one case,
+passed, or skipped if nothing was linted.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +10,25 @@ from xml.etree.ElementTree import Element, SubElement
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.reporters import Report
 from opschema_cli.reporters.escape import visible
-from opschema_cli.reporters.phrases import notice
+from opschema_cli.reporters.phrases import notice, unchecked
 from opschema_cli.reporters.places import locate
 
 
 def write(report: Report) -> str:
     """The document, in ASCII; characters that XML forbids are shown as escapes."""
-    found = len(report.diagnostics)
+    found, missed = len(report.diagnostics), len(report.not_checked)
     seconds = f"{report.summary.seconds:.3f}"
-    totals = {"tests": str(max(found, 1)), "failures": str(found), "errors": "0", "time": seconds}
+    totals = {"tests": str(max(found + missed, 1)), "failures": str(found), "errors": "0", "time": seconds}
     root = Element("testsuites", {"name": "opschema", **totals})
-    skipped = report.summary.nothing and not found
-    suite = SubElement(root, "testsuite", {"name": "opschema", **totals, "skipped": str(int(skipped))})
+    skipped = report.summary.nothing and not found and not missed
+    suite = SubElement(root, "testsuite", {"name": "opschema", **totals, "skipped": str(missed + skipped)})
     for diagnostic in report.diagnostics:
         suite.append(_case(report, diagnostic))
-    if not found:
+    for item in report.not_checked:
+        name = f"{item.code} {item.name}"
+        case = SubElement(suite, "testcase", {"classname": "opschema", "name": name, "time": "0"})
+        SubElement(case, "skipped", {"message": unchecked(item)})
+    if not found and not missed:
         case = SubElement(suite, "testcase", {"classname": "opschema", "name": "lint", "time": seconds})
         if skipped:
             SubElement(case, "skipped", {"message": notice(report)})

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from opschema_cli.lint.diagnostic import Unread
-from opschema_cli.phrases import count
+from opschema_cli.lint.diagnostic import NotChecked, Unread
+from opschema_cli.phrases import count, some
 from opschema_cli.reporters import Report
 from opschema_cli.reporters.escape import visible
 
 NOTHING = "Nothing to lint"
 
+_UNCHECKED = "No findings, but not all was checked"
+_RULES_SHOWN = 8
 _NO_OPERATOR = "opschema reads no operator"
 _NOT_READ = "seen and not read:"
 
 
 def headline(report: Report) -> str:
-    """What was found: ``Found 3 errors and 1 warning in 2 files``, ``All clean`` or ``Nothing to lint``."""
+    """What was found: ``Found 3 errors and 1 warning in 2 files``, ``All clean``, or why nothing could be found."""
     summary = report.summary
     counts = ((summary.errors, "error"), (summary.warnings, "warning"), (summary.infos, "info"))
     found = [count(number, noun) for number, noun in counts if number]
     if not found:
-        return NOTHING if summary.nothing else "All clean"
+        return NOTHING if summary.nothing else _UNCHECKED if report.not_checked else "All clean"
     files = len({diagnostic.place.path for diagnostic in report.diagnostics})
     return f"Found {_listed(found)} in {count(files, 'file')}"
 
@@ -34,15 +36,30 @@ def details(report: Report) -> str:
     checked = f" ({ops}, {files} checked in {seconds})" if found else f": {ops} in {files}, {seconds}"
     if summary.nothing and not found:
         checked = f": {_NO_OPERATOR} here, {seconds}"
+    not_read = len({path for item in report.not_checked for path in item.files})
     hidden = ((summary.suppressed, "suppressed"), (summary.baselined, "baselined"))
     parts = [
         f"{summary.fixed} fixed" if summary.fixed else "",
         _fixable(report),
         ", ".join(f"{number} {word}" for number, word in hidden if number),
         f"{summary.not_shown} not shown" if summary.not_shown else "",
+        f"{count(not_read, 'file')} not read" if not_read else "",
         f"{_NOT_READ} {unread(report)}" if report.unread else "",
     ]
     return "; ".join([checked, *filter(None, parts)]) + "."
+
+
+def unchecked(item: NotChecked) -> str:
+    """What could not be checked, and how to change that, on one line."""
+    return visible(f"{missed(item)} ({item.hint})")
+
+
+def missed(item: NotChecked) -> str:
+    """What could not be checked: what is missing, how many files were not read, which rules need them."""
+    number = len(item.files)
+    files = f"{count(number, 'file')} {'was' if number == 1 else 'were'} not read" if number else ""
+    rules = f"these rules did not run or saw less: {some(item.rules, _RULES_SHOWN)}" if item.rules else ""
+    return ": ".join(filter(None, (item.reason, ", and ".join(filter(None, (files, rules))))))
 
 
 def notice(report: Report) -> str:

@@ -10,9 +10,9 @@ from typing import TypeAlias
 from urllib.parse import quote
 
 from opschema_cli import __version__
-from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related, Severity
+from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, NotChecked, Place, Related, Severity
 from opschema_cli.reporters import Report, RuleInfo
-from opschema_cli.reporters.phrases import notice
+from opschema_cli.reporters.phrases import notice, unchecked
 from opschema_cli.reporters.places import Region, fingerprints, locate, region
 
 Json: TypeAlias = "str | int | bool | Sequence[Json] | Mapping[str, Json]"
@@ -47,11 +47,23 @@ def write(report: Report) -> str:
 
 
 def _invocations(report: Report) -> Mapping[str, Json]:
-    """A notification of the tool where nothing was linted, or something was not read."""
+    """Notifications of the tool where nothing was linted, or something was not read or checked; they belong to no file."""
     text = notice(report)
-    notification: Json = {"level": "warning" if report.summary.nothing else "note", "message": {"text": _literal(text)}}
-    invocation: Json = {"executionSuccessful": True, "toolExecutionNotifications": [notification]}
-    return {"invocations": [invocation]} if text else {}
+    notifications: list[Json] = [_unchecked(item) for item in report.not_checked]
+    if text:
+        level = "warning" if report.summary.nothing else "note"
+        notifications.append({"level": level, "message": {"text": _literal(text)}})
+    invocation: Json = {"executionSuccessful": True, "toolExecutionNotifications": notifications}
+    return {"invocations": [invocation]} if notifications else {}
+
+
+def _unchecked(item: NotChecked) -> Json:
+    return {
+        "descriptor": {"id": item.code, "name": item.name},
+        "level": _LEVELS[item.severity],
+        "message": {"text": _literal(unchecked(item))},
+        "properties": {"rules": [*item.rules], "files": [*item.files]},
+    }
 
 
 def _rules(report: Report) -> dict[str, RuleInfo]:

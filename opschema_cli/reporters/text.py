@@ -10,16 +10,15 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from operator import attrgetter
 from typing import TYPE_CHECKING, Literal, TextIO, TypeAlias
 
-from opschema_cli.lint.diagnostic import Diagnostic, Fix
+from opschema_cli.lint.diagnostic import Diagnostic, Fix, NotChecked
 from opschema_cli.phrases import count, some
 from opschema_cli.reporters import Report
 from opschema_cli.reporters.diff import Hunk, draw_hunk, hunks
 from opschema_cli.reporters.escape import visible
 from opschema_cli.reporters.frame import GUTTER, SEVERITIES, Frame, draw, frames
-from opschema_cli.reporters.phrases import details, headline
+from opschema_cli.reporters.phrases import details, headline, missed
 from opschema_cli.reporters.screen import Screen, cells, wrap
 
 if TYPE_CHECKING:
@@ -74,6 +73,8 @@ def write(report: Report, stream: TextIO, screen: Screen | None = None) -> None:
     # Written as it is made: rich would hold, measure and style the whole report first, which takes as long again.
     for diagnostic in report.diagnostics:
         stream.write("".join(_diagnostic(report, diagnostic, screen)) + "\n")
+    for item in report.not_checked:
+        stream.write("".join(_unchecked(item, screen)) + "\n")
     stream.write(_summary(report, screen))
     stream.flush()
 
@@ -96,6 +97,13 @@ def _diagnostic(report: Report, diagnostic: Diagnostic, screen: Screen) -> Itera
     if diagnostic.fix:
         yield _help(diagnostic.fix, screen)
         yield from _diff(changes, diagnostic.place.path, screen, gutter)
+
+
+def _unchecked(item: NotChecked, screen: Screen) -> Iterator[str]:
+    """What the run could not look at: a finding without a place."""
+    yield f"{screen.paint(f'{item.severity.value} {item.code}', SEVERITIES[item.severity])} {item.name}\n"
+    yield _prose("", _STRONG, missed(item), screen)
+    yield _prose("help: ", _GOOD, item.hint, screen)
 
 
 def _gutter(shown: Sequence[Frame], changes: Sequence[Hunk]) -> int:
@@ -177,7 +185,8 @@ def _prose(head: str, style: str, text: str, screen: Screen) -> str:
 
 def _summary(report: Report, screen: Screen) -> str:
     found = headline(report)
-    worst = max((diagnostic.severity for diagnostic in report.diagnostics), key=attrgetter("rank"), default=None)
+    levels = [item.severity for item in report.diagnostics] + [item.severity for item in report.not_checked]
+    worst = max(levels, key=lambda level: level.rank, default=None)
     style = SEVERITIES[worst] if worst else _GOOD
     text = "\n".join(wrap(found + details(report), min(screen.width, _PROSE_WIDTH), screen.encoding))
     return f"{screen.paint(text[: len(found)], style)}{text[len(found) :]}\n"

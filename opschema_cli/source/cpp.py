@@ -35,7 +35,14 @@ _START = Span(0, 0)
 
 
 class CppUnavailableError(ImportError):
-    """C++ cannot be read, as tree-sitter or its C++ grammar cannot be imported; the message says what to do."""
+    """C++ cannot be read: tree-sitter or its C++ grammar cannot be imported, or they do not fit together; ``name`` is the
+    module, ``hint`` what to do.
+    """
+
+    @property
+    def hint(self) -> str:
+        """What to do."""
+        return f"install it: {install_command()}"
 
 
 class CppError(ValueError):
@@ -198,10 +205,13 @@ def _language() -> tree_sitter.Language:
         import tree_sitter
         import tree_sitter_cpp
     except ImportError as error:
-        raise CppUnavailableError(
-            f"C++ is not read, as {error.name} cannot be imported; install it: {install_command()}"
-        ) from error
-    return tree_sitter.Language(tree_sitter_cpp.language())
+        name = error.name or "tree_sitter"
+        raise CppUnavailableError(f"C++ is not read, as `{name}` cannot be imported", name=name) from error
+    try:
+        return tree_sitter.Language(tree_sitter_cpp.language())
+    except (TypeError, ValueError) as error:
+        reason = f"C++ is not read, as `tree_sitter` and `tree_sitter_cpp` do not fit together ({error})"
+        raise CppUnavailableError(reason, name="tree_sitter") from error
 
 
 def parse_cpp(text: str) -> CppTree:

@@ -124,16 +124,6 @@ def test_where_nobody_waits_for_children_it_works_too(tmp_path: Path) -> None:
     assert found.packs == ["toy"]
 
 
-def test_that_no_cpp_can_be_read_is_told_once(tmp_path: Path) -> None:
-    def unread(path: str, message: str) -> Diagnostic:
-        return Diagnostic(message, Place(path, Span(0, 0)), code="OPS103")
-
-    here = project_of(tmp_path)
-    here.take_problems([unread("a.cpp", "no tree-sitter")])
-    here.take_problems([unread("b.cpp", "no tree-sitter"), unread("c.cpp", "it nests too deeply")])
-    assert [item.place.path for item in here.problems.values()] == ["a.cpp", "c.cpp"]
-
-
 def test_that_it_has_begun_is_waited_for(tmp_path: Path) -> None:
     from opschema_cli.lint.aside import Aside
 

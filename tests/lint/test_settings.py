@@ -69,7 +69,17 @@ NAMING_TOYS = Config(
 
 def test_without_plugins_the_configuration_may_name_what_is_theirs() -> None:
     settings = resolve_settings(NAMING_TOYS, NO_TOYS)
-    assert settings.enabled == {"OPS101", "OPS102", "OPS103", "OPS105", "OPS106", "OPS107", "OPS900", "YML001"}
+    assert settings.enabled == {
+        "OPS101",
+        "OPS102",
+        "OPS103",
+        "OPS104",
+        "OPS105",
+        "OPS106",
+        "OPS107",
+        "OPS900",
+        "YML001",
+    }
     assert settings.severity["OPS102"].value == "warning"
     assert settings.ignored_in("a.yaml", "OPS102")
     with pytest.raises(OpschemaError, match="no rule is called `TOY`"):

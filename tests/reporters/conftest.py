@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related, Severity, Unread
+from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, NotChecked, Place, Related, Severity, Unread
 from opschema_cli.reporters import Report, RuleInfo, Summary
 from opschema_cli.source.text import Edit, Source, Span
 
@@ -28,10 +28,16 @@ RMSNorm:
 
 @pytest.fixture(scope="session")
 def make_report() -> Callable[..., Report]:
-    """Call with the diagnostics, ``files`` (path to text) where they are not about the norms, and what was ``unread``."""
+    """Call with the diagnostics, ``files`` (path to text) where they are not about the norms, what was ``unread`` and
+    ``not_checked``.
+    """
 
     def make(
-        *diagnostics: Diagnostic, files: Mapping[str, str] = FILES, unread: Sequence[Unread] = (), **counts: float
+        *diagnostics: Diagnostic,
+        files: Mapping[str, str] = FILES,
+        unread: Sequence[Unread] = (),
+        not_checked: Sequence[NotChecked] = (),
+        **counts: float,
     ) -> Report:
         sources = {path: Source(path, text) for path, text in files.items()}
         severities = [diagnostic.severity for diagnostic in diagnostics]
@@ -48,7 +54,7 @@ def make_report() -> Callable[..., Report]:
             ),
             "SIG999": RuleInfo("finds-nothing", "It finds nothing.", "It finds nothing.", uri=page.format("SIG999")),
         }
-        return Report(diagnostics, summary, sources.get, rules, Path("/repo"), unread)
+        return Report(diagnostics, summary, sources.get, rules, Path("/repo"), unread, not_checked)
 
     return make
 

@@ -93,6 +93,7 @@ Give both the same default",
     "nothing_to_lint": false,
     "not_shown": 0
   },
+  "not_checked": [],
   "not_read": []
 }
 """

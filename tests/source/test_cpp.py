@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 
@@ -230,18 +229,33 @@ def test_what_is_not_read_is_one_diagnostic(tmp_path: Path) -> None:
     ]
 
 
-def test_without_the_grammar_it_is_told_once_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "tree_sitter_cpp", None)
+@pytest.mark.usefixtures("no_cpp")
+def test_without_the_grammar_every_file_that_was_asked_for_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(
+        CppUnavailableError, match="C\\+\\+ is not read, as `tree_sitter_cpp` cannot be imported"
+    ) as caught:
+        parse_cpp("int x;")
+    assert caught.value.hint == "install it: pip install opschema-cli"
+    mine = project(tmp_path, a__cpp="int x;", b__cpp="int x;")
+    assert mine.cpp("a.cpp") is mine.cpp("b.cpp") is None
+    assert mine.cpp_readings(CALLS, ["b.cpp"]) == {}
+    assert [(item.need, item.files, item.module) for item in mine.missing] == [
+        ("c++", ("a.cpp",), "tree_sitter_cpp"),
+        ("c++", ("b.cpp",), "tree_sitter_cpp"),
+        ("c++", ("b.cpp",), "tree_sitter_cpp"),
+    ]
+    assert mine.problems == {}, "it is of the run, not of a file"
+
+
+def test_a_grammar_that_does_not_fit_is_as_good_as_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    import tree_sitter_cpp
+
+    monkeypatch.setattr(tree_sitter_cpp, "language", lambda: "none")
     cpp._language.cache_clear()
     try:
-        with pytest.raises(CppUnavailableError, match=r"install it: pip install opschema-cli"):
+        with pytest.raises(CppUnavailableError, match="`tree_sitter` and `tree_sitter_cpp` do not fit together"):
             parse_cpp("int x;")
-        mine = project(tmp_path, a__cpp="int x;", b__cpp="int x;")
-        assert mine.cpp("a.cpp") is mine.cpp("b.cpp") is None
-        assert mine.cpp_readings(CALLS, ["a.cpp", "b.cpp"]) == {}
-        assert [(item.code, item.place.path) for item in mine.problems.values()] == [("OPS103", "a.cpp")]
     finally:
-        monkeypatch.undo()
         cpp._language.cache_clear()
 
 

@@ -47,8 +47,7 @@ def read_header(project: Project, path: str, name: str, operators: Operators) ->
         raise OptionError(f"-o header={path}: there is no such file{hint(path, project.workspace.files)}")
     read = project.cpp_readings(METHODS, [path]).get(path)
     if read is None:
-        problems = (item.message for item in project.problems.values() if item.place.path == path)
-        raise OptionError(f"-o header={path}: {next(problems, 'it cannot be read')}")
+        raise OptionError(f"-o header={path}: {project.why_unread(path)}")
     classes: dict[str, list[Method]] = {}
     for item in (item for item in read.methods if not is_dead(item.conditions)):
         classes.setdefault(item.owner, []).append(Method(path, item))

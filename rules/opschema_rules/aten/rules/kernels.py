@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 
-from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Severity
+from opschema_cli.lint.diagnostic import CPP, Diagnostic, FileEdit, Fix, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.yaml_edit import YamlEditError, insert_item, insert_key, set_value
 from opschema_rules.aten.cpp_types import CppSignature
@@ -16,7 +16,7 @@ from opschema_rules.aten.model import BackendFile, string
 from opschema_rules.aten.rules.backend_keys import unknown_keys
 
 
-@rule("ATN701", "kernel-missing", fixable="safe")
+@rule("ATN701", "kernel-missing", fixable="safe", needs=(CPP,))
 def kernel_missing(kernels: BackendKernels) -> Iterator[Diagnostic]:
     """An operator of a backend's YAML whose kernel is nowhere defined.
 
@@ -138,7 +138,7 @@ def _definition(owner: str, signature: CppSignature) -> str:
     return f"{signature.returns} {owner}::{signature.name}({parameters})"
 
 
-@rule("ATN702", "kernel-unlisted")
+@rule("ATN702", "kernel-unlisted", needs=(CPP,))
 def kernel_unlisted(kernels: BackendKernels) -> Iterator[Diagnostic]:
     """A kernel that no operator of the backend's YAML asks for.
 
@@ -210,7 +210,7 @@ def _names(names: list[str], last: str = " and ") -> str:
     return last.join(filter(None, (", ".join(quoted[:-1]), quoted[-1])))
 
 
-@rule("ATN703", "kernel-drift")
+@rule("ATN703", "kernel-drift", needs=(CPP,))
 def kernel_drift(kernels: BackendKernels) -> Iterator[Diagnostic]:
     """A kernel whose arguments or returned value are not those of its operator.
 
@@ -278,7 +278,7 @@ def _symint(asked: Asked, method: Method) -> str:
     )
 
 
-@rule("ATN704", "kernel-generated")
+@rule("ATN704", "kernel-generated", needs=(CPP,))
 def kernel_generated(kernels: BackendKernels) -> Iterator[Diagnostic]:
     """A kernel of an operator under `full_codegen`, which torchgen defines as well.
 
@@ -322,7 +322,7 @@ def kernel_generated(kernels: BackendKernels) -> Iterator[Diagnostic]:
         yield Diagnostic(message, method.place, sides(kernels, asked)[:1], ops=(asked.item.name,))
 
 
-@rule("ATN705", "kernel-argument-order", severity="warning")
+@rule("ATN705", "kernel-argument-order", severity="warning", needs=(CPP,))
 def kernel_argument_order(kernels: BackendKernels) -> Iterator[Diagnostic]:
     """A kernel whose parameters have the names of the operator's arguments, but exchanged.
 

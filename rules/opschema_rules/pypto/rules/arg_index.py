@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from opschema_cli.lint.diagnostic import Diagnostic, Severity
+from opschema_cli.lint.diagnostic import CPP, Diagnostic, Severity
 from opschema_cli.lint.rule import rule
 from opschema_rules.pypto.claims import arg_index, entries
 from opschema_rules.pypto.meeting import Task, tasks
 from opschema_rules.pypto.model import Direction, Kernel, Program
 
 
-@rule("PTO112", "arg-index-list")
+@rule("PTO112", "arg-index-list", needs=(CPP,))
 def arg_index_list(program: Program) -> Iterator[Diagnostic]:
     """An `arg_index` that does not go with its signature.
 

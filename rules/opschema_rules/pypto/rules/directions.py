@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from opschema_cli.lint.diagnostic import Diagnostic, Fix, Related
+from opschema_cli.lint.diagnostic import CPP, Diagnostic, Fix, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.text import Edit
 from opschema_rules.pypto.claims import Claim, Reading, misplaced, readings, width
@@ -14,7 +14,7 @@ from opschema_rules.pypto.meeting import WORDS, fits
 from opschema_rules.pypto.model import Declared, Direction, Kernel, Program
 
 
-@rule("PTO103", "signature-direction", severity="warning", fixable="safe")
+@rule("PTO103", "signature-direction", severity="warning", fixable="safe", needs=(CPP,))
 def signature_direction(program: Program) -> Iterator[Diagnostic]:
     """A direction that is not how the orchestration adds the tensor.
 
@@ -188,7 +188,7 @@ def _redirected(program: Program, claim: Claim, kinds: Sequence[str]) -> Fix | N
     return fix_of(program.file, f"declare `{right}`", [Edit(claim.entry.expr.span, right)])
 
 
-@rule("PTO111", "first-call-wins", severity="warning")
+@rule("PTO111", "first-call-wins", severity="warning", needs=(CPP,))
 def first_call_wins(program: Program) -> Iterator[Diagnostic]:
     """A kernel that two tasks submit with one tensor added in different ways.
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related
+from opschema_cli.lint.diagnostic import CPP, Diagnostic, FileEdit, Fix, Place, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.text import Edit
 from opschema_rules.pypto.model import OrchestrationPart, Program
@@ -72,7 +72,7 @@ def _source_of(part: OrchestrationPart) -> str | None:
     return source.text if source is not None else None
 
 
-@rule("PTO114", "orchestration-arguments")
+@rule("PTO114", "orchestration-arguments", needs=(CPP,))
 def orchestration_arguments(program: Program) -> Iterator[Diagnostic]:
     """An orchestration that takes more tensors than its signature declares, or than it says that it expects.
 

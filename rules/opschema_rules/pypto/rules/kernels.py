@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator
 from itertools import combinations
 
-from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related, Severity
+from opschema_cli.lint.diagnostic import CPP, Diagnostic, FileEdit, Fix, Place, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.text import Edit
 from opschema_rules.pypto.facts import KernelId
 from opschema_rules.pypto.model import Kernel, Program
 
 
-@rule("PTO108", "func-id")
+@rule("PTO108", "func-id", needs=(CPP,))
 def func_id(program: Program) -> Iterator[Diagnostic]:
     """A `func_id` that names no kernel, or the wrong one.
 

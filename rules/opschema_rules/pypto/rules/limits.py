@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from opschema_cli.lint.diagnostic import Diagnostic, Place
+from opschema_cli.lint.diagnostic import CPP, Diagnostic, Place
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.text import Span
 from opschema_rules.pypto.claims import entries
@@ -14,7 +14,7 @@ from opschema_rules.pypto.meeting import Task, entry_of, tasks
 from opschema_rules.pypto.model import Declared, Direction, Kernel, OrchestrationPart, Program
 
 
-@rule("PTO105", "arg-limit")
+@rule("PTO105", "arg-limit", needs=(CPP,))
 def arg_limit(program: Program) -> Iterator[Diagnostic]:
     """More arguments than the runtime has room for.
 

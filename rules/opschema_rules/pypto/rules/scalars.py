@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from opschema_cli.lint.diagnostic import Diagnostic, Severity
+from opschema_cli.lint.diagnostic import CPP, Diagnostic, Severity
 from opschema_cli.lint.rule import rule
 from opschema_rules.pypto.claims import misplaced
 from opschema_rules.pypto.facts import Payload, Slot
@@ -13,7 +13,7 @@ from opschema_rules.pypto.model import Kernel, Program
 from opschema_rules.pypto.rules.declaring import declaring
 
 
-@rule("PTO104", "scalar-position", fixable="safe")
+@rule("PTO104", "scalar-position", fixable="safe", needs=(CPP,))
 def scalar_position(program: Program) -> Iterator[Diagnostic]:
     """A scalar before a tensor.
 

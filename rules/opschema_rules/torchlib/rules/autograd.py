@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from opschema_cli.lint.diagnostic import Diagnostic, Related
+from opschema_cli.lint.diagnostic import CPP, Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.operator_schema import Argument
 from opschema_cli.source.bodies import Body
@@ -24,7 +24,7 @@ from opschema_rules.torchlib.model import Operator
 from opschema_rules.torchlib.places import declared, quoted
 
 
-@rule("REG301", "gradient-count", by_release=True)
+@rule("REG301", "gradient-count", by_release=True, needs=(CPP,))
 def gradient_count(operator: Operator) -> Iterator[Diagnostic]:
     """A `backward` that does not return one gradient for each argument.
 
@@ -104,7 +104,7 @@ def _counted(gradient: Gradient, backward: Body, value: Expr) -> Iterator[Diagno
     )
 
 
-@rule("REG307", "gradient-kind")
+@rule("REG307", "gradient-kind", needs=(CPP,))
 def gradient_kind(operator: Operator) -> Iterator[Diagnostic]:
     """A gradient for an argument that can have none, or one tensor for a list of them.
 
@@ -164,7 +164,7 @@ def _of_kind(gradient: Gradient, backward: Body, argument: Argument, item: Expr)
     )
 
 
-@rule("REG302", "gradient-arguments")
+@rule("REG302", "gradient-arguments", needs=(CPP,))
 def gradient_arguments(operator: Operator) -> Iterator[Diagnostic]:
     """A `backward` that does not take one gradient for each value that the operator returns.
 
@@ -234,7 +234,7 @@ def _taken(gradient: Gradient, backward: Body) -> Iterator[Diagnostic]:
     )
 
 
-@rule("REG303", "setup-context-signature")
+@rule("REG303", "setup-context-signature", needs=(CPP,))
 def setup_context_signature(operator: Operator) -> Iterator[Diagnostic]:
     """A `setup_context` that cannot be called as torch calls it.
 
@@ -325,7 +325,7 @@ def _called_by_name(gradient: Gradient, setup: Body) -> Iterator[Diagnostic]:
     )
 
 
-@rule("REG304", "setup-context-inputs")
+@rule("REG304", "setup-context-inputs", needs=(CPP,))
 def setup_context_inputs(operator: Operator) -> Iterator[Diagnostic]:
     """A `setup_context` that unpacks `inputs` in another number or order than the schema's.
 
@@ -414,7 +414,7 @@ def _unpacked(gradient: Gradient, setup: Body, unpack: Unpack) -> Iterator[Diagn
     )
 
 
-@rule("REG305", "saved-for-backward")
+@rule("REG305", "saved-for-backward", needs=(CPP,))
 def saved_for_backward(operator: Operator) -> Iterator[Diagnostic]:
     """A `backward` that takes from the context what `setup_context` does not leave there.
 
@@ -554,7 +554,7 @@ def _attribute(dotted: str) -> str:
     return dotted.split(".")[1]
 
 
-@rule("REG306", "gradient-schema")
+@rule("REG306", "gradient-schema", needs=(CPP,))
 def gradient_schema(operator: Operator) -> Iterator[Diagnostic]:
     """A gradient for an operator that cannot have one.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix
+from opschema_cli.lint.diagnostic import CPP, Diagnostic, FileEdit, Fix
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema
 from opschema_cli.source.bodies import Body
@@ -21,7 +21,7 @@ ROLES: tuple[Role, ...] = ("fake", "kernel", "vmap")
 """What is registered as a function that the dispatcher's arguments reach."""
 
 
-@rule("REG205", "other-default", fixable="unsafe")
+@rule("REG205", "other-default", fixable="unsafe", needs=(CPP,))
 def other_default(operator: Operator) -> Iterator[Diagnostic]:
     """A default that is another than the schema's.
 

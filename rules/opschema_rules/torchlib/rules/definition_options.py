@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from opschema_cli.lint.diagnostic import Diagnostic, Place
+from opschema_cli.lint.diagnostic import CPP, Diagnostic, Place
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_rules.torchlib.model import Operator, Problem
 from opschema_rules.torchlib.places import argument_place, declared
 
 
-@rule("REG114", "tag-demands", by_release=True)
+@rule("REG114", "tag-demands", by_release=True, needs=(CPP,))
 def tag_demands(operator: Operator) -> Iterator[Diagnostic]:
     """An operator with the tag `inplace` or `out` whose schema is not of that form.
 
@@ -62,7 +62,7 @@ def _demanded(item: Problem) -> str:
     return f"{who} must be `{item.instead}`, and is `{item.written}`"
 
 
-@rule("REG115", "keyword-only-tensor")
+@rule("REG115", "keyword-only-tensor", needs=(CPP,))
 def keyword_only_tensor(operator: Operator) -> Iterator[Diagnostic]:
     """A `custom_op` that takes a tensor by name alone.
 

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 
-from opschema_cli.lint.diagnostic import Diagnostic, Severity
+from opschema_cli.lint.diagnostic import CPP, Diagnostic, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.bodies import Body
@@ -19,7 +19,7 @@ from opschema_rules.torchlib.storage import Tensors, gives_itself, implementatio
 _COMPOSITE = frozenset({"CompositeImplicitAutograd", "CompositeExplicitAutograd", "default"})
 
 
-@rule("REG402", "returned-input")
+@rule("REG402", "returned-input", needs=(CPP,))
 def returned_input(operator: Operator) -> Iterator[Diagnostic]:
     """A kernel that returns what it was given, or a view of it.
 
@@ -199,7 +199,7 @@ def _returns(
     )
 
 
-@rule("REG403", "undeclared-mutation")
+@rule("REG403", "undeclared-mutation", needs=(CPP,))
 def undeclared_mutation(operator: Operator) -> Iterator[Diagnostic]:
     """A kernel that writes an argument that the schema does not mark as written.
 

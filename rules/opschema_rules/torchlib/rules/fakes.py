@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from opschema_cli.lint.diagnostic import Diagnostic, Place, Related, Severity
+from opschema_cli.lint.diagnostic import CPP, Diagnostic, Place, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.bodies import Body
@@ -17,7 +17,7 @@ _COMPOSITE = frozenset({"CompositeImplicitAutograd", "CompositeExplicitAutograd"
 _COMPOSITE |= {"CompositeExplicitAutogradNonFunctional", "CompositeImplicitAutogradNestedTensor", "CatchAll"}
 
 
-@rule("REG206", "no-fake", severity="warning")
+@rule("REG206", "no-fake", severity="warning", needs=(CPP,))
 def no_fake(operator: Operator) -> Iterator[Diagnostic]:
     """An operator without a fake.
 
@@ -95,7 +95,7 @@ def _may_have_fake(operator: Operator) -> bool:
     return any(item.keys and any(key.startswith("Autograd") for key in item.keys) for item in operator.registrations)
 
 
-@rule("REG207", "fake-and-meta", by_release=True)
+@rule("REG207", "fake-and-meta", by_release=True, needs=(CPP,))
 def fake_and_meta(operator: Operator) -> Iterator[Diagnostic]:
     """A fake beside a kernel for `Meta`.
 
@@ -150,7 +150,7 @@ def fake_and_meta(operator: Operator) -> Iterator[Diagnostic]:
         )
 
 
-@rule("REG208", "two-fakes", by_release=True)
+@rule("REG208", "two-fakes", by_release=True, needs=(CPP,))
 def two_fakes(operator: Operator) -> Iterator[Diagnostic]:
     """An operator for which one module registers two fakes.
 
@@ -211,7 +211,7 @@ def two_fakes(operator: Operator) -> Iterator[Diagnostic]:
             )
 
 
-@rule("REG209", "fake-of-composite")
+@rule("REG209", "fake-of-composite", needs=(CPP,))
 def fake_of_composite(operator: Operator) -> Iterator[Diagnostic]:
     """A fake for an operator whose kernel is `CompositeImplicitAutograd`.
 

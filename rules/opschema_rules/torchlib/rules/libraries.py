@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Related
+from opschema_cli.lint.diagnostic import CPP, Diagnostic, FileEdit, Fix, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.python import Expr
@@ -57,7 +57,7 @@ class Made(msgspec.Struct, frozen=True):
         return Related(self.body.at(self.call), f"made here: `{self.body.file.text(self.call)}`")
 
 
-@rule("REG119", "library-use", fixable="safe")
+@rule("REG119", "library-use", fixable="safe", needs=(CPP,))
 def library_use(tree: Tree) -> Iterator[Diagnostic]:
     """A `Library` that torch refuses to make, or a call that such a library refuses.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related
+from opschema_cli.lint.diagnostic import CPP, Diagnostic, FileEdit, Fix, Place, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema
 from opschema_cli.source.bodies import Body
@@ -160,7 +160,7 @@ def _tuple_fix(operator: Operator, item: Problem) -> Fix | None:
     return Fix(f"write `({written},)`", (FileEdit(item.place.path, Edit(item.place.span, text)),))
 
 
-@rule("REG404", "unused-mutation", severity="info")
+@rule("REG404", "unused-mutation", severity="info", needs=(CPP,))
 def unused_mutation(operator: Operator) -> Iterator[Diagnostic]:
     """An argument that is marked as written, and that no kernel so much as reads.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from opschema_cli.lint.diagnostic import Diagnostic
+from opschema_cli.lint.diagnostic import CPP, Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema, SchemaType
 from opschema_cli.source.python import Expr
@@ -12,7 +12,7 @@ from opschema_rules.torchlib.model import OpCall, Operator
 from opschema_rules.torchlib.places import declared, quoted
 
 
-@rule("REG401", "call-arguments")
+@rule("REG401", "call-arguments", needs=(CPP,))
 def call_arguments(operator: Operator) -> Iterator[Diagnostic]:
     """A call that passes an operator what its schema does not take.
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Related, Severity
+from opschema_cli.lint.diagnostic import CPP, Diagnostic, FileEdit, Fix, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.schema_tokens import KEYWORDS
 from opschema_cli.source.bodies import Body
@@ -36,7 +36,7 @@ _NOT_OURS = frozenset(
 """Namespaces in which others than the tree define operators, or may."""
 
 
-@rule("REG111", "operator-name")
+@rule("REG111", "operator-name", needs=(CPP,))
 def operator_name(operator: Operator) -> Iterator[Diagnostic]:
     """A name that is none of an operator.
 
@@ -103,7 +103,7 @@ def _ill_named(name: str) -> str:
     return ""
 
 
-@rule("REG120", "default-overload", fixable="safe")
+@rule("REG120", "default-overload", fixable="safe", needs=(CPP,))
 def default_overload(operator: Operator) -> Iterator[Diagnostic]:
     """A registration for `namespace::name.default`.
 
@@ -154,7 +154,7 @@ def default_overload(operator: Operator) -> Iterator[Diagnostic]:
             )
 
 
-@rule("REG112", "reserved-namespace")
+@rule("REG112", "reserved-namespace", needs=(CPP,))
 def reserved_namespace(operator: Operator) -> Iterator[Diagnostic]:
     """An operator in the namespace `prim`.
 
@@ -182,7 +182,7 @@ def reserved_namespace(operator: Operator) -> Iterator[Diagnostic]:
         yield Diagnostic(f"`{operator.title}`: the namespace `prim` is torch's own", place, ops=(operator.title,))
 
 
-@rule("REG113", "defined-twice")
+@rule("REG113", "defined-twice", needs=(CPP,))
 def defined_twice(tree: Tree) -> Iterator[Diagnostic]:
     """An operator that one file defines twice.
 
@@ -255,7 +255,7 @@ def _twice(operator: Operator, before: Operator, name: str) -> Diagnostic:
     )
 
 
-@rule("REG117", "no-such-operator")
+@rule("REG117", "no-such-operator", needs=(CPP,))
 def no_such_operator(stray: StrayRegistration) -> Iterator[Diagnostic]:
     """A registration for an operator that nothing defines.
 

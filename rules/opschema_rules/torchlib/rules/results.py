@@ -9,7 +9,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from opschema_cli.lint.diagnostic import Diagnostic
+from opschema_cli.lint.diagnostic import CPP, Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema
 from opschema_cli.source.bodies import Body
@@ -28,7 +28,7 @@ _NOTHING = ("None", "NoneType")
 _OF_TENSORS = _NEW | {"shape", "dtype", "device", "size", "ndim", "dim", "numel", "stride", "is_cuda", "element_size"}
 
 
-@rule("REG210", "returned-count")
+@rule("REG210", "returned-count", needs=(CPP,))
 def returned_count(operator: Operator) -> Iterator[Diagnostic]:
     """A fake or a kernel that plainly returns something else than the schema says.
 
@@ -192,7 +192,7 @@ def _last(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
-@rule("REG211", "swallowed-scalars")
+@rule("REG211", "swallowed-scalars", needs=(CPP,))
 def swallowed_scalars(operator: Operator) -> Iterator[Diagnostic]:
     """A fake whose `*args` takes numbers that it uses as tensors.
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import msgspec
 from msgspec.structs import replace
 
-from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Severity
+from opschema_cli.lint.diagnostic import CPP, Diagnostic, FileEdit, Fix, Place, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.schema.schema_string import parse_schema
@@ -21,7 +21,7 @@ from opschema_rules.torchlib.python_strings import read_plain
 _FORM = re.compile(r"\(.*\) -> .*")
 
 
-@rule("REG110", "schema-string", fixable="safe")
+@rule("REG110", "schema-string", fixable="safe", needs=(CPP,))
 def schema_string(operator: Operator) -> Iterator[Diagnostic]:
     """A schema string that torch cannot read.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from opschema_cli.lint.diagnostic import Diagnostic, Place
+from opschema_cli.lint.diagnostic import CPP, Diagnostic, Place
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.bodies import Body
@@ -14,7 +14,7 @@ from opschema_rules.torchlib.places import declared, quoted
 from opschema_rules.torchlib.signature_fixes import fix_of
 
 
-@rule("REG201", "fake-signature", fixable="safe")
+@rule("REG201", "fake-signature", fixable="safe", needs=(CPP,))
 def fake_signature(operator: Operator) -> Iterator[Diagnostic]:
     """A fake that does not take what the operator's schema passes.
 
@@ -81,7 +81,7 @@ def fake_signature(operator: Operator) -> Iterator[Diagnostic]:
     yield from _of_role(operator, "fake", "the fake")
 
 
-@rule("REG202", "kernel-signature", fixable="safe")
+@rule("REG202", "kernel-signature", fixable="safe", needs=(CPP,))
 def kernel_signature(operator: Operator) -> Iterator[Diagnostic]:
     """A kernel that does not take what the operator's schema passes.
 
@@ -156,7 +156,7 @@ def schema_function(operator: Operator) -> Iterator[Diagnostic]:
         yield from _compared(operator, definition.function, "the function", 0)
 
 
-@rule("REG204", "vmap-signature", fixable="safe")
+@rule("REG204", "vmap-signature", fixable="safe", needs=(CPP,))
 def vmap_signature(operator: Operator) -> Iterator[Diagnostic]:
     """A vmap rule that does not take what the operator's schema passes.
 

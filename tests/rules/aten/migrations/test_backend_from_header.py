@@ -1,11 +1,8 @@
 from __future__ import annotations
 
-import sys
-
 import pytest
 
 from opschema_cli.errors import OpschemaError
-from opschema_cli.source import cpp
 from opschema_cli.testing import Migrated, migrate_files
 from opschema_rules.aten.pack import PACK
 
@@ -250,15 +247,10 @@ def test_another_backend_than_that_of_the_yaml() -> None:
         migrate(HEADER, ["header=csrc/type.h", "backend=HPU", "output=xla.yaml"], **{"xla.yaml": MADE})
 
 
-def test_without_the_grammar_it_tells_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "tree_sitter_cpp", None)
-    cpp._language.cache_clear()
-    try:
-        with pytest.raises(OpschemaError, match=r"-o header=csrc/type\.h: C\+\+ is not read, .* pip install"):
-            migrate(HEADER)
-    finally:
-        monkeypatch.undo()
-        cpp._language.cache_clear()
+@pytest.mark.usefixtures("no_cpp")
+def test_without_a_parser_it_says_what_to_install() -> None:
+    with pytest.raises(OpschemaError, match=r"-o header=csrc/type\.h: C\+\+ is not read, .* pip install"):
+        migrate(HEADER)
 
 
 def test_a_header_that_was_written_for_another_version() -> None:

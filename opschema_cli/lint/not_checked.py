@@ -1,0 +1,46 @@
+"""What a run could not look at, since something is missing that rules need: a parser, a reference, a pack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
+
+import msgspec
+
+from opschema_cli.lint.diagnostic import Missing, NotChecked
+
+
+def not_checked(missing: Iterable[Missing], rules: Iterable[tuple[str, Sequence[str]]]) -> list[NotChecked]:
+    """What is missing to those of some rules, given as codes with their needs, that are concerned."""
+    needs = list(rules)
+    found = [
+        NotChecked(
+            item.reason,
+            item.hint,
+            tuple(code for code, wanted in needs if item.need in wanted),
+            item.files,
+            item.module,
+        )
+        for item in missing
+    ]
+    return joined(item for item in found if item.rules)
+
+
+def joined(items: Iterable[NotChecked]) -> list[NotChecked]:
+    """The same, each reason once, with the rules and files of all that have it."""
+    groups: dict[tuple[str, str, str], list[NotChecked]] = {}
+    for item in items:
+        groups.setdefault((item.reason, item.hint, item.module), []).append(item)
+    return [
+        msgspec.structs.replace(
+            group[0],
+            rules=tuple(sorted({code for item in group for code in item.rules})),
+            files=tuple(sorted({path for item in group for path in item.files})),
+        )
+        for group in groups.values()
+    ]
+
+
+def still_missing(item: NotChecked) -> bool:
+    """Whether the module whose absence is the reason is still not installed; true where the reason is another one."""
+    return not item.module or find_spec(item.module) is None
