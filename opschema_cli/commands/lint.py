@@ -363,8 +363,10 @@ def make_report(
         nothing=outcome.nothing,
         not_shown=not_shown,
     )
-    found = {item.code for item in diagnostics} if options.output_format == "sarif" else set[str]()
-    codes = {*found, *outcome.timings} if options.statistics else found
+    described = options.output_format == "sarif" or options.statistics
+    codes = {item.code for item in diagnostics} if described else set[str]()
+    if options.statistics:
+        codes.update(outcome.timings)
     rules: Mapping[str, RuleInfo] = {
         rule.code: RuleInfo(rule.name, rule.summary, rule.doc, rule.severity, page)
         for rule, page in session.registry.described(codes)

@@ -197,6 +197,11 @@ def test_statistics_count_findings_and_time(opschema: Opschema) -> None:
     assert rows["TOY101"][3] == "2", "it ran on two ops"
 
 
+def test_statistics_name_rules_that_the_engine_checks(opschema: Opschema, root: Path) -> None:
+    (root / "a.toy.yaml").write_text("add: [\n")
+    assert re.search(r"(?m)^ +1 +- +- +YML001 yaml-syntax$", opschema("lint", "--statistics").out)
+
+
 def test_show_settings_tells_what_would_run(opschema: Opschema, root: Path) -> None:
     (root / "opschema.toml").write_text(
         'plugins = ["toypack.py"]\npacks = ["toy"]\nignore = ["TOY101"]\n[severity]\nTOY103 = "info"\n'
