@@ -17,7 +17,7 @@ from opschema_cli.source.preprocessor import Condition, Macro, is_dead, unambigu
 from opschema_cli.source.resolution import Unresolved
 from opschema_cli.source.text import Span
 from opschema_rules.torchlib.cpp_facts import METHODS, CppArgument, CppCall, CppFacts, CppLibrary
-from opschema_rules.torchlib.cpp_keys import Keys, functions_of, key_named, options_of, role_of_keys
+from opschema_rules.torchlib.cpp_keys import Keys, functions_of, key_named, options_of, role_of
 from opschema_rules.torchlib.cpp_model import CppDefinition, CppGap, CppOperators, CppRegistration
 from opschema_rules.torchlib.cpp_reader import read_facts
 from opschema_rules.torchlib.model import Definition, Registration
@@ -253,7 +253,7 @@ class Join:
             self._register(context, call, name, keys, function)
 
     def _register(self, context: _Library, call: CppCall, name: str, keys: Keys, function: str) -> None:
-        role = role_of_keys(keys)
+        role = role_of(keys, function)
         place = context.at(call.span)
         registration = Registration(role, place, keys, conditional=call.branch, language="cpp")
         self.found.registrations.append(CppRegistration(name, registration, _together(context, call), function))

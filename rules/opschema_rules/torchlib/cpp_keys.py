@@ -56,8 +56,16 @@ _PREFIXES: dict[str, Role] = {"Autograd": "autograd", "Autocast": "autocast"}
 _OTHERS = ("ADInplaceOrView", "Functionalize", "FuncTorch", "BackendSelect", "Conjugate", "Negative", "Named", "Tracer")
 
 
-def role_of_keys(keys: Keys) -> Role:
-    """What a function registered for a dispatch key is; ``other`` when the key is not known."""
+_FALLTHROUGH = re.compile(
+    r"\b(?:makeFallthrough|(?:basicA|a)utogradNotImplemented(?:InplaceOrView)?Fallback|makeNamedNotSupported)\s*\("
+)
+"""Functions of torch that return no kernel of an operator's own: what they make passes every call on, or refuses it."""
+
+
+def role_of(keys: Keys, function: str) -> Role:
+    """What a function, as it is written, is that is registered for a dispatch key; ``other`` when the key is not known."""
+    if _FALLTHROUGH.search(function):
+        return "fallthrough"
     if keys is None:
         return "other"
     key = min(keys, default="")

@@ -20,7 +20,10 @@ from opschema_cli.source.cpp_strings import Literal as CppLiteral
 from opschema_cli.source.python import Expr
 from opschema_cli.source.resolution import Unresolved
 
-Role: TypeAlias = Literal["fake", "kernel", "autograd", "vmap", "autocast", "torch_dispatch", "effect", "other"]
+Role: TypeAlias = Literal[
+    "fake", "kernel", "autograd", "vmap", "autocast", "torch_dispatch", "effect", "fallthrough", "other"
+]
+"""What is registered. A ``fallthrough`` passes the call on to the kernel of the next key: it is no kernel, fake or gradient."""
 
 Through: TypeAlias = Literal["torch.ops", "handle"]
 

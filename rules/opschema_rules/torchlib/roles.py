@@ -55,8 +55,9 @@ def read_part(evaluator: Evaluator, event: Event, part: Part, names: Text) -> Re
     keys = _keys(evaluator, event, part.keys)
     given = event.given.get("setup_context")
     setup = _one(evaluator, given) if evaluator.given(given) else None
+    role = "fallthrough" if _is_fallthrough(value) else role_of(part.role, keys)
     return Registration(
-        role_of(part.role, keys), frame.body.at(call), keys, _body(value), _body(setup), frame.body, call,
+        role, frame.body.at(call), keys, _body(value), _body(setup), frame.body, call,
         event.conditional, refused=event.api.name if event.refused else "",
     )  # fmt: skip
 
@@ -64,6 +65,10 @@ def read_part(evaluator: Evaluator, event: Event, part: Part, names: Text) -> Re
 def _one(evaluator: Evaluator, given: Given | None) -> Value:
     found = evaluator.given(given)
     return found[0] if len(found) == 1 else Unknown("it may be several functions" if found else "it is not known")
+
+
+def _is_fallthrough(value: Value | None) -> bool:
+    return isinstance(value, Outside) and value.name.endswith(".fallthrough_kernel")
 
 
 def _body(value: Value | None) -> Body | Unresolved | None:

@@ -176,3 +176,46 @@ def test_without_setup_context_nothing_is_there() -> None:
 def test_a_setup_context_that_cannot_be_followed_may_leave_anything() -> None:
     backward = "def backward(ctx, grad):\n    x, y = ctx.saved_tensors\n    return grad * y, grad * x, None"
     assert told(backward, ", setup_context=module.setup") == []
+
+
+WRITES = """
+TORCH_LIBRARY(kit, m) {{ m.def("f_(Tensor(a!) x) -> ()"); }}
+TORCH_LIBRARY_IMPL(kit, {key}, m) {{ m.impl("f_", {kernel}); }}
+"""
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    ["torch::CppFunction::makeFallthrough()", "torch::autograd::autogradNotImplementedFallback()", "&f_autograd"],
+)
+def test_what_cpp_registers_for_autograd_is_not_refused(kernel: str) -> None:
+    cpp = WRITES.format(key="AutogradCUDA", kernel=kernel)
+    python = 'torch.library.register_autograd("kit::f_", lambda ctx, grad: None)'
+    assert lint_files([PACK], {"f.cpp": cpp}, ["REG306"]).codes() == []
+    assert lint_files([PACK], {"f.cpp": cpp, "f.py": f"import torch\n\n{python}\n"}, ["REG306"]).codes() == ["REG306"]
+
+
+FALLS_THROUGH = """
+import torch
+
+lib = torch.library.Library("kit", "DEF")
+lib.define("f(Tensor x) -> Tensor")
+
+
+def f(x):
+    return x.clone()
+
+
+lib.impl("f", f, "CPU")
+lib.impl("f", {kernel}, "{key}")
+"""
+
+
+def test_a_fallthrough_is_no_fake_and_no_gradient() -> None:
+    def codes(kernel: str, key: str) -> list[str]:
+        text = FALLS_THROUGH.format(kernel=kernel, key=key)
+        return lint_files([PACK], {"f.py": text}, ["REG206"]).codes()
+
+    assert codes("torch.library.fallthrough_kernel", "Meta") == ["REG206"], "a call under FakeTensorMode fails"
+    assert codes("torch.library.fallthrough_kernel", "Autograd") == ["REG206"]
+    assert codes("f", "Meta") == []

@@ -125,6 +125,21 @@ def test_registrations(tmp_path: Path, call: str, role: str, keys: list[str] | N
     assert gaps(found) == []
 
 
+@pytest.mark.parametrize(
+    ("key", "function", "role"),
+    [
+        ("AutogradCUDA", "torch::CppFunction::makeFallthrough()", "fallthrough"),
+        ("Meta", "torch::CppFunction::makeFallthrough()", "fallthrough"),
+        ("AutogradIPU", "torch::autograd::autogradNotImplementedFallback()", "fallthrough"),
+        ("ADInplaceOrView", "autogradNotImplementedInplaceOrViewFallback()", "fallthrough"),
+        ("AutogradIPU", "&makeFallthroughKernel", "autograd"),
+    ],
+)
+def test_what_passes_calls_on_is_no_function(tmp_path: Path, key: str, function: str, role: str) -> None:
+    found = read(tmp_path, f'TORCH_LIBRARY_IMPL(ns, {key}, m) {{ m.impl("f", {function}); }}')
+    assert registrations(found) == [("ns::f", role, [key], function)]
+
+
 def test_the_key_of_a_block(tmp_path: Path) -> None:
     text = 'TORCH_LIBRARY_IMPL(ns, PrivateUse1, ops) { ops.impl("f", &f); ops.impl("g", torch::kCPU, &g); }\n'
     text += (

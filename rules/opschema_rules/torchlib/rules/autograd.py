@@ -558,7 +558,8 @@ def _attribute(dotted: str) -> str:
 def gradient_schema(operator: Operator) -> Iterator[Diagnostic]:
     """A gradient for an operator that cannot have one.
 
-    `register_autograd` refuses an operator that writes its arguments or returns nothing, and one with a tensor after `*`.
+    `register_autograd` refuses an operator that writes its arguments or returns nothing, and one with a tensor after `*`. Kernels
+    that C++ registers for a key of autograd may do all of this, and are not judged.
 
     Bad:
 
@@ -591,6 +592,8 @@ def gradient_schema(operator: Operator) -> Iterator[Diagnostic]:
     ```
     """
     for gradient in gradients(operator):
+        if gradient.registration.language == "cpp":
+            continue
         schema = gradient.schema
         tensors = [item for item in schema.kwarg_only if item.type.base == "Tensor"]
         written = schema.mutated

@@ -85,14 +85,17 @@ def _needs_fake(operator: Operator) -> bool:
 
 
 def _may_have_fake(operator: Operator) -> bool:
-    kernels = operator.of_role("kernel")
-    if any(item.role not in ("kernel", "vmap", "autocast", "autograd") for item in operator.registrations):
+    kernels, registered = (
+        operator.of_role("kernel"),
+        [item for item in operator.registrations if item.role != "fallthrough"],
+    )
+    if any(item.role not in ("kernel", "vmap", "autocast", "autograd") for item in registered):
         return True
     if operator.definition.api == "custom_op":
         return False
     if not kernels or any(not item.keys or item.keys & _COMPOSITE for item in kernels):
         return True  # it is composite, or its kernels are not seen
-    return any(item.keys and any(key.startswith("Autograd") for key in item.keys) for item in operator.registrations)
+    return any(item.keys and any(key.startswith("Autograd") for key in item.keys) for item in registered)
 
 
 @rule("REG207", "fake-and-meta", by_release=True, needs=(CPP,))

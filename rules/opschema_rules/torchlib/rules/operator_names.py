@@ -295,7 +295,7 @@ def no_such_operator(stray: StrayRegistration) -> Iterator[Diagnostic]:
     asked = registration.conditional and registration.language == "python"
     if asked or namespace in _NOT_OURS or not _is_whole(tree, namespace):
         return
-    kept = registration.language == "cpp" or registration.role in ("kernel", "other", "autocast")
+    kept = registration.language == "cpp" or registration.role in ("kernel", "other", "fallthrough", "autocast")
     kept = kept or bool(registration.keys)
     effect = "it is kept, and never called" if kept else "it raises"
     yield Diagnostic(
