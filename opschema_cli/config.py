@@ -12,7 +12,7 @@ import msgspec
 
 from opschema_cli.cache import Cache, decoded
 from opschema_cli.errors import OpschemaError
-from opschema_cli.workspace import content_digest, read_regular
+from opschema_cli.workspace import content_digest, leads_out, read_regular
 
 Level = Literal["info", "warning", "error"]
 T = TypeVar("T", bound=msgspec.Struct)
@@ -29,7 +29,7 @@ class Config(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=
 
     ``select`` and ``ignore`` take codes, code prefixes (``SIG``) and names; ``per_file_ignores`` maps globs to such lists;
     ``severity`` maps a code or name to a level; ``exclude`` are gitignore patterns; ``plugins`` are Python files
-    (relative to the root) or modules with a ``PACK``; ``packs`` limits the packs; ``rules`` holds rule options,
+    (relative to the root) with a ``PACK``; ``packs`` limits the packs; ``rules`` holds rule options,
     ``verify`` those of ``opschema verify``.
     """
 
@@ -69,11 +69,18 @@ def load_config(root: Path, cache: Cache | None = None) -> tuple[Config, Path | 
         OpschemaError: the file cannot be read, or a key or value is wrong; the message names it.
     """
     for path, table in ((root / "opschema.toml", None), (root / "pyproject.toml", "opschema")):
-        if path.is_file():
+        if path.is_file() or (table is None and path.is_symlink()):
+            _check_inside(path, root)
             found = _said(path, table, cache or Cache(None))
             if found is not None:
                 return found, path
     return Config(), None
+
+
+def _check_inside(path: Path, root: Path) -> None:
+    if leads_out(path, root):
+        hint = "put the settings into a file of the tree" if path.name == "opschema.toml" else "write an opschema.toml"
+        raise OpschemaError(f"{path} is a link that leads out of {root}, so it is not read; {hint}")
 
 
 def _said(path: Path, table: str | None, cache: Cache) -> Config | None:

@@ -26,6 +26,7 @@ COMMANDS = {
     "show": "Show one operator: its declaration beside its implementation.",
     "baseline": "Accept today's findings, so that only new ones count.",
     "init": "Write a configuration and the pre-commit entry for this repository.",
+    "plugins": "Allow plugins that a configuration names to run; list and revoke permissions.",
 }
 
 

@@ -17,7 +17,9 @@ from opschema_cli.config import Config, load_config
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.baseline import DEFAULT_NAME
 from opschema_cli.lint.registry import Registry, code_of_packs, load_registry
+from opschema_cli.lint.replay import code_stamp
 from opschema_cli.lint.settings import pack_options
+from opschema_cli.plugins import Plugin, check_allowed, read_plugins
 from opschema_cli.project import Project
 from opschema_cli.transaction import JOURNAL
 from opschema_cli.workspace import Workspace, find_root, is_python
@@ -47,15 +49,21 @@ class Session(msgspec.Struct, dict=True):
     helpers: ExitStack = msgspec.field(default_factory=ExitStack)
     """What ends the processes that help this one."""
 
-    @property
-    def plugins(self) -> list[str]:
-        """The plugins that run: those that config names, unless none may."""
-        return self.config.plugins if self.run_plugins else []
+    @cached_property
+    def plugins(self) -> list[Plugin]:
+        """The plugins that run: those that config names, unless none may.
+
+        Raises:
+            OpschemaError: one cannot be read, or the user has not allowed it.
+        """
+        found = read_plugins(self.workspace, self.config.plugins) if self.run_plugins else []
+        check_allowed(found)
+        return found
 
     @property
     def partial(self) -> bool:
         """Whether config names plugins that do not run."""
-        return self.plugins != self.config.plugins
+        return bool(self.config.plugins) and not self.run_plugins
 
     @cached_property
     def registry(self) -> Registry:
@@ -64,7 +72,7 @@ class Session(msgspec.Struct, dict=True):
         Raises:
             OpschemaError: a pack cannot be loaded.
         """
-        return load_registry(self.root, self.plugins, self.config.packs, partial=self.partial, cache=self.cache)
+        return load_registry(self.plugins, self.config.packs, partial=self.partial, cache=self.cache)
 
     def registry_for(self, project: Project, *, prefetch: bool = False, but: Registry | None = None) -> Registry:
         """The packs with those alone in use that find something in a project, ``but`` those that another has in use; see
@@ -126,9 +134,11 @@ class Session(msgspec.Struct, dict=True):
         if modules:
             self.parsers.start(self.parsers.jobs if self.cache.empty and modules > MANY_MODULES else 1)
 
-    def code_paths(self) -> list[Path]:
-        """Where the code lies that decides a run's result: the engine, the packages of the packs, the plugins' files."""
-        return sorted({Path(__file__).parent, *code_of_packs(self.root, self.plugins, self.cache)})
+    @property
+    def code_stamp(self) -> str:
+        """What identifies the code that decides a run's result: the engine, the packages of the packs, the plugins."""
+        folders = sorted({Path(__file__).parent, *code_of_packs(self.cache)})
+        return code_stamp(folders, [plugin.digest for plugin in self.plugins])
 
     def baseline_path(self) -> Path | None:
         """The configured baseline; else the one under the usual name, if it is there.
@@ -136,7 +146,8 @@ class Session(msgspec.Struct, dict=True):
         Raises:
             OpschemaError: it leads out of the workspace.
         """
-        if self.config.baseline or self.workspace.is_file(DEFAULT_NAME):
+        usual = self.root / DEFAULT_NAME
+        if self.config.baseline or self.workspace.is_file(DEFAULT_NAME) or usual.is_symlink():
             return self.workspace.locate(self.config.baseline or DEFAULT_NAME)
         return None
 

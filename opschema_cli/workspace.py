@@ -580,7 +580,7 @@ def _walked_files(root: Path) -> list[str]:
 def _gitignore(path: Path) -> GitIgnoreSpec:
     """The patterns of one file; those that cannot be read leave nothing out."""
     try:
-        lines = read_regular(path).decode("utf-8", "replace").splitlines()
+        lines = [] if path.is_symlink() else read_regular(path).decode("utf-8", "replace").splitlines()
     except OSError:
         lines = []
     return glob_spec(line for line in lines if _sound(line))
@@ -638,14 +638,34 @@ def find_root(start: Path) -> Path:
     folder = folder.resolve()
     lineage = (folder, *folder.parents)
     for parent in lineage:
-        if (parent / "opschema.toml").is_file() or _configured(parent / "pyproject.toml"):
+        own = parent / "opschema.toml"
+        if own.is_file() or own.is_symlink() or _configured(parent / "pyproject.toml"):
             return parent
         if (parent / ".git").exists():
             return parent
     return next((parent for parent in lineage if (parent / "pyproject.toml").is_file()), folder)
 
 
+def leads_out(path: Path, root: Path) -> bool:
+    """Whether a path is a link to something outside of a folder."""
+    return path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
+
+
+def check_output(path: Path, root: Path) -> None:
+    """Check that no link of a tree leads a report that is written there to another place: the tree may have put it there.
+
+    Raises:
+        OpschemaError: one does.
+    """
+    absolute = path.absolute()
+    for part in (absolute, *absolute.parents):
+        if leads_out(part, root) and Path(os.path.realpath(part.parent)).is_relative_to(root):
+            raise OpschemaError(f"{path} is not written: {part} is a link that leads out of {root}; remove the link")
+
+
 def _configured(pyproject: Path) -> bool:
+    if leads_out(pyproject, pyproject.parent):
+        return False
     try:
         return re.search(rb"(?m)^[ \t]*\[tool\.opschema[\].]", read_regular(pyproject)) is not None
     except OSError:

@@ -19,18 +19,18 @@ REPOSITORY = "https://github.com/opschema/opschema"
 
 def test_every_rule_has_a_current_page_and_no_page_is_stale() -> None:
     written = {path.name: path.read_text(encoding="utf-8") for path in RULES.glob("*.md")}
-    assert written == doc_files(load_registry(ROOT).rules), "run `make docs`"
+    assert written == doc_files(load_registry().rules), "run `make docs`"
 
 
 def test_every_rule_has_the_address_of_its_page() -> None:
-    registry = load_registry(ROOT)
+    registry = load_registry()
     pages = {rule.code: page for rule, page in registry.described(registry.rules)}
     assert pages == {code: f"{REPOSITORY}/blob/main/docs/rules/{code}.md" for code in registry.rules}
     assert all((RULES / f"{code}.md").is_file() for code in pages)
 
 
 def test_every_pack_has_a_current_catalogue() -> None:
-    heads = [head for head in load_registry(ROOT).heads if isinstance(head, PackHead)]
+    heads = [head for head in load_registry().heads if isinstance(head, PackHead)]
     assert len(heads) > 2
     for head in heads:
         assert head.catalogue.read_text(encoding="utf-8") == catalogue_text(head.pack.rules), "run `make docs`"
@@ -38,7 +38,7 @@ def test_every_pack_has_a_current_catalogue() -> None:
 
 def test_every_migration_has_a_current_page_and_no_page_is_stale() -> None:
     written = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "migrations").glob("*.md")}
-    migrations = [item for pack in load_registry(ROOT).packs for item in load_migrations(pack)]
+    migrations = [item for pack in load_registry().packs for item in load_migrations(pack)]
     assert len(migrations) > 5
     assert written == migration_files(migrations), "run `make docs`"
 

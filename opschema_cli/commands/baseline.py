@@ -20,6 +20,7 @@ from opschema_cli.phrases import count
 from opschema_cli.project import Project
 from opschema_cli.reporters.escape import visible
 from opschema_cli.session import Session
+from opschema_cli.workspace import check_output
 
 
 @click.command(short_help="Accept today's findings, so that only new ones count.")
@@ -34,6 +35,8 @@ def baseline(output_file: Path | None, no_plugins: bool) -> int:
     the root, or the file that the configuration names as `baseline`.
     """
     session = open_workspace(Path.cwd(), no_plugins=no_plugins)
+    if output_file is not None:
+        check_output(output_file, session.root)
     with ProgressBar("reading", "files") as progress:
         project = session.project(progress=progress)
         registry = session.registry_for(project)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from opschema_cli.commands.output import write_text
-from opschema_cli.commands.plugins import no_plugins_option, open_workspace
+from opschema_cli.commands.plugins import open_workspace
 from opschema_cli.commands.pre_commit import explanation, hook_entry, installed_origins
 from opschema_cli.errors import OpschemaError
 from opschema_cli.reporters.unified import unified_diff
@@ -19,10 +19,9 @@ from opschema_cli.write import write_all
 
 @click.command(short_help="Write a configuration and the pre-commit entry for this repository.")
 @click.option("--dry-run", is_flag=True, help="Print what would be written.")
-@no_plugins_option
-def init(dry_run: bool, no_plugins: bool) -> int:
+def init(dry_run: bool) -> int:
     """Detect which packs apply, and write `[tool.opschema]` and the pre-commit entry, where they are not there yet."""
-    session = open_workspace(Path.cwd(), no_plugins=no_plugins)
+    session = open_workspace(Path.cwd(), no_plugins=True)
     packs = [pack.name for pack in session.registry_for(session.project()).packs]
     for pack in session.registry.packs:
         click.echo(f"{'found' if pack.name in packs else '-':<6} {pack.name:<10} {pack.summary}")

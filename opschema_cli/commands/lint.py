@@ -22,7 +22,7 @@ from opschema_cli.lint.diagnostic import Severity
 from opschema_cli.lint.fix import Fixed, fix_all
 from opschema_cli.lint.limits import shown_findings
 from opschema_cli.lint.registry import Registry
-from opschema_cli.lint.replay import Before, code_stamp, recall, remember, run_key
+from opschema_cli.lint.replay import Before, recall, remember, run_key
 from opschema_cli.lint.runner import Job, Looked, Outcome, conclude, look, run
 from opschema_cli.lint.settings import Settings, resolve_settings
 from opschema_cli.project import Project
@@ -31,7 +31,7 @@ from opschema_cli.reporters.escape import visible
 from opschema_cli.reporters.phrases import unchecked
 from opschema_cli.session import Session, path_filter
 from opschema_cli.source.text import DecodeError, decode
-from opschema_cli.workspace import is_python, read_regular
+from opschema_cli.workspace import check_output, is_python, read_regular
 
 PARSED_ASIDE = 4
 """Most changed Python files that the process aside parses; more are parsed by workers."""
@@ -99,7 +99,7 @@ def lint(**options: object) -> int:
     """Check the declarations of operators against each other and against the code.
 
     Lints the whole workspace that PATHS lie in (default: the current folder) and reports what touches PATHS. Nothing in the
-    workspace is imported or run but the plugins that its configuration names.
+    workspace is imported or run but plugins that its configuration names and you have allowed (`opschema plugins`).
     """
     chosen = LintOptions(**options)  # type: ignore[arg-type]
     if chosen.no_baseline and (chosen.baseline is not None or chosen.write_baseline):
@@ -129,6 +129,8 @@ def _lint(options: LintOptions) -> int:
 
 
 def _lint_in(session: Session, options: LintOptions, started: float) -> int:
+    if options.output_file is not None:
+        check_output(options.output_file, session.root)
     if options.show_settings:
         # Not at the top: a run that lints does without.
         from opschema_cli.commands.settings import render_settings
@@ -204,13 +206,14 @@ def _baseline(session: Session, options: LintOptions) -> Path | None:
 def _inputs(session: Session, options: LintOptions) -> Inputs:
     session.workspace.list_ahead()
     # Statistics are timings of rules that run, so nothing comes from the cache.
-    stamp = "" if options.no_cache or options.statistics else code_stamp(session.code_paths())
+    stamp = "" if options.no_cache or options.statistics else session.code_stamp
     path = _baseline(session, options)
     asked = options.paths or ([options.stdin_filename] if options.stdin_filename is not None else [])
     # The baseline is of the whole workspace, whatever is reported.
     paths = None if options.write_baseline else path_filter(session, asked)
     if path is None or options.write_baseline:
-        return Inputs(paths, path or session.workspace.locate(DEFAULT_NAME), None, "", "", stamp)
+        target = session.workspace.locate(DEFAULT_NAME) if options.write_baseline else session.root / DEFAULT_NAME
+        return Inputs(paths, path or target, None, "", "", stamp)
     baseline = read_baseline(path)
     try:
         shown = session.workspace.relative(path)
@@ -369,7 +372,7 @@ def make_report(
         codes.update(outcome.timings)
     rules: Mapping[str, RuleInfo] = {
         rule.code: RuleInfo(rule.name, rule.summary, rule.doc, rule.severity, page)
-        for rule, page in session.registry.described(codes)
+        for rule, page in (session.registry.described(codes) if codes else ())  # a replayed run imports no pack
     }
     missed = [item for item in outcome.not_checked if not item.ignored]
     return Report(diagnostics, summary, project.source, rules, session.root, outcome.unread, missed)

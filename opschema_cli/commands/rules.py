@@ -8,17 +8,16 @@ from pathlib import Path
 import click
 
 from opschema_cli.commands.output import write_text
-from opschema_cli.commands.plugins import no_plugins_option, open_workspace
+from opschema_cli.commands.plugins import open_workspace
 from opschema_cli.lint.rule import Rule
 
 
 @click.command(short_help="List all rules.")
 @click.argument("selector", default="ALL")
 @click.option("--output-format", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
-@no_plugins_option
-def rules(selector: str, output_format: str, no_plugins: bool) -> int:
+def rules(selector: str, output_format: str) -> int:
     """List all rules, or those of a code, prefix or name (SELECTOR)."""
-    registry = open_workspace(Path.cwd(), no_plugins=no_plugins, cache=False).registry
+    registry = open_workspace(Path.cwd(), no_plugins=True, cache=False).registry
     codes = registry.expand([selector], "rules")
     found = [rule for code, rule in registry.rules.items() if code in codes]
     write_text(_RENDER[output_format](found), None)

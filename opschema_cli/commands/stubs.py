@@ -22,7 +22,6 @@ from opschema_cli.lint.builtin import CRASHED
 from opschema_cli.lint.diagnostic import Severity
 from opschema_cli.lint.pack import Pack, StubMaker, StubRequest, Stubs, StubsRefused
 from opschema_cli.lint.registry import Registry
-from opschema_cli.lint.replay import code_stamp
 from opschema_cli.lint.runner import Job, run
 from opschema_cli.lint.settings import pack_options, resolve_settings
 from opschema_cli.phrases import some
@@ -103,7 +102,7 @@ def stubs(**options: object) -> int:
 
 def _stubs(session: Session, options: StubsOptions, mode: Mode) -> int:
     with ProgressBar("reading", "files", enabled=not options.json) as progress:
-        project = session.project(progress=progress, stamp=code_stamp(session.code_paths()))
+        project = session.project(progress=progress, stamp=session.code_stamp)
         work = _Work.of(session, project, options)
         source = _relative(session.workspace, options.source)
         found = work.lint() if work is not None else _lint(session, project, [], source)

@@ -84,7 +84,7 @@ def main() -> None:
     from opschema_cli.lint.pack import PackHead, catalogue_text
     from opschema_cli.lint.registry import load_registry
 
-    registry = load_registry(Path.cwd())
+    registry = load_registry()
     write_pages(Path("docs/rules"), doc_files(registry.rules))
     for head in registry.heads:
         if isinstance(head, PackHead):

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
-import re
-import sys
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 import msgspec
 
@@ -20,6 +17,7 @@ from opschema_cli.lint.builtin import BUILTIN_RULES, PAGES
 from opschema_cli.lint.installed import installed_packs
 from opschema_cli.lint.pack import Pack, PackHead, nothing_read
 from opschema_cli.lint.rule import Rule
+from opschema_cli.plugins import Plugin
 from opschema_cli.project import Project
 
 
@@ -149,8 +147,7 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
 
 
 def load_registry(
-    root: Path,
-    plugins: Sequence[str] = (),
+    plugins: Sequence[Plugin] = (),
     only: Sequence[str] = (),
     *,
     partial: bool = False,
@@ -163,7 +160,7 @@ def load_registry(
         OpschemaError: a plugin or pack cannot be loaded, or ``only`` names none.
     """
     points = installed_packs(cache or Cache(None))
-    added = [_plugin(root, name) for name in plugins]
+    added = [_plugin(plugin) for plugin in plugins]
     known = [*points, *(pack.name for pack in added)]
     for name in only:
         if name not in known and not partial:
@@ -172,18 +169,13 @@ def load_registry(
     return Registry((*installed, *(pack for pack in added if not only or pack.name in only)), partial)
 
 
-def code_of_packs(root: Path, plugins: Sequence[str] = (), cache: Cache | None = None) -> set[Path]:
-    """Where the code of the packs lies, found without importing it: top packages as folders, plugins as files.
-
-    Raises:
-        OpschemaError: a plugin's module cannot be found.
-    """
-    found = {root / name for name in plugins if name.endswith(".py")}
-    modules = [where.partition(":")[0] for where in installed_packs(cache or Cache(None)).values()]
-    for name in (*modules, *(name for name in plugins if not name.endswith(".py"))):
-        spec = importlib.util.find_spec(name.partition(".")[0])
-        if spec is None:
-            raise OpschemaError(f"the plugin `{name}` cannot be loaded: there is no such module")
+def code_of_packs(cache: Cache | None = None) -> set[Path]:
+    """Where the code of the installed packs lies, found without importing it: top packages as folders, modules as files."""
+    found: set[Path] = set()
+    for name in {where.partition(":")[0].partition(".")[0] for where in installed_packs(cache or Cache(None)).values()}:
+        spec = importlib.util.find_spec(name)
+        if spec is None:  # it is told when it is imported
+            continue
         folders = spec.submodule_search_locations
         found.update(map(Path, folders if folders else filter(None, [spec.origin])))
     return {path for path in found if path.exists()}
@@ -230,24 +222,13 @@ def _installed(name: str, where: str) -> Pack | PackHead:
     return pack
 
 
-def _plugin(root: Path, name: str) -> Pack | PackHead:
+def _plugin(plugin: Plugin) -> Pack | PackHead:
     try:
-        module = _module_of_file(root / name) if name.endswith(".py") else import_module(name)
-        pack = module.PACK
+        pack = plugin.run().PACK
     except Exception as error:
         # Foreign code runs here, and may raise whatever it likes.
-        raise OpschemaError(f"the plugin `{name}` cannot be loaded: {type(error).__name__}: {error}") from error
-    return _checked(pack, name)
-
-
-def _module_of_file(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("opschema_plugin_" + re.sub(r"\W", "_", str(path)), path)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+        raise OpschemaError(f"the plugin `{plugin.name}` cannot be loaded: {type(error).__name__}: {error}") from error
+    return _checked(pack, plugin.name)
 
 
 def _checked(pack: object, name: str) -> Pack | PackHead:

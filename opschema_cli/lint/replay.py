@@ -52,11 +52,13 @@ class _Stored(msgspec.Struct, array_like=True):
         return Outcome(**shared)
 
 
-def code_stamp(code: Iterable[Path]) -> str:
-    """What identifies the code that decides findings: versions, the Python installation that runs it, and the files below
-    ``code`` by size and time.
+def code_stamp(code: Iterable[Path], plugins: Iterable[str] = ()) -> str:
+    """What identifies the code that decides findings: versions, the Python installation that runs it, the files below
+    ``code`` by size and time, and the digests of ``plugins``.
     """
     digest = hashlib.blake2b(f"{__version__} {sys.version} {sys.prefix} ".encode(), digest_size=16)
+    for plugin in plugins:
+        digest.update(f"{plugin}\n".encode())
     for path in code:
         for file in sorted(_files(path), key=os.fspath) if path.is_dir() else [path]:
             with suppress(OSError):  # a link that leads nowhere, as editors make them

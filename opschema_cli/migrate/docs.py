@@ -48,7 +48,7 @@ def main() -> None:
     """Write ``docs/migrations`` of the project in the current folder."""
     from opschema_cli.lint.registry import load_registry
 
-    packs = load_registry(Path.cwd()).packs
+    packs = load_registry().packs
     migrations = [item for pack in packs for item in load_migrations(pack)]
     write_pages(Path("docs/migrations"), doc_files(migrations))
 

@@ -39,7 +39,7 @@ def lint(corpus: Path, tmp_path: Path) -> Lint:
         root = corpus / name
         if not root.is_dir():
             pytest.skip(f"{name} is not below OPSCHEMA_CORPUS")
-        registry = load_registry(root)
+        registry = load_registry()
         config, _ = load_config(root)
         if latest:
             (tmp_path / "opschema.toml").write_text('[tileops]\nspec = ["latest"]\n')

@@ -18,6 +18,7 @@ from xml.etree import ElementTree
 import pytest
 
 from opschema_cli.commands.pre_commit import explanation, hook_entry, installed_origins
+from opschema_cli.lint.builtin import YAML_SYNTAX
 from tests.command import EXECUTABLE, TILEKIT, Done, Opschema, environment
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals and modes differ here")
@@ -433,29 +434,35 @@ def test_a_failing_rule_is_not_accepted_into_a_baseline(opschema: Opschema, root
 # rules, rule, show, init
 
 
-def test_rules_lists_them_in_three_formats(opschema: Opschema) -> None:
-    lines = [line.split() for line in opschema("rules").out.splitlines()]
-    assert ["TOY101", "missing-doc", "error"] in [line[:3] for line in lines]
-    assert [line.split()[0] for line in opschema("rules", "TOY2").out.splitlines()] == [
-        f"TOY20{n}" for n in range(1, 7)
-    ]
-    listed = json.loads(opschema("rules", "--output-format", "json").out)
+def test_rules_lists_them_in_three_formats(opschema: Opschema, tilekit: Path) -> None:
+    lines = [line.split() for line in opschema("rules", cwd=tilekit).out.splitlines()]
+    assert ["SIG203", "ctor-default", "error"] in [line[:3] for line in lines]
+    some = [line.split()[0] for line in opschema("rules", "OPS1", cwd=tilekit).out.splitlines()]
+    assert {code[:4] for code in some} == {"OPS1"}
+    assert some == sorted({"OPS101", "OPS102", *some})
+    listed = json.loads(opschema("rules", "--output-format", "json", cwd=tilekit).out)
     assert {
-        "code": "TOY102",
-        "name": "loud-doc",
-        "severity": "warning",
-        "fix": "safe",
-        "summary": "A doc in capitals.",
+        "code": "YML001",
+        "name": "yaml-syntax",
+        "severity": "error",
+        "fix": "",
+        "summary": YAML_SYNTAX.summary,
     } in listed
-    assert "| [TOY101](TOY101.md) | `missing-doc` |" in opschema("rules", "--output-format", "markdown").out
+    assert (
+        "| [SIG203](SIG203.md) | `ctor-default` |" in opschema("rules", "--output-format", "markdown", cwd=tilekit).out
+    )
 
 
-def test_rule_explains_one_by_code_or_name(opschema: Opschema) -> None:
-    page = opschema("rule", "TOY102").out
-    assert page == opschema("rule", "loud-doc").out
-    assert page.startswith("# TOY102 loud-doc\n\nA doc in capitals.\n\nSeverity: warning. Fix: safe (`--fix`).")
-    done = opschema("rule", "loud-dok")
-    assert (done.code, done.err) == (2, "opschema: no rule is called `loud-dok`; did you mean `loud-doc`?\n")
+def test_rule_explains_one_by_code_or_name(opschema: Opschema, tilekit: Path) -> None:
+    page = opschema("rule", "SIG203", cwd=tilekit).out
+    assert page == opschema("rule", "ctor-default", cwd=tilekit).out
+    assert page.startswith("# SIG203 ctor-default\n\n")
+    assert "\n\nSeverity: error. Fix: " in page
+    done = opschema("rule", "ctor-defaults", cwd=tilekit)
+    assert (done.code, done.err.splitlines()[-1]) == (
+        2,
+        "opschema: no rule is called `ctor-defaults`; did you mean `ctor-default`?",
+    )
 
 
 def test_show_prints_an_op_and_helps_with_a_wrong_name(opschema: Opschema) -> None:

@@ -126,7 +126,7 @@ def test_a_file_in_utf_16(encoding: str, how: str, expected: list[str], tmp_path
         file = tmp_path / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(text.encode(encoding if path == YAML else "utf-8"))
-    registry, (config, _) = load_registry(tmp_path), load_config(tmp_path)
+    registry, (config, _) = load_registry(), load_config(tmp_path)
     outcome = run(Job(registry, resolve_settings(config, registry)), Project(Workspace(tmp_path)))
     assert [item.code for item in outcome.diagnostics] == expected
     assert all("UTF-16" in item.message for item in outcome.diagnostics)
