@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from opschema_cli.errors import OpschemaError
+from opschema_cli.read_only import check_folder, check_replaceable
 from opschema_cli.source.text import DecodeError, decode
 from opschema_cli.transaction.apply import write_files
 from opschema_cli.transaction.disk import Conflict
@@ -29,6 +30,7 @@ def write_all(workspace: Workspace, texts: Mapping[str, str | None], origins: Ma
                 raise Conflict(f"{path} is a second name of another file, which gets another text")
         changing = [write for write in writes.values() if write.after != write.before]
         if changing:
+            check_folder(workspace.root)  # where the journal will lie
             write_files(workspace.root, changing)
     except (OSError, Conflict) as error:
         raise OpschemaError(f"nothing was written: {error}") from None
@@ -50,12 +52,12 @@ def _before(workspace: Workspace, path: str, target: Path) -> bytes | None:
     except ReadError:
         if os.path.lexists(target):
             raise Conflict(f"{path} is there already") from None
+        check_folder(target.parent)
         return None
     found = read_regular(target)
     if content_digest(found) != digest:
         raise Conflict(f"{path} changed on disk since it was read")
-    # A file that says that it is not to be written is not replaced either.
-    os.close(os.open(target, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0)))
+    check_replaceable(target)
     return found
 
 

@@ -352,8 +352,41 @@ def open_folder() -> Iterator[Path]:
         yield Path(name)
 
 
+NOT_TO_BE_WRITTEN = [("sub/b.py", 0o444), ("gone.md", 0o444), ("a.yaml", 0o466), ("sub", 0o555), (".", 0o555)]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="modes")
+@pytest.mark.parametrize(("name", "mode"), NOT_TO_BE_WRITTEN)
+def test_what_is_marked_read_only_is_left_alone_by_root_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, mode: int
+) -> None:
+    before, after = SEVERAL
+    root = make(tmp_path / "root", before)
+    monkeypatch.setenv("OPSCHEMA_CACHE_DIR", str(tmp_path / "cache"))
+    (root / name).chmod(mode)
+    with pytest.raises(OpschemaError, match=r"nothing was written: .* is marked read-only; make it writable first"):
+        apply(root, after)
+    assert snapshot(root) == expected(before, {})
+    (root / name).chmod(0o755)
+    apply(root, after)
+    assert snapshot(root) == expected(before, after)
+
+
 @pytest.mark.skipif(sys.platform == "win32" or os.geteuid() != 0, reason="root runs it as nobody")
-@pytest.mark.parametrize(("name", "mode"), [("sub/b.py", 0o444), ("sub", 0o555), (".", 0o555)])
+def test_a_file_of_another_user_is_not_replaced_by_one_of_ones_own(
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, after = SEVERAL
+    root = make(open_folder / "root", before)
+    for path in [*root.rglob("*"), root]:
+        path.chmod(0o777)
+    monkeypatch.setenv("OPSCHEMA_CACHE_DIR", str(open_folder / "cache"))
+    assert as_nobody(lambda: apply(root, after)) == 2
+    assert snapshot(root) == expected(before, {})
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() != 0, reason="root runs it as nobody")
+@pytest.mark.parametrize(("name", "mode"), NOT_TO_BE_WRITTEN)
 def test_a_file_or_folder_that_is_not_to_be_written_changes_nothing(
     open_folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, mode: int
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
 import time
 from pathlib import Path
@@ -29,6 +31,8 @@ def write_text(text: str, target: Path | None) -> None:
     """
     if target is not None:
         try:
+            if target.exists() and not os.stat(target).st_mode & stat.S_IWUSR:
+                raise PermissionError("it is marked read-only")  # also for root, whom the system lets write it
             target.write_text(text, encoding="utf-8", errors="backslashreplace")
         except OSError as error:
             raise OpschemaError(f"{target} cannot be written: {error.strerror or error}") from None

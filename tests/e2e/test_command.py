@@ -594,13 +594,23 @@ def test_a_workspace_that_cannot_be_written(opschema: Opschema, root: Path) -> N
         folder.chmod(0o555)
     try:
         assert opschema("lint").code == 1
-        if os.geteuid() != 0:
-            done = opschema("lint", "--fix")
-            assert done.code == 2
-            assert "nothing was written" in done.err
+        done = opschema("lint", "--fix")
+        assert done.code == 2
+        assert "nothing was written" in done.err
     finally:
         for folder in (root, root / "sub"):
             folder.chmod(0o755)
+
+
+@POSIX
+def test_a_report_or_baseline_that_is_read_only_is_left_alone(opschema: Opschema, root: Path) -> None:
+    for command in (["baseline"], ["lint", "--output-format", "json"]):
+        (root / "file.json").write_text("theirs")
+        (root / "file.json").chmod(0o444)
+        done = opschema(*command, "--output-file", "file.json")
+        assert (done.code, done.err) == (2, "opschema: file.json cannot be written: it is marked read-only\n")
+        assert (root / "file.json").read_text() == "theirs"
+        (root / "file.json").chmod(0o644)
 
 
 def test_no_home_and_no_cache_folder(opschema: Opschema, root: Path) -> None:
