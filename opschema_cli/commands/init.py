@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from opschema_cli.commands.output import write_text
+from opschema_cli.commands.output import report_broken, write_text
 from opschema_cli.commands.plugins import open_workspace
 from opschema_cli.commands.pre_commit import explanation, hook_entry, installed_origins
 from opschema_cli.errors import OpschemaError
@@ -25,6 +25,7 @@ def init(dry_run: bool) -> int:
     packs = [pack.name for pack in session.registry_for(session.project()).packs]
     for pack in session.registry.packs:
         click.echo(f"{'found' if pack.name in packs else '-':<6} {pack.name:<10} {pack.summary}")
+    report_broken(session.registry)
     if not packs:
         raise OpschemaError(f"nothing to lint in {session.root}: none of the packs above found a file of its kind")
     _write_config(session, packs, dry_run)

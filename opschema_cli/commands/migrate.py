@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 import click
 import msgspec
 
-from opschema_cli.commands.output import WHAT_IS_FOUND, ProgressBar, write_page, write_text
+from opschema_cli.commands.output import WHAT_IS_FOUND, ProgressBar, report_broken, write_page, write_text
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
 from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERNAL, OpschemaError
 from opschema_cli.git import uncommitted
@@ -207,6 +207,8 @@ class _Work(msgspec.Struct, frozen=True):
             registry = registry.narrowed({*(pack.name for pack in registry.packs), *begun})
         settings = resolve_settings(session.config, registry)
         packs = registry.packs
+        registry.check_needed()
+        report_broken(registry)
         if not packs:
             click.echo(f"opschema: found nothing to migrate here; {WHAT_IS_FOUND}", err=True)
         choice = Choice(options.only, options.skip, session.workspace.relative(Path.cwd()))

@@ -10,11 +10,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+import click
+
 from opschema_cli.errors import OpschemaError
 from opschema_cli.reporters.escape import visible
 
 if TYPE_CHECKING:
     from rich.progress import Progress
+
+    from opschema_cli.lint.registry import Registry
 
 WHAT_IS_FOUND = "`opschema init` lists what it looks for"
 """The advice where a command found nothing of its kind."""
@@ -44,6 +48,12 @@ def write_text(text: str, target: Path | None) -> None:
         buffer.flush()
     else:
         sys.stdout.write(text)
+
+
+def report_broken(registry: Registry) -> None:
+    """Name the packs that are installed and cannot be used, for commands that have no report."""
+    for pack in registry.broken:
+        click.echo(f"opschema: {visible(pack.message)} ({visible(pack.hint)})", err=True)
 
 
 class ProgressBar:

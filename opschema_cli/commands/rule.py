@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from opschema_cli.commands.output import write_page
+from opschema_cli.commands.output import report_broken, write_page
 from opschema_cli.commands.plugins import open_workspace
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.docs import rule_page
@@ -17,6 +17,7 @@ from opschema_cli.lint.docs import rule_page
 def rule(selector: str) -> int:
     """Print the page of a rule, by code or name: why it matters, what it finds, examples, its fix."""
     registry = open_workspace(Path.cwd(), no_plugins=True, cache=False).registry
+    report_broken(registry)
     found = registry.find(selector)
     if not found:
         raise OpschemaError(f"no rule is called `{selector}`{registry.hint(selector)}")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from opschema_cli.commands.output import write_text
+from opschema_cli.commands.output import report_broken, write_text
 from opschema_cli.commands.plugins import open_workspace
 from opschema_cli.lint.rule import Rule
 
@@ -18,6 +18,7 @@ from opschema_cli.lint.rule import Rule
 def rules(selector: str, output_format: str) -> int:
     """List all rules, or those of a code, prefix or name (SELECTOR)."""
     registry = open_workspace(Path.cwd(), no_plugins=True, cache=False).registry
+    report_broken(registry)
     codes = registry.expand([selector], "rules")
     found = [rule for code, rule in registry.rules.items() if code in codes]
     write_text(_RENDER[output_format](found), None)

@@ -19,13 +19,15 @@ _NOTE = 24
 def render_settings(session: Session, settings: Settings, baseline: Path | None) -> str:
     """What this run would do: root, configuration, packs, rules with their severities, and what each pack goes by."""
     project = session.project()
-    detected = session.registry_for(project).packs
+    registry = session.registry_for(project)
+    detected = registry.packs
     lines = [
         f"root        {session.root}",
         f"config      {session.config_path or 'none'}",
         f"baseline    {baseline or 'none'}",
         f"packs       {', '.join(pack.name for pack in session.registry.packs) or 'none'}",
         f"detected    {', '.join(pack.name for pack in detected) or 'none'}",
+        *(f"broken      {pack.message} ({pack.hint})" for pack in registry.broken),
         f"files       {len(session.workspace.files)}",
         f"fail-on     {settings.fail_on.value}",
         "rules",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from opschema_cli.commands.output import WHAT_IS_FOUND, ProgressBar
+from opschema_cli.commands.output import WHAT_IS_FOUND, ProgressBar, report_broken
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.names import meant_name
@@ -28,7 +28,8 @@ def show(name: str, no_plugins: bool) -> int:
     options = pack_options(session.config, session.registry)
     with ProgressBar("reading", "files") as progress:
         project = session.project(progress=progress)
-        packs = session.registry_for(project).packs
+        registry = session.registry_for(project)
+        packs = registry.packs
 
         def ask(wanted: str) -> Shown | list[str]:
             return _ask(packs, lambda pack: pack.show(project, options[pack.name], wanted))
@@ -36,6 +37,7 @@ def show(name: str, no_plugins: bool) -> int:
         found = ask(name)
         if not isinstance(found, Shown) and (meant := meant_name(name, found)):
             found = ask(meant)
+    report_broken(registry)
     if not packs:
         raise OpschemaError(f"nothing to show in {session.root}: opschema reads no operator here; {WHAT_IS_FOUND}")
     if not isinstance(found, Shown):

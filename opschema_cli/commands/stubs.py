@@ -15,7 +15,7 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from opschema_cli.commands.output import ProgressBar, write_text
+from opschema_cli.commands.output import ProgressBar, report_broken, write_text
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
 from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, OpschemaError
 from opschema_cli.lint.builtin import CRASHED
@@ -137,7 +137,10 @@ class _Work(msgspec.Struct, frozen=True):
             OpschemaError: nothing can be generated here, or it is not told from what; or a path leads out of the workspace.
         """
         settings = pack_options(session.config, session.registry)
-        makers = [(pack, pack.stubs) for pack in session.registry_for(project).packs if pack.stubs is not None]
+        registry = session.registry_for(project)
+        makers = [(pack, pack.stubs) for pack in registry.packs if pack.stubs is not None]
+        registry.check_needed()
+        report_broken(registry)
         found = [(path, pack, made) for pack, made in makers for path in made.sources(project, settings[pack.name])]
         source = _relative(session.workspace, options.source)
         chosen = _chosen(found, source)

@@ -40,8 +40,10 @@ NOT_CHECKED = Rule(
     Severity.WARNING,
     """Something is missing that rules need, so they did not run, or saw less.
 
-A parser is not installed, for example. The run says once what is missing, how many files were not read, and which rules need
-them; it is said whatever paths are given, since it belongs to the run and not to a file. Findings of these rules that a
+A parser is not installed, for example, or an installed pack cannot be imported. The latter counts as an error where the
+configuration names the pack, or where the pack finds files of its kind. The run says once what is missing, how many files
+were not read, and which rules need them; it is said whatever paths are given, since it belongs to the run and not to a file.
+Findings of these rules that a
 baseline holds stay in it. Where it counts as much as `--fail-on` asks for, the run ends with exit code 2.""",
 )
 STOPPED = Rule(

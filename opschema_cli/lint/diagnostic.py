@@ -102,7 +102,8 @@ class Missing(msgspec.Struct, frozen=True, array_like=True):
 
 class NotChecked(msgspec.Struct, frozen=True, array_like=True):
     """What a run could not look at: what is missing, the ``files`` that were not read for it, and the ``rules`` that did not run or
-    saw less. The runner fills ``code``, ``name`` and ``severity``; ``ignored`` says that the configuration ignores it.
+    saw less. The runner fills ``code`` and ``name``, and raises ``severity`` to that of the rule; ``ignored`` says that the
+    configuration ignores it.
     """
 
     reason: str

@@ -10,6 +10,7 @@ from contextlib import suppress
 import msgspec
 
 from opschema_cli.cache import Cache, decoded
+from opschema_cli.errors import DISTRIBUTION
 
 GROUP = "opschema.packs"
 
@@ -17,25 +18,43 @@ _KIND = "installed packs"
 _MARKS = (".dist-info", ".egg-info")
 
 
-def installed_packs(cache: Cache) -> dict[str, str]:
-    """Where each installed pack is, as ``module:attribute``, by its name.
+class InstalledPack(msgspec.Struct, frozen=True, array_like=True):
+    """A pack by its entry point: its name, where it is, as ``module:attribute``, and the distribution that brings it."""
+
+    name: str
+    where: str
+    distribution: str = ""
+
+    @property
+    def top(self) -> str:
+        """The top package or module that holds it."""
+        return self.where.partition(":")[0].partition(".")[0]
+
+
+def installed_packs(cache: Cache) -> list[InstalledPack]:
+    """The installed packs, opschema's own first, then by name. One that two distributions bring is listed once.
 
     While no folder of :data:`sys.path` changes, and no list of entry points in it, what was found last holds, and looking is
     left to the first run after.
     """
     key = _state_of_path()
-    found = decoded(cache.get(_KIND, [key]).get(key), dict[str, str])
+    found = decoded(cache.get(_KIND, [key]).get(key), list[InstalledPack])
     if found is None:
         found = _look()
         cache.put(_KIND, {key: msgspec.msgpack.encode(found)})
     return found
 
 
-def _look() -> dict[str, str]:
+def _look() -> list[InstalledPack]:
     # Not at the top: importing it takes as long as reading all files of a large repository.
     from importlib.metadata import entry_points
 
-    return {point.name: point.value for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)}
+    found = [
+        InstalledPack(point.name, point.value, point.dist.name if point.dist is not None else "")
+        for point in entry_points(group=GROUP)
+    ]
+    found.sort(key=lambda pack: (pack.distribution != DISTRIBUTION, pack.name, pack.distribution))
+    return list({(pack.name, pack.where): pack for pack in reversed(found)}.values())[::-1]
 
 
 def _state_of_path() -> str:

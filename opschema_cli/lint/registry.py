@@ -6,7 +6,6 @@ import importlib.util
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 
 import msgspec
@@ -14,7 +13,8 @@ import msgspec
 from opschema_cli.cache import Cache
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.builtin import BUILTIN_RULES, PAGES
-from opschema_cli.lint.installed import installed_packs
+from opschema_cli.lint.installed import InstalledPack, installed_packs
+from opschema_cli.lint.loading import BrokenPack, guarded, imported, load_packs, rules_of
 from opschema_cli.lint.pack import Pack, PackHead, nothing_read
 from opschema_cli.lint.rule import Rule
 from opschema_cli.plugins import Plugin
@@ -25,30 +25,55 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
     """The packs of this run and all their rules; ``partial`` if plugins were left out, so that a name may be theirs.
 
     ``used`` names the packs that find something, so that no other is imported: of the others only the names of rules are
-    known. None stands for all.
+    known. None stands for all. ``unloaded`` are packs that are installed and could not be loaded; ``installed`` are the entry
+    points of the others, by name.
     """
 
     heads: Sequence[Pack | PackHead]
     partial: bool = False
     used: frozenset[str] | None = None
+    unloaded: tuple[BrokenPack, ...] = ()
+    installed: Mapping[str, InstalledPack] = msgspec.field(default_factory=dict)
 
     @cached_property
     def packs(self) -> tuple[Pack, ...]:
-        """The packs that are used, imported.
+        """The packs that are used, imported; without those that are broken."""
+        return tuple(item for item in self._imported if isinstance(item, Pack))
+
+    @property
+    def broken(self) -> list[BrokenPack]:
+        """The packs that are installed and cannot be used, as far as they were imported."""
+        return [*self.unloaded, *(item for item in self._imported if isinstance(item, BrokenPack))]
+
+    def check_needed(self) -> None:
+        """Refuse to go on without a pack that is needed.
 
         Raises:
-            OpschemaError: one of them cannot be loaded.
+            OpschemaError: a pack that the configuration names, or that finds something, cannot be used.
         """
-        return tuple(_imported(head) for head in self.heads if self.used is None or head.name in self.used)
+        for pack in self.broken:
+            if pack.needed:
+                raise OpschemaError(f"{pack.message} ({pack.hint})")
+
+    @cached_property
+    def _imported(self) -> list[Pack | BrokenPack]:
+        return [self._import(head) for head in self.heads if self.used is None or head.name in self.used]
+
+    def _import(self, head: Pack | PackHead) -> Pack | BrokenPack:
+        if isinstance(head, Pack):
+            return head
+        point = self.installed.get(head.name) or InstalledPack(head.name, head.module)
+        return guarded(point, lambda: imported(head), needed=self.used is not None)
 
     @property
     def unused(self) -> list[Pack | PackHead]:
-        """The packs that are not used."""
-        return [head for head in self.heads if self.used is not None and head.name not in self.used]
+        """The packs that are not used, or cannot be."""
+        used = {pack.name for pack in self.packs}
+        return [head for head in self.heads if head.name not in used]
 
     def narrowed(self, used: Iterable[str]) -> Registry:
         """The same, with these packs alone in use."""
-        return Registry(self.heads, self.partial, frozenset(used))
+        return msgspec.structs.replace(self, used=frozenset(used))
 
     def found_in(
         self, project: Project, options: Mapping[str, object], *, prefetch: bool = False, but: Container[str] = ()
@@ -76,11 +101,11 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
         """Every rule by code, the engine's own included.
 
         Raises:
-            OpschemaError: two packs claim one code or name, or a pack cannot be loaded.
+            OpschemaError: two packs claim one code or name.
         """
         found: dict[str, Rule] = {}
         names: dict[str, str] = {}
-        for item in (*BUILTIN_RULES, *(rule for pack in (*self.packs, *self.unused) for rule in pack.rules)):
+        for item in (*BUILTIN_RULES, *(rule for pack in (*self.packs, *self.unused) for rule in rules_of(pack))):
             if item.code in found or item.name in names:
                 raise OpschemaError(f"two packs define the rule {item.code} ({item.name})")
             found[item.code] = item
@@ -90,16 +115,14 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
     def described(self, codes: Collection[str]) -> Iterator[tuple[Rule, str]]:
         """The rules with these codes, with their pages, and the address of each page, if it has one. Of the packs only those are
         imported that have one of the rules.
-
-        Raises:
-            OpschemaError: a pack cannot be loaded.
         """
         if not codes:
             return
         yield from ((item, PAGES.format(code=item.code)) for item in BUILTIN_RULES if item.code in codes)
         for head in self.heads:
-            if any(item.code in codes for item in head.rules):
-                found = (item for item in _imported(head).rules if item.code in codes)
+            if any(item.code in codes for item in rules_of(head)):
+                pack = self._import(head)
+                found = (item for item in rules_of(pack if isinstance(pack, Pack) else head) if item.code in codes)
                 yield from ((item, head.pages.format(code=item.code)) for item in found)
 
     def find(self, selector: str) -> list[Rule]:
@@ -153,28 +176,35 @@ def load_registry(
     partial: bool = False,
     cache: Cache | None = None,
 ) -> Registry:
-    """The installed packs, and those of the plugins that config names; of these only ``only``, if it names some.
+    """The installed packs, and those of the plugins that config names; of these only ``only``, if it names some. An installed pack
+    that cannot be loaded is left out, and what the configuration says of it passed over.
     ``partial`` says that config names plugins that are not among ``plugins``; ``cache`` remembers what is installed.
 
     Raises:
-        OpschemaError: a plugin or pack cannot be loaded, or ``only`` names none.
+        OpschemaError: a plugin cannot be loaded, or ``only`` names none.
     """
     points = installed_packs(cache or Cache(None))
     added = [_plugin(plugin) for plugin in plugins]
-    known = [*points, *(pack.name for pack in added)]
+    known = [*dict.fromkeys([*(point.name for point in points), *(pack.name for pack in added)])]
     for name in only:
         if name not in known and not partial:
             raise OpschemaError(f"no pack is called `{name}`; known packs: {', '.join(known)}")
-    installed = [_installed(name, where) for name, where in points.items() if not only or name in only]
-    return Registry((*installed, *(pack for pack in added if not only or pack.name in only)), partial)
+    heads, broken = load_packs([point for point in points if not only or point.name in only], needed=bool(only))
+    heads += [pack for pack in added if not only or pack.name in only]
+    return Registry(
+        tuple(heads),
+        partial or bool(broken),
+        unloaded=tuple(broken),
+        installed={point.name: point for point in reversed(points)},
+    )
 
 
 def code_of_packs(cache: Cache | None = None) -> set[Path]:
     """Where the code of the installed packs lies, found without importing it: top packages as folders, modules as files."""
     found: set[Path] = set()
-    for name in {where.partition(":")[0].partition(".")[0] for where in installed_packs(cache or Cache(None)).values()}:
+    for name in {point.top for point in installed_packs(cache or Cache(None))}:
         spec = importlib.util.find_spec(name)
-        if spec is None:  # it is told when it is imported
+        if spec is None:  # it is reported when it is imported
             continue
         folders = spec.submodule_search_locations
         found.update(map(Path, folders if folders else filter(None, [spec.origin])))
@@ -194,32 +224,6 @@ def _finds(head: Pack | PackHead, project: Project, options: object) -> bool:
 def _prefetch(head: Pack | PackHead, project: Project, options: object) -> None:
     with suppress(Exception):  # foreign code; it fails again where that is told
         project.load_python(head.reads(project, options), ahead=True)
-
-
-def _imported(head: Pack | PackHead) -> Pack:
-    if isinstance(head, Pack):
-        return head
-    try:
-        return head.pack
-    except Exception as error:
-        # Foreign code runs here, and may raise whatever it likes.
-        what = f"the pack `{head.name}` ({head.module}) cannot be loaded"
-        raise OpschemaError(f"{what}: {type(error).__name__}: {error}") from error
-
-
-def _installed(name: str, where: str) -> Pack | PackHead:
-    module, _, attribute = where.partition(":")
-    try:
-        pack = _checked(getattr(import_module(module), attribute), where)
-    except OpschemaError:
-        raise
-    except Exception as error:
-        # Foreign code runs here, and may raise whatever it likes.
-        what = f"the pack `{name}` ({where}) cannot be loaded"
-        raise OpschemaError(f"{what}: {type(error).__name__}: {error}") from error
-    if pack.name != name:
-        raise OpschemaError(f"the pack `{pack.name}` is installed as `{name}`; it must have one name")
-    return pack
 
 
 def _plugin(plugin: Plugin) -> Pack | PackHead:

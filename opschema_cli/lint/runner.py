@@ -117,7 +117,8 @@ def look(job: Job, project: Project) -> Looked:
             looked.entries += loaded.entries
             executor.run(pack, loaded, project)
     project.settle()
-    looked.found, looked.timings, looked.not_checked = executor.found, executor.timings, executor.not_checked
+    looked.found, looked.timings = executor.found, executor.timings
+    looked.not_checked = [*executor.not_checked, *(pack.not_checked for pack in job.registry.broken)]
     looked.failed, looked.crashed = executor.failed, executor.crashed
     return looked
 
@@ -197,12 +198,14 @@ def _hold(job: Job, project: Project, kept: list[Diagnostic], outcome: Outcome) 
 
 
 def _counted(job: Job, item: NotChecked) -> NotChecked:
+    code = NOT_CHECKED.code
+    level = max(NOT_CHECKED.severity, item.severity, key=lambda level: level.rank)
     return msgspec.structs.replace(
         item,
-        code=NOT_CHECKED.code,
+        code=code,
         name=NOT_CHECKED.name,
-        severity=job.settings.severity[NOT_CHECKED.code],
-        ignored=NOT_CHECKED.code not in job.settings.enabled,
+        severity=job.settings.overrides.get(code, level),
+        ignored=code not in job.settings.enabled,
     )
 
 

@@ -11,6 +11,7 @@ from opschema_cli.config import KEYS, Config, check_keys, convert
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.builtin import UNCHECKED, UNKNOWN
 from opschema_cli.lint.diagnostic import Severity
+from opschema_cli.lint.loading import rules_of
 from opschema_cli.lint.registry import Registry
 from opschema_cli.workspace import glob_spec
 
@@ -98,7 +99,7 @@ def _rule_options(config: Config, registry: Registry) -> dict[str, object]:
     for code, rule in registry.rules.items():
         if rule.options is not None:
             found[code] = convert(given.pop(code, {}), rule.options, f"tool.opschema.rules.{rule.name}: ")
-    unknown = {rule.code for head in registry.unused for rule in head.rules}
+    unknown = {rule.code for head in registry.unused for rule in rules_of(head)}
     for code in given.keys() - unknown:
         raise OpschemaError(f"tool.opschema.rules: {code} has no options")
     return found

@@ -102,7 +102,9 @@ def make_plans(session: Session, ops: Sequence[str], limits: Limits) -> list[Pla
     recipe = session.config.verify.recipe
     place = str(session.workspace.locate(recipe)) if recipe else ""
     found: list[Plan] = []
-    for pack in session.registry_for(project).packs:
+    registry = session.registry_for(project)
+    registry.check_needed()
+    for pack in registry.packs:
         for plan in pack.plans(project, options[pack.name], ops, limits):
             target = msgspec.structs.replace(plan.target, recipe=place)
             found.append(msgspec.structs.replace(plan, target=target))

@@ -9,7 +9,7 @@ import pytest
 
 from opschema_cli.cache import Cache
 from opschema_cli.lint import installed
-from opschema_cli.lint.installed import installed_packs
+from opschema_cli.lint.installed import InstalledPack, installed_packs
 
 
 def distribution(folder: Path, name: str, entry: str) -> None:
@@ -17,6 +17,10 @@ def distribution(folder: Path, name: str, entry: str) -> None:
     info.mkdir(parents=True)
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n", encoding="utf-8")
     (info / "entry_points.txt").write_text(f"[{installed.GROUP}]\n{entry}\n", encoding="utf-8")
+
+
+def names(cache: Cache) -> set[str]:
+    return {pack.name for pack in installed_packs(cache)}
 
 
 @pytest.fixture
@@ -34,20 +38,37 @@ def test_a_distribution_that_comes_is_found_and_one_that_stays_is_not_looked_for
     folder, cache = tmp_path / "site", Cache(tmp_path / "cache" / "c.sqlite")
     distribution(folder, "one", "first = one.pack:PACK")
     monkeypatch.syspath_prepend(str(folder))
-    assert installed_packs(cache)["first"] == "one.pack:PACK"
-    assert installed_packs(cache)["first"] == "one.pack:PACK"
+    assert InstalledPack("first", "one.pack:PACK", "one") in installed_packs(cache)
+    assert InstalledPack("first", "one.pack:PACK", "one") in installed_packs(cache)
     assert len(looks) == 1
     distribution(folder, "two", "second = two:PACK")
     monkeypatch.setattr(sys, "path", [*sys.path])
-    found = installed_packs(cache)
-    assert (found["first"], found["second"]) == ("one.pack:PACK", "two:PACK")
+    assert {"first", "second"} < names(cache)
     assert len(looks) == 2
     monkeypatch.setattr(sys, "path", [item for item in sys.path if item != str(folder)])
-    assert "first" not in installed_packs(cache)
+    assert "first" not in names(cache)
+
+
+def test_a_pack_that_two_distributions_bring_is_listed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An editable installation under an earlier name leaves such a second one."""
+    for name in ("older", "acme"):
+        distribution(tmp_path, name, "first = one.pack:PACK\ntileops = opschema_rules.tileops.head:HEAD")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = [(pack.name, pack.distribution) for pack in installed_packs(Cache(None))]
+    assert [item for item in found if item[0] == "first"] == [("first", "acme")]
+    assert [item for item in found if item[0] == "tileops"] == [("tileops", "opschema-cli")]
+
+
+def test_packs_of_opschema_come_before_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    distribution(tmp_path, "one", "aaa = one.pack:PACK")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = [pack.name for pack in installed_packs(Cache(None))]
+    assert found[-1] == "aaa"
+    assert found[:-1] == sorted(found[:-1])
 
 
 def test_without_a_cache_it_is_looked_every_time(looks: list[str]) -> None:
-    assert installed_packs(Cache(None)).keys() >= {"tileops", "torchlib"}
+    assert names(Cache(None)) >= {"tileops", "torchlib"}
     assert installed_packs(Cache(None)) == installed_packs(Cache(None))
     assert len(looks) == 3
 

@@ -49,9 +49,22 @@ def test_without_its_catalogue_the_pack_is_asked(tmp_path: Path) -> None:
     assert made.rules == PACK.rules
 
 
-def test_a_pack_that_cannot_be_imported_is_told(tmp_path: Path) -> None:
-    with pytest.raises(OpschemaError, match=r"the pack `toy` \(no\.such\.module\) cannot be loaded"):
-        _ = Registry((head(tmp_path, "no.such.module"),)).packs
+def test_a_pack_that_cannot_be_imported_is_left_out_and_named(tmp_path: Path) -> None:
+    registry = Registry((head(tmp_path, "no.such.module"),))
+    assert registry.packs == ()
+    (broken,) = registry.broken
+    assert broken.message.startswith("the pack `toy` (no.such.module) cannot be used: ModuleNotFoundError: ")
+    assert not broken.needed
+    registry.check_needed()
+
+
+def test_a_pack_that_finds_something_and_cannot_be_imported_is_needed(tmp_path: Path) -> None:
+    (tmp_path / "a.toy.yaml").write_text("add: {doc: x}\n", encoding="utf-8")
+    registry = Registry((head(tmp_path, "no.such.module"),)).found_in(empty(tmp_path), {"toy": PACK.options()})
+    assert [pack.needed for pack in registry.broken] == [True]
+    with pytest.raises(OpschemaError, match="the pack `toy`"):
+        registry.check_needed()
+    assert registry.rules.keys() >= {rule.code for rule in PACK.rules}, "a suppression may name them"
 
 
 def test_rules_are_described_by_the_packs_that_have_them_alone(tmp_path: Path) -> None:
