@@ -189,13 +189,15 @@ class _Collector:
             if child is not None:
                 self.visit(child, scope)
         start, end = self.word(node.arg, self.places.start(node))
-        ends = [self.span(child).end for child in (node.annotation, default) if child is not None]
+        full_end = end
+        for child in (node.annotation, default):
+            full_end = full_end if child is None else self.places.closing(full_end, child)
         return Param(
             node.arg,
             kind,
             start,
             end,
-            max([end, *ends]),
+            full_end,
             self.expr(node.annotation) if node.annotation is not None else None,
             self.expr(default) if default is not None else None,
         )

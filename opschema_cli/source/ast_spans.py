@@ -106,16 +106,16 @@ class Places:
 
     def unpacked(self, before: int, value: ast.expr) -> Span:
         """``**value`` of a display, with the brackets around the value; what stands before it ends at ``before``."""
+        marks = _MARKS.finditer(self.text, before, self.start(value))
+        stars = next(mark.start() for mark in reversed(list(marks)) if mark.group() == "**")
+        return Span(stars, self.closing(stars, value))
+
+    def closing(self, before: int, value: ast.expr) -> int:
+        """Where an expression ends, with its brackets; what stands before it ends at ``before``."""
         start, end = self.outer(value)
-        stars = opened = 0
-        for mark in _MARKS.finditer(self.text, before, start):
-            if mark.group() == "**":
-                stars, opened = mark.start(), 0
-            opened += mark.group() == "("
-        while opened:
+        for _ in range(self._brackets(before, start)):
             end = self.text.index(")", self.after_space(end)) + 1
-            opened -= 1
-        return Span(stars, end)
+        return end
 
     def name(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> Span:
         """The name of what is defined."""

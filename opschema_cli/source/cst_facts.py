@@ -153,7 +153,7 @@ class _Collector:
             if child is not None:
                 self.visit(child, scope)
         name = self.span(node.name)
-        ends = [self.span(child).end for child in (node.name, annotation, node.default) if child is not None]
+        ends = [self.closing(child) for child in (node.name, annotation, node.default) if child is not None]
         return Param(
             node.name.value,
             kind,
@@ -162,6 +162,10 @@ class _Collector:
             self.expr(annotation) if annotation is not None else None,
             self.expr(node.default) if node.default is not None else None,
         )
+
+    def closing(self, node: cst.BaseExpression) -> int:
+        """Where an expression ends, with its brackets."""
+        return self.span(node.rpar[-1] if node.rpar else node).end
 
     def lambda_(self, node: cst.Lambda, scope: Parts) -> None:
         for item, _ in _params(node.params):

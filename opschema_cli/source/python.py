@@ -85,7 +85,7 @@ class Expr(msgspec.Struct, array_like=True, gc=False):
 
 
 class Param(msgspec.Struct, array_like=True, gc=False):
-    """A parameter. ``start`` and ``end`` bound its name; ``full_end`` ends its annotation and default."""
+    """A parameter. ``start`` and ``end`` bound its name; ``full_end`` ends its annotation and default, brackets included."""
 
     name: str
     kind: ParamKind

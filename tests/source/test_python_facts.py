@@ -126,6 +126,9 @@ ALIKE = {
     "booleans": "x = a and b and (c and d) or (e or f) or g\n" + "y = " + " and ".join("abcdefghijklmnopqrstuvwxyz") + "\n",
     "numbers": "x = 0x_FF, 1_000, 1e5, 1j, 0o17, 9223372036854775808, -9223372036854775808, .5, 1_0.0_1\n",
     "parameters": "def f(a, b: int = (1), /, c=(1, 2), *, d: 'T', e=None, **g: x) -> (int): ...\n",
+    "bracketed parameters": (
+        "def f(a=((1)), b: (int) = 2, c: (x # )\n) = ( # (\n (3, 4), ), *, d=(i for i in j), e: ('T')=( ), g=(1)+(2)): ...\n"
+    ),
     "lambdas": "h = lambda a, *b, c=(1), **d: (a)\n",
     "ends": "def f():\n    if a: return b ;\n\nclass C: x = 1; y = 2 ;\nif a:\n    pass;\nelse: z ; # c\nwhile a: b;\n",
     "definitions": "@ (a)\n@b(c)\nasync  def  f(): pass\n@a\nclass \\\n C(*b, d, metaclass=e, **g): 'doc'\ndef é(ü): return ü.é\n",
@@ -286,6 +289,12 @@ def test_functions_and_parameters() -> None:
     assert file.text(f.outer).startswith("@library")
     assert file.text(f.outer).endswith("return a, b")
     assert [shown(file, item) for item in f.body.returns] == [("tuple", "<a>", "<b>")]
+
+
+def test_a_parameter_ends_behind_the_brackets_of_its_default() -> None:
+    file = facts("def f(a=(1, 2), b: (int) = ((3)  # three\n    ), c=()): ...\n")
+    [f] = file.functions["f"]
+    assert [file.text(item.full_span) for item in f.params] == ["a=(1, 2)", "b: (int) = ((3)  # three\n    )", "c=()"]
 
 
 @pytest.mark.parametrize(
