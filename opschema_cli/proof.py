@@ -49,12 +49,16 @@ Variants: TypeAlias = Callable[[Files], Iterable[Files]]
 
 
 class Case(msgspec.Struct, frozen=True):
-    """Files before and after fixes. ``cures`` says that something must have become right: the files are a rule's own example."""
+    """Files before and after fixes. ``cures`` says that something must have become right: the files are a rule's own example.
+
+    ``doubt`` is the reason why the fixes are unsafe; empty if they are safe.
+    """
 
     title: str
     before: Files
     after: Files
     cures: bool
+    doubt: str = ""
 
 
 def no_variants(files: Files) -> Iterable[Files]:
@@ -81,10 +85,15 @@ def _cases_of(pack: Pack, rule: Rule, files: Files, title: str, *, cures: bool) 
     fixes = _fixes(pack, rule, files)
     if fixes:
         changed, _ = fix_files([pack], files, [rule.code], unsafe=True)
-        yield Case(f"{title}: {', '.join(fix.title for fix in fixes)}", files, {**files, **changed}, cures)
+        doubt = "; ".join(sorted({fix.why_unsafe for fix in fixes} - {""}))
+        yield Case(f"{title}: {', '.join(fix.title for fix in fixes)}", files, {**files, **changed}, cures, doubt)
     if len(fixes) > 1:
-        for fix in fixes:
-            yield Case(f"{title}: {fix.title}", files, _fixed(files, fix), cures=False)
+        yield from (case_of(title, files, fix) for fix in fixes)
+
+
+def case_of(title: str, files: Files, fix: Fix) -> Case:
+    """What one fix makes of files."""
+    return Case(f"{title}: {fix.title}", files, _fixed(files, fix), cures=False, doubt=fix.why_unsafe)
 
 
 def _fixes(pack: Pack, rule: Rule, files: Files) -> list[Fix]:
@@ -99,11 +108,12 @@ def _fixed(files: Files, fix: Fix) -> Files:
     return {path: apply_edits(text, sorted(edits.get(path, ()))) for path, text in files.items()}
 
 
-def judge(before: Observation, after: Observation, *, cures: bool) -> Iterator[str]:
+def judge(before: Observation, after: Observation, *, cures: bool, doubted: bool = False) -> Iterator[str]:
     """What is wrong with a change, a sentence each; nothing if it is proved.
 
     - What was right stays right, with the same result.
-    - What was refused may become right, never wrong: no loud failure becomes a silent one.
+    - What was refused may become right, never wrong: no loud failure becomes a silent one. Only a change that is ``doubted``, an
+      unsafe fix, may do that, unless it has to cure.
     - What was wrong may become right or refused.
     - A probe that only one side has counts as refused on the other.
     - If the change ``cures``, at least one probe gets better, and there is one.
@@ -114,7 +124,7 @@ def judge(before: Observation, after: Observation, *, cures: bool) -> Iterator[s
             yield f"{probe}: was right and is {new.level} now: {new.message}"
         elif old.level == new.level == "right" and old.result != new.result:
             yield f"{probe}: gave {old.result} and gives {new.result} now"
-        elif old.level == "refused" and new.level == "wrong":
+        elif old.level == "refused" and new.level == "wrong" and (cures or not doubted):
             yield f"{probe}: was refused ({old.message}) and is silently wrong now: {new.message}"
     if cures and not any(_improves(before.get(probe, _ABSENT), seen) for probe, seen in after.items()):
         yield f"no probe of {len({*before, *after})} got better: {dict(after)}"
@@ -132,7 +142,9 @@ def prove(cases: Sequence[Case], oracle: Oracle) -> list[str]:
     seen = oracle([files for case in cases for files in (case.before, case.after)])
     complaints: list[str] = []
     for case, before, after in zip(cases, seen[::2], seen[1::2], strict=True):
-        complaints += [f"{case.title}: {line}" for line in judge(before, after, cures=case.cures)]
+        complaints += [
+            f"{case.title}: {line}" for line in judge(before, after, cures=case.cures, doubted=bool(case.doubt))
+        ]
     return complaints
 
 

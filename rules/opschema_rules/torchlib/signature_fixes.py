@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Sequence
 
 from opschema_cli.lint.diagnostic import FileEdit, Fix
@@ -10,43 +9,29 @@ from opschema_cli.schema.operator_schema import Argument, OperatorSchema
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Param
 from opschema_cli.source.text import Edit, Span
-from opschema_rules.torchlib.model import Operator
+from opschema_rules.torchlib.default_values import default_text
+from opschema_rules.torchlib.delegation import passing_on
+from opschema_rules.torchlib.model import Operator, Role
 from opschema_rules.torchlib.passing import Mismatch
 from opschema_rules.torchlib.places import quoted
 
+_IGNORES = (
+    "the fake takes {} and does not use it: right only if nothing about the outputs but their values depends on it"
+)
 
-def fix_of(operator: Operator, function: Body, item: Mismatch, skip: int) -> Fix | None:
+
+def fix_of(operator: Operator, function: Body, item: Mismatch, skip: int, role: Role) -> Fix | None:
     """The edit that makes the function take what is passed; None where the right text is not certain."""
     if item.kind == "no-default":
         return _defaults(operator, function, item)
     if item.kind in ("missing", "shifted"):
-        return _parameters(operator, function, item, skip)
+        return _taking(operator, function, item, skip, role)
     return _order(function, item) if item.kind == "reordered" else None
 
 
-def default_of(operator: Operator, argument: Argument, function: Body) -> str | None:
-    """An argument's default as Python text that means the same in the function's file; None when that is not sure."""
-    if argument.default is None:
-        return None
-    definition = operator.definition
-    if not definition.explicit and definition.function is not None and argument.default_span is not None:
-        written = definition.function.file.text(argument.default_span)
-        if is_literal(written) or definition.function.file.path == function.file.path:
-            return written
-    return argument.default if is_literal(argument.default) else None
-
-
-def is_literal(text: str) -> bool:
-    """Whether a text is a number, a string, ``None``, ``True`` or ``False``."""
-    try:
-        value = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return False
-    return value is None or isinstance(value, int | float | str)
-
-
 def _defaults(operator: Operator, function: Body, item: Mismatch) -> Fix | None:
-    texts = [default_of(operator, argument, function) for argument in item.arguments]
+    pairs = zip(item.arguments, item.params, strict=True)
+    texts = [default_text(operator, argument, function, param.start) for argument, param in pairs]
     last = [param for param in function.params if param.kind in ("posonly", "normal") and param.default is None]
     later = [param for param in last if param.start > item.params[0].start and param not in item.params]
     if None in texts or (later and item.params[0].kind != "kwonly"):
@@ -60,25 +45,48 @@ def _default_edit(param: Param, text: str) -> Edit:
     return Edit(Span(param.full_end, param.full_end), f" = {text}" if param.annotation is not None else f"={text}")
 
 
-def _parameters(operator: Operator, function: Body, item: Mismatch, skip: int) -> Fix | None:
-    """The missing parameters, each behind the one before it in the schema; only where all others stand in that order."""
+def _taking(operator: Operator, function: Body, item: Mismatch, skip: int, role: Role) -> Fix | None:
+    """The missing parameters, and how they are passed on: a function that takes what it does not use computes another thing.
+
+    Only a fake may ignore an argument, since most change values alone.
+    """
+    names = quoted(argument.name for argument in item.arguments)
+    edits = _parameters(operator, function, item, skip)
+    if not edits or any(_is_used(function, argument.name) for argument in item.arguments):
+        return None
+    further = passing_on(operator, function, item.arguments)
+    if further is None and role != "fake":
+        return None
+    all_edits = tuple(FileEdit(function.file.path, edit) for edit in (*edits, *((further,) if further else ())))
+    if further is not None:
+        return Fix(f"take {names} as the schema does, and pass it on", all_edits)
+    return Fix(f"take {names} as the schema does", all_edits, "unsafe", _IGNORES.format(names))
+
+
+def _is_used(function: Body, name: str) -> bool:
+    """Whether a function binds or reads a name, which a parameter would hide."""
+    used = any(use.name.partition(".")[0] == name for scope in function.scope.walk() for use in scope.uses)
+    return used or any(item.target == name for scope in function.scope.walk() for item in scope.assigns)
+
+
+def _parameters(operator: Operator, function: Body, item: Mismatch, skip: int) -> list[Edit]:
+    """The missing parameters, each behind the one before it in the schema; none unless all others stand in that order."""
     schema = operator.definition.schema
     if not isinstance(schema, OperatorSchema):
-        return None
+        return []
     plain = [param for param in function.params if param.kind in ("posonly", "normal")][skip:]
     names = [argument.name for argument in schema.positional]
     others = [name for name in names if name not in {argument.name for argument in item.arguments}]
     if [param.name for param in plain] != others[: len(plain)]:
-        return None
+        return []
     edits: list[Edit] = []
     for argument in item.arguments:
         before = [param for param in plain if names.index(param.name) < names.index(argument.name)]
-        text = _parameter_text(operator, argument, function)
-        if text is None or not before:
-            return None
+        text = _parameter_text(operator, argument, function, before[-1].end) if before else None
+        if text is None:
+            return []
         edits.append(Edit(Span(before[-1].full_end, before[-1].full_end), f", {text}"))
-    title = f"take {quoted(argument.name for argument in item.arguments)} as the schema does"
-    return Fix(title, tuple(FileEdit(function.file.path, edit) for edit in _joined(edits)))
+    return _joined(edits)
 
 
 def _joined(edits: Sequence[Edit]) -> list[Edit]:
@@ -89,8 +97,8 @@ def _joined(edits: Sequence[Edit]) -> list[Edit]:
     return [Edit(span, text) for span, text in found.items()]
 
 
-def _parameter_text(operator: Operator, argument: Argument, function: Body) -> str | None:
-    default = default_of(operator, argument, function)
+def _parameter_text(operator: Operator, argument: Argument, function: Body, at: int) -> str | None:
+    default = default_text(operator, argument, function, at)
     if argument.default is not None and default is None:
         return None
     declared = operator.definition.function

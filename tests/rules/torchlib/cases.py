@@ -80,7 +80,7 @@ def vmaps(shop: Workshop, rng: random.Random, rounds: int) -> None:
         items = draw(rng, least=1)
         for title, own in slips(rng, items):
             made = sizes(items, own).replace("x.shape[0]", "x.shape[1]")
-            rule = _function("batched", f"info, in_dims, {listed(own)}", f"x.new_zeros((2, {made})), 0")
+            rule = _function("batched", f"info, in_dims, {listed(own)}", f"x.new_zeros((x.shape[0], {made})), 0")
             shop.add(f"vmap {title}", _custom_op(items) + "@f.register_vmap\n" + rule, *_probes(items, "vmap"))
 
 

@@ -116,6 +116,11 @@ def test_a_string_becomes_a_tuple(mutates: str, after: str) -> None:
     assert fixed(before) == op("x: Tensor", " -> None", after, "x.zero_()")
 
 
+def test_that_nothing_is_written_is_an_unsafe_fix() -> None:
+    before, after = (op("x: Tensor", " -> None", f"mutates_args={text}", "x.zero_()") for text in ("None", "()"))
+    assert (fixed(before), fixed(before, unsafe=True)) == (before, after)
+
+
 @pytest.mark.parametrize(
     ("options", "parameters", "expected"),
     [

@@ -151,9 +151,6 @@ def fake(x):
     [
         ("x: Tensor, a: int = 1, b: float = 1e-6", "x, a, b", "x, a=1, b=1e-6"),
         ("x: Tensor, a: int = 1", "x: Tensor, a: int", "x: Tensor, a: int = 1"),
-        ("x: Tensor, a: int, b: str = 'n', c: bool = False", "x, c=False", "x, a, b='n', c=False"),
-        ("x: Tensor, a: int, b: int = 2", "x: Tensor", "x: Tensor, a: int, b: int = 2"),
-        ("x: Tensor, a: int, b: int, y: Tensor", "x, b, *inputs", "x, a, b, *inputs"),
         ("x: Tensor, *, a: int = 1", "x, *, a", "x, *, a=1"),
     ],
 )
@@ -161,6 +158,90 @@ def test_fixes_write_what_the_schema_says(schema: str, fake: str, fixed: str) ->
     texts, left = fix_files([PACK], files(OP.format(schema=schema, fake=fake)), SIGNATURES)
     assert f"def fake({fixed}):" in texts[MODULE]
     assert left.diagnostics == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "fake", "fixed"),
+    [
+        ("x: Tensor, a: int, b: str = 'n', c: bool = False", "x, c=False", "x, a, b='n', c=False"),
+        ("x: Tensor, a: int, b: int = 2", "x: Tensor", "x: Tensor, a: int, b: int = 2"),
+        ("x: Tensor, a: int, b: int, y: Tensor", "x, b, *inputs", "x, a, b, *inputs"),
+    ],
+)
+def test_a_fake_ignores_what_it_did_not_take_only_if_asked(schema: str, fake: str, fixed: str) -> None:
+    source = files(OP.format(schema=schema, fake=fake))
+    assert fix_files([PACK], source, SIGNATURES)[0] == {}
+    texts, left = fix_files([PACK], source, SIGNATURES, unsafe=True)
+    assert f"def fake({fixed}):" in texts[MODULE]
+    assert left.diagnostics == []
+
+
+KERNEL = """
+torch.library.define("kit::f", "(Tensor x, bool zero=False, float y=1) -> Tensor")
+
+
+def made(x, zero=False, *, y=1.0):
+    return x * y + zero
+
+
+def strict(x, zero=True, y=1.0):
+    return x * y + zero
+
+
+@torch.library.impl("kit::f", "cpu")
+def kernel({taken}):
+    {body}
+"""
+
+
+@pytest.mark.parametrize(
+    ("taken", "body", "fixed"),
+    [
+        ("x, zero=(False)", "return made(x, zero)", "return made(x, zero, y=y)"),
+        ("x", "x = x.contiguous()\n    return made(x)", "return made(x, zero=zero, y=y)"),
+        ("x", "return made(\n        x,\n    )", "return made(\n        x, zero=zero, y=y\n    )"),
+    ],
+)
+def test_a_kernel_passes_on_what_it_did_not_take(taken: str, body: str, fixed: str) -> None:
+    texts, left = fix_files([PACK], files(KERNEL.format(taken=taken, body=body)), SIGNATURES)
+    assert "def kernel(x, zero=False, y=1.0):" in texts[MODULE].replace("(False)", "False")
+    assert fixed in texts[MODULE]
+    assert left.diagnostics == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return x + 1",
+        "return x if x.numel() == 0 else made(x)",
+        "return made(x) + 1",
+        "return strict(x)",  # with another default for `zero`
+        "y = x + 1\n    return made(y)",  # `y` is something else here
+        "return made(x, True, y=2.0)",
+        "return unknown(x)",
+        "return made(x, *zero)",
+        "if x.numel():\n        return made(x)",
+    ],
+)
+def test_a_kernel_that_would_ignore_an_argument_has_no_fix(body: str) -> None:
+    source = files(KERNEL.format(taken="x", body=body))
+    assert lint_files([PACK], source, ["REG202"]).codes() == ["REG202"]
+    assert fix_files([PACK], source, SIGNATURES, unsafe=True)[0] == {}
+
+
+def test_a_vmap_rule_passes_on_to_the_operator() -> None:
+    text = """
+@torch.library.custom_op("kit::f", mutates_args=())
+def f(x: Tensor, factor: float = 2.0) -> Tensor:
+    return x * factor
+
+
+@f.register_vmap
+def _(info, in_dims, x):
+    return f(x), in_dims[0]
+"""
+    texts, _ = fix_files([PACK], files(text), SIGNATURES)
+    assert "def _(info, in_dims, x, factor=2.0):\n    return f(x, factor=factor), in_dims[0]\n" in texts[MODULE]
 
 
 @pytest.mark.parametrize(

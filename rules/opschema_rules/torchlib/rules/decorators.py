@@ -9,9 +9,10 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.text import Edit, Span
 from opschema_rules.torchlib.model import Operator, Registration
+from opschema_rules.torchlib.proofs import REGISTRATION
 
 
-@rule("REG121", "no-decorator", fixable="safe")
+@rule("REG121", "no-decorator", fixable="safe", proof=REGISTRATION)
 def no_decorator(operator: Operator) -> Iterator[Diagnostic]:
     """A registering call that takes its function at once, used as a decorator.
 

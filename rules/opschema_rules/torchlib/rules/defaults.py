@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, FileEdit, Fix
@@ -11,24 +10,27 @@ from opschema_cli.schema.operator_schema import Argument, OperatorSchema
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import Folded
 from opschema_cli.source.python import Param
-from opschema_cli.source.text import Edit
+from opschema_cli.source.text import Edit, Span
+from opschema_rules.torchlib.default_values import declared_value, default_span, default_text, value_of
 from opschema_rules.torchlib.model import Operator, Role
 from opschema_rules.torchlib.passing import filled, in_force, mismatches, pairs
 from opschema_rules.torchlib.places import declared
-from opschema_rules.torchlib.signature_fixes import default_of
+from opschema_rules.torchlib.proofs import CALLS
 
 ROLES: tuple[Role, ...] = ("fake", "kernel", "vmap")
 """What is registered as a function that the dispatcher's arguments reach."""
 
 
-@rule("REG205", "other-default", fixable="unsafe", needs=(CPP,))
+@rule("REG205", "other-default", fixable="unsafe", needs=(CPP,), proof=CALLS)
 def other_default(operator: Operator) -> Iterator[Diagnostic]:
     """A default that is another than the schema's.
 
     An argument that equals the schema's default is not passed, so that the function's own default takes its place: a call with
-    the schema's default, written or not, computes with the other value. Nothing is said of a parameter that the function never
-    reads, nor of a default that is no plain number, string or constant of torch, nor of `None`, which functions take for whatever
-    they like.
+    the schema's default, written or not, computes with the other value.
+
+    Defaults are compared as the schema's type reads them: `int[2] k=1` is `(1, 1)`, and a tuple is as good as a list. Nothing is
+    said of a parameter that the function never reads, nor of a default that is no plain number, string, list of these or constant
+    of torch, nor of `None`, which functions take for whatever they like.
 
     Bad:
 
@@ -39,8 +41,8 @@ def other_default(operator: Operator) -> Iterator[Diagnostic]:
 
 
     @pool.register_fake
-    def _(x, window=3):
-        return x.new_empty(x.shape[0] // window)
+    def _(x, window=1):
+        return torch.empty_like(x[::window])
     ```
 
     Good (the same value, and one that is not read):
@@ -54,6 +56,14 @@ def other_default(operator: Operator) -> Iterator[Diagnostic]:
     @norm.register_fake
     def _(x, eps=0.0, size=2.0):
         return x.new_empty(x.shape[0] * int(size))
+
+
+    torch.library.define("kit::blur", "(Tensor x, int[2] kernel=1, int[2] stride=[1, 2]) -> Tensor")
+
+
+    @torch.library.impl("kit::blur", "cpu")
+    def blur(x, kernel=(1, 1), stride=(1, 2)):
+        return torch.nn.functional.avg_pool2d(x, kernel, stride)
     ```
     """
     schema = operator.definition.schema
@@ -70,48 +80,38 @@ def other_default(operator: Operator) -> Iterator[Diagnostic]:
 
 
 def _compared(operator: Operator, function: Body, argument: Argument, param: Param) -> Iterator[Diagnostic]:
-    ours, theirs = _value(operator, function, param), _declared(operator, argument)
+    ours, theirs = value_of(operator, argument, function, param), declared_value(operator, argument)
     if ours is None or theirs is None or ours == theirs or param.default is None or not _reads(function, param.name):
         return
     if Folded(None) in (ours, theirs):  # `None` stands for whatever the function makes of it
         return
-    text = default_of(operator, argument, function)
-    edits = (FileEdit(function.file.path, Edit(param.default.span, text)),) if text is not None else ()
     yield Diagnostic(
-        f"`{param.name}` defaults to `{function.file.text(param.default)}` here and to `{argument.default}` in the schema of"
+        f"`{param.name}` defaults to `{_written(function, param)}` here and to `{argument.default}` in the schema of"
         f" `{operator.title}`: a call with the schema's default computes with this one",
         function.at(param.default),
         related=declared(operator, [argument]),
-        fix=Fix(f"make the default `{text}`", edits, "unsafe", "the schema's default may be the wrong one")
-        if edits
-        else None,
+        fix=_as_declared(operator, function, argument, param),
         ops=(operator.title,),
     )
 
 
+def _as_declared(operator: Operator, function: Body, argument: Argument, param: Param) -> Fix | None:
+    """The schema's default in the place of the function's, brackets included."""
+    text = default_text(operator, argument, function, param.start)
+    if text is None:
+        return None
+    edit = FileEdit(function.file.path, Edit(_span(function, param), text))
+    return Fix(f"make the default `{text}`", (edit,), "unsafe", "the schema's default may be the wrong one")
+
+
+def _span(function: Body, param: Param) -> Span:
+    head_end = param.annotation.end if param.annotation is not None else param.end
+    return default_span(function.file.source.text, head_end, param.full_end)
+
+
+def _written(function: Body, param: Param) -> str:
+    return function.file.text(_span(function, param))
+
+
 def _reads(function: Body, name: str) -> bool:
     return any(use.name.partition(".")[0] == name for scope in function.scope.walk() for use in scope.uses)
-
-
-def _declared(operator: Operator, argument: Argument) -> Folded | None:
-    """The value of the schema's default; None when there is none, or it is not known."""
-    definition = operator.definition
-    if definition.explicit and argument.type.base == "ScalarType" and (argument.default or "").isidentifier():
-        return Folded(symbol=f"torch.{argument.default}") if argument.default != "None" else Folded(None)
-    if definition.explicit:
-        try:
-            return None if argument.default is None else Folded(ast.literal_eval(argument.default))
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            return None
-    function = definition.function
-    param = function.function.param(argument.name) if function is not None and function.function is not None else None
-    return _value(operator, function, param) if function is not None and param is not None else None
-
-
-def _value(operator: Operator, function: Body, param: Param) -> Folded | None:
-    """The value of a parameter's default; None when there is none, or it is not known."""
-    if param.default is None:
-        return None
-    scopes = function.parent.scopes if function.parent is not None else ()
-    found = operator.tree.bodies.program.fold(function.file, param.default, scopes)
-    return found if isinstance(found, Folded) else None

@@ -8,6 +8,7 @@ from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.text import Edit
 from opschema_rules.torchlib.model import Operator, Problem, ProblemKind
+from opschema_rules.torchlib.proofs import REGISTRATION
 from opschema_rules.torchlib.spelling import spelled_in
 
 _TAKEN = "torch takes Tensor, int, float, bool, str, dtype, device and Number, lists of tensors and numbers, and most as Optional"
@@ -85,7 +86,7 @@ def parameter_kind(operator: Operator) -> Iterator[Diagnostic]:
         yield _found(operator, item, f"{shown} can be no argument of a schema: torch refuses the function")
 
 
-@rule("REG103", "parameter-type", fixable="safe", by_release=True)
+@rule("REG103", "parameter-type", fixable="safe", by_release=True, proof=REGISTRATION)
 def parameter_type(operator: Operator) -> Iterator[Diagnostic]:
     """A parameter of a type that torch takes in no schema.
 

@@ -15,6 +15,7 @@ from opschema_cli.source.text import Edit
 from opschema_rules.torchlib.apis import LIBRARIES
 from opschema_rules.torchlib.model import Tree
 from opschema_rules.torchlib.names import excludes
+from opschema_rules.torchlib.proofs import REGISTRATION
 
 KINDS = ("DEF", "IMPL", "FRAGMENT")
 RESERVED = ("prim",)
@@ -57,7 +58,7 @@ class Made(msgspec.Struct, frozen=True):
         return Related(self.body.at(self.call), f"made here: `{self.body.file.text(self.call)}`")
 
 
-@rule("REG119", "library-use", fixable="safe", needs=(CPP,))
+@rule("REG119", "library-use", fixable="safe", needs=(CPP,), proof=REGISTRATION)
 def library_use(tree: Tree) -> Iterator[Diagnostic]:
     """A `Library` that torch refuses to make, or a call that such a library refuses.
 

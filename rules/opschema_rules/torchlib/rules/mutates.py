@@ -15,10 +15,11 @@ from opschema_cli.source.text import Edit
 from opschema_rules.torchlib.model import Operator, Problem, Registration
 from opschema_rules.torchlib.passing import filled, pairs
 from opschema_rules.torchlib.places import declared, quoted
+from opschema_rules.torchlib.proofs import REGISTRATION
 from opschema_rules.torchlib.storage import implementations, rebound, tensors_of
 
 
-@rule("REG108", "mutates-names", fixable="safe")
+@rule("REG108", "mutates-names", fixable="safe", proof=REGISTRATION)
 def mutates_args(operator: Operator) -> Iterator[Diagnostic]:
     """A `mutates_args` that names what the function cannot write.
 
@@ -63,7 +64,8 @@ def mutates_args(operator: Operator) -> Iterator[Diagnostic]:
         )
     if _is_none(operator) and definition.mutates_place is not None:
         message = "`mutates_args` is `None`: write `()` if nothing is written"
-        fix = Fix("write `()`", (FileEdit(definition.mutates_place.path, Edit(definition.mutates_place.span, "()")),))
+        edit = FileEdit(definition.mutates_place.path, Edit(definition.mutates_place.span, "()"))
+        fix = Fix("write `()`", (edit,), "unsafe", "`()` says that the function writes none of its arguments")
         yield Diagnostic(message, definition.mutates_place, fix=fix, ops=(operator.title,))
     side = (Related(function.at(function.function.span), "the function"),) if function and function.function else ()
     for item in operator.definition.problems:

@@ -14,6 +14,7 @@ from opschema_cli.source.python import Scope
 from opschema_cli.source.text import Edit, Span
 from opschema_rules.torchlib.model import Definition, Operator, Registration, StrayRegistration, Tree
 from opschema_rules.torchlib.names import excludes
+from opschema_rules.torchlib.proofs import REGISTRATION
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _BY_NAME = ("fake", "kernel", "autograd", "vmap", "autocast")
@@ -103,7 +104,7 @@ def _ill_named(name: str) -> str:
     return ""
 
 
-@rule("REG120", "default-overload", fixable="safe", needs=(CPP,))
+@rule("REG120", "default-overload", fixable="safe", needs=(CPP,), proof=REGISTRATION)
 def default_overload(operator: Operator) -> Iterator[Diagnostic]:
     """A registration for `namespace::name.default`.
 

@@ -16,12 +16,13 @@ from opschema_cli.schema.schema_tokens import SchemaError
 from opschema_cli.source.cpp_strings import Literal
 from opschema_cli.source.text import Edit, Span
 from opschema_rules.torchlib.model import Definition, Operator
+from opschema_rules.torchlib.proofs import REGISTRATION
 from opschema_rules.torchlib.python_strings import read_plain
 
 _FORM = re.compile(r"\(.*\) -> .*")
 
 
-@rule("REG110", "schema-string", fixable="safe", needs=(CPP,))
+@rule("REG110", "schema-string", fixable="safe", needs=(CPP,), proof=REGISTRATION)
 def schema_string(operator: Operator) -> Iterator[Diagnostic]:
     """A schema string that torch cannot read.
 
@@ -34,7 +35,7 @@ def schema_string(operator: Operator) -> Iterator[Diagnostic]:
     Bad:
 
     ```python
-    torch.library.define("kit::scale", "(tensor x, float factor=) -> Tensor")
+    torch.library.define("kit::scale", "(tensor x, Float factor) -> Tensor")
     ```
 
     Bad (the name twice):

@@ -11,10 +11,11 @@ from opschema_cli.source.bodies import Body
 from opschema_rules.torchlib.model import Operator, Role
 from opschema_rules.torchlib.passing import Mismatch, filled, in_force, mismatches
 from opschema_rules.torchlib.places import declared, quoted
+from opschema_rules.torchlib.proofs import CALLS
 from opschema_rules.torchlib.signature_fixes import fix_of
 
 
-@rule("REG201", "fake-signature", fixable="safe", needs=(CPP,))
+@rule("REG201", "fake-signature", fixable="safe", needs=(CPP,), proof=CALLS)
 def fake_signature(operator: Operator) -> Iterator[Diagnostic]:
     """A fake that does not take what the operator's schema passes.
 
@@ -27,6 +28,8 @@ def fake_signature(operator: Operator) -> Iterator[Diagnostic]:
     - a parameter without the default that the schema has fails on the default call.
 
     Other names are harmless before `*`, more parameters with defaults always. A fake that takes `*args` takes what comes.
+
+    The fix for an argument that the fake does not take is unsafe unless the fake passes it on: what a fake makes may depend on it.
 
     Bad (the order):
 
@@ -60,9 +63,14 @@ def fake_signature(operator: Operator) -> Iterator[Diagnostic]:
     torch.library.define("kit::pad", "(Tensor x, int size=4) -> Tensor")
 
 
+    @torch.library.impl("kit::pad", "cpu")
+    def pad_cpu(x, size=4):
+        return torch.nn.functional.pad(x, (0, size))
+
+
     @torch.library.register_fake("kit::pad")
     def pad_fake(x, size):
-        return x.new_empty(x.shape[0] + size)
+        return x.new_empty(x.shape[0], x.shape[1] + size)
     ```
 
     Good (other names, and more than is asked for):
@@ -81,12 +89,15 @@ def fake_signature(operator: Operator) -> Iterator[Diagnostic]:
     yield from _of_role(operator, "fake", "the fake")
 
 
-@rule("REG202", "kernel-signature", fixable="safe", needs=(CPP,))
+@rule("REG202", "kernel-signature", fixable="safe", needs=(CPP,), proof=CALLS)
 def kernel_signature(operator: Operator) -> Iterator[Diagnostic]:
     """A kernel that does not take what the operator's schema passes.
 
     A function given to `register_kernel`, `torch.library.impl` or `Library.impl` is called like a fake: by place before `*`,
     without the arguments at the end that equal the schema's defaults, by name after it. See `fake-signature` for what follows.
+
+    An argument that the kernel does not take has a fix only where the kernel returns what another function makes, which takes an
+    argument of that name: a kernel that takes an argument and ignores it computes something else, without an error.
 
     Bad:
 
@@ -112,6 +123,21 @@ def kernel_signature(operator: Operator) -> Iterator[Diagnostic]:
         return x * factor
     ```
 
+    Bad (an argument that the kernel does not take):
+
+    ```python
+    torch.library.define("kit::scale", "(Tensor x, float factor=2.0) -> Tensor")
+
+
+    def scaled(x, factor=2.0):
+        return x * factor
+
+
+    @torch.library.impl("kit::scale", "cpu")
+    def scale_cpu(x):
+        return scaled(x)
+    ```
+
     Good:
 
     ```python
@@ -129,7 +155,7 @@ def kernel_signature(operator: Operator) -> Iterator[Diagnostic]:
     yield from _of_role(operator, "kernel", "the kernel")
 
 
-@rule("REG203", "schema-function", fixable="safe")
+@rule("REG203", "schema-function", fixable="safe", proof=CALLS)
 def schema_function(operator: Operator) -> Iterator[Diagnostic]:
     """A `custom_op` whose function does not take what its `schema=` passes.
 
@@ -156,7 +182,7 @@ def schema_function(operator: Operator) -> Iterator[Diagnostic]:
         yield from _compared(operator, definition.function, "the function", 0)
 
 
-@rule("REG204", "vmap-signature", fixable="safe", needs=(CPP,))
+@rule("REG204", "vmap-signature", fixable="safe", needs=(CPP,), proof=CALLS)
 def vmap_signature(operator: Operator) -> Iterator[Diagnostic]:
     """A vmap rule that does not take what the operator's schema passes.
 
@@ -194,10 +220,12 @@ def vmap_signature(operator: Operator) -> Iterator[Diagnostic]:
 def _of_role(operator: Operator, role: Role, called: str) -> Iterator[Diagnostic]:
     for registration in in_force(operator.of_role(role)):
         if isinstance(registration.function, Body):
-            yield from _compared(operator, registration.function, called, filled(registration))
+            yield from _compared(operator, registration.function, called, filled(registration), role)
 
 
-def _compared(operator: Operator, function: Body, called: str, skip: int) -> Iterator[Diagnostic]:
+def _compared(
+    operator: Operator, function: Body, called: str, skip: int, role: Role = "kernel"
+) -> Iterator[Diagnostic]:
     schema = operator.definition.schema
     if not isinstance(schema, OperatorSchema) or schema.vararg or function.function is None or _is_method(function):
         return
@@ -207,7 +235,7 @@ def _compared(operator: Operator, function: Body, called: str, skip: int) -> Ite
             f"{called} of `{operator.title}` {_words(item)}",
             _place(function, item),
             related=declared(operator, item.arguments) or declared(operator, schema.arguments[:1]),
-            fix=fix_of(operator, function, item, skip) if len(found) == 1 else None,
+            fix=fix_of(operator, function, item, skip, role) if len(found) == 1 else None,
             ops=(operator.title,),
         )
 

@@ -17,11 +17,12 @@ from opschema_cli.source.python import Expr, Param
 from opschema_cli.source.text import Edit
 from opschema_rules.torchlib import snippets
 from opschema_rules.torchlib.model import Operator
+from opschema_rules.torchlib.proofs import REGISTRATION
 from opschema_rules.torchlib.spelling import optional_of
 from opschema_rules.torchlib.type_table import type_table
 
 
-@rule("REG106", "default-value", fixable="safe", by_release=True)
+@rule("REG106", "default-value", fixable="safe", by_release=True, proof=REGISTRATION)
 def default_value(operator: Operator) -> Iterator[Diagnostic]:
     """A default that no schema can hold.
 
@@ -34,6 +35,14 @@ def default_value(operator: Operator) -> Iterator[Diagnostic]:
     ```python
     @torch.library.custom_op("kit::reduce", mutates_args=())
     def reduce(x: Tensor, dims: List[int] = ()) -> Tensor:
+        return x.sum(dims)
+    ```
+
+    Bad (`None` for a list):
+
+    ```python
+    @torch.library.custom_op("kit::reduce", mutates_args=())
+    def reduce(x: Tensor, dims: List[int] = None) -> Tensor:
         return x.sum(dims)
     ```
 
@@ -69,7 +78,7 @@ def default_value(operator: Operator) -> Iterator[Diagnostic]:
             )
 
 
-@rule("REG107", "default-type", severity="warning", fixable="safe", by_release=True)
+@rule("REG107", "default-type", severity="warning", fixable="safe", by_release=True, proof=REGISTRATION)
 def default_type(operator: Operator) -> Iterator[Diagnostic]:
     """A default that is no value of its parameter's type.
 
