@@ -59,6 +59,7 @@ class LintOptions(msgspec.Struct, frozen=True):
     jobs: int | None
     stdin_filename: Path | None
     show_settings: bool
+    show_unresolved: bool
     quiet: bool
 
 
@@ -94,6 +95,9 @@ _PATH = click.Path(path_type=Path)
 @click.option("--jobs", type=click.IntRange(1), help="Processes that parse [number of cores].")
 @click.option("--stdin-filename", type=_PATH, help="Lint the text on standard input as if it were this file.")
 @click.option("--show-settings", is_flag=True, help="Print the settings of this run and exit.")
+@click.option(
+    "--show-unresolved", is_flag=True, help="List the places that were not understood (text, concise and json)."
+)
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing when there is nothing to report.")
 def lint(**options: object) -> int:
     """Check the declarations of operators against each other and against the code.
@@ -364,6 +368,7 @@ def make_report(
         fixed=fixed.count,
         seconds=seconds,
         nothing=outcome.nothing,
+        unresolved=len(outcome.unresolved),
         not_shown=not_shown,
     )
     described = options.output_format == "sarif" or options.statistics
@@ -375,7 +380,8 @@ def make_report(
         for rule, page in (session.registry.described(codes) if codes else ())  # a replayed run imports no pack
     }
     missed = [item for item in outcome.not_checked if not item.ignored]
-    return Report(diagnostics, summary, project.source, rules, session.root, outcome.unread, missed)
+    unresolved = outcome.unresolved if options.show_unresolved else ()
+    return Report(diagnostics, summary, project.source, rules, session.root, outcome.unread, missed, unresolved)
 
 
 def _print(report: Report, outcome: Outcome, options: LintOptions) -> None:
@@ -383,8 +389,12 @@ def _print(report: Report, outcome: Outcome, options: LintOptions) -> None:
         write_text(render_statistics(report, outcome), options.output_file)
     elif options.output_format != "text":
         write_text(load_writer(options.output_format)(report), options.output_file)
-    elif report.diagnostics or report.not_checked or not options.quiet or (outcome.nothing and options.fail_on_nothing):
+    elif not options.quiet or _says_something(report) or (outcome.nothing and options.fail_on_nothing):
         _print_text(report, outcome, options)
+
+
+def _says_something(report: Report) -> bool:
+    return bool(report.diagnostics or report.not_checked or report.unresolved)
 
 
 def _load_reporter(options: LintOptions) -> None:

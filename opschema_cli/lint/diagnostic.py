@@ -82,6 +82,13 @@ class Unread(msgspec.Struct, frozen=True, array_like=True):
     example: str
 
 
+class NotUnderstood(msgspec.Struct, frozen=True, array_like=True):
+    """A registration, a call or a file that a pack reads and cannot follow, and why; nothing is reported of what depends on it."""
+
+    place: Place
+    reason: str
+
+
 CPP = "c++"
 """The need of rules and migrations that look at C++."""
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from opschema_cli.errors import OpschemaError
-from opschema_cli.lint.diagnostic import Missing, Severity
+from opschema_cli.lint.diagnostic import Missing, NotUnderstood, Severity
 from opschema_cli.lint.rule import Rule, RuleError
 from opschema_cli.lint.unread import Sighting
 from opschema_cli.project import Project
@@ -40,7 +40,8 @@ class Loaded(msgspec.Struct):
 
     ``subjects`` go to the rules of their types, in this order, and after them those that ``late`` makes: what cannot be
     told before the implementation is parsed. ``ops`` counts operators; ``files`` are the schema files; ``entries`` are
-    the stretches that suppressions on an op's key cover; ``missing`` is what rules need and the pack did not find.
+    the stretches that suppressions on an op's key cover; ``missing`` is what rules need and the pack did not find;
+    ``unresolved`` are the places that it could not follow. An operator counts once in ``ops``, however many lists name it.
     """
 
     subjects: list[object] = msgspec.field(default_factory=list)
@@ -49,6 +50,7 @@ class Loaded(msgspec.Struct):
     entries: list[Entry] = msgspec.field(default_factory=list)
     late: list[Callable[[], Iterable[object]]] = msgspec.field(default_factory=list)
     missing: list[Missing] = msgspec.field(default_factory=list)
+    unresolved: list[NotUnderstood] = msgspec.field(default_factory=list)
 
     def everything(self) -> list[object]:
         """All subjects, late ones included."""

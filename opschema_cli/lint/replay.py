@@ -17,7 +17,7 @@ import msgspec
 
 from opschema_cli import __version__
 from opschema_cli.cache import Cache, decoded
-from opschema_cli.lint.diagnostic import Diagnostic, NotChecked, Unread
+from opschema_cli.lint.diagnostic import Diagnostic, NotChecked, NotUnderstood, Unread
 from opschema_cli.lint.not_checked import still_missing
 from opschema_cli.lint.runner import Outcome
 from opschema_cli.workspace import Asked, Workspace
@@ -44,6 +44,7 @@ class _Stored(msgspec.Struct, array_like=True):
     unread: list[Unread]
     not_checked: list[NotChecked]
     judged: frozenset[str]
+    unresolved: list[NotUnderstood]
 
     @property
     def outcome(self) -> Outcome:

@@ -8,8 +8,8 @@ from functools import partial
 import msgspec
 
 from opschema_cli.lint.baseline import BaselineFile, apply_baseline, stale_findings
-from opschema_cli.lint.builtin import CRASHED, GIT_SILENT, NOT_CHECKED, UNCHECKED
-from opschema_cli.lint.diagnostic import Diagnostic, NotChecked, Place, Unread
+from opschema_cli.lint.builtin import CRASHED, GIT_SILENT, NOT_CHECKED, UNCHECKED, UNREADABLE
+from opschema_cli.lint.diagnostic import Diagnostic, NotChecked, NotUnderstood, Place, Unread
 from opschema_cli.lint.execute import Executor, Timing
 from opschema_cli.lint.limits import within_limits
 from opschema_cli.lint.not_checked import joined
@@ -49,6 +49,7 @@ class Outcome(msgspec.Struct):
     unread: list[Unread] = msgspec.field(default_factory=list)
     not_checked: list[NotChecked] = msgspec.field(default_factory=list)
     judged: frozenset[str] = frozenset()
+    unresolved: list[NotUnderstood] = msgspec.field(default_factory=list)
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -71,7 +72,7 @@ class Looked(msgspec.Struct):
 
     packs: list[str] = msgspec.field(default_factory=list)
     ops: int = 0
-    files: int = 0
+    unresolved: list[NotUnderstood] = msgspec.field(default_factory=list)
     entries: list[Entry] = msgspec.field(default_factory=list)
     found: list[Diagnostic] = msgspec.field(default_factory=list)
     timings: dict[str, Timing] = msgspec.field(default_factory=dict)
@@ -85,7 +86,7 @@ class Looked(msgspec.Struct):
         return Looked(
             sorted(self.packs + other.packs),
             self.ops + other.ops,
-            self.files + other.files,
+            self.unresolved + other.unresolved,
             self.entries + other.entries,
             self.found + other.found,
             {**self.timings, **other.timings},
@@ -112,7 +113,7 @@ def look(job: Job, project: Project) -> Looked:
         if loaded is not None:
             looked.packs.append(pack.name)
             looked.ops += loaded.ops
-            looked.files += len(loaded.files)
+            looked.unresolved += loaded.unresolved
             looked.declaring += loaded.files
             looked.entries += loaded.entries
             executor.run(pack, loaded, project)
@@ -125,8 +126,10 @@ def look(job: Job, project: Project) -> Looked:
 
 def conclude(job: Job, project: Project, looked: Looked) -> Outcome:
     """What is reported of what was found; what was told of files is kept for later runs."""
-    outcome = Outcome(
-        ops=looked.ops, files=looked.files, packs=looked.packs, timings=looked.timings, crashed=looked.crashed
+    outcome = Outcome(ops=looked.ops, packs=looked.packs, timings=looked.timings, crashed=looked.crashed)
+    outcome.files = _files_read(project, looked)
+    outcome.unresolved = sorted(
+        set(looked.unresolved), key=lambda item: (item.place.path, item.place.span, item.reason)
     )
     kept = _join(_complete(job, item) for item in (*looked.found, *project.problems.values()))
     kept = [item for item in kept if item.code == CRASHED.code or _wanted(job, item)]
@@ -195,6 +198,13 @@ def _hold(job: Job, project: Project, kept: list[Diagnostic], outcome: Outcome) 
     fixed = [entry for entry in stale if entry.code in outcome.judged]
     extra = stale_findings(fixed, job.baseline_path, job.baseline_text)
     return kept + [_complete(job, item) for item in extra if _wanted(job, item)]
+
+
+def _files_read(project: Project, looked: Looked) -> int:
+    """How many files of the workspace were read, whatever their language."""
+    shut = {path for code, path in project.problems if code == UNREADABLE.code}
+    unread = shut.union(*(item.files for item in looked.not_checked))
+    return len((project.inputs & project.workspace.file_set) - unread)
 
 
 def _counted(job: Job, item: NotChecked) -> NotChecked:

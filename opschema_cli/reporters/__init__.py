@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from opschema_cli.lint.diagnostic import Diagnostic, NotChecked, Severity, Unread
+from opschema_cli.lint.diagnostic import Diagnostic, NotChecked, NotUnderstood, Severity, Unread
 from opschema_cli.source.text import Source
 
 MACHINE_FORMATS = ("concise", "json", "sarif", "github", "gitlab", "junit")
@@ -22,7 +22,7 @@ FORMATS = ("text", *MACHINE_FORMATS)
 
 class Summary(msgspec.Struct, frozen=True):
     """The counts of one run; ``seconds`` is wall time. With ``nothing`` there was nothing to lint, so that no finding means
-    nothing.
+    nothing. ``files`` are all that were read, ``unresolved`` the places that were not understood.
     """
 
     errors: int
@@ -36,6 +36,7 @@ class Summary(msgspec.Struct, frozen=True):
     seconds: float = 0.0
     nothing: bool = False
     not_shown: int = 0
+    unresolved: int = 0
 
 
 class RuleInfo(msgspec.Struct, frozen=True):
@@ -56,7 +57,7 @@ class Report(msgspec.Struct, frozen=True):
     ``diagnostics`` are sorted by (path, position, code). ``sources`` gives the text of a path, or None
     where it cannot be read; it is called for every place, so it must answer from memory. ``rules`` are
     keyed by code. ``unread`` are the declarations that no pack reads, ``not_checked`` is what the run could not look at, without
-    what the configuration ignores.
+    what the configuration ignores. ``unresolved`` are the places that were not understood, if they are to be listed.
     """
 
     diagnostics: Sequence[Diagnostic]
@@ -66,6 +67,7 @@ class Report(msgspec.Struct, frozen=True):
     root: Path
     unread: Sequence[Unread] = ()
     not_checked: Sequence[NotChecked] = ()
+    unresolved: Sequence[NotUnderstood] = ()
 
 
 Writer: TypeAlias = Callable[[Report], str]

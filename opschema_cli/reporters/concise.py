@@ -6,18 +6,19 @@ from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.phrases import some
 from opschema_cli.reporters import Report
 from opschema_cli.reporters.escape import visible
-from opschema_cli.reporters.phrases import details, headline, unchecked
+from opschema_cli.reporters.phrases import details, headline, not_understood, unchecked
 from opschema_cli.reporters.places import locate
 
 _OPS_SHOWN = 3
 
 
 def write(report: Report) -> str:
-    """The diagnostics, a line each, what was not checked, and the summary."""
+    """The diagnostics, a line each, what was not checked and understood, and the summary."""
     lines = [_line(report, diagnostic) for diagnostic in report.diagnostics]
     lines += [
         f"opschema: {item.severity.value} {item.code} [{item.name}] {unchecked(item)}" for item in report.not_checked
     ]
+    lines += not_understood(report)
     return "".join(f"{line}\n" for line in (*lines, headline(report) + details(report)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TypeAlias
 
-from opschema_cli.lint.diagnostic import Diagnostic, Fix, NotChecked, Related, Unread
+from opschema_cli.lint.diagnostic import Diagnostic, Fix, NotChecked, NotUnderstood, Related, Unread
 from opschema_cli.reporters import Report
 from opschema_cli.reporters.places import locate
 
@@ -26,9 +26,11 @@ def write(report: Report) -> str:
             "baselined": summary.baselined,
             "ops": summary.ops,
             "files": summary.files,
+            "unresolved": summary.unresolved,
             "nothing_to_lint": summary.nothing,
             "not_shown": summary.not_shown,
         },
+        "unresolved": [_unresolved(report, item) for item in report.unresolved],
         "not_checked": [_not_checked(item) for item in report.not_checked],
         "not_read": [_unread(item) for item in report.unread],
     }
@@ -51,6 +53,11 @@ def _diagnostic(report: Report, diagnostic: Diagnostic) -> Json:
         "related": [_related(report, related) for related in diagnostic.related],
         "fix": _fix(diagnostic.fix),
     }
+
+
+def _unresolved(report: Report, item: NotUnderstood) -> Json:
+    place = locate(report, item.place)
+    return {"path": item.place.path, "line": place.line, "column": place.column, "reason": item.reason}
 
 
 def _not_checked(item: NotChecked) -> Json:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from opschema_cli.lint.diagnostic import NotChecked, Unread
+from opschema_cli.lint.diagnostic import NotChecked, NotUnderstood, Unread
 from opschema_cli.phrases import count, some
 from opschema_cli.reporters import Report
 from opschema_cli.reporters.escape import visible
+from opschema_cli.reporters.places import locate
 
 NOTHING = "Nothing to lint"
 
@@ -33,7 +34,7 @@ def details(report: Report) -> str:
     summary = report.summary
     ops, files, seconds = count(summary.ops, "op"), count(summary.files, "file"), f"{summary.seconds:.2f} s"
     found = summary.errors or summary.warnings or summary.infos
-    checked = f" ({ops}, {files} checked in {seconds})" if found else f": {ops} in {files}, {seconds}"
+    checked = f" ({ops}, {files} read in {seconds})" if found else f": {ops} in {files}, {seconds}"
     if summary.nothing and not found:
         checked = f": {_NO_OPERATOR} here, {seconds}"
     not_read = len({path for item in report.not_checked for path in item.files})
@@ -44,9 +45,27 @@ def details(report: Report) -> str:
         ", ".join(f"{number} {word}" for number, word in hidden if number),
         f"{summary.not_shown} not shown" if summary.not_shown else "",
         f"{count(not_read, 'file')} not read" if not_read else "",
+        _unresolved(report),
         f"{_NOT_READ} {unread(report)}" if report.unread else "",
     ]
     return "; ".join([checked, *filter(None, parts)]) + "."
+
+
+def _unresolved(report: Report) -> str:
+    """What was not understood; the option that lists it, unless that is given."""
+    number = report.summary.unresolved
+    where = "" if len(report.unresolved) == number else " (--show-unresolved)"
+    return f"{count(number, 'place')} not understood{where}" if number else ""
+
+
+def not_understood(report: Report) -> list[str]:
+    """The places that were not understood, a line each: ``path:line:column: unresolved: reason``."""
+    return [visible(_at(report, item)) for item in report.unresolved]
+
+
+def _at(report: Report, item: NotUnderstood) -> str:
+    place = locate(report, item.place)
+    return f"{item.place.path}:{place.line}:{place.column}: unresolved: {item.reason}"
 
 
 def unchecked(item: NotChecked) -> str:

@@ -18,7 +18,7 @@ from opschema_cli.reporters import Report
 from opschema_cli.reporters.diff import Hunk, draw_hunk, hunks
 from opschema_cli.reporters.escape import visible
 from opschema_cli.reporters.frame import GUTTER, SEVERITIES, Frame, draw, frames
-from opschema_cli.reporters.phrases import details, headline, missed
+from opschema_cli.reporters.phrases import details, headline, missed, not_understood
 from opschema_cli.reporters.screen import Screen, cells, wrap
 
 if TYPE_CHECKING:
@@ -73,6 +73,8 @@ def write(report: Report, stream: TextIO, screen: Screen | None = None) -> None:
     # Written as it is made: rich would hold, measure and style the whole report first, which takes as long again.
     for diagnostic in report.diagnostics:
         stream.write("".join(_diagnostic(report, diagnostic, screen)) + "\n")
+    if report.unresolved:
+        stream.write("".join(f"{line}\n" for line in not_understood(report)) + "\n")
     for item in report.not_checked:
         stream.write("".join(_unchecked(item, screen)) + "\n")
     stream.write(_summary(report, screen))

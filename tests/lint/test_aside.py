@@ -13,7 +13,7 @@ import pytest
 
 from opschema_cli.cache import Cache
 from opschema_cli.errors import OpschemaError
-from opschema_cli.lint.diagnostic import Diagnostic, Place, Severity
+from opschema_cli.lint.diagnostic import Diagnostic, NotUnderstood, Place, Severity
 from opschema_cli.lint.runner import Looked
 from opschema_cli.project import Project
 from opschema_cli.source.text import Span
@@ -22,6 +22,7 @@ from opschema_cli.workspace import Workspace
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux alone")
 
 FOUND = Diagnostic("message", Place("a.py", Span(1, 2)), code="TOY001", severity=Severity.WARNING, ops=("op",))
+UNRESOLVED = NotUnderstood(Place("a.py", Span(0, 1)), "it cannot be followed")
 
 
 def aside(look: Callable[[], tuple[Looked, Project]], project: Project) -> Looked | None:
@@ -52,12 +53,18 @@ def test_what_was_found_and_asked_there_is_known_here(tmp_path: Path, monkeypatc
         there.workspace.variable("OPSCHEMA_TEST_ASIDE")
         there.workspace.submodule_pin("third_party/x")
         there.workspace.admit(outside)
-        return Looked(["toy"], 3, 2, [], [FOUND]), there
+        return Looked(["toy"], 3, [UNRESOLVED], [], [FOUND]), there
 
     here = project_of(tmp_path)
     found = aside(look, here)
     assert found is not None
-    assert (found.packs, found.ops, found.files, found.found, found.crashed) == (["toy"], 3, 2, [FOUND], False)
+    assert (found.packs, found.ops, found.unresolved, found.found, found.crashed) == (
+        ["toy"],
+        3,
+        [UNRESOLVED],
+        [FOUND],
+        False,
+    )
     assert here.inputs == {"a.py"}
     assert [code for code, _ in here.problems] == ["OPS102"]
     workspace = here.workspace

@@ -27,7 +27,7 @@ def test_concise(report: Report) -> None:
 ops/norm.yaml:3:33: error SIG110 [default-differs] `eps` defaults to `1e-5` in the manifest and to `1e-6` in \
 `__init__()`. Give both the same default (ops: RMSNorm)
 ops/norm.yaml:4:11: warning MAN101 [status] status `100%, done` is not known: use `implemented`
-Found 1 error and 1 warning in 1 file (178 ops, 22 files checked in 0.31 s); 1 fixable with --fix; \
+Found 1 error and 1 warning in 1 file (178 ops, 22 files read in 0.31 s); 1 fixable with --fix; \
 1 suppressed, 4 baselined.
 """
     )
@@ -90,9 +90,11 @@ Give both the same default",
     "baselined": 4,
     "ops": 178,
     "files": 22,
+    "unresolved": 0,
     "nothing_to_lint": false,
     "not_shown": 0
   },
+  "unresolved": [],
   "not_checked": [],
   "not_read": []
 }

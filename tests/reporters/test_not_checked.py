@@ -54,7 +54,7 @@ No findings, but not all was checked: 178 ops in 22 files, 0.31 s; 2 files not r
 def test_text_with_findings(make_report: Make, differs: Diagnostic) -> None:
     stream = io.StringIO()
     write(make_report(differs, not_checked=[MISSED]), stream, Screen(100, "utf-8"))
-    last = " ".join(stream.getvalue().splitlines()[-2:])
+    last = " ".join(stream.getvalue().splitlines()[-2:]).strip()
     assert last.startswith("Found 1 error in 1 file")
     assert last.endswith("; 2 files not read.")
 

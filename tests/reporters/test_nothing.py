@@ -101,5 +101,5 @@ def test_junit_skips_the_case(nothing: Report, partly: Report) -> None:
 def test_a_report_with_findings_is_not_called_empty(make_report: Make, differs: Diagnostic) -> None:
     concise = load_writer("concise")(make_report(differs, unread=SEEN))
     assert concise.splitlines()[-1] == (
-        f"Found 1 error in 1 file (178 ops, 22 files checked in 0.31 s); 1 fixable with --fix; {NAMED}."
+        f"Found 1 error in 1 file (178 ops, 22 files read in 0.31 s); 1 fixable with --fix; {NAMED}."
     )

@@ -74,7 +74,7 @@ ops/norm.yaml:4:11  warning MAN101 status
     4 │   status: "100%, done"
       │           ^^^^^^^^^^^^
 
-Found 1 error and 1 warning in 1 file (178 ops, 22 files checked in 0.31 s); 1
+Found 1 error and 1 warning in 1 file (178 ops, 22 files read in 0.31 s); 1
 fixable with --fix; 1 suppressed, 4 baselined.
 """
     )
@@ -99,7 +99,7 @@ ops/norm.yaml:3:33  error SIG110 default-differs
     3 -     eps: {type: float, default: 1e-5}
     3 +     eps: {type: float, default: 1e-6}
 
-Found 1 error in 1 file (178 ops, 22 files checked in 0.31 s); 1 fixable with --fix.
+Found 1 error in 1 file (178 ops, 22 files read in 0.31 s); 1 fixable with --fix.
 """
     )
 
@@ -115,8 +115,7 @@ f:1:13  error A1 n
       | ---- other side
       |             ^^^^^^
 
-Found 1 error in 1 file (178 ops, 22 files checked in 0.31
-s).
+Found 1 error in 1 file (178 ops, 22 files read in 0.31 s).
 """
     )
 

@@ -24,6 +24,9 @@ OWN_LISTS = ("custom", "custom_autograd", "non_native")
 SCHEMA_LISTS = (*OWN_LISTS, "official", "quant")
 """Lists of mappings, each with a whole schema in ``func``; those of ``official`` and ``quant`` are copies of ATen's."""
 
+OF_OTHERS = ("symint", "blacklist")
+"""Lists that say something about operators of the other lists, or that there is none: they hold no operators of their own."""
+
 
 class Dialect(msgspec.Struct, frozen=True):
     """The language of one generator.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from opschema_cli.lint.pack import Entry as Declared
 from opschema_cli.lint.pack import Loaded, Pack, StubMaker, collect_migrations, collect_rules
@@ -16,6 +16,7 @@ from opschema_rules.aten.bindings import Bindings, read_bindings
 from opschema_rules.aten.deprecated import read_deprecated
 from opschema_rules.aten.derivatives import read_derivatives
 from opschema_rules.aten.describe import describe
+from opschema_rules.aten.dialects import OF_OTHERS
 from opschema_rules.aten.drift import copies_of_backend, copies_of_native
 from opschema_rules.aten.examples import example_files
 from opschema_rules.aten.exceptions import Exceptions, read_exceptions
@@ -40,7 +41,6 @@ def load(project: Project, options: AtenOptions) -> Loaded:
         loaded.subjects += [listed, *listed.entries]
     for native in natives:
         loaded.subjects += [native, *native.entries]
-        loaded.ops += len(native.entries)
         loaded.entries += [_declared(entry) for entry in native.entries]
     references = References(project, natives, options.native_functions, options.installed_torch)
     loaded.subjects += filter(None, (copies_of_native(native, references.of_copy(native)) for native in natives))
@@ -58,11 +58,17 @@ def load(project: Project, options: AtenOptions) -> Loaded:
             backend.reference = references.of_backend(backend)
             loaded.subjects += filter(None, [copies_of_backend(backend)])
             loaded.subjects.append(backend)
-            loaded.ops += len(backend.items)
     backends = [item for item in loaded.subjects if isinstance(item, BackendFile)]
+    loaded.ops = len(_operators(natives, backends))
     if backends:
         loaded.late.append(lambda: read_kernels(project, backends, options.kernels))
     return loaded
+
+
+def _operators(natives: Iterable[NativeFile], backends: Iterable[BackendFile]) -> set[str]:
+    """The names of the operators that files list: each once, though several lists and files name it."""
+    entries = {entry.name for native in natives for entry in native.entries}
+    return entries.union(item.name for backend in backends for item in backend.items if item.section not in OF_OTHERS)
 
 
 def _natives(project: Project, files: Sequence[tuple[Kind, YamlFile]], tags: list[TagsFile]) -> Iterator[NativeFile]:

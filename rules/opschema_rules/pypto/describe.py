@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from opschema_cli.lint.diagnostic import NotUnderstood, Place
 from opschema_cli.lint.pack import Description, Fact
+from opschema_cli.source.text import Span
 from opschema_rules.pypto.meeting import entry_of
 from opschema_rules.pypto.model import Contract, Program, SpecEntry
 
@@ -59,14 +60,18 @@ def _entries(entries: Sequence[SpecEntry]) -> Iterator[Fact]:
 
 
 def _lost(programs: Iterable[Program]) -> Iterator[Fact]:
-    reasons = Counter(
-        (part.source or program.file.path, reason)
-        for program in programs
-        if (part := program.orchestration) is not None and part.entry is not None
-        for reason in (part.entry.unresolved, *(_payloads(program)))
-        if reason
-    )
-    yield from (Fact("unresolved", path, reason) for path, reason in sorted(reasons))
+    found = {(item.place.path, item.reason) for item in unresolved(programs)}
+    yield from (Fact("unresolved", path, reason) for path, reason in sorted(found))
+
+
+def unresolved(programs: Iterable[Program]) -> Iterator[NotUnderstood]:
+    """What is not known of orchestrations and the payloads of their tasks, in the file of each."""
+    for program in programs:
+        part = program.orchestration
+        if part is not None and part.entry is not None:
+            place = Place(part.source or program.file.path, Span(0, 0))
+            reasons = {part.entry.unresolved, *_payloads(program)} - {""}
+            yield from (NotUnderstood(place, reason) for reason in sorted(reasons))
 
 
 def _payloads(program: Program) -> set[str]:

@@ -10,7 +10,7 @@ from opschema_cli.lint.pack import Entry as Declared
 from opschema_cli.project import Project
 from opschema_rules.pypto import migrations, rules
 from opschema_rules.pypto.contract import find_contract
-from opschema_rules.pypto.describe import describe_programs
+from opschema_rules.pypto.describe import describe_programs, unresolved
 from opschema_rules.pypto.descriptions import read_programs
 from opschema_rules.pypto.examples import example_files
 from opschema_rules.pypto.head import PyptoOptions, describing, detect, specifying
@@ -28,6 +28,7 @@ def load(project: Project, options: PyptoOptions) -> Loaded:
     entries = read_entries(project, paths)
     loaded = Loaded([*programs, *entries], sum(len(program.kernels) for program in programs) + len(entries))
     loaded.files = sorted({program.file.path for program in programs} | {entry.file.path for entry in entries})
+    loaded.unresolved += unresolved(programs)
     loaded.entries += [entry for program in programs for entry in _declared(program)]
     loaded.entries += [Declared(entry.file.path, entry.span, entry.outer) for entry in entries]
     return loaded

@@ -7,10 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from opschema_cli.lint.diagnostic import NotUnderstood, Place
 from opschema_cli.lint.pack import Description, Entry, Loaded, Pack, collect_migrations, collect_rules
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.program import Program
+from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node, YamlFile
 from opschema_rules.tileops import migrations, rules
 from opschema_rules.tileops.carve_outs import may_carve_out
@@ -86,6 +88,12 @@ def _load_manifest(
         loaded.subjects.append(entry)
     loaded.late.append(lambda: _implementations(manifest, scripts))
     loaded.ops += len(manifest.entries)
+    holding = {entry.file.path for entry in manifest.entries}
+    loaded.unresolved += [
+        NotUnderstood(Place(file.path, Span(0, 0)), "this file of the manifest holds no entries of operators")
+        for file in files
+        if file.path not in holding and file.root is not None
+    ]
 
 
 def _spec(project: Project, base: str, folder: str, files: Iterable[YamlFile], options: TileopsOptions) -> Spec:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from opschema_cli.lint.diagnostic import NotUnderstood
 from opschema_cli.lint.pack import Description, Entry, Loaded, Pack, collect_rules
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies
@@ -40,6 +41,7 @@ def load(project: Project, options: TorchlibOptions) -> Loaded:
     operators = [item for item in tree.operators if not _is_of_magi(item)]
     loaded = Loaded(ops=len(operators))
     loaded.subjects += [*operators, *tree.strays, tree]
+    loaded.unresolved += [NotUnderstood(place, reason) for place, reason in tree.unresolved]
     loaded.entries += [entry for operator in operators for entry in _entries(operator)]
     return loaded
 
