@@ -9,10 +9,11 @@ from __future__ import annotations
 import faulthandler
 import gc
 import multiprocessing
+import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from multiprocessing.connection import Connection
 from multiprocessing.connection import wait as ready
 from multiprocessing.context import BaseContext
@@ -167,7 +168,7 @@ class _Worker:
         self.process = context.Process(  # type: ignore[attr-defined]
             target=_serve, args=(texts, answers, ours), daemon=True
         )
-        with no_interrupts():
+        with no_interrupts(), nullcontext() if forked else _among_pythons_own():
             self.process.start()
         texts.close()
         answers.close()
@@ -221,6 +222,19 @@ class _Worker:
         self._close()
         self.process.kill()
         self.process.join()
+
+
+@contextmanager
+def _among_pythons_own() -> Iterator[None]:
+    """Start a process in the folder of the standard library: a new Python (``-c``) imports first from where it starts, which
+    must not be the linted tree. It changes to the current folder once it has its own path of modules.
+    """
+    here = os.getcwd()
+    os.chdir(os.path.dirname(os.__file__))
+    try:
+        yield
+    finally:
+        os.chdir(here)
 
 
 def _widened(pipe: Connection) -> int:
