@@ -112,7 +112,8 @@ class Reader:
             if self.word not in BASE_TYPES and self.word not in COMPOSED:
                 break
             end = self.tokens.end(self.at - 1)
-            self.broken("comma", f"a comma is missing before {self.found}", edit=Edit(Span(end, end), ","))
+            edit = Edit(Span(end, end), ",") if ")" in self.words[self.at :] else None  # else it may be the returns
+            self.broken("comma", f"a comma is missing before {self.found}", edit=edit)
         try:
             self.fail("syntax", f"`,` or `)` must follow, not {self.found}")
         except Unreadable:
@@ -122,7 +123,8 @@ class Reader:
         """A comma with nothing before or behind it."""
         if self.word == ",":
             span = self.tokens.span(self.at)
-            edit = Edit(Span(span.start, self.tokens.starts[self.at + 1]), "")
+            glued = self.words[self.at - 1] == "," and self.tokens.end(self.at - 1) == span.start
+            edit = Edit(span if glued else Span(span.start, self.tokens.starts[self.at + 1]), "")
         else:
             span = self.tokens.span(self.at - 1)
             edit = Edit(span, "")

@@ -2,13 +2,15 @@
 
 A tree is ``native_functions.yaml``, ``tags.yaml`` and, if they are there, ``derivatives.yaml`` and ``backend.yaml``, by
 name. It is read as torchgen's own programs read it, up to where they begin to write; :func:`emission_refusal` goes on
-and computes all that they would write, the dispatcher's, the Python bindings' and autograd's files, but writes nothing.
+and computes all that they would write, the dispatcher's, the Python bindings' and autograd's files, but writes nothing;
+:func:`emission` returns it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import copy
+import re
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -36,6 +38,7 @@ from torchgen.utils import FileManager
 PACKAGED = Path(torchgen.__file__).parent / "packaged"
 
 NATIVE, TAGS, DERIVATIVES, BACKEND = "native_functions.yaml", "tags.yaml", "derivatives.yaml", "backend.yaml"
+DEPRECATED = "deprecated.yaml"
 
 
 class Refusal(NamedTuple):
@@ -56,6 +59,9 @@ def installed(name: str) -> str:
     return (PACKAGED / folder / name).read_text(encoding="utf-8")
 
 
+_Step = tuple[str, Callable[[Path], object]]
+
+
 def refusal(files: Mapping[str, str]) -> Refusal | None:
     """The first complaint about what the files say, in the order in which torchgen reads them."""
     with _written(files) as folder:
@@ -65,11 +71,22 @@ def refusal(files: Mapping[str, str]) -> Refusal | None:
 def emission_refusal(files: Mapping[str, str]) -> Refusal | None:
     """The first complaint of the code that writes, about files that :func:`refusal` has none about."""
     with _written(files) as folder, _nothing_written():
-        own = [_emit, _emit_autograd] if NATIVE in files else []
-        return _first(folder, [("emission", step) for step in (*own, _emit_backend)])
+        return _first(folder, _writers(files))
 
 
-_Step = tuple[str, Callable[[Path], object]]
+def emission(files: Mapping[str, str]) -> Refusal | dict[str, str]:
+    """The texts that torchgen writes, by file and slot of its template, or its first complaint."""
+    with _written(files) as folder:
+        complaint = _first(folder, _steps(folder))
+        if complaint is not None:
+            return complaint
+        with _nothing_written() as texts:
+            return _first(folder, _writers(files)) or texts
+
+
+def _writers(files: Mapping[str, str]) -> list[_Step]:
+    own = [_emit, _emit_autograd] if NATIVE in files else []
+    return [("emission", step) for step in (*own, _emit_backend)]
 
 
 def _steps(folder: Path) -> Iterator[_Step]:
@@ -151,13 +168,18 @@ def _signature(schema: Any, **options: bool) -> Any:
 def _parsed(folder: Path) -> gen.ParsedYaml:
     """The operators of the tree, or of the installed torch if it has none."""
     if not (folder / NATIVE).exists():
-        functions, indices = _installed()
-        return gen.ParsedYaml(functions, indices.copy())  # a backend is added to them
+        return _own(_installed())
     path = str(folder / TAGS)
     text = (folder / TAGS).read_text(encoding="utf-8")
     if text == installed(TAGS):  # the same every time: reading it takes longer than all the rest
         gen._GLOBAL_PARSE_TAGS_YAML_CACHE[path] = _installed_tags()
-    return gen.parse_native_yaml(str(folder / NATIVE), path)
+    return _own(gen.parse_native_yaml(str(folder / NATIVE), path))
+
+
+def _own(parsed: gen.ParsedYaml) -> gen.ParsedYaml:
+    """With indices of its own, since reading a backend's file adds to them."""
+    functions, indices = parsed
+    return gen.ParsedYaml(functions, indices.copy())
 
 
 @cache
@@ -200,18 +222,27 @@ def _backend(folder: Path) -> Any:
 
 
 @contextlib.contextmanager
-def _nothing_written() -> Iterator[None]:
-    """The contents of every file are computed, but for the templates around them, and dropped."""
+def _nothing_written() -> Iterator[dict[str, str]]:
+    """The contents of every file are computed, but for the templates around them, and kept by file and slot."""
+    texts: dict[str, str] = {}
 
-    def contents(manager: FileManager, template_fn: object, env_callable: Callable[[], object]) -> str:
+    def write(manager: FileManager, filename: object, template_fn: object, env_callable: Callable[[], Any]) -> None:
         made = env_callable()
-        return made if isinstance(made, str) else ""
+        if _SHARD.search(str(filename)):  # its text stands in `NAMEEverything.cpp` as well
+            return
+        for slot, value in ({"": made} if isinstance(made, str) else made).items():
+            if slot not in ("generated_comment", "shard_id"):
+                texts[f"{filename} {slot}".rstrip()] = _text(value)
 
-    with (
-        patch.object(FileManager, "substitute_with_template", contents),
-        patch.object(FileManager, "_write_if_changed", lambda manager, filename, contents: None),
-    ):
-        yield
+    with patch.object(FileManager, "write_with_template", write):
+        yield texts
+
+
+_SHARD = re.compile(r"_\d+\.cpp$")
+
+
+def _text(value: object) -> str:
+    return "\n".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
 def _manager(name: str) -> FileManager:
@@ -268,7 +299,8 @@ def _emit_autograd(folder: Path) -> None:
     """What ``gen_autograd`` does."""
     _parsed(folder)
     paths = str(folder / NATIVE), str(folder / TAGS), str(folder / "out"), str(folder)
-    (folder / "deprecated.yaml").write_text("[]", encoding="utf-8")
+    if not (folder / DEPRECATED).exists():
+        (folder / DEPRECATED).write_text("[]", encoding="utf-8")
     if (folder / DERIVATIVES).exists():
         gen_autograd.gen_autograd(*paths, SelectiveBuilder.get_nop_selector())
     else:

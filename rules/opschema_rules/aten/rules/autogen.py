@@ -12,12 +12,13 @@ from opschema_rules.aten.autogen import autogen_edits, is_asked_for, listed_name
 from opschema_rules.aten.findings import found, respelling, yaml_fix
 from opschema_rules.aten.groups import Group, Groups
 from opschema_rules.aten.model import NativeEntry, NativeFile
+from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.signatures import is_tensor_like, out_name, out_overload, self_argument, type_text
 from opschema_rules.aten.traits import autogen_of, is_structured
 from opschema_rules.aten.vocabulary import listed, nearest
 
 
-@rule("ATN331", "autogen-missing", fixable="safe", pure=True)
+@rule("ATN331", "autogen-missing", fixable="safe", proof=WRITTEN, pure=True)
 def autogen_missing(native: NativeFile) -> Iterator[Diagnostic]:
     """Operators that torchgen generates are not listed in `autogen`.
 
@@ -28,12 +29,12 @@ def autogen_missing(native: NativeFile) -> Iterator[Diagnostic]:
     Bad:
 
     ```yaml
-    - func: scale_(Tensor(a!) self, Scalar factor) -> Tensor(a!)
+    - func: scale_forward_(Tensor(a!) self, Scalar factor) -> Tensor(a!)
       dispatch:
-        CPU: scale_
-    - func: scale.out(Tensor self, Scalar factor, *, Tensor(a!) out) -> Tensor(a!)
+        CPU: scale_forward_
+    - func: scale_forward.out(Tensor self, Scalar factor, *, Tensor(a!) out) -> Tensor(a!)
       dispatch:
-        CPU: scale_out
+        CPU: scale_forward_out
     ```
 
     Bad, one of two:
@@ -107,7 +108,7 @@ def _names_of(entry: NativeEntry) -> Iterator[str]:
             yield f"{functional}.{overload}" if overload else functional
 
 
-@rule("ATN332", "autogen-unknown", fixable="safe", pure=True)
+@rule("ATN332", "autogen-unknown", fixable="safe", proof=WRITTEN, pure=True)
 def autogen_unknown(native: NativeFile) -> Iterator[Diagnostic]:
     """`autogen` lists an operator that torchgen does not generate.
 
@@ -184,7 +185,7 @@ def _instead(group: Group, wanted: list[str]) -> str:
     return f"; it generates nothing here, for {group.skipped}" if group.skipped else "; all its variants are declared"
 
 
-@rule("ATN333", "autogen-elsewhere", fixable="safe", pure=True)
+@rule("ATN333", "autogen-elsewhere", fixable="safe", proof=WRITTEN, pure=True)
 def autogen_elsewhere(native: NativeFile) -> Iterator[Diagnostic]:
     """`autogen` stands in an entry that torchgen does not generate from.
 

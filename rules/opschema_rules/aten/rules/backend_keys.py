@@ -13,6 +13,7 @@ from opschema_cli.source.yaml_edit import rename_key
 from opschema_rules.aten.dialects import BACKEND_KEYS, DIALECTS, OPERATOR_LISTS
 from opschema_rules.aten.findings import yaml_fix
 from opschema_rules.aten.model import BackendFile, string
+from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.rules.fields import kind_of
 from opschema_rules.aten.vocabulary import nearest
 
@@ -90,7 +91,7 @@ def _head(backend: BackendFile) -> Node:
     return backend.node.items[0] if backend.node.items else backend.node
 
 
-@rule("ATN602", "unknown-backend-key", fixable="safe", pure=True)
+@rule("ATN602", "unknown-backend-key", fixable="safe", proof=WRITTEN, pure=True)
 def unknown_backend_key(backend: BackendFile) -> Iterator[Diagnostic]:
     """The YAML of a backend has a key that torchgen does not know.
 
@@ -103,6 +104,15 @@ def unknown_backend_key(backend: BackendFile) -> Iterator[Diagnostic]:
     ```yaml xla_native_functions.yaml
     backend: XLA
     cpp_namespce: torch_xla
+    supported:
+      - add.Tensor
+    ```
+
+    Bad, beside the key that is meant:
+
+    ```yaml xla_native_functions.yaml
+    backend: XLA
+    cpp_namespace: torch_xla
     suported:
       - relu
     supported:

@@ -12,6 +12,7 @@ from opschema_cli.source.yaml_edit import remove_item, set_value
 from opschema_rules.aten.dialects import DIALECTS, OPERATOR_LISTS, SCHEMA_LISTS
 from opschema_rules.aten.findings import yaml_fix
 from opschema_rules.aten.model import BackendFile, BackendItem
+from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.rules.backend_dispatch import severity_of
 from opschema_rules.aten.rules.backend_keys import is_strict
 from opschema_rules.aten.vocabulary import listed
@@ -51,7 +52,7 @@ def name_fault(name: str) -> str:
     return "an operator cannot be functional and in-place" if base.endswith("_functional_") else ""
 
 
-@rule("ATN611", "backend-operator-name", fixable="unsafe", pure=True)
+@rule("ATN611", "backend-operator-name", fixable="unsafe", proof=WRITTEN, pure=True)
 def backend_operator_name(backend: BackendFile) -> Iterator[Diagnostic]:
     """A list of a backend holds a text that cannot be an operator's name.
 
@@ -99,7 +100,7 @@ def _respelling(backend: BackendFile, item: BackendItem, candidates: Iterable[st
     return yaml_fix(backend, f"write `{names[0]}`", partial(set_value, backend.file, item.node, names[0]), why)
 
 
-@rule("ATN612", "unknown-backend-operator", fixable="unsafe", pure=True)
+@rule("ATN612", "unknown-backend-operator", fixable="unsafe", proof=WRITTEN, pure=True)
 def unknown_backend_operator(backend: BackendFile) -> Iterator[Diagnostic]:
     """A backend lists an operator that PyTorch does not have.
 
@@ -114,10 +115,27 @@ def unknown_backend_operator(backend: BackendFile) -> Iterator[Diagnostic]:
     backend: XLA
     cpp_namespace: torch_xla
     supported:
-      - add
       - rleu
+    ```
+
+    Bad, which torchgen takes without a word:
+
+    ```yaml xla_native_functions.yaml
+    backend: XLA
+    cpp_namespace: torch_xla
+    supported:
+      - expand
     symint:
       - exapnd
+    ```
+
+    Bad, without the overload:
+
+    ```yaml xla_native_functions.yaml
+    backend: XLA
+    cpp_namespace: torch_xla
+    supported:
+      - add
     ```
 
     Good:
@@ -155,7 +173,7 @@ def _advice(name: str, candidates: Iterable[str]) -> str:
     return f"; it needs an overload: {listed(names, 'or')}" if bare else f"; did you mean {listed(names, 'or')}?"
 
 
-@rule("ATN613", "repeated-backend-operator", fixable="unsafe", pure=True)
+@rule("ATN613", "repeated-backend-operator", fixable="unsafe", proof=WRITTEN, pure=True)
 def repeated_backend_operator(backend: BackendFile) -> Iterator[Diagnostic]:
     """A backend lists an operator twice.
 
@@ -167,12 +185,20 @@ def repeated_backend_operator(backend: BackendFile) -> Iterator[Diagnostic]:
     ```yaml xla_native_functions.yaml
     backend: XLA
     cpp_namespace: torch_xla
+    supported:
+      - add.Tensor
+      - add.Tensor
+    ```
+
+    Bad, in two lists:
+
+    ```yaml xla_native_functions.yaml
+    backend: XLA
+    cpp_namespace: torch_xla
     full_codegen:
       - relu
     supported:
-      - add.Tensor
       - relu
-      - add.Tensor
     ```
 
     Good (what `ir_gen` lists has its kernel in `supported`, and `symint` tells more of it):

@@ -12,11 +12,12 @@ from opschema_cli.source.yaml_edit import insert_key, set_value
 from opschema_rules.aten.differences import name_of
 from opschema_rules.aten.findings import found, yaml_fix
 from opschema_rules.aten.model import NativeEntry, NativeFile
+from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.traits import in_structured_group, is_structured
 from opschema_rules.aten.vocabulary import hint, listed
 
 
-@rule("ATN312", "delegate-unknown", fixable="safe", pure=True)
+@rule("ATN312", "delegate-unknown", fixable="safe", proof=WRITTEN, pure=True)
 def delegate_unknown(native: NativeFile) -> Iterator[Diagnostic]:
     """`structured_delegate` names an operator that is not declared.
 
@@ -95,7 +96,7 @@ def _delegate_fix(entry: NativeEntry, out: NativeEntry | None) -> Fix | None:
     return yaml_fix(entry, f"delegate to `{name}`", partial(set_value, entry.file, node, name))
 
 
-@rule("ATN313", "delegate-unstructured", fixable="unsafe", pure=True)
+@rule("ATN313", "delegate-unstructured", fixable="unsafe", proof=WRITTEN, pure=True)
 def delegate_unstructured(native: NativeFile) -> Iterator[Diagnostic]:
     """`structured_delegate` names an operator that is no structured kernel.
 
@@ -170,7 +171,7 @@ def _structured_edits(out: NativeEntry) -> list[Edit]:
     return [Edit(item.span, item.replacement.replace("true", "True")) for item in edits]  # as torchgen's files have it
 
 
-@rule("ATN314", "delegate-wrong", fixable="safe", pure=True)
+@rule("ATN314", "delegate-wrong", fixable="safe", proof=WRITTEN, pure=True)
 def delegate_wrong(native: NativeFile) -> Iterator[Diagnostic]:
     """`structured_delegate` names the structured kernel of another operator.
 
@@ -222,7 +223,7 @@ def delegate_wrong(native: NativeFile) -> Iterator[Diagnostic]:
         )
 
 
-@rule("ATN315", "half-structured", fixable="unsafe", pure=True)
+@rule("ATN315", "half-structured", fixable="unsafe", proof=WRITTEN, pure=True)
 def half_structured(native: NativeFile) -> Iterator[Diagnostic]:
     """The out variant is structured, and another variant does not delegate to it.
 

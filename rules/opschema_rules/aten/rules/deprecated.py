@@ -13,6 +13,7 @@ from opschema_rules.aten.findings import found
 from opschema_rules.aten.kinds import items_of
 from opschema_rules.aten.loader import refused
 from opschema_rules.aten.model import DeprecatedEntry, DeprecatedFile, NativeEntry, SchemaText, string
+from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.python_functions import is_bound
 from opschema_rules.aten.rules.derivatives_entries import repeated_keys, written
 from opschema_rules.aten.vocabulary import hint, listed
@@ -71,14 +72,21 @@ def _fields(entry: DeprecatedEntry) -> Iterator[Diagnostic]:
             yield found(entry, place, f"`{name}` is {what}, and this is {written(node)}")
 
 
-@rule("ATN452", "deprecated-schema", fixable="safe", pure=True)
+@rule("ATN452", "deprecated-schema", fixable="safe", proof=WRITTEN, pure=True)
 def deprecated_schema(deprecated: DeprecatedFile) -> Iterator[Diagnostic]:
     """The `name` of an entry in deprecated.yaml is no schema that torchgen reads.
 
     Bad:
 
     ```yaml deprecated.yaml
-    - name: add(Tensor self,Scalar alpha, Tensr other) -> Tensor
+    - name: add(Tensor self,Scalar alpha, Tensor other) -> Tensor
+      aten: add(self, other, alpha)
+    ```
+
+    Bad, with a type that there is not:
+
+    ```yaml deprecated.yaml
+    - name: add(Tensor self, Scalar alpha, Tensr other) -> Tensor
       aten: add(self, other, alpha)
     ```
 

@@ -13,6 +13,7 @@ from opschema_rules.aten.findings import found, no_list, yaml_fix
 from opschema_rules.aten.kinds import items_of
 from opschema_rules.aten.loader import refused
 from opschema_rules.aten.model import DerivativeEntry, DerivativesFile, Entry, is_date, string
+from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.vocabulary import TORCH, hint
 
 _KINDS = {"mapping": "a mapping", "sequence": "a list"}
@@ -87,7 +88,7 @@ def derivative_yaml(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
     yield from (Diagnostic(message, Place(derivatives.path, node.span)) for node, message in refused(derivatives.file))
 
 
-@rule("ATN402", "derivative-field", fixable="safe", pure=True)
+@rule("ATN402", "derivative-field", fixable="safe", proof=WRITTEN, pure=True)
 def derivative_field(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
     """A field of an entry of derivatives.yaml is missing or is not what torchgen reads.
 
@@ -98,7 +99,7 @@ def derivative_field(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
     Bad:
 
     ```yaml derivatives.yaml
-    - name: square(Tensor self) -> Tensor
+    - name: relu(Tensor self) -> Tensor
       self: 0
     ```
 

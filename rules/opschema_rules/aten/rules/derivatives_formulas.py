@@ -13,6 +13,7 @@ from opschema_rules.aten.derivatives import Block, Definition, Formula
 from opschema_rules.aten.findings import found, respelling
 from opschema_rules.aten.formulas import FORBIDDEN, bare_words, places, unbalanced
 from opschema_rules.aten.model import DerivativesFile
+from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.signatures import is_tensor_like, kind_of
 from opschema_rules.aten.vocabulary import nearest
 
@@ -76,7 +77,7 @@ def _is_saved(of: SchemaType) -> bool:
     return items.inner.name in (_SAVED_OPTIONAL if of.optional else _SAVED)
 
 
-@rule("ATN426", "derivative-accessor", fixable="unsafe", pure=True)
+@rule("ATN426", "derivative-accessor", fixable="unsafe", proof=WRITTEN, pure=True)
 def derivative_accessor(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
     """A formula asks a tensor for `.sizes()`, `.size(i)` or `.strides()`.
 

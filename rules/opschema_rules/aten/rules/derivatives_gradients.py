@@ -13,6 +13,7 @@ from opschema_rules.aten.derivatives import Block, Formula
 from opschema_rules.aten.findings import found
 from opschema_rules.aten.formulas import gradient_indices, indexed_only, number_of, places, uses
 from opschema_rules.aten.model import DerivativesFile
+from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.signatures import full_name
 from opschema_rules.aten.vocabulary import listed
 
@@ -119,7 +120,7 @@ def _named(block: Block) -> tuple[str, Span] | None:
     return next((way for way in ways if way is not None), None)
 
 
-@rule("ATN423", "gradient-first-only", fixable="unsafe", pure=True)
+@rule("ATN423", "gradient-first-only", fixable="unsafe", proof=WRITTEN, pure=True)
 def gradient_first_only(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
     """The formulas of an entry use `grads[0]` and no other gradient.
 

@@ -14,6 +14,7 @@ from opschema_rules.aten.derivative_operators import Operator, Operators, text_o
 from opschema_rules.aten.findings import found, respelling, yaml_fix
 from opschema_rules.aten.letters import Stretch, stretches
 from opschema_rules.aten.model import DerivativeEntry, DerivativesFile, SchemaText
+from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.signatures import base_name, kind_of
 from opschema_rules.aten.vocabulary import hint, listed, nearest
 
@@ -22,7 +23,7 @@ _SEARCHED = 40
 """Unknown names for which others are searched that are alike; where there are more, it is another file that is wrong."""
 
 
-@rule("ATN406", "derivative-unknown-schema", fixable="unsafe", pure=True)
+@rule("ATN406", "derivative-unknown-schema", fixable="unsafe", proof=WRITTEN, pure=True)
 def derivative_unknown_schema(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
     """The `name` of an entry in derivatives.yaml is not, letter by letter, the schema of an operator.
 

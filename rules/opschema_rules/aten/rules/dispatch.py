@@ -14,6 +14,7 @@ from opschema_cli.source.yaml import Node
 from opschema_cli.source.yaml_edit import insert_key, remove_key
 from opschema_rules.aten.findings import found, func_text, respelling, yaml_fix
 from opschema_rules.aten.model import DispatchItem, NativeEntry, NativeFile
+from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.rules.fields import is_text, kind_of
 from opschema_rules.aten.signatures import is_tensor_like, options_of, out_arguments
 from opschema_rules.aten.vocabulary import Vocabulary, nearest, slip
@@ -45,7 +46,7 @@ def keys_in(entry: NativeEntry, wanted: frozenset[str]) -> Iterator[tuple[str, N
         yield from ((name, node, span) for name, span in key_spans(node) if name in wanted)
 
 
-@rule("ATN131", "unknown-dispatch-key", fixable="safe", pure=True)
+@rule("ATN131", "unknown-dispatch-key", fixable="safe", proof=WRITTEN, pure=True)
 def unknown_dispatch_key(native: NativeFile) -> Iterator[Diagnostic]:
     """A dispatch key that torchgen does not know, or that native_functions.yaml may not hold.
 
@@ -58,7 +59,9 @@ def unknown_dispatch_key(native: NativeFile) -> Iterator[Diagnostic]:
     - func: tanh(Tensor self) -> Tensor
       dispatch:
         CPU, CDUA: tanh
-        XLA: tanh_xla
+    - func: sinh(Tensor self) -> Tensor
+      dispatch:
+        XLA: sinh_xla
     ```
 
     Bad, a key of long ago:
@@ -159,7 +162,7 @@ MAX_NAMESPACES = 3
 """Most namespaces of a kernel (``torchgen.model.NativeFunction.from_yaml``)."""
 
 
-@rule("ATN133", "kernel-name", fixable="safe", pure=True)
+@rule("ATN133", "kernel-name", fixable="safe", proof=WRITTEN, pure=True)
 def kernel_name(native: NativeFile) -> Iterator[Diagnostic]:
     """A kernel is no name of a C++ function, or lies too deep in namespaces.
 
@@ -172,6 +175,15 @@ def kernel_name(native: NativeFile) -> Iterator[Diagnostic]:
       dispatch:
         CPU: tanh-cpu
         CUDA: at::cuda::detail::impl::tanh
+    ```
+
+    Bad, as torchgen declares the kernel twice, each time with the default:
+
+    ```yaml
+    - func: tanh(Tensor self, int step=1) -> Tensor
+      dispatch:
+        CPU: tanh
+        CUDA: "tanh "
     ```
 
     Good:
@@ -316,7 +328,7 @@ def _key_span(entry: NativeEntry, item: DispatchItem) -> Span:
 # -- may it have a table at all? ---------------------------------------------------------------------------------------
 
 
-@rule("ATN136", "redundant-dispatch", fixable="safe", pure=True)
+@rule("ATN136", "redundant-dispatch", fixable="safe", proof=WRITTEN, pure=True)
 def redundant_dispatch(native: NativeFile) -> Iterator[Diagnostic]:
     """A table holds nothing but `CompositeImplicitAutograd`, which is what an operator has without a table.
 
@@ -406,7 +418,7 @@ def manual_registration(native: NativeFile) -> Iterator[Diagnostic]:
             yield found(entry, entry.fields["dispatch"][0], message, related)
 
 
-@rule("ATN138", "factory-dispatch", fixable="unsafe", pure=True)
+@rule("ATN138", "factory-dispatch", fixable="unsafe", proof=WRITTEN, pure=True)
 def factory_dispatch(native: NativeFile) -> Iterator[Diagnostic]:
     """A factory has no dispatch table, so that it would be decomposed for `__torch_dispatch__`.
 
@@ -416,13 +428,13 @@ def factory_dispatch(native: NativeFile) -> Iterator[Diagnostic]:
     Bad:
 
     ```yaml
-    - func: new_eye(Tensor self, SymInt n) -> Tensor
+    - func: new_eye(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor
     ```
 
     Good:
 
     ```yaml
-    - func: new_eye(Tensor self, SymInt n) -> Tensor
+    - func: new_eye(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor
       dispatch:
         CompositeExplicitAutograd: new_eye
     ```

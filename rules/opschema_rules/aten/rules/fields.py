@@ -17,6 +17,7 @@ from opschema_rules.aten.findings import found, listing, no_list, yaml_fix
 from opschema_rules.aten.kinds import items_of
 from opschema_rules.aten.loader import TAGS, refused_key
 from opschema_rules.aten.model import NativeEntry, NativeFile, is_date
+from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.vocabulary import nearest, slip
 
 _CLOSE = 0.75
@@ -73,7 +74,7 @@ def _meant(entry: NativeEntry, name: str) -> str | None:
     return nearest(name, entry.owner.vocabulary.fields - entry.fields.keys(), _CLOSE)
 
 
-@rule("ATN102", "unknown-field", fixable="safe", pure=True)
+@rule("ATN102", "unknown-field", fixable="safe", proof=WRITTEN, pure=True)
 def unknown_field(native: NativeFile) -> Iterator[Diagnostic]:
     """An entry has a field that torchgen does not know.
 
@@ -112,7 +113,7 @@ def _unknown_field(entry: NativeEntry, name: str) -> Diagnostic:
     return found(entry, entry.fields[name][0], f"torchgen knows no field `{name}`{hint}", fix=fix)
 
 
-@rule("ATN103", "repeated-key", fixable="safe", pure=True)
+@rule("ATN103", "repeated-key", fixable="safe", proof=WRITTEN, pure=True)
 def repeated_key(native: NativeFile) -> Iterator[Diagnostic]:
     """A field or dispatch key stands twice in one mapping.
 
@@ -126,6 +127,13 @@ def repeated_key(native: NativeFile) -> Iterator[Diagnostic]:
       dispatch:
         CPU: tanh
         CPU: tanh
+    ```
+
+    Bad, with two values, one of which is meant:
+
+    ```yaml
+    - func: tanh(Tensor self) -> Tensor
+      variants: function, method
       variants: function
     ```
 
@@ -205,7 +213,7 @@ _WORD = re.compile(r"(?!(?:yes|no|true|false|on|off|null)\Z)[A-Za-z_]", re.IGNOR
 """How plain text begins that is certainly text."""
 
 
-@rule("ATN104", "field-type", fixable="safe", pure=True)
+@rule("ATN104", "field-type", fixable="safe", proof=WRITTEN, pure=True)
 def field_type(native: NativeFile) -> Iterator[Diagnostic]:
     """A field is of the wrong type: text instead of true or false, one name instead of a list.
 
@@ -218,6 +226,7 @@ def field_type(native: NativeFile) -> Iterator[Diagnostic]:
     - func: tanh(Tensor self, int step=1) -> Tensor
       device_guard: "False"
       cpp_no_default_args: step
+    - func: sinh(Tensor self) -> Tensor
       tags:
     ```
 
@@ -226,7 +235,8 @@ def field_type(native: NativeFile) -> Iterator[Diagnostic]:
     ```yaml
     - func: tanh(Tensor self) -> Tensor
       variants: [function, method]
-      dispatch: tanh
+    - func: sinh(Tensor self) -> Tensor
+      dispatch: sinh
     ```
 
     Good:

@@ -13,13 +13,14 @@ from opschema_rules.aten.findings import found, yaml_fix
 from opschema_rules.aten.functionalization import ungrouped
 from opschema_rules.aten.groups import returns_tensors
 from opschema_rules.aten.model import NativeEntry, NativeFile
+from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.signatures import type_text
 from opschema_rules.aten.traits import IMPLICIT, dispatch_of, is_in_place
 
 _NON_FUNCTIONAL = "CompositeExplicitAutogradNonFunctional"
 
 
-@rule("ATN371", "mutation-ungrouped", fixable="safe", pure=True)
+@rule("ATN371", "mutation-ungrouped", fixable="safe", proof=WRITTEN, pure=True)
 def mutation_ungrouped(native: NativeFile) -> Iterator[Diagnostic]:
     """An operator with kernels of its own writes, and has no functional and out variants.
 

@@ -13,10 +13,11 @@ from opschema_rules.aten.kernel_drift import differences, fits, is_same
 from opschema_rules.aten.kernel_tree import Method
 from opschema_rules.aten.kernels import Asked, BackendKernels, Missing, kernels_named, sides
 from opschema_rules.aten.model import BackendFile, string
+from opschema_rules.aten.proofs import LINKED
 from opschema_rules.aten.rules.backend_keys import unknown_keys
 
 
-@rule("ATN701", "kernel-missing", fixable="safe", needs=(CPP,))
+@rule("ATN701", "kernel-missing", fixable="safe", needs=(CPP,), proof=LINKED)
 def kernel_missing(kernels: BackendKernels) -> Iterator[Diagnostic]:
     """An operator of a backend's YAML whose kernel is nowhere defined.
 

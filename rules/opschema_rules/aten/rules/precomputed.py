@@ -16,6 +16,7 @@ from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node
 from opschema_rules.aten.findings import found, respelling
 from opschema_rules.aten.model import NativeEntry, NativeFile, string
+from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.rules.fields import kind_of
 from opschema_rules.aten.signatures import out_arguments
 from opschema_rules.aten.vocabulary import hint
@@ -54,7 +55,7 @@ def precomputed_structured(native: NativeFile) -> Iterator[Diagnostic]:
             yield found(entry, key, "`precomputed` needs `structured: True`")
 
 
-@rule("ATN162", "precomputed-item", fixable="safe", pure=True)
+@rule("ATN162", "precomputed-item", fixable="safe", proof=WRITTEN, pure=True)
 def precomputed_item(native: NativeFile) -> Iterator[Diagnostic]:
     """An item of `precomputed` is not of the form `argument -> type name, type name`, or does not fit the operator.
 
@@ -68,7 +69,11 @@ def precomputed_item(native: NativeFile) -> Iterator[Diagnostic]:
     - func: tanh.dim_out(Tensor self, int dim, *, Tensor(a!) out) -> Tensor(a!)
       structured: True
       precomputed:
-      - dims -> int dim,int N
+      - dim -> int dim,int size
+    - func: sinh.dim_out(Tensor self, int dim, *, Tensor(a!) out) -> Tensor(a!)
+      structured: True
+      precomputed:
+      - dims -> int dim, int N
       - int
     ```
 
@@ -78,8 +83,12 @@ def precomputed_item(native: NativeFile) -> Iterator[Diagnostic]:
     - func: tanh.dim_out(Tensor self, int dim, *, Tensor(a!) out) -> Tensor(a!)
       structured: True
       precomputed:
-      - int size
       - dim->int dim
+    - func: sinh.dim_out(Tensor self, int dim, *, Tensor(a!) out) -> Tensor(a!)
+      structured: True
+      precomputed:
+      - int size
+      - dim -> int dim
     ```
 
     Good:

@@ -10,6 +10,7 @@ from opschema_cli.schema.operator_schema import OperatorSchema, SchemaType
 from opschema_cli.schema.schema_tokens import SchemaError
 from opschema_rules.aten.findings import found, respelling
 from opschema_rules.aten.model import NativeEntry, NativeFile, SchemaText
+from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.signatures import options_of
 from opschema_rules.aten.vocabulary import TORCH
 
@@ -51,7 +52,7 @@ def _is_own_type(entry: NativeEntry, text: SchemaText, error: SchemaError) -> bo
     return word in entry.owner.vocabulary.types and word not in TORCH.types
 
 
-@rule("ATN201", "schema-syntax", fixable="safe", pure=True)
+@rule("ATN201", "schema-syntax", fixable="safe", proof=WRITTEN, pure=True)
 def schema_syntax(native: NativeFile) -> Iterator[Diagnostic]:
     """A schema that cannot be read: a bracket, a comma, the arrow or the returns are missing or too many.
 
@@ -61,7 +62,8 @@ def schema_syntax(native: NativeFile) -> Iterator[Diagnostic]:
     Bad:
 
     ```yaml
-    - func: tanh(Tensor self, int n Tensor
+    - func: tanh(Tensor self int n) -> Tensor
+    - func: sinh(Tensor self, int n Tensor
     ```
 
     Bad:
@@ -83,7 +85,7 @@ def schema_syntax(native: NativeFile) -> Iterator[Diagnostic]:
 _SYNTAX = frozenset(("arrow", "character", "comma", "syntax", "too-long", "unclosed", "vararg"))
 
 
-@rule("ATN202", "schema-spelling", fixable="safe", pure=True)
+@rule("ATN202", "schema-spelling", fixable="safe", proof=WRITTEN, pure=True)
 def schema_spelling(native: NativeFile) -> Iterator[Diagnostic]:
     """A schema is not written as torchgen writes it: spaces, the size of a list, parentheses around a single return.
 
@@ -105,7 +107,7 @@ def schema_spelling(native: NativeFile) -> Iterator[Diagnostic]:
     yield from faults(native, frozenset(("spacing", "list-size")))
 
 
-@rule("ATN203", "schema-name", fixable="safe", pure=True)
+@rule("ATN203", "schema-name", pure=True)
 def schema_name(native: NativeFile) -> Iterator[Diagnostic]:
     """An operator's name that torchgen refuses, or that names nothing in Python and C++.
 
@@ -130,7 +132,7 @@ def schema_name(native: NativeFile) -> Iterator[Diagnostic]:
     yield from faults(native, frozenset(("name", "overload-name")))
 
 
-@rule("ATN204", "schema-type", fixable="safe", pure=True)
+@rule("ATN204", "schema-type", fixable="safe", proof=WRITTEN, pure=True)
 def schema_type(native: NativeFile) -> Iterator[Diagnostic]:
     """A type that torchgen or the dispatcher does not know, or a combination of types that there is not.
 
@@ -140,7 +142,8 @@ def schema_type(native: NativeFile) -> Iterator[Diagnostic]:
     Bad:
 
     ```yaml
-    - func: tanh(tensor self, Optional[int] n, Dimname dim) -> Tensr
+    - func: tanh(tensor self, Optional[int] n) -> Tensor
+    - func: sinh(Tensor self, Dimname dim) -> Tensr
     ```
 
     Good:
@@ -152,7 +155,7 @@ def schema_type(native: NativeFile) -> Iterator[Diagnostic]:
     yield from faults(native, frozenset(("unknown-type", "removed-type", "type")))
 
 
-@rule("ATN205", "schema-alias", fixable="safe", pure=True)
+@rule("ATN205", "schema-alias", fixable="safe", proof=WRITTEN, pure=True)
 def schema_alias(native: NativeFile) -> Iterator[Diagnostic]:
     """An alias annotation that cannot be read, or on a type that it cannot stand on.
 
@@ -162,6 +165,7 @@ def schema_alias(native: NativeFile) -> Iterator[Diagnostic]:
 
     ```yaml
     - func: tanh_(Tensor(A!) self, int(b!) n) -> Tensor(A!)
+    - func: sinh_all(Tensor? self, Tensor?(a!) mask) -> ()
     ```
 
     Good:
@@ -173,7 +177,7 @@ def schema_alias(native: NativeFile) -> Iterator[Diagnostic]:
     yield from faults(native, frozenset(("alias", "alias-type")))
 
 
-@rule("ATN206", "schema-default", fixable="safe", pure=True)
+@rule("ATN206", "schema-default", fixable="safe", proof=WRITTEN, pure=True)
 def schema_default(native: NativeFile) -> Iterator[Diagnostic]:
     """A default that is no value of its type, or a positional argument without default behind one that has it.
 
@@ -182,7 +186,8 @@ def schema_default(native: NativeFile) -> Iterator[Diagnostic]:
     Bad:
 
     ```yaml
-    - func: tanh(Tensor self, bool flag=true, int n=half, int m) -> Tensor
+    - func: tanh(Tensor self, bool flag=true) -> Tensor
+    - func: sinh(Tensor self, int n=half, int m) -> Tensor
     ```
 
     Good:
@@ -194,7 +199,7 @@ def schema_default(native: NativeFile) -> Iterator[Diagnostic]:
     yield from faults(native, frozenset(("default", "default-order", "default-type")))
 
 
-@rule("ATN207", "schema-arguments", fixable="safe", pure=True)
+@rule("ATN207", "schema-arguments", pure=True)
 def schema_arguments(native: NativeFile) -> Iterator[Diagnostic]:
     """Two arguments of one name, a misplaced `*`, or dtype, layout, device and pin_memory where they cannot stand.
 
@@ -215,7 +220,7 @@ def schema_arguments(native: NativeFile) -> Iterator[Diagnostic]:
     yield from faults(native, frozenset(("duplicate-argument", "star", "tensor-options")))
 
 
-@rule("ATN208", "schema-mutation", fixable="safe", pure=True)
+@rule("ATN208", "schema-mutation", fixable="safe", proof=WRITTEN, pure=True)
 def schema_mutation(native: NativeFile) -> Iterator[Diagnostic]:
     """Out arguments, the written `self` and the returns do not fit together.
 

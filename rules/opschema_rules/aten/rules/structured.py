@@ -13,6 +13,7 @@ from opschema_cli.source.yaml import Node
 from opschema_cli.source.yaml_edit import remove_key
 from opschema_rules.aten.findings import found, respelling, yaml_fix
 from opschema_rules.aten.model import NativeEntry, NativeFile, string
+from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.rules.dispatch import IMPLICIT, NESTED, key_spans, keys_in
 from opschema_rules.aten.signatures import kind_of, options_of
 
@@ -75,7 +76,7 @@ def structured_kind(native: NativeFile) -> Iterator[Diagnostic]:
             yield found(entry, entry.fields["structured_delegate"][0], message)
 
 
-@rule("ATN152", "structured-device-guard", fixable="unsafe", pure=True)
+@rule("ATN152", "structured-device-guard", fixable="unsafe", proof=WRITTEN, pure=True)
 def structured_device_guard(native: NativeFile) -> Iterator[Diagnostic]:
     """`device_guard: False` stands on a structured operator, whose kernels do not respect it.
 
@@ -109,7 +110,7 @@ def structured_device_guard(native: NativeFile) -> Iterator[Diagnostic]:
 _CLASS = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
-@rule("ATN153", "structured-inherits", fixable="safe", pure=True)
+@rule("ATN153", "structured-inherits", fixable="safe", proof=WRITTEN, pure=True)
 def structured_inherits(native: NativeFile) -> Iterator[Diagnostic]:
     """`structured_inherits` stands without `structured: True`, or does not name a class.
 
@@ -119,9 +120,14 @@ def structured_inherits(native: NativeFile) -> Iterator[Diagnostic]:
 
     ```yaml
     - func: tanh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
+      structured: True
       structured_inherits: at::TensorIteratorBase
       dispatch:
         CPU: tanh_out
+    - func: sinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
+      structured_inherits: TensorIteratorBase
+      dispatch:
+        CPU: sinh_out
     ```
 
     Good:
@@ -157,7 +163,7 @@ def _unfit_class(entry: NativeEntry, node: Node, text: str) -> Diagnostic:
 _OPERATOR = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)?", re.ASCII)
 
 
-@rule("ATN154", "structured-delegate-name", fixable="safe", pure=True)
+@rule("ATN154", "structured-delegate-name", fixable="safe", proof=WRITTEN, pure=True)
 def structured_delegate_name(native: NativeFile) -> Iterator[Diagnostic]:
     """`structured_delegate` is no name of an operator, or has a namespace.
 
@@ -210,7 +216,7 @@ def _unfit_name(text: str) -> tuple[str, str]:
     return ("", "") if _OPERATOR.fullmatch(text) else (f"`{text}` is no name of an operator", meant)
 
 
-@rule("ATN155", "delegated-dispatch", fixable="unsafe", pure=True)
+@rule("ATN155", "delegated-dispatch", fixable="unsafe", proof=WRITTEN, pure=True)
 def delegated_dispatch(native: NativeFile) -> Iterator[Diagnostic]:
     """An operator with `structured_delegate` has a kernel of its own for a key that the structured kernel serves.
 

@@ -13,6 +13,7 @@ from opschema_rules.aten.findings import found, no_list, yaml_fix
 from opschema_rules.aten.kinds import items_of
 from opschema_rules.aten.loader import refused
 from opschema_rules.aten.model import Entry, TagsFile, string
+from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.rules.derivatives_entries import repeated_keys, written
 from opschema_rules.aten.vocabulary import nearest
 
@@ -131,7 +132,7 @@ def tag_duplicate(tags: TagsFile) -> Iterator[Diagnostic]:
         first.setdefault(name, entry)
 
 
-@rule("ATN503", "tag-unknown-field", fixable="safe", pure=True)
+@rule("ATN503", "tag-unknown-field", fixable="safe", proof=WRITTEN, pure=True)
 def tag_unknown_field(tags: TagsFile) -> Iterator[Diagnostic]:
     """An entry of tags.yaml has a field that torchgen does not know.
 

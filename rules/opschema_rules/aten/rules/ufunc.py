@@ -11,6 +11,7 @@ from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node
 from opschema_rules.aten.findings import found, respelling
 from opschema_rules.aten.model import NativeEntry, NativeFile, string
+from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.rules.dispatch import keys_in
 from opschema_rules.aten.rules.fields import kind_of
 from opschema_rules.aten.vocabulary import hint, slip
@@ -18,7 +19,7 @@ from opschema_rules.aten.vocabulary import hint, slip
 _FIELD = "ufunc_inner_loop"
 
 
-@rule("ATN171", "ufunc-loop", fixable="safe", pure=True)
+@rule("ATN171", "ufunc-loop", fixable="safe", proof=WRITTEN, pure=True)
 def ufunc_loop(native: NativeFile) -> Iterator[Diagnostic]:
     """An inner loop is not written as `name (dtypes)`, or its key or a dtype is unknown.
 

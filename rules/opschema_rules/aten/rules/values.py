@@ -14,6 +14,7 @@ from opschema_cli.source.yaml import Node
 from opschema_cli.source.yaml_edit import insert_item, insert_key, set_value
 from opschema_rules.aten.findings import found, func_text, listing, respelling, yaml_fix
 from opschema_rules.aten.model import NativeEntry, NativeFile, string
+from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.rules.fields import kind_of
 from opschema_rules.aten.signatures import full_name, out_arguments
 from opschema_rules.aten.vocabulary import hint, listed, nearest, slip
@@ -23,7 +24,7 @@ _SOUND_VARIANTS = frozenset(("function", "method", "function, method", "method, 
 DEVICE_CHECKS = ("NoCheck", "ExactSame")
 
 
-@rule("ATN111", "illegal-variant", fixable="safe", pure=True)
+@rule("ATN111", "illegal-variant", fixable="safe", proof=WRITTEN, pure=True)
 def illegal_variant(native: NativeFile) -> Iterator[Diagnostic]:
     """`variants` holds something else than `function` and `method`, separated by a comma and one space.
 
@@ -82,7 +83,7 @@ def _illegal_variant(entry: NativeEntry, node: Node, span: Span, name: str) -> D
     return found(entry, entry.inner(node, inner if name else span), message, fix=fix)
 
 
-@rule("ATN112", "out-variants", fixable="safe", pure=True)
+@rule("ATN112", "out-variants", fixable="safe", proof=WRITTEN, pure=True)
 def out_variants(native: NativeFile) -> Iterator[Diagnostic]:
     """An operator with out arguments is declared as a method.
 
@@ -156,7 +157,7 @@ def module_method(native: NativeFile) -> Iterator[Diagnostic]:
             yield found(entry, entry.inner(variants, Span(at, at + len("method"))), message, related)
 
 
-@rule("ATN114", "illegal-device-check", fixable="safe", pure=True)
+@rule("ATN114", "illegal-device-check", fixable="safe", proof=WRITTEN, pure=True)
 def illegal_device_check(native: NativeFile) -> Iterator[Diagnostic]:
     """`device_check` is neither `NoCheck` nor `ExactSame`.
 
@@ -184,7 +185,7 @@ def illegal_device_check(native: NativeFile) -> Iterator[Diagnostic]:
         yield found(entry, node, f"`{text}` is no device check; there are `NoCheck` and `ExactSame`", fix=fix)
 
 
-@rule("ATN115", "foreach-device-check", fixable="safe", pure=True)
+@rule("ATN115", "foreach-device-check", fixable="safe", proof=WRITTEN, pure=True)
 def foreach_device_check(native: NativeFile) -> Iterator[Diagnostic]:
     """A `_foreach_` operator does not say `device_check: NoCheck`.
 
@@ -240,7 +241,7 @@ def _tags(entry: NativeEntry) -> Sequence[Node]:
     return (node,) if string(node) is not None else ()
 
 
-@rule("ATN116", "unknown-tag", fixable="safe", pure=True)
+@rule("ATN116", "unknown-tag", fixable="safe", proof=WRITTEN, pure=True)
 def unknown_tag(native: NativeFile) -> Iterator[Diagnostic]:
     """A tag is not declared in tags.yaml.
 
@@ -251,6 +252,8 @@ def unknown_tag(native: NativeFile) -> Iterator[Diagnostic]:
 
     ```yaml
     - func: tanh(Tensor self) -> Tensor
+      tags: [core, pointwse]
+    - func: sinh(Tensor self) -> Tensor
       tags: [core, pointwize]
     ```
 
@@ -289,7 +292,7 @@ def _unknown_tag(entry: NativeEntry, node: Node, known: frozenset[str]) -> Diagn
 SEEDED = "nondeterministic_seeded"
 
 
-@rule("ATN117", "nondeterministic-tag", fixable="safe", pure=True)
+@rule("ATN117", "nondeterministic-tag", fixable="safe", proof=WRITTEN, pure=True)
 def nondeterministic_tag(native: NativeFile) -> Iterator[Diagnostic]:
     """An operator that draws random numbers lacks the tag `nondeterministic_seeded`.
 
@@ -357,7 +360,7 @@ def _tag_added(entry: NativeEntry) -> Fix | None:
 # -- arguments ---------------------------------------------------------------------------------------------------------
 
 
-@rule("ATN118", "no-default-argument", fixable="safe", pure=True)
+@rule("ATN118", "no-default-argument", fixable="safe", proof=WRITTEN, pure=True)
 def no_default_argument(native: NativeFile) -> Iterator[Diagnostic]:
     """`cpp_no_default_args` names what is no argument, or one without a default.
 
@@ -365,7 +368,9 @@ def no_default_argument(native: NativeFile) -> Iterator[Diagnostic]:
 
     ```yaml
     - func: tanh(Tensor self, int step=1) -> Tensor
-      cpp_no_default_args: ['steps', 'self']
+      cpp_no_default_args: ['steps']
+    - func: sinh(Tensor self) -> Tensor
+      cpp_no_default_args: ['self']
     ```
 
     Good:

@@ -12,6 +12,7 @@ from opschema_cli.source.yaml_edit import insert_item, insert_key
 from opschema_rules.aten.differences import differences, name_of
 from opschema_rules.aten.findings import found, yaml_fix
 from opschema_rules.aten.model import NativeEntry, NativeFile, string
+from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.signatures import BaseName, base_name, full_name
 from opschema_rules.aten.traits import IMPLICIT, IMPLICIT_NESTED, dispatch_of, is_in_place, is_view, tags_of
 
@@ -85,7 +86,7 @@ def _tag_place(entry: NativeEntry, tag: str) -> Span:
     return next((item.span for item in node.items if string(entry.file.document.follow(item)) == tag), node.span)
 
 
-@rule("ATN342", "inplace-view-untagged", fixable="safe", pure=True)
+@rule("ATN342", "inplace-view-untagged", fixable="safe", proof=WRITTEN, pure=True)
 def inplace_view_untagged(native: NativeFile) -> Iterator[Diagnostic]:
     """An in-place operator makes a view and is not tagged `inplace_view`.
 
@@ -93,16 +94,12 @@ def inplace_view_untagged(native: NativeFile) -> Iterator[Diagnostic]:
 
     ```yaml
     - func: expand_(Tensor(a!) self, Tensor(b -> *) other) -> Tensor(a!)
-      dispatch:
-        CPU: expand_
     ```
 
     Good:
 
     ```yaml
     - func: expand_(Tensor(a!) self, Tensor(b -> *) other) -> Tensor(a!)
-      dispatch:
-        CPU: expand_
       tags: inplace_view
     ```
     """
@@ -204,7 +201,7 @@ def _copy_differs(view: NativeEntry, copy: NativeEntry) -> Iterator[Diagnostic]:
         yield found(copy, here.span(item.here), message, view.related(there.span(item.there), "the view"))
 
 
-@rule("ATN344", "view-copy-untagged", fixable="safe", pure=True)
+@rule("ATN344", "view-copy-untagged", fixable="safe", proof=WRITTEN, pure=True)
 def view_copy_untagged(native: NativeFile) -> Iterator[Diagnostic]:
     """An operator that copies a view is not tagged `view_copy`.
 

@@ -1,0 +1,171 @@
+"""What torchgen, torch's own parser of schemas and g++ make of a tree of torchgen's files.
+
+Probes and their levels:
+
+- ``emission``: all that torchgen writes about the tree. *Refused* where torchgen stops, where `torch._C.parse_schema` cannot
+  read a schema that it registers, where the declarations of the kernels do not compile against torch's headers, or where the
+  C++ files of a backend do not define what its header declares. *Wrong* where nothing that is written depends on a value or
+  on an item of a list (:mod:`tests.proofs.aten_silence`). Else *right*; the result is a digest of every text.
+- ``tags``: torchgen's reading of tags.yaml by itself, whose examples have not all the tags that the entries use.
+- ``entry N``: torchgen's reading of one entry of native_functions.yaml by itself, so that a fix of one of several broken
+  entries is seen.
+
+Run as a script it reads workspaces (JSON, texts by path) from stdin and answers a line each.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+import torch
+import yaml
+from torchgen import gen
+from torchgen.model import Location, NativeFunction
+from torchgen.yaml_utils import YamlLoader
+
+from opschema_cli.proof import Files, Observation, Seen
+from tests.proofs import aten_cpp, aten_silence
+from tests.rules.aten import oracle
+from tests.rules.aten.oracle import BACKEND, DEPRECATED, DERIVATIVES, NATIVE, TAGS, Refusal
+
+NAMES = (NATIVE, TAGS, DERIVATIVES, DEPRECATED, BACKEND)
+
+
+def observe(workspaces: Sequence[Files]) -> list[Observation]:
+    """The oracle, in a process of its own; see :data:`opschema_cli.proof.Oracle`."""
+    return _observe(workspaces, SILENCE)
+
+
+def observe_large(workspaces: Sequence[Files]) -> list[Observation]:
+    """The same without the search for values that have no effect, which takes large trees minutes."""
+    return _observe(workspaces, "")
+
+
+SILENCE = "--silence"
+
+
+def _observe(workspaces: Sequence[Files], option: str) -> list[Observation]:
+    """Run this module as a script.
+
+    Raises:
+        subprocess.CalledProcessError: the oracle itself fails.
+    """
+    data = msgspec.json.encode([dict(files) for files in workspaces])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-m", "tests.proofs.aten_oracle", *filter(None, [option])]
+    done = subprocess.run(command, input=data, stdout=subprocess.PIPE, check=True, timeout=1200, env=environment)
+    return [msgspec.json.decode(line, type=dict[str, Seen]) for line in done.stdout.splitlines()]
+
+
+# --- in the process of its own
+
+
+def examine(workspaces: Sequence[Files], *, silence: bool) -> list[dict[str, Seen]]:
+    """The outcomes of some workspaces; their C++ is compiled together."""
+    trees = [torchgen_files(files) for files in workspaces]
+    written = [oracle.emission(tree) for tree in trees]
+    units = [
+        "" if isinstance(texts, Refusal) else aten_cpp.unit(texts, sources(files))
+        for files, texts in zip(workspaces, written, strict=True)
+    ]
+    complaints = aten_cpp.complaints(units)
+    return [
+        {"emission": _emission(tree, texts, complaint, silence=silence), **dict(_entries(tree)), **dict(_tags(tree))}
+        for tree, texts, complaint in zip(trees, written, complaints, strict=True)
+    ]
+
+
+def torchgen_files(files: Files) -> dict[str, str]:
+    """The files that torchgen reads, under the names that it is given here."""
+    found: dict[str, str] = {}
+    for path, text in files.items():
+        name = path.rpartition("/")[2]
+        name = BACKEND if name.endswith("_native_functions.yaml") else name
+        if name in NAMES:
+            found[name] = text
+    return found
+
+
+def sources(files: Files) -> str:
+    """The C++ of a workspace."""
+    return "\n".join(text for path, text in sorted(files.items()) if path.endswith((".h", ".cpp")))
+
+
+def _emission(tree: Mapping[str, str], texts: Refusal | Mapping[str, str], complaint: str, *, silence: bool) -> Seen:
+    if isinstance(texts, Refusal):
+        return Seen("refused", f"torchgen: {texts.phase}: {texts.message}"[:300])
+    if unread := _unreadable(texts):
+        return Seen("refused", f"torch: {unread}")
+    if complaint:
+        return Seen("refused", f"g++: {complaint}")
+    result = digest(texts)
+    silent = next(aten_silence.unread_values(tree, result, _outcome), "") if silence else ""
+    return Seen("wrong", f"nothing depends on {silent}", result) if silent else Seen("right", result=result)
+
+
+def _outcome(tree: Mapping[str, str]) -> str:
+    texts = oracle.emission(tree)
+    return "" if isinstance(texts, Refusal) else digest(texts)
+
+
+def digest(texts: Mapping[str, str]) -> str:
+    """Identifies all that torchgen writes, but for the space between words and signs."""
+    data = "\0".join(name + "\0" + _SPACE.sub(r"\1", text) for name, text in sorted(texts.items()))
+    return hashlib.sha256(data.encode()).hexdigest()[:16]
+
+
+_SPACE = re.compile(r"\s*([^\w\s])\s*")
+
+
+def _unreadable(texts: Mapping[str, str]) -> str:
+    """Why torch cannot read a schema that is registered."""
+    for line in texts.get("RegisterSchema.cpp aten_schema_registrations", "").splitlines():
+        if line.startswith('m.def("'):
+            schema = line.removeprefix('m.def("').rpartition('"')[0]
+            try:
+                torch._C.parse_schema(schema)
+            except RuntimeError as error:
+                return " ".join(str(error).split())[:200]
+    return ""
+
+
+def _entries(tree: Mapping[str, str]) -> Iterator[tuple[str, Seen]]:
+    """Each entry of native_functions.yaml by itself."""
+    try:
+        entries = yaml.load(tree.get(NATIVE, ""), Loader=YamlLoader) or ()
+        tags = {item["tag"] for item in yaml.load(tree.get(TAGS, "[]"), Loader=YamlLoader)}
+    except Exception:
+        return
+    for number, entry in enumerate(entries if isinstance(entries, list) else (), 1):
+        yield f"entry {number}", _entry(entry, tags)
+
+
+def _tags(tree: Mapping[str, str]) -> Iterator[tuple[str, Seen]]:
+    try:
+        names = gen.parse_tags_yaml_struct(yaml.load(tree.get(TAGS, "[]"), Loader=gen.LineLoader), TAGS)
+    except Exception as error:
+        yield "tags", Seen("refused", f"{type(error).__name__}: {error}"[:300])
+    else:
+        yield "tags", Seen("right", result=", ".join(sorted(names)))
+
+
+def _entry(entry: object, tags: set[str]) -> Seen:
+    assert isinstance(entry, dict)
+    try:
+        function, _ = NativeFunction.from_yaml({**entry, "__line__": 0}, Location(NATIVE, 0), tags)
+        torch._C.parse_schema(str(function.func).rpartition("::")[2])
+    except Exception as error:  # whatever torchgen raises is its refusal
+        return Seen("refused", f"{type(error).__name__}: {error}"[:300])
+    return Seen("right")
+
+
+if __name__ == "__main__":
+    given = msgspec.json.decode(sys.stdin.buffer.read(), type=list[dict[str, str]])
+    for outcome in examine(given, silence=SILENCE in sys.argv):
+        sys.stdout.buffer.write(msgspec.json.encode(outcome) + b"\n")
