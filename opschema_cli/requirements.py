@@ -82,6 +82,12 @@ def required_release(workspace: Workspace, name: str, known: Sequence[Version]) 
     return max(found, key=lambda item: item.version, default=None)
 
 
+def admits(workspace: Workspace, name: str, version: str) -> bool | None:
+    """Whether a requirement file of the root admits a version such as ``2.13.0+cpu``; None without a requirement."""
+    public = _LOCAL.sub("", version)
+    return max((public in specifiers for _, specifiers, _ in _requirements(workspace, name)), default=None)
+
+
 def newest_admitted(text: str, known: Sequence[Version]) -> Version | None:
     """The newest release that clauses such as ``>=2.4,<2.7`` admit; the lowest that they ask for if none is known."""
     specifiers = _parsed(text)

@@ -240,7 +240,7 @@ def test_show_settings_puts_a_note_below_a_long_path(opschema: Opschema, tilekit
     assert done.code == 0
     shown = done.out.splitlines()
     at = next(number for number, line in enumerate(shown) if line.endswith(path))
-    assert shown[at + 1].strip() == "1 operator; no tags.yaml is known; words of torchgen 2.13"
+    assert shown[at + 1].strip().startswith("1 operator; no tags.yaml; read by ")
 
 
 def test_lines_and_columns_count_characters(opschema: Opschema, root: Path) -> None:

@@ -7,17 +7,19 @@ from collections.abc import Iterator
 from opschema_cli.source.yaml import Node, YamlFile
 from opschema_rules.aten.dialects import dialect_of
 from opschema_rules.aten.model import BackendFile, BackendItem, Reference, string
+from opschema_rules.aten.torchgen import Torchgen
+from opschema_rules.aten.torchgen_table import newest_torchgen
 
 
-def read_backend(file: YamlFile, reference: Reference | None) -> BackendFile | None:
-    """A backend's YAML; None when the file is empty.
+def read_backend(file: YamlFile, reference: Reference | None, torchgen: Torchgen | None = None) -> BackendFile | None:
+    """A backend's YAML, as the newest known torchgen reads it without another; None when the file is empty.
 
     Of its lists the items are read that name an operator; others, and lists that are none, are the business of a rule.
     """
     root = file.root
     if root is None:
         return None
-    backend = BackendFile(file, 0, root, reference=reference)
+    backend = BackendFile(file, 0, root, torchgen or newest_torchgen(), reference=reference)
     dialect = dialect_of(file.document, {key: value for key, (_, value) in backend.fields.items()})
     backend.dialect = dialect.name
     for section in dialect.lists:

@@ -12,7 +12,6 @@ import msgspec
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema, Return
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node, YamlFile, scalar_value
-from opschema_rules.aten.autograd import TORCH, Autograd
 from opschema_rules.aten.derivative_operators import Operator, sound, text_of
 from opschema_rules.aten.foreach import is_foreach, maps
 from opschema_rules.aten.formulas import uses, with_saved
@@ -25,6 +24,7 @@ from opschema_rules.aten.signatures import (
     options_of,
     out_arguments,
 )
+from opschema_rules.aten.torchgen import Torchgen
 
 NOT_FORMULAS = ("name", "dispatch", "output_differentiability")
 """Fields of an entry that are no formulas."""
@@ -35,9 +35,9 @@ DEFAULT = "Default"
 _NAME = re.compile(r"[^,\s](?:[^,]*[^,\s])?")
 
 
-def read_derivatives(file: YamlFile, native: NativeFile | None, autograd: Autograd = TORCH) -> DerivativesFile:
+def read_derivatives(file: YamlFile, native: NativeFile | None, torchgen: Torchgen) -> DerivativesFile:
     """A derivatives.yaml; items that are no mappings are left out."""
-    derivatives = DerivativesFile(file, native, autograd)
+    derivatives = DerivativesFile(file, torchgen, native)
     items = enumerate(items_of(file))
     derivatives.entries += [DerivativeEntry(file, index, node, derivatives) for index, node in items if node.is_mapping]
     return derivatives
@@ -136,13 +136,13 @@ class Block(msgspec.Struct, eq=False, dict=True):
     @property
     def is_exempt(self) -> bool:
         """Whether torchgen lists the operator as needing no derivative."""
-        name, never = self.definition.schema.name, self.entry.owner.autograd.never
-        return name in never or base_name(name).base in never
+        name, never = self.definition.schema.name, self.entry.owner.torchgen.autograd.never
+        return never is not None and (name in never or base_name(name).base in never)
 
     @property
     def is_manual(self) -> bool:
         """Whether the operator's derivative is written by hand."""
-        return self.definition.schema.name in self.entry.owner.autograd.manual
+        return self.definition.schema.name in (self.entry.owner.torchgen.autograd.manual or ())
 
     @cached_property
     def outputs(self) -> tuple[str, ...] | None:

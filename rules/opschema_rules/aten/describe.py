@@ -9,7 +9,6 @@ from opschema_cli.lint.pack import Description, Fact
 from opschema_cli.phrases import count
 from opschema_cli.project import Project
 from opschema_rules.aten.model import BackendFile, DerivativesFile, NativeFile, Reference, TagsFile
-from opschema_rules.aten.vocabulary import TORCH
 
 if TYPE_CHECKING:
     from opschema_rules.aten.head import AtenOptions
@@ -31,9 +30,9 @@ def describe(project: Project, options: AtenOptions) -> list[Description]:
 def _facts(subjects: Sequence[object]) -> Iterator[Fact]:
     for item in subjects:
         if isinstance(item, NativeFile):
-            tags = f"tags: {item.tags.path}" if item.tags is not None else "no tags.yaml is known"
-            words = "torchgen 2.13" if item.vocabulary is TORCH else "the tree's own torchgen"
-            yield Fact("operators", item.path, f"{count(len(item.entries), 'operator')}; {tags}; words of {words}")
+            tags = f"tags: {item.tags.path}" if item.tags is not None else "no tags.yaml"
+            reader = f"read by {item.torchgen.origin}{f'? {item.release_doubt}' if item.release_doubt else ''}"
+            yield Fact("operators", item.path, f"{count(len(item.entries), 'operator')}; {tags}; {reader}")
         elif isinstance(item, TagsFile):
             yield Fact("tags", item.path, count(len(item.entries), "tag"))
         elif isinstance(item, DerivativesFile):

@@ -127,9 +127,9 @@ def _taken(groups: Groups, group: Group) -> Iterator[tuple[Group, NativeEntry, N
 def is_lone_out(group: Group) -> bool:
     """Whether it is an out variant alone that torchgen refuses."""
     out = group.variants.get("out")
-    if out is None or len(group.variants) > 1 or out.name in out.owner.exceptions.lone_outs:
+    if out is None or len(group.variants) > 1 or out.name in out.owner.torchgen.exceptions.lone_outs:
         return False
-    return out.owner.exceptions.known and group.skipped == "it has an out variant alone"
+    return out.owner.torchgen.exceptions.known and group.skipped == "it has an out variant alone"
 
 
 def _same_base(entry: NativeEntry, other: NativeEntry) -> bool:

@@ -48,7 +48,7 @@ def _is_reported(groups: Groups, entry: NativeEntry) -> bool:
 
 def _is_handled(entry: NativeEntry) -> bool:
     """Whether an operator without group is composite, a view that is not in-place, or excepted."""
-    schema, excepted = entry.schema, entry.owner.exceptions
+    schema, excepted = entry.schema, entry.owner.torchgen.exceptions
     keys = dispatch_of(entry)
     if schema is None or keys is None or IMPLICIT in keys or in_structured_group(entry):
         return True  # that a delegate is the wrong one is told by other rules

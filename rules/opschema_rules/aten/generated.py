@@ -32,7 +32,7 @@ def functions_of(native: NativeFile) -> Mapping[str, Function]:
     for entry, schema, name in delegates:
         outs = structured.get(entry.text("structured_delegate") or "")
         if outs is not None:
-            keys = found[name].dispatch | (outs & native.vocabulary.structured) | _NON_FUNCTIONAL
+            keys = found[name].dispatch | (outs & native.torchgen.vocabulary.structured) | _NON_FUNCTIONAL
             found[name] = Function(name, schema, entry, keys)
     for group in native.groups.all:
         for item in group.generated:

@@ -77,7 +77,7 @@ class Group(msgspec.Struct, eq=False, dict=True):
         if "out" in self.variants and len(self.variants) == 1:
             return "it has an out variant alone"
         inplace = self.variants.get("inplace")
-        if inplace is not None and inplace.name in inplace.owner.exceptions.lone_inplace:
+        if inplace is not None and inplace.name in inplace.owner.torchgen.exceptions.lone_inplace:
             return f"`{inplace.name}` is an exception in torchgen"
         return ""
 
@@ -93,7 +93,7 @@ class Group(msgspec.Struct, eq=False, dict=True):
     def wanted(self) -> tuple[Generated, ...]:
         """What torchgen generates if the base entry's ``autogen`` names an out variant."""
         base = self.base
-        if base is None or base.schema is None or self.skipped or not base.owner.exceptions.known:
+        if base is None or base.schema is None or self.skipped or not base.owner.torchgen.exceptions.known:
             return ()
         found: list[Generated] = []
         if "out" not in self.variants:
@@ -220,7 +220,7 @@ class Groups(msgspec.Struct, eq=False, dict=True):
     @cached_property
     def python_lone(self) -> frozenset[Group]:
         """Their groups, where nothing else is in them."""
-        alone = (self.by_entry[out] for _, out in self.lone_outs if out.owner.bindings.known)
+        alone = (self.by_entry[out] for _, out in self.lone_outs if out.owner.torchgen.bindings.known)
         return frozenset(group for group in alone if len(group.variants) == 1)
 
     @cached_property

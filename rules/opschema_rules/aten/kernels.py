@@ -14,6 +14,7 @@ import msgspec
 from opschema_cli.lint.diagnostic import Place, Related
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
+from opschema_cli.workspace import content_digest
 from opschema_rules.aten.cpp_types import CppSignature, OperatorKernel, operator_kernel
 from opschema_rules.aten.kernel_tree import Method
 from opschema_rules.aten.model import BackendFile, BackendItem, NativeFile, Reference
@@ -97,7 +98,7 @@ def class_of(backend: BackendFile) -> str:
 
 def read_operators(project: Project, reference: Reference) -> Operators:
     """The operators of a reference, by their names."""
-    name = f"aten-operator-kernels/{reference.vocabulary.digest}"
+    name = f"aten-operator-kernels/{content_digest(reference.torchgen.digest.encode())}"
     kind = tuple[OperatorKernel, ...]
     reading: Reading[str, tuple[OperatorKernel, ...]] = Reading(name, lambda _: _kernels_of(reference.native), kind)
     found = project.readings(reading, [reference.path]).get(reference.path, ())

@@ -17,12 +17,8 @@ from opschema_cli.schema.schema_string import ParsedSchema, parse_schema
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import TIMESTAMP, Node, YamlFile, scalar_value
 from opschema_cli.source.yaml_spans import value_span
-from opschema_rules.aten.autograd import TORCH as TORCH_AUTOGRAD
-from opschema_rules.aten.autograd import Autograd
-from opschema_rules.aten.bindings import TORCH_BINDINGS, Bindings
-from opschema_rules.aten.exceptions import TORCH_EXCEPTIONS, Exceptions
 from opschema_rules.aten.signatures import base_name
-from opschema_rules.aten.vocabulary import TORCH, Vocabulary
+from opschema_rules.aten.torchgen import Torchgen
 
 if TYPE_CHECKING:
     from opschema_rules.aten.catalogue import Catalogue
@@ -211,16 +207,12 @@ class Function(msgspec.Struct, frozen=True):
 
 
 class NativeFile(msgspec.Struct, eq=False, dict=True):
-    """A native_functions.yaml; ``vocabulary`` are the words of the torchgen that reads it, ``bindings`` its Python bindings,
-    ``exceptions`` what it excepts by name.
-    """
+    """A native_functions.yaml, the torchgen that reads it, and the tags.yaml that belongs to it, None without one."""
 
     file: YamlFile
+    torchgen: Torchgen
     tags: TagsFile | None = None
     entries: list[NativeEntry] = msgspec.field(default_factory=list)
-    vocabulary: Vocabulary = TORCH
-    bindings: Bindings = TORCH_BINDINGS
-    exceptions: Exceptions = TORCH_EXCEPTIONS
 
     @property
     def path(self) -> str:
@@ -229,10 +221,19 @@ class NativeFile(msgspec.Struct, eq=False, dict=True):
 
     @property
     def content_key(self) -> str:
-        """What findings of pure rules depend on: this file, the tags and the vocabulary."""
+        """What findings of pure rules depend on: this file, the tags and the torchgen."""
         tags = self.tags.file.source.digest if self.tags is not None else ""
-        torchgen = f"{self.vocabulary.digest} {self.bindings.digest} {self.exceptions.digest}"
-        return f"{self.path} {self.file.source.digest} {tags} {torchgen}"
+        return f"{self.path} {self.file.source.digest} {tags} {self.torchgen.digest}"
+
+    @property
+    def release_doubt(self) -> str:
+        """Why another torchgen may read it; empty if that is certain."""
+        return self.torchgen.doubt
+
+    @property
+    def tag_names(self) -> frozenset[str] | None:
+        """The tags that there are, of the tags.yaml or of the torchgen; None where neither is known."""
+        return self.tags.names if self.tags is not None else self.torchgen.tags
 
     @cached_property
     def _having(self) -> Mapping[str, list[NativeEntry]]:
@@ -333,12 +334,12 @@ class DerivativeEntry(Entry, eq=False, dict=True):
 class DerivativesFile(msgspec.Struct, eq=False, dict=True):
     """A derivatives.yaml; ``native`` is the native_functions.yaml that it belongs to, None if that is not known.
 
-    ``autograd`` is the generator that reads it.
+    ``torchgen`` reads it.
     """
 
     file: YamlFile
+    torchgen: Torchgen
     native: NativeFile | None = None
-    autograd: Autograd = TORCH_AUTOGRAD
     entries: list[DerivativeEntry] = msgspec.field(default_factory=list)
 
     @property
@@ -383,7 +384,12 @@ class DerivativesFile(msgspec.Struct, eq=False, dict=True):
     def content_key(self) -> str:
         """What findings of pure rules depend on: this file and the operators."""
         native = self.native.content_key if self.native is not None else ""
-        return f"{self.path} {self.file.source.digest} {self.autograd.digest} {native}"
+        return f"{self.path} {self.file.source.digest} {self.torchgen.digest} {native}"
+
+    @property
+    def release_doubt(self) -> str:
+        """Why another torchgen may read it; empty if that is certain."""
+        return self.torchgen.doubt
 
 
 class DeprecatedEntry(Entry, eq=False, dict=True):
@@ -434,8 +440,7 @@ class Reference(msgspec.Struct, eq=False, dict=True):
     ``origin`` says where they come from, for messages (``the installed torch 2.13.0``), ``version`` the release, if it is
     known. ``certain`` tells that it is the version that the tree is built with: named by the configuration, in the tree
     itself, or of the version that the tree pins. Where it is not certain, an operator that is missing there is a warning at
-    most. ``vocabulary`` are the words of its torchgen; ``takes_options`` tells whether that takes ``- mul.out: {...}`` in a
-    backend's lists, None where it is not there. The file is read only when it is asked for.
+    most. ``torchgen`` reads it. The file is read only when it is asked for.
     """
 
     path: str
@@ -444,9 +449,8 @@ class Reference(msgspec.Struct, eq=False, dict=True):
     certain: bool
     read: Callable[[], NativeFile]
     summarise: Callable[[Reference], Catalogue]
+    torchgen: Torchgen
     version: str = ""
-    vocabulary: Vocabulary = TORCH
-    takes_options: bool | None = None
 
     @cached_property
     def native(self) -> NativeFile:
@@ -467,8 +471,7 @@ class Reference(msgspec.Struct, eq=False, dict=True):
             self.origin,
             self.certain,
             self.version,
-            self.vocabulary.digest,
-            self.takes_options,
+            self.torchgen.digest,
         )
         return " ".join(map(str, parts))
 
@@ -494,6 +497,7 @@ class BackendFile(Entry, eq=False):
     ``torch-mlir``), of which only what it shares with torchgen is judged.
     """
 
+    torchgen: Torchgen
     dialect: str = "torchgen"
     reference: Reference | None = None
     items: list[BackendItem] = msgspec.field(default_factory=list)
@@ -512,7 +516,12 @@ class BackendFile(Entry, eq=False):
     def content_key(self) -> str:
         """What findings of pure rules depend on: this file and the operators that it is judged by."""
         known = self.reference.content_key if self.reference is not None else ""
-        return f"{self.path} {self.file.source.digest} {known}"
+        return f"{self.path} {self.file.source.digest} {self.torchgen.digest} {known}"
+
+    @property
+    def release_doubt(self) -> str:
+        """Why another torchgen may read it; empty if that is certain."""
+        return self.torchgen.doubt
 
     def section(self, name: str) -> list[BackendItem]:
         """The operators of one list."""

@@ -5,15 +5,16 @@ from __future__ import annotations
 from opschema_cli.source.yaml import YamlFile
 from opschema_rules.aten.kinds import items_of
 from opschema_rules.aten.model import Entry, NativeEntry, NativeFile, TagsFile
-from opschema_rules.aten.vocabulary import TORCH, Vocabulary
+from opschema_rules.aten.torchgen import Torchgen
+from opschema_rules.aten.torchgen_table import newest_torchgen
 
-_WHOLE = 500
+WHOLE = 500
 """Entries that only PyTorch's own native_functions.yaml has; that of PyTorch 1.0 has more than 1,000."""
 
 
-def read_native(file: YamlFile, tags: TagsFile | None, vocabulary: Vocabulary = TORCH) -> NativeFile:
-    """A native_functions.yaml; items that are no mappings are left out."""
-    native = NativeFile(file, tags, vocabulary=vocabulary)
+def read_native(file: YamlFile, tags: TagsFile | None, torchgen: Torchgen | None = None) -> NativeFile:
+    """A native_functions.yaml as a torchgen reads it, the newest known one without; items that are no mappings are left out."""
+    native = NativeFile(file, torchgen or newest_torchgen(), tags)
     items = enumerate(items_of(file))
     native.entries += [NativeEntry(file, index, node, native) for index, node in items if node.is_mapping]
     return native
@@ -21,7 +22,7 @@ def read_native(file: YamlFile, tags: TagsFile | None, vocabulary: Vocabulary = 
 
 def is_older(native: NativeFile) -> bool:
     """Whether it is a whole file of a PyTorch before 1.12, which generated no variants: none of its entries has `autogen`."""
-    return len(native.entries) > _WHOLE and not native.having("autogen")
+    return len(native.entries) > WHOLE and not native.having("autogen")
 
 
 def read_tags(file: YamlFile) -> TagsFile:

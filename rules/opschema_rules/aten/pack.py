@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 
 from opschema_cli.lint.pack import Entry as Declared
 from opschema_cli.lint.pack import Loaded, Pack, StubMaker, collect_migrations, collect_rules
 from opschema_cli.project import Project
 from opschema_cli.source.text import Span
-from opschema_cli.source.yaml import YamlFile
 from opschema_rules.aten import migrations, rules
-from opschema_rules.aten.autograd import read_autograd
 from opschema_rules.aten.backend import read_backend
-from opschema_rules.aten.bindings import Bindings, read_bindings
 from opschema_rules.aten.deprecated import read_deprecated
 from opschema_rules.aten.derivatives import read_derivatives
 from opschema_rules.aten.describe import describe
 from opschema_rules.aten.dialects import OF_OTHERS
 from opschema_rules.aten.drift import copies_of_backend, copies_of_native
 from opschema_rules.aten.examples import example_files
-from opschema_rules.aten.exceptions import Exceptions, read_exceptions
 from opschema_rules.aten.head import AtenOptions, detect, files_of
 from opschema_rules.aten.kernel_matching import read_kernels
-from opschema_rules.aten.kinds import Kind
 from opschema_rules.aten.model import BackendFile, DerivativeEntry, NativeEntry, NativeFile, TagsFile
-from opschema_rules.aten.native import is_older, read_native, read_tags
+from opschema_rules.aten.native import read_native, read_tags
 from opschema_rules.aten.reference import References
+from opschema_rules.aten.releases import Torchgens
 from opschema_rules.aten.show import show
 from opschema_rules.aten.stubs import backend_sources, is_generated, make_stubs
-from opschema_rules.aten.vocabulary import home_of, vocabularies, vocabulary_of
 
 
 def load(project: Project, options: AtenOptions) -> Loaded:
@@ -36,19 +31,25 @@ def load(project: Project, options: AtenOptions) -> Loaded:
     files = list(files_of(project, options))
     loaded = Loaded(files=[file.path for _, file in files])
     tags = [read_tags(file) for kind, file in files if kind == "tags"]
-    natives = list(_natives(project, files, tags))
+    torchgens = Torchgens(project, options.installed_torch)
+    torchgens.check()
+    natives = [
+        read_native(file, _of_tags(tags, file.path), torchgens.of_native(file))
+        for kind, file in files
+        if kind == "native"
+    ]
     for listed in tags:
         loaded.subjects += [listed, *listed.entries]
     for native in natives:
         loaded.subjects += [native, *native.entries]
         loaded.entries += [_declared(entry) for entry in native.entries]
-    references = References(project, natives, options.native_functions, options.installed_torch)
+    references = References(torchgens, natives, options.native_functions)
     loaded.subjects += filter(None, (copies_of_native(native, references.of_copy(native)) for native in natives))
     loaded.subjects.append(references)
     for kind, file in files:
         if kind == "derivatives":
-            autograd = read_autograd(project, file.path)
-            derivatives = read_derivatives(file, references.of_derivatives(file), autograd)
+            operators = references.of_derivatives(file)
+            derivatives = read_derivatives(file, operators, torchgens.of_derivatives(file.path, operators))
             loaded.subjects += [derivatives, *derivatives.entries]
             loaded.entries += [_declared(entry) for entry in derivatives.entries]
         if kind == "deprecated":
@@ -56,6 +57,7 @@ def load(project: Project, options: AtenOptions) -> Loaded:
         backend = read_backend(file, None) if kind == "backend" else None
         if backend is not None:
             backend.reference = references.of_backend(backend)
+            backend.torchgen = torchgens.of_backend(backend.path, backend.reference)
             loaded.subjects += filter(None, [copies_of_backend(backend)])
             loaded.subjects.append(backend)
     backends = [item for item in loaded.subjects if isinstance(item, BackendFile)]
@@ -69,20 +71,6 @@ def _operators(natives: Iterable[NativeFile], backends: Iterable[BackendFile]) -
     """The names of the operators that files list: each once, though several lists and files name it."""
     entries = {entry.name for native in natives for entry in native.entries}
     return entries.union(item.name for backend in backends for item in backend.items if item.section not in OF_OTHERS)
-
-
-def _natives(project: Project, files: Sequence[tuple[Kind, YamlFile]], tags: list[TagsFile]) -> Iterator[NativeFile]:
-    found = [file for kind, file in files if kind == "native"]
-    known = vocabularies(project) if found else {}
-    for file in found:
-        native = read_native(file, _of_tags(tags, file.path), vocabulary_of(file.path, known))
-        home = home_of(file.path, known)
-        if home is not None:
-            native.bindings = read_bindings(project, home)
-            native.exceptions = read_exceptions(project, home)
-        elif is_older(native):
-            native.bindings, native.exceptions = Bindings(), Exceptions()
-        yield native
 
 
 def _of_tags(tags: list[TagsFile], path: str) -> TagsFile | None:

@@ -113,4 +113,4 @@ def is_bound(entry: NativeEntry) -> bool:
     if schema is None or full_name(schema) in _HIDDEN:
         return False
     is_out = any(item.kwarg_only and item.is_write for item in schema.arguments)
-    return not entry.owner.bindings.skips(f"{schema.name}_out" if is_out else schema.name)
+    return not entry.owner.torchgen.bindings.skips(f"{schema.name}_out" if is_out else schema.name)

@@ -128,7 +128,7 @@ def _derivatives_of(project: Project, native: NativeFile) -> Iterator[Derivative
     path = _beside(project, native, "../../autograd/derivatives.yaml")
     file = project.yaml(path) if path else None
     if file is not None:
-        yield read_derivatives(file, native)
+        yield read_derivatives(file, native, native.torchgen)
 
 
 def _tags_of(project: Project, native: NativeFile) -> Iterator[TagsFile]:

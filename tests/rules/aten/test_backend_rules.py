@@ -240,7 +240,11 @@ def test_options_are_refused_where_the_reference_has_a_torchgen_that_does_not_ta
     packages = tmp_path_factory.mktemp("packages")
     (packages / "torchgen/packaged/ATen/native").mkdir(parents=True)
     (packages / "torchgen/packaged/ATen/native/native_functions.yaml").write_text(SOUND_NATIVE)
-    (packages / "torchgen/gen_backend_stubs.py").write_text("isinstance(yaml_values, dict)\n")
+    (packages / "torchgen/gen_backend_stubs.py").write_text(
+        "isinstance(yaml_values, dict)\n"
+        + "".join(f"yaml_values.pop('{key}')\n" for key in ("backend", "cpp_namespace", "supported"))
+    )
+    (packages / "torchgen/model.py").write_text("class DispatchKey(Enum):\n    XLA = auto()\n")
     (packages / "torch").mkdir()
     (packages / "torch/version.py").write_text("__version__ = '2.13.0'\n")
     monkeypatch.setenv("OPSCHEMA_TORCH", str(packages))

@@ -14,6 +14,7 @@ from opschema_rules.aten.derivatives import Definition, read_derivatives
 from opschema_rules.aten.examples import example_files
 from opschema_rules.aten.native import read_native
 from opschema_rules.aten.pack import PACK
+from opschema_rules.aten.torchgen_table import newest_torchgen
 
 NATIVE = """\
 - func: pair(Tensor self, Tensor other, *, Scalar alpha=1) -> (Tensor left, Tensor right, int count)
@@ -40,7 +41,7 @@ def definition(text: str) -> Definition:
     native, file = project.yaml("native_functions.yaml"), project.yaml("derivatives.yaml")
     assert native is not None
     assert file is not None
-    found = read_derivatives(file, read_native(native, None)).entries[0].definition
+    found = read_derivatives(file, read_native(native, None), newest_torchgen()).entries[0].definition
     assert found is not None
     return found
 

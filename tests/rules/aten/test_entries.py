@@ -6,7 +6,7 @@ import pytest
 
 from opschema_cli.testing import lint_files
 from opschema_rules.aten.pack import PACK
-from tests.rules.aten.entry_findings import CODES, entry, lines, linted, places
+from tests.rules.aten.entry_findings import entry, lines, linted, places
 from tests.rules.aten.oracle import DERIVATIVES, NATIVE, PACKAGED, TAGS
 
 OUT = "tanh.out(Tensor self, int dim=1, *, Tensor(a!) out) -> Tensor(a!)"
@@ -59,9 +59,31 @@ def test_both_sides(fields: str, schema: str, expected: str) -> None:
     assert places(entry(fields, schema)) == [expected]
 
 
-def test_without_tags_nothing_is_said_of_them() -> None:
+def test_without_tags_those_of_torch_count() -> None:
+    text = entry("tags: [pointwise, poinwise]", "rand(Tensor self) -> Tensor")
+    files = {NATIVE: text, "requirements.txt": "torch==2.14\n"}
+    found = [item.message.partition(";")[0] for item in lint_files([PACK], files, ["ATN116", "ATN117"]).diagnostics]
+    assert found == [
+        "the name `rand` holds `rand`, so that it needs the tag `nondeterministic_seeded`",
+        "torch 2.14 has no tag `poinwise`",
+    ]
+
+
+def test_a_release_has_the_tags_of_its_time() -> None:
+    """`reduction` came with 2.10."""
+    text = entry("tags: reduction")
+    found = {
+        release: [
+            item.code
+            for item in lint_files([PACK], {NATIVE: text, "requirements.txt": release}, ["ATN116"]).diagnostics
+        ]
+        for release in ("torch==2.9.1\n", "torch>=2.9\n")
+    }
+    assert found == {"torch==2.9.1\n": ["ATN116"], "torch>=2.9\n": []}
+
+
+def test_the_tags_of_the_tree_count_before_those_of_torch() -> None:
     text = entry("tags: [anything, else]", "rand(Tensor self) -> Tensor")
-    assert [item.code for item in lint_files([PACK], {NATIVE: text}, CODES).diagnostics] == ["ATN117"]
     tags = "- tag: anything\n  desc: it\n- tag: else\n  desc: it\n"
     assert lines(text, {TAGS: tags}) == []  # tags of a version that does not know nondeterministic_seeded
 

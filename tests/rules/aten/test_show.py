@@ -151,7 +151,7 @@ def test_settings_tell_what_each_file_is_taken_for_and_is_judged_by(tmp_path: Pa
     (described,) = PACK.describe(Project(Workspace(tmp_path, files)), ALONE)
     assert [(item.name, item.value, item.note) for item in described.facts] == [
         ("tags", "aten/tags.yaml", "6 tags"),
-        ("operators", NATIVE, "20 operators; tags: aten/tags.yaml; words of torchgen 2.13"),
+        ("operators", NATIVE, "20 operators; tags: aten/tags.yaml; read by torch 2.15"),
         ("derivatives", DERIVATIVES, f"9 operators of {NATIVE}"),
         ("backend", BACKEND, f"6 operators, dialect torchgen; judged by `{NATIVE}`"),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -9,43 +10,44 @@ import torchgen
 from torchgen import model
 from torchgen.packaged.autograd import gen_python_functions
 
+from opschema_cli.requirements import read_version
 from opschema_cli.testing import lint_files
-from opschema_rules.aten.bindings import TORCH_BINDINGS
 from opschema_rules.aten.pack import PACK
-from opschema_rules.aten.vocabulary import TORCH, nearest, read_vocabulary, slip
+from opschema_rules.aten.torchgen_table import torchgen_of
+from opschema_rules.aten.vocabulary import nearest, read_vocabulary, slip
 from tests.rules.aten.entry_findings import entry, lines
 
 FOLDER = Path(torchgen.__file__).parent
 MODEL = (FOLDER / "model.py").read_text(encoding="utf-8")
+OF_TABLE = torchgen_of(read_version(version("torch")) or (0, 0))
 
 
-def test_what_is_built_in_is_the_installed_version() -> None:
-    assert TORCH.dispatch_keys == set(model.DispatchKey.__members__)
-    assert TORCH.supported == {key.name for key in model.dispatch_keys}
-    assert TORCH.structured == {key.name for key in model.STRUCTURED_DISPATCH_KEYS}
-    assert TORCH.ufunc == {key.name for key in model.UFUNC_DISPATCH_KEYS}
-    assert TORCH.ufunc_keys == set(model.UfuncKey.__members__)
-    assert TORCH.types == set(model.BaseTy.__members__)
-    assert TORCH.scalar_types == set(model.ScalarType.__members__)
-    assert TORCH.dtype_classes == set(model.DTYPE_CLASSES)
+def test_the_table_has_the_words_of_the_installed_version() -> None:
+    words = OF_TABLE.vocabulary
+    assert words.dispatch_keys == set(model.DispatchKey.__members__)
+    assert words.supported == {key.name for key in model.dispatch_keys}
+    assert words.structured == {key.name for key in model.STRUCTURED_DISPATCH_KEYS}
+    assert words.ufunc == {key.name for key in model.UFUNC_DISPATCH_KEYS}
+    assert words.ufunc_keys == set(model.UfuncKey.__members__)
+    assert words.types == set(model.BaseTy.__members__)
+    assert words.scalar_types == set(model.ScalarType.__members__)
+    assert words.dtype_classes == set(model.DTYPE_CLASSES)
 
 
 def test_what_is_read_of_a_model_is_what_it_says() -> None:
-    read = read_vocabulary(MODEL)
-    for name in TORCH.__struct_fields__:
-        assert name == "digest" or getattr(read, name) == getattr(TORCH, name), name
+    assert read_vocabulary(MODEL) == OF_TABLE.vocabulary
 
 
 def test_a_file_without_dispatch_keys_is_no_model() -> None:
-    assert not read_vocabulary("class Other(Enum):\n    CPU = auto()\n").dispatch_keys
+    assert read_vocabulary("class Other(Enum):\n    CPU = auto()\n") is None
 
 
 def test_the_bindings_are_the_installed_version() -> None:
-    assert TORCH_BINDINGS.skipped == set(gen_python_functions._SKIP_PYTHON_BINDINGS)
+    assert OF_TABLE.bindings.skipped == set(gen_python_functions._SKIP_PYTHON_BINDINGS)
     source = (FOLDER / "api/python.py").read_text(encoding="utf-8")
-    assert all(f'"{name}"' in source for name in TORCH_BINDINGS.returned)
+    assert all(f'"{name}"' in source for name in OF_TABLE.bindings.returned)
     body = source.partition("SUPPORTED_RETURN_TYPES = {")[2].partition("}")[0]
-    assert len(TORCH_BINDINGS.returned) == body.count('",')
+    assert len(OF_TABLE.bindings.returned) == body.count('",')
 
 
 OLD = """\

@@ -39,7 +39,9 @@ def find(draft: Draft, options: AddAutogen) -> Iterator[Site]:
     natives = [item for item in draft.loaded.subjects if isinstance(item, NativeFile)]
     _check_known(natives, options)
     for native in natives:
-        lonely = {group for _, group in ungrouped(native.groups)} if native.exceptions.functionalizes else set()
+        lonely = (
+            {group for _, group in ungrouped(native.groups)} if native.torchgen.exceptions.functionalizes else set()
+        )
         for group in native.groups.all:
             line = _line(native, group, lonely, options)
             if line is None:

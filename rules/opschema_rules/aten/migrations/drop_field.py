@@ -18,7 +18,8 @@ from opschema_cli.source.yaml_edit import YamlEditError
 from opschema_rules.aten.migrations.option_errors import OptionError
 from opschema_rules.aten.migrations.remove_field import lost_comments, remove_field
 from opschema_rules.aten.model import BackendFile, NativeEntry
-from opschema_rules.aten.vocabulary import TORCH, hint
+from opschema_rules.aten.torchgen_table import newest_torchgen
+from opschema_rules.aten.vocabulary import hint
 
 
 class DropField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -98,7 +99,8 @@ def _check(draft: Draft, entries: Sequence[_Entry], options: DropField) -> None:
     if not entries or draft.changes:
         return
     present = {key.value for entry in entries for key, _ in entry.node.pairs() if key.kind == "scalar"}
-    meant = hint(options.field, present | TORCH.fields) if options.field not in present | TORCH.fields else ""
+    known = present | newest_torchgen().vocabulary.fields
+    meant = hint(options.field, known) if options.field not in known else ""
     if meant:
         raise OptionError(f"-o field={options.field}: no entry has it{meant}")
     for pattern in options.op:

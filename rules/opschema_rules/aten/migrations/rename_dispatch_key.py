@@ -16,7 +16,8 @@ from opschema_cli.source.yaml import Node
 from opschema_rules.aten.migrations.option_errors import OptionError
 from opschema_rules.aten.migrations.yaml_comments import in_comments
 from opschema_rules.aten.model import BackendFile, DerivativeEntry, Entry, NativeEntry, NativeFile, string
-from opschema_rules.aten.vocabulary import TORCH, hint
+from opschema_rules.aten.torchgen_table import newest_torchgen
+from opschema_rules.aten.vocabulary import hint
 
 _NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _PART = re.compile(r"[^\s,]+")
@@ -119,7 +120,8 @@ def _check_known(draft: Draft, options: RenameDispatchKey) -> None:
 
 def _known(draft: Draft) -> set[str]:
     """The keys of torchgen, by the tree's own where it has one."""
-    return {key for native in _natives(draft) for key in native.vocabulary.dispatch_keys} or {*TORCH.dispatch_keys}
+    own = {key for native in _natives(draft) for key in native.torchgen.vocabulary.dispatch_keys}
+    return own or {*newest_torchgen().vocabulary.dispatch_keys}
 
 
 def _natives(draft: Draft) -> list[NativeFile]:

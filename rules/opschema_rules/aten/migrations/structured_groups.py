@@ -18,13 +18,13 @@ _GENERATED = ("Meta", "CompositeExplicitAutogradNonFunctional")
 
 def dropped_items(native: NativeFile, entry: NativeEntry, keep: Collection[str]) -> list[DispatchItem]:
     """The dispatch keys that a delegate loses: those that the structured kernel generates."""
-    keys = native.vocabulary.structured | {*COMPOSITE} - {*keep}
+    keys = native.torchgen.vocabulary.structured | {*COMPOSITE} - {*keep}
     return [item for item in entry.dispatch() if item.key in keys]
 
 
 def outs_of(native: NativeFile, out: NativeEntry) -> list[str]:
     """The out entry's kernels that become structured."""
-    found = (item.kernel for item in out.dispatch() if item.key in native.vocabulary.structured)
+    found = (item.kernel for item in out.dispatch() if item.key in native.torchgen.vocabulary.structured)
     return list(dict.fromkeys(found))
 
 
@@ -37,7 +37,7 @@ def is_ported(native: NativeFile, group: Group, keep: Collection[str]) -> bool:
     delegates = [entry for kind, entry in group.variants.items() if kind in ("functional", "inplace")]
     return all(
         entry.text("structured_delegate") == name
-        and not any(item.key in native.vocabulary.structured for item in entry.dispatch())
+        and not any(item.key in native.torchgen.vocabulary.structured for item in entry.dispatch())
         for entry in delegates
     )
 
@@ -77,8 +77,8 @@ def _of_out_keys(native: NativeFile, out: NativeEntry) -> Iterator[str]:
     composite = sorted(keys.intersection(_IMPLICIT))
     if composite:
         yield f"`{out.name}` is {composite[0]}, and structured kernels are for backends"
-    elif not keys & native.vocabulary.structured:
-        yield f"`{out.name}` has no kernel for {listed(sorted(native.vocabulary.structured), 'or')}"
+    elif not keys & native.torchgen.vocabulary.structured:
+        yield f"`{out.name}` has no kernel for {listed(sorted(native.torchgen.vocabulary.structured), 'or')}"
 
 
 def _of_entry(native: NativeFile, entry: NativeEntry, out: NativeEntry, keep: Collection[str]) -> Iterator[str]:
@@ -101,7 +101,7 @@ def _of_entry(native: NativeFile, entry: NativeEntry, out: NativeEntry, keep: Co
 def _lost(native: NativeFile, entry: NativeEntry, out: NativeEntry) -> Sequence[str]:
     """The keys of a delegate that nothing would stand for any more."""
     known = dispatch_of(out) or frozenset()
-    return sorted({item.key for item in entry.dispatch()} & native.vocabulary.structured - known)
+    return sorted({item.key for item in entry.dispatch()} & native.torchgen.vocabulary.structured - known)
 
 
 def _names(group: Group) -> str:

@@ -18,7 +18,7 @@ from opschema_rules.aten.traits import autogen_of, is_structured
 from opschema_rules.aten.vocabulary import listed, nearest
 
 
-@rule("ATN331", "autogen-missing", fixable="safe", proof=WRITTEN, pure=True)
+@rule("ATN331", "autogen-missing", fixable="safe", proof=WRITTEN, pure=True, by_release=True)
 def autogen_missing(native: NativeFile) -> Iterator[Diagnostic]:
     """Operators that torchgen generates are not listed in `autogen`.
 
@@ -108,7 +108,7 @@ def _names_of(entry: NativeEntry) -> Iterator[str]:
             yield f"{functional}.{overload}" if overload else functional
 
 
-@rule("ATN332", "autogen-unknown", fixable="safe", proof=WRITTEN, pure=True)
+@rule("ATN332", "autogen-unknown", fixable="safe", proof=WRITTEN, pure=True, by_release=True)
 def autogen_unknown(native: NativeFile) -> Iterator[Diagnostic]:
     """`autogen` lists an operator that torchgen does not generate.
 
@@ -185,7 +185,7 @@ def _instead(group: Group, wanted: list[str]) -> str:
     return f"; it generates nothing here, for {group.skipped}" if group.skipped else "; all its variants are declared"
 
 
-@rule("ATN333", "autogen-elsewhere", fixable="safe", proof=WRITTEN, pure=True)
+@rule("ATN333", "autogen-elsewhere", fixable="safe", proof=WRITTEN, pure=True, by_release=True)
 def autogen_elsewhere(native: NativeFile) -> Iterator[Diagnostic]:
     """`autogen` stands in an entry that torchgen does not generate from.
 
@@ -267,7 +267,7 @@ def autogen_repeated(native: NativeFile) -> Iterator[Diagnostic]:
             seen.add(name)
 
 
-@rule("ATN335", "autogen-impossible", pure=True)
+@rule("ATN335", "autogen-impossible", pure=True, by_release=True)
 def autogen_impossible(native: NativeFile) -> Iterator[Diagnostic]:
     """`autogen` asks for an out variant that torchgen cannot make.
 

@@ -8,7 +8,7 @@ from opschema_cli.lint.diagnostic import Diagnostic, Severity
 from opschema_cli.lint.rule import rule
 from opschema_rules.aten.model import BackendFile, Reference
 from opschema_rules.aten.rules.backend_keys import is_strict
-from opschema_rules.aten.vocabulary import TORCH, nearest
+from opschema_rules.aten.vocabulary import nearest
 
 
 def severity_of(reference: Reference | None) -> Severity:
@@ -16,7 +16,7 @@ def severity_of(reference: Reference | None) -> Severity:
     return Severity.ERROR if reference is not None and reference.certain else Severity.WARNING
 
 
-@rule("ATN607", "backend-dispatch-key", pure=True)
+@rule("ATN607", "backend-dispatch-key", pure=True, by_release=True)
 def backend_dispatch_key(backend: BackendFile) -> Iterator[Diagnostic]:
     """`backend` is no dispatch key, or one that PyTorch itself has kernels for.
 
@@ -66,8 +66,8 @@ def backend_dispatch_key(backend: BackendFile) -> Iterator[Diagnostic]:
     if not is_strict(backend) or node is None or not backend.name:
         return
     reference = backend.reference
-    origin = reference.origin if reference is not None else "PyTorch 2.13"
-    known = (reference.vocabulary if reference is not None else TORCH).dispatch_keys
+    origin = reference.origin if reference is not None else backend.torchgen.origin
+    known = backend.torchgen.vocabulary.dispatch_keys
     severity = severity_of(reference)
     forward = any(item.section in ("supported", "full_codegen") for item in backend.items)
     if backend.name not in known:

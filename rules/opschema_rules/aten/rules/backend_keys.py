@@ -15,15 +15,13 @@ from opschema_rules.aten.findings import yaml_fix
 from opschema_rules.aten.model import BackendFile, string
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.rules.fields import kind_of
-from opschema_rules.aten.vocabulary import nearest
+from opschema_rules.aten.vocabulary import listed, nearest
 
 _KEYS = (*BACKEND_KEYS, *OPERATOR_LISTS, "non_native")
 _REQUIRED = {"backend": "a dispatch key, such as `XLA`", "cpp_namespace": "that of its kernels"}
 _CLOSE = 0.75
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-MAX_NAMESPACES = 2
-"""How deep torchgen's ``NamespaceHelper`` lets a namespace nest."""
 
 
 def is_strict(backend: BackendFile) -> bool:
@@ -32,15 +30,20 @@ def is_strict(backend: BackendFile) -> bool:
 
 
 def _meant(backend: BackendFile, name: str) -> str | None:
-    return nearest(name, set(_KEYS) - backend.fields.keys(), _CLOSE)
+    return nearest(name, _keys(backend) - backend.fields.keys(), _CLOSE)
+
+
+def _keys(backend: BackendFile) -> frozenset[str]:
+    """The keys of the torchgen that reads the file."""
+    return frozenset(backend.torchgen.limits.backend_keys or _KEYS)
 
 
 def unknown_keys(backend: BackendFile) -> list[str]:
     """The keys that torchgen does not know, a merge aside."""
-    return [name for name in backend.fields if name not in (*_KEYS, "<<")]
+    return [name for name in backend.fields if name not in (*_keys(backend), "<<")]
 
 
-@rule("ATN601", "backend-key-missing", pure=True)
+@rule("ATN601", "backend-key-missing", pure=True, by_release=True)
 def backend_key_missing(backend: BackendFile) -> Iterator[Diagnostic]:
     """The YAML of a backend does not say which backend it is for, or where its kernels are.
 
@@ -91,7 +94,7 @@ def _head(backend: BackendFile) -> Node:
     return backend.node.items[0] if backend.node.items else backend.node
 
 
-@rule("ATN602", "unknown-backend-key", fixable="safe", proof=WRITTEN, pure=True)
+@rule("ATN602", "unknown-backend-key", fixable="safe", proof=WRITTEN, pure=True, by_release=True)
 def unknown_backend_key(backend: BackendFile) -> Iterator[Diagnostic]:
     """The YAML of a backend has a key that torchgen does not know.
 
@@ -138,7 +141,8 @@ def unknown_backend_key(backend: BackendFile) -> Iterator[Diagnostic]:
         elif near is not None:
             message = f"torchgen knows no key `{name}`; did you mean `{near}`?"
         else:
-            keys = ", ".join(f"`{key}`" for key in _KEYS)
+            known = _keys(backend)
+            keys = listed([*(key for key in _KEYS if key in known), *sorted(known.difference(_KEYS))])
             message = f"torchgen knows no key `{name}`; there are {keys}"
         yield Diagnostic(message, backend.at(backend.fields[name][0]), fix=_renaming(backend, name, near))
 
@@ -149,13 +153,13 @@ def _renaming(backend: BackendFile, name: str, near: str | None) -> Fix | None:
     return yaml_fix(backend, f"write `{near}`", partial(rename_key, backend.file, backend.node, name, near))
 
 
-@rule("ATN603", "backend-value", pure=True)
+@rule("ATN603", "backend-value", pure=True, by_release=True)
 def backend_value(backend: BackendFile) -> Iterator[Diagnostic]:
     """A key of a backend's YAML holds what it cannot hold.
 
-    `backend`, `cpp_namespace` and `class_name` are names in C++, the namespace of at most two levels; `use_out_as_primary`
-    and `device_guard` are true or false. torchgen refuses most of this, some only when it writes code, and takes a number
-    for a class's name.
+    `backend`, `cpp_namespace` and `class_name` are names in C++, the namespace of at most two levels, or as many as the
+    torchgen that reads the file takes; `use_out_as_primary` and `device_guard` are true or false. torchgen refuses most of
+    this, some only when it writes code, and takes a number for a class's name.
 
     Bad:
 
@@ -185,7 +189,9 @@ def backend_value(backend: BackendFile) -> Iterator[Diagnostic]:
         if key is None or node is None:
             continue
         fault = (
-            _flag_fault(backend, name) if name in ("use_out_as_primary", "device_guard") else _name_fault(name, node)
+            _flag_fault(backend, name)
+            if name in ("use_out_as_primary", "device_guard")
+            else _name_fault(name, node, backend.torchgen.limits.backend_depth)
         )
         if fault:
             yield Diagnostic(f"`{name}` {fault}", backend.at(node if node.end > node.start else key))
@@ -198,7 +204,7 @@ def _flag_fault(backend: BackendFile, name: str) -> str:
     return f"is true or false, and this is {kind_of(node)}"
 
 
-def _name_fault(name: str, node: Node) -> str:
+def _name_fault(name: str, node: Node, most: int | None) -> str:
     """What is wrong with the value of a key that holds a name; an empty one is another rule's business."""
     text = string(node)
     if text is None:
@@ -207,6 +213,6 @@ def _name_fault(name: str, node: Node) -> str:
     bad = next((part for part in parts if not _IDENTIFIER.fullmatch(part)), None)
     if bad is not None:
         return f"is a name in C++, and `{text}` is none"
-    if len(parts) > MAX_NAMESPACES:
-        return f"nests {len(parts)} namespaces; torchgen takes at most {MAX_NAMESPACES}"
+    if most is not None and len(parts) > most:
+        return f"nests {len(parts)} namespaces; torchgen takes at most {most}"
     return ""

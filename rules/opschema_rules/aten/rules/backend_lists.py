@@ -58,7 +58,7 @@ def backend_list(backend: BackendFile) -> Iterator[Diagnostic]:
             yield Diagnostic(f"`{name}` is empty; torchgen takes a list: write `[]`, or leave it out", backend.at(key))
 
 
-@rule("ATN606", "backend-item", pure=True)
+@rule("ATN606", "backend-item", pure=True, by_release=True)
 def backend_item(backend: BackendFile) -> Iterator[Diagnostic]:
     """An item of a backend's list names no operator.
 
@@ -126,7 +126,7 @@ def _mapping_fault(backend: BackendFile, section: str, item: Node) -> Diagnostic
 
 def _refused_options(backend: BackendFile, name: Node) -> Diagnostic | None:
     reference = backend.reference
-    if reference is None or reference.takes_options is not False:
+    if reference is None or not reference.version or reference.torchgen.limits.takes_options is not False:
         return None
     message = f"the torchgen of {reference.origin} takes no options of `{name.value}`; write the name alone"
     severity = Severity.ERROR if reference.certain else Severity.WARNING

@@ -13,7 +13,7 @@ from opschema_rules.aten.rules.backend_operators import KERNELS, name_fault
 from opschema_rules.aten.rules.fields import kind_of
 
 
-@rule("ATN621", "symint-unlisted", pure=True)
+@rule("ATN621", "symint-unlisted", pure=True, by_release=True)
 def symint_unlisted(backend: BackendFile) -> Iterator[Diagnostic]:
     """`symint` names an operator that the backend has no kernel for.
 

@@ -109,7 +109,7 @@ def written_optional(native: NativeFile) -> Iterator[Diagnostic]:
                 yield found(entry, text.span(item.type_span), f"`{item.name}` is optional and cannot be written")
 
 
-@rule("ATN214", "python-binding", pure=True)
+@rule("ATN214", "python-binding", pure=True, by_release=True)
 def python_binding(native: NativeFile) -> Iterator[Diagnostic]:
     """An operator that torchgen can write no Python binding for.
 
@@ -141,7 +141,7 @@ def python_binding(native: NativeFile) -> Iterator[Diagnostic]:
         CompositeExplicitAutograd: square_eye
     ```
     """
-    if not native.bindings.known:
+    if not native.torchgen.bindings.known:
         return
     sound: set[str] = set()
     for entry in native.entries:
@@ -156,14 +156,16 @@ def python_binding(native: NativeFile) -> Iterator[Diagnostic]:
 def _is_skipped(entry: NativeEntry, schema: OperatorSchema) -> bool:
     tags = entry.get("tags")
     names = [item.value for item in tags.items] if tags is not None and tags.is_sequence else [entry.text("tags")]
-    return ("generated" in names and "view_copy" not in names) or entry.owner.bindings.skips(default_kernel(schema))
+    return ("generated" in names and "view_copy" not in names) or entry.owner.torchgen.bindings.skips(
+        default_kernel(schema)
+    )
 
 
 def _unbound(entry: NativeEntry, schema: OperatorSchema, text: SchemaText, sound: set[str]) -> Iterator[Diagnostic]:
     """What stands against a binding; ``sound`` are types that can be returned, so far."""
     returned = ", ".join([type_text(item.type) for item in schema.returns])
     if returned not in sound:
-        if _cpp(schema) in entry.owner.bindings.returned:
+        if _cpp(schema) in entry.owner.torchgen.bindings.returned:
             sound.add(returned)
         elif all(returns_cpp(item.type) for item in schema.returns):  # else ATN209 tells
             span = Span(schema.returns[0].span.start, schema.returns[-1].span.end)

@@ -154,7 +154,7 @@ def _unknown(name: str, names: list[str]) -> str:
     return f"the signature has no `{name}`{hint(name, names) or f'; its arguments are {listed(names)}'}"
 
 
-@rule("ATN454", "deprecated-operator", pure=True)
+@rule("ATN454", "deprecated-operator", pure=True, by_release=True)
 def deprecated_operator(deprecated: DeprecatedFile) -> Iterator[Diagnostic]:
     """No operator in native_functions.yaml takes the call in `aten`.
 

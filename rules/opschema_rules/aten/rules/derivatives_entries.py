@@ -14,7 +14,7 @@ from opschema_rules.aten.kinds import items_of
 from opschema_rules.aten.loader import refused
 from opschema_rules.aten.model import DerivativeEntry, DerivativesFile, Entry, is_date, string
 from opschema_rules.aten.proofs import WRITTEN
-from opschema_rules.aten.vocabulary import TORCH, hint
+from opschema_rules.aten.vocabulary import hint
 
 _KINDS = {"mapping": "a mapping", "sequence": "a list"}
 
@@ -279,7 +279,7 @@ def _derivative_beside_dispatch(entry: DerivativeEntry) -> Iterator[Diagnostic]:
             yield found(entry, key, message, entry.related(table[0], "formulas are taken from here"))
 
 
-@rule("ATN405", "derivative-dispatch-key", pure=True)
+@rule("ATN405", "derivative-dispatch-key", pure=True, by_release=True)
 def derivative_dispatch_key(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
     """A key below `dispatch` in derivatives.yaml is not one of autograd's.
 
@@ -316,8 +316,7 @@ def _derivative_dispatch_key(entry: DerivativeEntry) -> Iterator[Diagnostic]:
     table = entry.get("dispatch")
     if table is None:
         return
-    native = entry.owner.native
-    backends = (native.vocabulary if native is not None else TORCH).backends
+    backends = entry.owner.torchgen.vocabulary.backends
     known = {DEFAULT, "AutogradNestedTensor", *(f"Autograd{name}" for name in backends)}
     for key, _ in table.pairs():
         if string(key) is not None and key.value not in known and (key.value != "<<" or key.style):

@@ -19,7 +19,7 @@ _MISTAKES = 3
 """So many operators without a derivative, or a tenth of all, may be mistakes."""
 
 
-@rule("ATN446", "foreach-without-derivative", pure=True)
+@rule("ATN446", "foreach-without-derivative", pure=True, by_release=True)
 def foreach_without_derivative(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
     """A `_foreach_` operator has no derivative that torchgen can use.
 
@@ -101,7 +101,7 @@ def _made(derivatives: DerivativesFile) -> Iterator[Operator]:
 
 def _demanding(derivatives: DerivativesFile) -> Iterator[Operator]:
     """The in-place operators over lists whose derivative torchgen asks for."""
-    never = derivatives.autograd.foreach or ()
+    never = derivatives.torchgen.autograd.foreach
     for operator in _over_lists(derivatives):
         schema = operator.schema
         needs = kind_of(schema) == "inplace" and not schema.returns and operator.is_abstract
@@ -111,7 +111,7 @@ def _demanding(derivatives: DerivativesFile) -> Iterator[Operator]:
 
 def _over_lists(derivatives: DerivativesFile) -> Iterator[Operator]:
     """The operators over lists; none for a torchgen that makes no derivatives of them."""
-    if derivatives.autograd.foreach is None or derivatives.native is None or not derivatives.complete:
+    if not derivatives.torchgen.autograd.maps_foreach or derivatives.native is None or not derivatives.complete:
         return
     for entry in derivatives.native.entries:
         if "_foreach_" in entry.name and entry.schema is not None and is_foreach(entry.schema):

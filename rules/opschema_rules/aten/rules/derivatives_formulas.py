@@ -77,7 +77,7 @@ def _is_saved(of: SchemaType) -> bool:
     return items.inner.name in (_SAVED_OPTIONAL if of.optional else _SAVED)
 
 
-@rule("ATN426", "derivative-accessor", fixable="unsafe", proof=WRITTEN, pure=True)
+@rule("ATN426", "derivative-accessor", fixable="unsafe", proof=WRITTEN, pure=True, by_release=True)
 def derivative_accessor(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
     """A formula asks a tensor for `.sizes()`, `.size(i)` or `.strides()`.
 
@@ -99,7 +99,7 @@ def derivative_accessor(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
       self: at::sum_to(grad, self.sym_sizes())
     ```
     """
-    for block in derivatives.blocks if not derivatives.autograd.takes_sizes else ():
+    for block in derivatives.blocks if not derivatives.torchgen.autograd.takes_sizes else ():
         for formula in block.backward:
             if "size" in formula.text or "strides" in formula.text:
                 yield from _accessors(formula)

@@ -180,7 +180,7 @@ def forward_original_self(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
                     yield found(formula.entry, formula.span(*span), message)
 
 
-@rule("ATN434", "forward-outputs", pure=True)
+@rule("ATN434", "forward-outputs", pure=True, by_release=True)
 def forward_outputs(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
     """Forward derivatives do not cover the outputs that have derivatives.
 
@@ -256,7 +256,7 @@ def _has(names: list[str]) -> str:
     return "has" if len(names) == 1 else "have"
 
 
-@rule("ATN435", "forward-without-tangent", pure=True)
+@rule("ATN435", "forward-without-tangent", pure=True, by_release=True)
 def forward_without_tangent(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
     """A forward formula uses no tangent.
 

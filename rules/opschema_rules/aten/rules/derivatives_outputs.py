@@ -118,7 +118,7 @@ def _in_place(definition: Definition, key: Node) -> Iterator[Diagnostic]:
             yield found(entry, key, message, related)
 
 
-@rule("ATN442", "derivative-without-effect", pure=True)
+@rule("ATN442", "derivative-without-effect", pure=True, by_release=True)
 def derivative_without_effect(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
     """An entry has backward formulas, and the operator can have no derivative.
 
@@ -157,7 +157,7 @@ def derivative_without_effect(derivatives: DerivativesFile) -> Iterator[Diagnost
             )
 
 
-@rule("ATN443", "derivative-needs-dispatch", pure=True)
+@rule("ATN443", "derivative-needs-dispatch", pure=True, by_release=True)
 def derivative_needs_dispatch(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
     """An operator with a derivative has no kernel of its own in native_functions.yaml.
 
@@ -203,7 +203,7 @@ def _derivative_needs_dispatch(entry: DerivativeEntry) -> Iterator[Diagnostic]:
         return
     name = entry.get("name") or entry.node
     for operator in [definition.operator, *definition.heirs]:
-        if operator.is_abstract or operator.schema.name in entry.owner.autograd.manual:
+        if operator.is_abstract or operator.schema.name in (entry.owner.torchgen.autograd.manual or ()):
             continue
         own = operator is definition.operator
         who = f"`{operator.name}`" if own else f"`{operator.name}`, which takes its derivative from here,"

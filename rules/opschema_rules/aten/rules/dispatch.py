@@ -46,7 +46,7 @@ def keys_in(entry: NativeEntry, wanted: frozenset[str]) -> Iterator[tuple[str, N
         yield from ((name, node, span) for name, span in key_spans(node) if name in wanted)
 
 
-@rule("ATN131", "unknown-dispatch-key", fixable="safe", proof=WRITTEN, pure=True)
+@rule("ATN131", "unknown-dispatch-key", fixable="safe", proof=WRITTEN, pure=True, by_release=True)
 def unknown_dispatch_key(native: NativeFile) -> Iterator[Diagnostic]:
     """A dispatch key that torchgen does not know, or that native_functions.yaml may not hold.
 
@@ -82,7 +82,7 @@ def unknown_dispatch_key(native: NativeFile) -> Iterator[Diagnostic]:
         CompositeImplicitAutograd: math_tanh
     ```
     """
-    supported = native.vocabulary.supported
+    supported = native.torchgen.vocabulary.supported
     for entry in native.having("dispatch"):
         unknown = {id(item.key_node): item.key_node for item in entry.dispatch() if item.key not in supported}
         for node in unknown.values():
@@ -92,7 +92,7 @@ def unknown_dispatch_key(native: NativeFile) -> Iterator[Diagnostic]:
 
 
 def _unknown_key(entry: NativeEntry, node: Node, name: str, span: Span) -> Diagnostic:
-    vocabulary = entry.owner.vocabulary
+    vocabulary = entry.owner.torchgen.vocabulary
     place = entry.inner(node, span)
     if not name:
         return found(entry, place if place.start < place.end else node, "a dispatch key is missing at the comma")
@@ -158,15 +158,14 @@ def _no_kernel(entry: NativeEntry, key: Node, value: Node) -> Diagnostic:
 
 
 _KERNEL = re.compile(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*", re.ASCII)
-MAX_NAMESPACES = 3
-"""Most namespaces of a kernel (``torchgen.model.NativeFunction.from_yaml``)."""
 
 
-@rule("ATN133", "kernel-name", fixable="safe", proof=WRITTEN, pure=True)
+@rule("ATN133", "kernel-name", fixable="safe", proof=WRITTEN, pure=True, by_release=True)
 def kernel_name(native: NativeFile) -> Iterator[Diagnostic]:
     """A kernel is no name of a C++ function, or lies too deep in namespaces.
 
-    torchgen writes what stands here into C++ as it is. It takes up to three namespaces, behind which it puts `native`.
+    torchgen writes what stands here into C++ as it is. It takes up to three namespaces, behind which it puts `native`; how many
+    is read from the torchgen of the tree, or of the release.
 
     Bad:
 
@@ -214,10 +213,10 @@ def _unfit_kernel(entry: NativeEntry, node: Node, kernel: str) -> tuple[str, Fix
         sound = kernel != stripped and _KERNEL.fullmatch(stripped) is not None
         fix = respelling(entry, node, Span(0, len(kernel)), stripped) if sound else None
         return (f"`{kernel}` is no name of a C++ function" if kernel else ""), fix
-    depth = kernel.count("::")
-    if depth <= MAX_NAMESPACES:
+    depth, most = kernel.count("::"), entry.owner.torchgen.limits.kernel_depth
+    if most is None or depth <= most:
         return "", None
-    return f"`{kernel}` lies in {depth} namespaces; torchgen takes at most {MAX_NAMESPACES}", None
+    return f"`{kernel}` lies in {depth} namespaces; torchgen takes at most {most}", None
 
 
 @rule("ATN134", "repeated-dispatch-key", pure=True)
@@ -418,7 +417,7 @@ def manual_registration(native: NativeFile) -> Iterator[Diagnostic]:
             yield found(entry, entry.fields["dispatch"][0], message, related)
 
 
-@rule("ATN138", "factory-dispatch", fixable="unsafe", proof=WRITTEN, pure=True)
+@rule("ATN138", "factory-dispatch", fixable="unsafe", proof=WRITTEN, pure=True, by_release=True)
 def factory_dispatch(native: NativeFile) -> Iterator[Diagnostic]:
     """A factory has no dispatch table, so that it would be decomposed for `__torch_dispatch__`.
 
@@ -445,7 +444,7 @@ def factory_dispatch(native: NativeFile) -> Iterator[Diagnostic]:
         if (table is not None and table.is_mapping) or not ("new_" in text or "_like" in text or "pin_memory" in text):
             continue
         schema = entry.schema
-        reason = _factory(schema, native.vocabulary) if schema is not None and _is_plain(entry) else ""
+        reason = _factory(schema, native.torchgen.vocabulary) if schema is not None and _is_plain(entry) else ""
         if reason and schema is not None:
             message = f"{reason}; a factory needs a kernel in `dispatch`, usually `{EXPLICIT}`"
             yield Diagnostic(message, entry.place, (), _table(entry, default_kernel(schema)), (entry.name,))

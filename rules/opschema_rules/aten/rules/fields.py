@@ -24,7 +24,7 @@ _CLOSE = 0.75
 """How much a misspelt field has in common with the one that was meant (difflib's ratio)."""
 
 
-@rule("ATN101", "native-entry", pure=True)
+@rule("ATN101", "native-entry", pure=True, by_release=True)
 def native_entry(native: NativeFile) -> Iterator[Diagnostic]:
     """The file is no list of entries, or an entry is no mapping with the field `func`.
 
@@ -66,15 +66,15 @@ def _has_func(entry: NativeEntry) -> bool:
 
 
 def _unknown(entry: NativeEntry) -> list[str]:
-    return sorted(entry.fields.keys() - entry.owner.vocabulary.fields - {"<<"})  # which is ATN105's
+    return sorted(entry.fields.keys() - entry.owner.torchgen.vocabulary.fields - {"<<"})  # which is ATN105's
 
 
 def _meant(entry: NativeEntry, name: str) -> str | None:
     """The field that a misspelt one must be."""
-    return nearest(name, entry.owner.vocabulary.fields - entry.fields.keys(), _CLOSE)
+    return nearest(name, entry.owner.torchgen.vocabulary.fields - entry.fields.keys(), _CLOSE)
 
 
-@rule("ATN102", "unknown-field", fixable="safe", proof=WRITTEN, pure=True)
+@rule("ATN102", "unknown-field", fixable="safe", proof=WRITTEN, pure=True, by_release=True)
 def unknown_field(native: NativeFile) -> Iterator[Diagnostic]:
     """An entry has a field that torchgen does not know.
 
@@ -97,7 +97,7 @@ def unknown_field(native: NativeFile) -> Iterator[Diagnostic]:
       device_guard: False
     ```
     """
-    known = native.vocabulary.fields
+    known = native.torchgen.vocabulary.fields
     for entry in native.entries:
         if not entry.fields.keys() <= known:
             yield from (_unknown_field(entry, name) for name in _unknown(entry))

@@ -20,7 +20,7 @@ from opschema_rules.aten.traits import IMPLICIT, dispatch_of, is_in_place
 _NON_FUNCTIONAL = "CompositeExplicitAutogradNonFunctional"
 
 
-@rule("ATN371", "mutation-ungrouped", fixable="safe", proof=WRITTEN, pure=True)
+@rule("ATN371", "mutation-ungrouped", fixable="safe", proof=WRITTEN, pure=True, by_release=True)
 def mutation_ungrouped(native: NativeFile) -> Iterator[Diagnostic]:
     """An operator with kernels of its own writes, and has no functional and out variants.
 
@@ -52,7 +52,7 @@ def mutation_ungrouped(native: NativeFile) -> Iterator[Diagnostic]:
     - func: scale_(Tensor(a!) self, Scalar factor) -> Tensor(a!)
     ```
     """
-    for entry, group in ungrouped(native.groups) if native.exceptions.functionalizes else ():
+    for entry, group in ungrouped(native.groups) if native.torchgen.exceptions.functionalizes else ():
         names, base = wanted_names(group), group.base
         if base is None or (names and any("autogen" in item.fields for item in group.entries)):
             continue  # what it lists is told by other rules
@@ -68,7 +68,7 @@ def mutation_ungrouped(native: NativeFile) -> Iterator[Diagnostic]:
         yield found(entry, entry.place.span, message, fix=fix)
 
 
-@rule("ATN372", "view-form", pure=True)
+@rule("ATN372", "view-form", pure=True, by_release=True)
 def view_form(native: NativeFile) -> Iterator[Diagnostic]:
     """A view with kernels of its own is not of the form that functionalization can replay.
 
@@ -111,7 +111,7 @@ def view_form(native: NativeFile) -> Iterator[Diagnostic]:
     ```
     """
     groups = native.groups
-    for view in groups.views if native.exceptions.functionalizes else ():
+    for view in groups.views if native.torchgen.exceptions.functionalizes else ():
         group, text, keys = groups.by_entry[view], view.schema_text, dispatch_of(view)
         copy = groups.copy_of(group)
         if copy is None or text is None or keys is None or IMPLICIT in keys:
@@ -153,7 +153,7 @@ def _malformed(view: NativeEntry, *, named: bool) -> Iterator[tuple[Span, str]]:
             yield schema.returns[0].type_span, "it must return a `Tensor` or a `Tensor[]`"
 
 
-@rule("ATN373", "view-copy-kernel", pure=True)
+@rule("ATN373", "view-copy-kernel", pure=True, by_release=True)
 def view_copy_kernel(native: NativeFile) -> Iterator[Diagnostic]:
     """An operator that copies a view has no `CompositeExplicitAutogradNonFunctional` kernel.
 
@@ -184,7 +184,7 @@ def view_copy_kernel(native: NativeFile) -> Iterator[Diagnostic]:
     ```
     """
     groups = native.groups
-    for view in groups.views if native.exceptions.functionalizes else ():
+    for view in groups.views if native.torchgen.exceptions.functionalizes else ():
         copy = groups.copy_of(groups.by_entry[view])
         keys = dispatch_of(copy) if copy is not None and not is_in_place(view) and _is_copy(copy, view) else None
         if copy is None or keys is None or _NON_FUNCTIONAL in keys:

@@ -12,7 +12,7 @@ from opschema_rules.aten.model import NativeEntry, NativeFile
 from opschema_rules.aten.signatures import base_name
 
 
-@rule("ATN311", "variants-differ", pure=True)
+@rule("ATN311", "variants-differ", pure=True, by_release=True)
 def variants_differ(native: NativeFile) -> Iterator[Diagnostic]:
     """Variants of one operator have different arguments or returns.
 

@@ -14,7 +14,7 @@ from opschema_rules.aten.model import NativeFile
 from opschema_rules.aten.vocabulary import listed
 
 
-@rule("ATN316", "functional-missing", pure=True)
+@rule("ATN316", "functional-missing", pure=True, by_release=True)
 def functional_missing(native: NativeFile) -> Iterator[Diagnostic]:
     """An operator has several variants and no functional one.
 
@@ -72,7 +72,7 @@ def functional_missing(native: NativeFile) -> Iterator[Diagnostic]:
         yield found(entry, entry.place.span, message)
 
 
-@rule("ATN317", "lone-out", pure=True)
+@rule("ATN317", "lone-out", pure=True, by_release=True)
 def lone_out(native: NativeFile) -> Iterator[Diagnostic]:
     """An out variant has no other variant.
 
@@ -114,7 +114,7 @@ def lone_out(native: NativeFile) -> Iterator[Diagnostic]:
             yield found(out, out.place.span, message)
 
 
-@rule("ATN318", "no-out-variant", pure=True)
+@rule("ATN318", "no-out-variant", pure=True, by_release=True)
 def no_out_variant(native: NativeFile) -> Iterator[Diagnostic]:
     """An operator returns no tensor and is not on torchgen's list of such operators.
 
@@ -144,11 +144,11 @@ def no_out_variant(native: NativeFile) -> Iterator[Diagnostic]:
         SparseCPU: _nnz_sparse
     ```
     """
-    for group in native.groups.all if native.exceptions.known else ():
+    for group in native.groups.all if native.torchgen.exceptions.known else ():
         base = group.base
         if base is None or base.schema is None or "out" in group.variants or "inplace" in group.variants:
             continue
-        if returns_tensors(base.schema) or name_of(base) in native.exceptions.no_out_variant or group.skipped:
+        if returns_tensors(base.schema) or name_of(base) in native.torchgen.exceptions.no_out_variant or group.skipped:
             continue
         text, returns = base.schema_text, base.schema.returns
         span = Span(returns[0].span.start, returns[-1].span.end) if returns else base.schema.name_span

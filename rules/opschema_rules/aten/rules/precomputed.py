@@ -55,7 +55,7 @@ def precomputed_structured(native: NativeFile) -> Iterator[Diagnostic]:
             yield found(entry, key, "`precomputed` needs `structured: True`")
 
 
-@rule("ATN162", "precomputed-item", fixable="safe", proof=WRITTEN, pure=True)
+@rule("ATN162", "precomputed-item", fixable="safe", proof=WRITTEN, pure=True, by_release=True)
 def precomputed_item(native: NativeFile) -> Iterator[Diagnostic]:
     """An item of `precomputed` is not of the form `argument -> type name, type name`, or does not fit the operator.
 
@@ -205,7 +205,7 @@ class _Reader(msgspec.Struct):
     def _is_known(self, error: SchemaError, text: str) -> bool:
         """Whether it tells of a type that only kernels have, such as ``DimVector``."""
         word = f"{_HEAD}{text}"[error.span.start : error.span.end]
-        return error.kind == "unknown-type" and word in self.entry.owner.vocabulary.types
+        return error.kind == "unknown-type" and word in self.entry.owner.torchgen.vocabulary.types
 
     def _unreadable(self, node: Node, error: SchemaError, shift: int, end: int) -> Diagnostic:
         last = max(error.span.end + shift, 0)

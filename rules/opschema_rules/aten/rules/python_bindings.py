@@ -14,7 +14,7 @@ from opschema_rules.aten.python_functions import is_bound
 from opschema_rules.aten.vocabulary import listed
 
 
-@rule("ATN361", "python-clash", pure=True)
+@rule("ATN361", "python-clash", pure=True, by_release=True)
 def python_clash(native: NativeFile) -> Iterator[Diagnostic]:
     """Python cannot tell two overloads of one operator apart.
 
@@ -57,7 +57,7 @@ def python_clash(native: NativeFile) -> Iterator[Diagnostic]:
     """
     seen: set[NativeEntry] = set()
     groups = native.groups
-    for function in native.groups.python.values() if native.bindings.known else ():
+    for function in native.groups.python.values() if native.torchgen.bindings.known else ():
         for entry, first in function.clashes:
             if entry in seen or not (is_bound(entry) and is_bound(first)):
                 continue
@@ -71,7 +71,7 @@ def python_clash(native: NativeFile) -> Iterator[Diagnostic]:
             yield found(entry, entry.place.span, message, first.related(first.place.span, "the other overload"))
 
 
-@rule("ATN362", "python-out", pure=True)
+@rule("ATN362", "python-out", pure=True, by_release=True)
 def python_out(native: NativeFile) -> Iterator[Diagnostic]:
     """An out variant has no other overload with its arguments in Python.
 
@@ -110,7 +110,7 @@ def python_out(native: NativeFile) -> Iterator[Diagnostic]:
     ```
     """
     groups = native.groups
-    for module, out in groups.lone_outs if native.bindings.known else ():
+    for module, out in groups.lone_outs if native.torchgen.bindings.known else ():
         group = groups.by_entry[out]
         functional = group.variants.get("functional")
         if functional is None and needs_functional(group):

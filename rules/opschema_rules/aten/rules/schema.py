@@ -12,7 +12,7 @@ from opschema_rules.aten.findings import found, respelling
 from opschema_rules.aten.model import NativeEntry, NativeFile, SchemaText
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.signatures import options_of
-from opschema_rules.aten.vocabulary import TORCH
+from opschema_rules.aten.torchgen_table import newest_torchgen
 
 
 def faults(native: NativeFile, kinds: frozenset[str]) -> Iterator[Diagnostic]:
@@ -45,11 +45,11 @@ def _fix(entry: NativeEntry, text: SchemaText, error: SchemaError) -> Fix | None
 
 
 def _is_own_type(entry: NativeEntry, text: SchemaText, error: SchemaError) -> bool:
-    """Whether it tells of a type that PyTorch 2.13 has not, and the tree's own torchgen has."""
+    """Whether it tells of a type that the newest torchgen has not, and the file's has."""
     if error.kind not in ("unknown-type", "removed-type"):
         return False
     word = text.text[error.span.start : error.span.end]
-    return word in entry.owner.vocabulary.types and word not in TORCH.types
+    return word in entry.owner.torchgen.vocabulary.types and word not in newest_torchgen().vocabulary.types
 
 
 @rule("ATN201", "schema-syntax", fixable="safe", proof=WRITTEN, pure=True)
@@ -132,7 +132,7 @@ def schema_name(native: NativeFile) -> Iterator[Diagnostic]:
     yield from faults(native, frozenset(("name", "overload-name")))
 
 
-@rule("ATN204", "schema-type", fixable="safe", proof=WRITTEN, pure=True)
+@rule("ATN204", "schema-type", fixable="safe", proof=WRITTEN, pure=True, by_release=True)
 def schema_type(native: NativeFile) -> Iterator[Diagnostic]:
     """A type that torchgen or the dispatcher does not know, or a combination of types that there is not.
 

@@ -216,7 +216,7 @@ def _unfit_name(text: str) -> tuple[str, str]:
     return ("", "") if _OPERATOR.fullmatch(text) else (f"`{text}` is no name of an operator", meant)
 
 
-@rule("ATN155", "delegated-dispatch", fixable="unsafe", proof=WRITTEN, pure=True)
+@rule("ATN155", "delegated-dispatch", fixable="unsafe", proof=WRITTEN, pure=True, by_release=True)
 def delegated_dispatch(native: NativeFile) -> Iterator[Diagnostic]:
     """An operator with `structured_delegate` has a kernel of its own for a key that the structured kernel serves.
 
@@ -241,7 +241,9 @@ def delegated_dispatch(native: NativeFile) -> Iterator[Diagnostic]:
     ```
     """
     for entry in native.having("structured_delegate"):
-        for name, node, span in keys_in(entry, native.vocabulary.structured) if delegate_of(entry) is not None else ():
+        for name, node, span in (
+            keys_in(entry, native.torchgen.vocabulary.structured) if delegate_of(entry) is not None else ()
+        ):
             related = entry.related(entry.fields["structured_delegate"][0], "delegated here")
             message = f"the kernel for `{name}` is that of the operator that this one delegates to"
             yield found(entry, entry.inner(node, span), message, related, fix=_key_removal(entry, node, name))

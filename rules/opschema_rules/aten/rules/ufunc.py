@@ -19,7 +19,7 @@ from opschema_rules.aten.vocabulary import hint, slip
 _FIELD = "ufunc_inner_loop"
 
 
-@rule("ATN171", "ufunc-loop", fixable="safe", proof=WRITTEN, pure=True)
+@rule("ATN171", "ufunc-loop", fixable="safe", proof=WRITTEN, pure=True, by_release=True)
 def ufunc_loop(native: NativeFile) -> Iterator[Diagnostic]:
     """An inner loop is not written as `name (dtypes)`, or its key or a dtype is unknown.
 
@@ -61,7 +61,7 @@ def ufunc_loop(native: NativeFile) -> Iterator[Diagnostic]:
 
 
 def _key(entry: NativeEntry, key: Node) -> Iterator[Diagnostic]:
-    known = entry.owner.vocabulary.ufunc_keys
+    known = entry.owner.torchgen.vocabulary.ufunc_keys
     if key.kind == "scalar" and (key.value not in known or string(key) is None) and key.value != "__line__":
         certain = slip(key.value, known)
         fix = respelling(entry, key, Span(0, len(key.value)), certain) if certain is not None else None
@@ -86,7 +86,7 @@ def _loop(entry: NativeEntry, node: Node) -> Iterator[Diagnostic]:
 
 
 def _dtypes(entry: NativeEntry, node: Node, text: str, start: int) -> Iterator[Diagnostic]:
-    vocabulary = entry.owner.vocabulary
+    vocabulary = entry.owner.torchgen.vocabulary
     known = vocabulary.scalar_types | vocabulary.dtype_classes
     at = start
     for name in text.split(", "):
@@ -99,7 +99,7 @@ def _dtypes(entry: NativeEntry, node: Node, text: str, start: int) -> Iterator[D
             yield found(entry, entry.inner(node, span), what, fix=fix)
 
 
-@rule("ATN172", "ufunc-dispatch", pure=True)
+@rule("ATN172", "ufunc-dispatch", pure=True, by_release=True)
 def ufunc_dispatch(native: NativeFile) -> Iterator[Diagnostic]:
     """An inner loop stands on an operator that is not structured, or that has its own kernel for CPU or CUDA.
 
@@ -131,7 +131,7 @@ def ufunc_dispatch(native: NativeFile) -> Iterator[Diagnostic]:
             continue
         if entry.flag("structured") is False:
             yield found(entry, key, f"`{_FIELD}` needs `structured: True`")
-        for name, table_key, span in keys_in(entry, native.vocabulary.ufunc):
+        for name, table_key, span in keys_in(entry, native.torchgen.vocabulary.ufunc):
             related = entry.related(key, "the loop")
             message = f"the kernel for `{name}` is made from the inner loop"
             yield found(entry, entry.inner(table_key, span), message, related)

@@ -12,11 +12,12 @@ from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node
 from opschema_cli.source.yaml_edit import insert_item, insert_key, set_value
+from opschema_rules.aten.draws import draws, words
 from opschema_rules.aten.findings import found, func_text, listing, respelling, yaml_fix
 from opschema_rules.aten.model import NativeEntry, NativeFile, string
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.rules.fields import kind_of
-from opschema_rules.aten.signatures import full_name, out_arguments
+from opschema_rules.aten.signatures import out_arguments
 from opschema_rules.aten.vocabulary import hint, listed, nearest, slip
 
 VARIANTS = ("function", "method")
@@ -185,7 +186,7 @@ def illegal_device_check(native: NativeFile) -> Iterator[Diagnostic]:
         yield found(entry, node, f"`{text}` is no device check; there are `NoCheck` and `ExactSame`", fix=fix)
 
 
-@rule("ATN115", "foreach-device-check", fixable="safe", proof=WRITTEN, pure=True)
+@rule("ATN115", "foreach-device-check", fixable="safe", proof=WRITTEN, pure=True, by_release=True)
 def foreach_device_check(native: NativeFile) -> Iterator[Diagnostic]:
     """A `_foreach_` operator does not say `device_check: NoCheck`.
 
@@ -208,7 +209,7 @@ def foreach_device_check(native: NativeFile) -> Iterator[Diagnostic]:
         CUDA: foreach_tanh
     ```
     """
-    if "_foreach" not in native.vocabulary.checks:
+    if "_foreach" not in native.torchgen.vocabulary.checks:
         return
     for entry in native.entries:
         schema = entry.schema if "_foreach" in func_text(entry) else None
@@ -241,12 +242,12 @@ def _tags(entry: NativeEntry) -> Sequence[Node]:
     return (node,) if string(node) is not None else ()
 
 
-@rule("ATN116", "unknown-tag", fixable="safe", proof=WRITTEN, pure=True)
+@rule("ATN116", "unknown-tag", fixable="safe", proof=WRITTEN, pure=True, by_release=True)
 def unknown_tag(native: NativeFile) -> Iterator[Diagnostic]:
     """A tag is not declared in tags.yaml.
 
-    torchgen adds three by itself: `pt2_compliant_tag`, `out` and `inplace`. A tag that stands twice is a warning, for
-    torchgen takes it.
+    Without a tags.yaml in the tree the tags are those of the torch that reads the file. torchgen adds three by itself:
+    `pt2_compliant_tag`, `out` and `inplace`. A tag that stands twice is a warning, for torchgen takes it.
 
     Bad:
 
@@ -264,7 +265,7 @@ def unknown_tag(native: NativeFile) -> Iterator[Diagnostic]:
       tags: [core, pointwise]
     ```
     """
-    known = native.tags.names if native.tags is not None else frozenset()
+    known = native.tag_names or frozenset()
     for entry in native.having("tags"):
         seen: set[str] = set()
         for node in _tags(entry):
@@ -285,19 +286,21 @@ def _unknown_tag(entry: NativeEntry, node: Node, known: frozenset[str]) -> Diagn
         return found(entry, node, f"several tags are a list: `[{', '.join(parts)}]`", fix=fix)
     near = slip(node.value, known)
     fix = respelling(entry, node, Span(0, len(node.value)), near) if near is not None else None
-    file = entry.owner.tags.path if entry.owner.tags is not None else "tags.yaml"
-    return found(entry, node, f"`{file}` declares no tag `{node.value}`{hint(node.value, known)}", fix=fix)
+    tags, torchgen = entry.owner.tags, entry.owner.torchgen
+    who = f"`{tags.path}` declares no tag" if tags is not None else f"{torchgen.origin} has no tag"
+    return found(entry, node, f"{who} `{node.value}`{hint(node.value, known)}", fix=fix)
 
 
 SEEDED = "nondeterministic_seeded"
 
 
-@rule("ATN117", "nondeterministic-tag", fixable="safe", proof=WRITTEN, pure=True)
+@rule("ATN117", "nondeterministic-tag", fixable="safe", proof=WRITTEN, pure=True, by_release=True)
 def nondeterministic_tag(native: NativeFile) -> Iterator[Diagnostic]:
     """An operator that draws random numbers lacks the tag `nondeterministic_seeded`.
 
-    torchgen wants it where an argument is a `Generator`, where the name holds `rand`, and where the name or an argument
-    holds `dropout`, unless it is a backward operator.
+    torchgen wants it where an argument is a `Generator`, where the name holds `rand` (since 2.15 but not `_philox_`), and
+    where the name or an argument holds `dropout`, unless it is a backward operator. The condition is read from the torchgen
+    of the tree, or of the release.
 
     Bad:
 
@@ -313,12 +316,13 @@ def nondeterministic_tag(native: NativeFile) -> Iterator[Diagnostic]:
     - func: dropout_backward(Tensor self, float dropout) -> Tensor
     ```
     """
-    if SEEDED not in native.vocabulary.checks or (native.tags is not None and SEEDED not in native.tags.names):
+    condition, known = native.torchgen.limits.draws, native.tag_names
+    if not condition or (known is not None and SEEDED not in known):
         return
     for entry in native.entries:
         text = func_text(entry)
-        schema = entry.schema if "rand" in text or "dropout" in text or "Generator" in text else None
-        reason = _draws(schema) if schema is not None else ""
+        schema = entry.schema if any(word in text for word in words(condition)) else None
+        reason = draws(condition, schema) if schema is not None else ""
         if reason and not _is_seeded(entry):
             message = f"{reason}, so that it needs the tag `{SEEDED}`"
             tags = entry.get("tags")
@@ -332,20 +336,6 @@ def _is_seeded(entry: NativeEntry) -> bool:
     tags = entry.get("tags")
     malformed = tags is not None and not names and not tags.is_sequence
     return malformed or SEEDED in ",".join(names) or any(nearest(name, (SEEDED,)) is not None for name in names)
-
-
-def _draws(schema: OperatorSchema) -> str:
-    """Why torchgen takes it for an operator that draws random numbers; empty if it does not."""
-    name = full_name(schema)
-    if "rand" in name:
-        return f"the name `{name}` holds `rand`"
-    generator = next((item for item in schema.arguments if item.type.base == "Generator"), None)
-    if generator is not None:
-        return f"`{generator.name}` is a `Generator`"
-    if "backward" in name or schema.name == "_cudnn_init_dropout_state":
-        return ""
-    dropout = next((item for item in (name, *(a.name for a in schema.arguments)) if "dropout" in item), None)
-    return f"the name `{dropout}` holds `dropout`" if dropout is not None else ""
 
 
 def _tag_added(entry: NativeEntry) -> Fix | None:
@@ -409,7 +399,7 @@ def _no_default(entry: NativeEntry, schema: OperatorSchema, item: Node, name: st
         yield found(entry, item, f"the argument `{name}` has no default that C++ could go without", related)
 
 
-@rule("ATN119", "const-ref-out", pure=True)
+@rule("ATN119", "const-ref-out", pure=True, by_release=True)
 def const_ref_out(native: NativeFile) -> Iterator[Diagnostic]:
     """An operator with out arguments has `use_const_ref_for_mutable_tensors`.
 
@@ -433,7 +423,7 @@ def const_ref_out(native: NativeFile) -> Iterator[Diagnostic]:
     ```
     """
     field = "use_const_ref_for_mutable_tensors"
-    if "pytorch/issues/145522" not in native.vocabulary.checks:
+    if "pytorch/issues/145522" not in native.torchgen.vocabulary.checks:
         return
     for entry in native.having(field):
         schema, text = entry.schema, entry.schema_text

@@ -127,7 +127,7 @@ def _tag_fix(entry: NativeEntry, tag: str) -> Fix | None:
     return yaml_fix(entry, title, lambda: [Edit(node.span, written)]) if not (node.tag or node.anchor) else None
 
 
-@rule("ATN343", "view-copy-missing", pure=True)
+@rule("ATN343", "view-copy-missing", pure=True, by_release=True)
 def view_copy_missing(native: NativeFile) -> Iterator[Diagnostic]:
     """A view has no operator that copies.
 
@@ -172,7 +172,7 @@ def view_copy_missing(native: NativeFile) -> Iterator[Diagnostic]:
     - func: widen(Tensor(a) self, int size) -> Tensor(a)
     ```
     """
-    for view in native.groups.views if native.exceptions.functionalizes else ():
+    for view in native.groups.views if native.torchgen.exceptions.functionalizes else ():
         schema, group = view.schema, native.groups.by_entry.get(view)
         keys = dispatch_of(view)
         if schema is None or group is None or keys is None or IMPLICIT in keys or "inplace_view" in tags_of(view):
@@ -201,7 +201,7 @@ def _copy_differs(view: NativeEntry, copy: NativeEntry) -> Iterator[Diagnostic]:
         yield found(copy, here.span(item.here), message, view.related(there.span(item.there), "the view"))
 
 
-@rule("ATN344", "view-copy-untagged", fixable="safe", proof=WRITTEN, pure=True)
+@rule("ATN344", "view-copy-untagged", fixable="safe", proof=WRITTEN, pure=True, by_release=True)
 def view_copy_untagged(native: NativeFile) -> Iterator[Diagnostic]:
     """An operator that copies a view is not tagged `view_copy`.
 
@@ -236,7 +236,7 @@ def view_copy_untagged(native: NativeFile) -> Iterator[Diagnostic]:
         CompositeExplicitAutogradNonFunctional: widen_copy
     ```
     """
-    for view in native.groups.views if native.exceptions.functionalizes else ():
+    for view in native.groups.views if native.torchgen.exceptions.functionalizes else ():
         group = native.groups.by_entry.get(view)
         copy = native.groups.copy_of(group) if group is not None and not is_in_place(view) else None
         if copy is not None and "view_copy" not in tags_of(copy):
@@ -245,7 +245,7 @@ def view_copy_untagged(native: NativeFile) -> Iterator[Diagnostic]:
             yield found(copy, _tags_place(copy), message, related, fix=_tag_fix(copy, "view_copy"))
 
 
-@rule("ATN345", "view-composite", pure=True)
+@rule("ATN345", "view-composite", pure=True, by_release=True)
 def view_composite(native: NativeFile) -> Iterator[Diagnostic]:
     """A view is composite, and its in-place variant is not.
 
@@ -270,7 +270,7 @@ def view_composite(native: NativeFile) -> Iterator[Diagnostic]:
       tags: inplace_view
     ```
     """
-    for view in native.groups.views if native.exceptions.functionalizes else ():
+    for view in native.groups.views if native.torchgen.exceptions.functionalizes else ():
         group = native.groups.by_entry.get(view)
         inplace = group.variants.get("inplace") if group is not None else None
         if inplace is None or inplace is view or not is_view(inplace):
@@ -285,7 +285,7 @@ def view_composite(native: NativeFile) -> Iterator[Diagnostic]:
             yield found(inplace, place, message, view.related(view.place.span, "the view"))
 
 
-@rule("ATN346", "view-name", pure=True)
+@rule("ATN346", "view-name", pure=True, by_release=True)
 def view_name(native: NativeFile) -> Iterator[Diagnostic]:
     """Two operators have the signature of one view, once `_copy` is left out of their names.
 
@@ -318,7 +318,7 @@ def view_name(native: NativeFile) -> Iterator[Diagnostic]:
       tags: view_copy
     ```
     """
-    for key, copies in native.groups.copies.items() if native.exceptions.functionalizes else ():
+    for key, copies in native.groups.copies.items() if native.torchgen.exceptions.functionalizes else ():
         plain = native.groups.by_key.get(key)
         seen: dict[str, NativeEntry] = {}
         for group in [*([plain] if plain is not None else ()), *copies]:
@@ -330,7 +330,7 @@ def view_name(native: NativeFile) -> Iterator[Diagnostic]:
                     yield found(entry, entry.place.span, message, first.related(first.place.span, "the other one"))
 
 
-@rule("ATN347", "view-beside-functional", pure=True)
+@rule("ATN347", "view-beside-functional", pure=True, by_release=True)
 def view_beside_functional(native: NativeFile) -> Iterator[Diagnostic]:
     """An operator is a view by its annotations, and another variant of it is not.
 
@@ -359,7 +359,7 @@ def view_beside_functional(native: NativeFile) -> Iterator[Diagnostic]:
         CPU: tanh_out
     ```
     """
-    for view in native.groups.views if native.exceptions.functionalizes else ():
+    for view in native.groups.views if native.torchgen.exceptions.functionalizes else ():
         group = native.groups.by_entry[view]
         other = group.variants.get("functional")
         if other is None or other is view or view not in group.entries or is_in_place(view) or is_view(other):

@@ -1,0 +1,151 @@
+"""Which torchgen reads a file: the only place that decides it.
+
+The first of these that there is: the torchgen of the tree; for PyTorch's own native_functions.yaml the release whose
+operators it has; the installed torch, if the tree's requirements admit it; the newest known release that they admit; the
+newest known. Where the release is known and that torch is installed, the installed text counts, and not the table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import msgspec
+from msgspec.structs import replace
+
+from opschema_cli.project import Project
+from opschema_cli.requirements import Release, Version, admits, read_version, required_release
+from opschema_cli.source.yaml import YamlFile
+from opschema_rules.aten.bindings import Bindings
+from opschema_rules.aten.exceptions import Exceptions
+from opschema_rules.aten.installed import ENVIRONMENT, InstalledTorch, find_torch, is_present
+from opschema_rules.aten.kinds import items_of
+from opschema_rules.aten.model import NativeFile, Reference, string
+from opschema_rules.aten.native import WHOLE, is_older, read_native, read_tags
+from opschema_rules.aten.torchgen import Home, Torchgen, in_doubt, modules_of, read_torchgen, with_autograd
+from opschema_rules.aten.torchgen_table import fitting_release, known_releases, newest_torchgen, torchgen_of
+
+_MODEL = re.compile(r"(.*/|)(torchgen|tools/codegen)/model\.py")
+
+
+class Torchgens(msgspec.Struct, dict=True):
+    """The torchgens of one workspace; ``use_installed`` allows that of an installed torch."""
+
+    project: Project
+    use_installed: bool = True
+
+    def check(self) -> None:
+        """Look at what the environment names, though nothing may need it.
+
+        Raises:
+            OpschemaError: it is no torch.
+        """
+        if self.project.workspace.variable(ENVIRONMENT):
+            _ = self.installed
+
+    def of_native(self, file: YamlFile) -> Torchgen:
+        """The torchgen that reads a native_functions.yaml."""
+        own = self.of_tree(file.path)
+        if own is not None:
+            return own
+        names = _names(file)
+        if len(names) <= WHOLE:
+            return self.assumed
+        fit = fitting_release(frozenset(names))
+        found = self._of_release(fit.version)
+        if is_older(read_native(file, None, found)):  # a torchgen before 1.12, which generated no variants
+            found = replace(found, bindings=Bindings(), exceptions=Exceptions())
+        return in_doubt(found, fit.doubt) if fit.doubt else found
+
+    def of_derivatives(self, path: str, native: NativeFile | None) -> Torchgen:
+        """The torchgen that reads a derivatives.yaml: the generator beside it counts more than that of its operators."""
+        found = native.torchgen if native is not None else self.of_tree(path) or self.assumed
+        beside = Home("", f"{path.rpartition('/')[0]}/".lstrip("/"))
+        return with_autograd(self.project, found, beside)
+
+    def of_backend(self, path: str, reference: Reference | None) -> Torchgen:
+        """The torchgen that reads a backend's YAML: the tree's, or that of the operators by which it is judged."""
+        return self.of_tree(path) or (reference.torchgen if reference is not None else self.assumed)
+
+    def of_tree(self, path: str) -> Torchgen | None:
+        """The tree's own torchgen that the file at ``path`` is written for: the nearest above it, or the only one."""
+        above = [folder for folder in self._own if path.startswith(folder)]
+        if above:
+            return self._own[max(above, key=len)]
+        return next(iter(self._own.values())) if len(self._own) == 1 else None
+
+    @cached_property
+    def assumed(self) -> Torchgen:
+        """The torchgen of what tells nothing of its release itself."""
+        installed, required = self.installed, self.required
+        if installed is not None and self._of_installed is not None:
+            version = read_version(installed.version)
+            if version is not None and admits(self.project.workspace, "torch", installed.version) is not False:
+                return self._of_installed
+        if required is None:
+            return newest_torchgen()
+        found = self._of_release(required.version)
+        return in_doubt(found, required.doubt) if required.doubt else found
+
+    @cached_property
+    def required(self) -> Release | None:
+        """The release that the tree requires."""
+        return required_release(self.project.workspace, "torch", known_releases())
+
+    @cached_property
+    def installed(self) -> InstalledTorch | None:
+        """The installed torch.
+
+        Raises:
+            OpschemaError: the variable of the environment names none.
+        """
+        return find_torch(self.project.workspace) if self.use_installed else None
+
+    def of_torch(self, torch: InstalledTorch) -> Torchgen | None:
+        """The torchgen of a torch outside of the tree; None where it has none."""
+        if torch.home is None:
+            return None
+        workspace = self.project.workspace
+        present = [path for path in modules_of(torch.home) if is_present(workspace, path)]
+        version = read_version(torch.version)
+        fallback = torchgen_of(version) if version is not None else newest_torchgen()
+        found = read_torchgen(self.project, torch.home, present, fallback)
+        if found is None:
+            return None
+        tags = self.project.yaml(torch.home.tags) if is_present(workspace, torch.home.tags) else None
+        names = read_tags(tags).names if tags is not None else None
+        digest = f"{found.digest} {tags.source.digest if tags is not None else ''} {torch.origin}"
+        return replace(found, tags=names, origin=torch.origin, digest=digest)
+
+    @cached_property
+    def _of_installed(self) -> Torchgen | None:
+        return self.of_torch(self.installed) if self.installed is not None else None
+
+    def _of_release(self, version: Version) -> Torchgen:
+        installed = self.installed
+        if installed is not None and read_version(installed.version) == version and self._of_installed is not None:
+            return self._of_installed
+        return torchgen_of(version)
+
+    @cached_property
+    def _own(self) -> Mapping[str, Torchgen]:
+        """The torchgens of the tree, by the folder that each lies in."""
+        present = self.project.workspace.file_set
+        found: dict[str, Torchgen] = {}
+        for path in self.project.workspace.files:
+            match = _MODEL.fullmatch(path) if path.endswith("/model.py") else None
+            if match is not None:
+                home = Home(f"{match[1]}{match[2]}/", f"{match[1]}tools/autograd/")
+                torchgen = read_torchgen(
+                    self.project, home, [item for item in modules_of(home) if item in present], newest_torchgen()
+                )
+                if torchgen is not None:
+                    found[match[1]] = replace(torchgen, origin="the tree's own torchgen")
+        return found
+
+
+def _names(file: YamlFile) -> Sequence[str]:
+    """The names of the operators of a native_functions.yaml."""
+    found = (string(file.document.follow(node)) for item in items_of(file) if (node := item.get("func")) is not None)
+    return [text.partition("(")[0].strip().removeprefix("aten::") for text in found if text is not None]
