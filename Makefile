@@ -1,4 +1,4 @@
-# Two commands do all on a fresh machine: `make demo` and `make test`. Each installs what it needs into .venv.
+# `make demo` and `make test` need nothing but Python: each installs what it needs into .venv. `make help` lists the targets.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -7,7 +7,13 @@ JOBS ?= 3
 # What the tests are written against; a bare torch may bring gigabytes of CUDA.
 TORCH := torch==2.13.0
 
-.PHONY: demo test check bench docs clean
+# Shows a command that runs next.
+SAY := @printf '\n$$ %s\n\n'
+
+.PHONY: help demo test check bench docs clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(VENV)/.demo: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -19,26 +25,32 @@ $(VENV)/.dev: pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@ $(VENV)/.demo
 
-demo: $(VENV)/.demo  ## lint the fixture repositories, migrate a copy of one, verify that its ops compute the same, generate a backend's stubs
-	@echo "\n$$ opschema lint fixtures/tilekit\n"
+demo: $(VENV)/.demo  ## lint the example repositories, migrate one, verify that its ops compute the same, generate a backend's stubs
+	@rm -rf $(VENV)/drifted && cp -r fixtures/tilekit $(VENV)/drifted
+	@cp -r fixtures/tilekit_migrated/. fixtures/tilekit_drifted/. $(VENV)/drifted
+	$(SAY) 'opschema lint    # a default and a workload differ between the manifest and the code'
+	@cd $(VENV)/drifted && ../bin/opschema lint || test $$? -eq 1
+	$(SAY) 'opschema show rmsnormfwdop'
+	@cd $(VENV)/drifted && ../bin/opschema show rmsnormfwdop
+	$(SAY) 'opschema lint fixtures/tilekit    # two ops declare an input that nobody passes'
 	@$(BIN)/opschema lint fixtures/tilekit || test $$? -eq 1
-	@echo "\n$$ opschema show WindowMaskFwdOp\n"
+	$(SAY) 'opschema show WindowMaskFwdOp'
 	@cd fixtures/tilekit && ../../$(BIN)/opschema show WindowMaskFwdOp
 	@rm -rf $(VENV)/tilekit && cp -r fixtures/tilekit $(VENV)/tilekit
-	@echo "\n$$ opschema migrate drop-carrier\n"
+	$(SAY) 'opschema migrate drop-carrier'
 	@cd $(VENV)/tilekit && ../bin/opschema migrate drop-carrier
-	@echo "\n$$ opschema migrate drop-carrier --apply\n"
+	$(SAY) 'opschema migrate drop-carrier --apply'
 	@cd $(VENV)/tilekit && ../bin/opschema migrate drop-carrier --apply --allow-dirty
-	@echo "\n$$ opschema lint\n"
+	$(SAY) 'opschema lint'
 	@cd $(VENV)/tilekit && ../bin/opschema lint
-	@echo "\n$$ opschema verify --before ../../fixtures/tilekit --cells 9\n"
+	$(SAY) 'opschema verify --before ../../fixtures/tilekit --cells 9'
 	@cd $(VENV)/tilekit && ../bin/opschema verify --before ../../fixtures/tilekit --cells 9
-	@echo "\n$$ opschema lint fixtures/atenkit_broken\n"
+	$(SAY) 'opschema lint fixtures/atenkit_broken'
 	@$(BIN)/opschema lint fixtures/atenkit_broken || test $$? -eq 1
 	@rm -rf $(VENV)/atenkit && cp -r fixtures/atenkit $(VENV)/atenkit
-	@echo "\n$$ opschema show aten::add.Tensor\n"
+	$(SAY) 'opschema show aten::add.Tensor'
 	@cd $(VENV)/atenkit && ../bin/opschema show aten::add.Tensor
-	@echo "\n$$ opschema stubs --apply\n"
+	$(SAY) 'opschema stubs --apply'
 	@cd $(VENV)/atenkit && ../bin/opschema stubs --apply
 
 test: $(VENV)/.dev  ## the whole suite
@@ -53,10 +65,10 @@ bench: $(VENV)/.dev  ## speed and memory, side by side with the peers
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'
 	$(BIN)/python -m benchmarks
 
-docs: $(VENV)/.demo  ## write docs/rules, docs/migrations and docs/verify-faults.md from the code
+docs: $(VENV)/.demo  ## write the generated pages of docs/ from the code
 	$(BIN)/python -m opschema_cli.lint.docs
 	$(BIN)/python -m opschema_cli.migrate.docs
 	$(BIN)/python -m tests.verify.faults
 
-clean:
+clean:  ## remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

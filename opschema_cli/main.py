@@ -18,8 +18,8 @@ from opschema_cli.errors import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_USAGE, Ops
 
 COMMANDS = {
     "lint": "Check the declarations of operators against each other and against the code.",
-    "migrate": "Rewrite the whole workspace: list, show, apply or check migrations.",
-    "verify": "Run ops before and after a change, and tell whether they compute the same.",
+    "migrate": "Rewrite the entire workspace: list, show, apply or check migrations.",
+    "verify": "Run ops before and after a change, and report whether they compute the same.",
     "stubs": "Generate a backend's declarations and registrations: show, apply or check them.",
     "rules": "List all rules.",
     "rule": "Explain one rule.",
@@ -68,7 +68,9 @@ class _Lazy(click.Group):
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="opschema")
 def cli() -> None:
-    """Find, fix and prove away the drift between an operator's declaration and its implementation.
+    """Find and fix differences between what operators declare and what their code does.
+
+    Begin with `opschema init` and `opschema lint`.
 
     Exit codes: 0 nothing found, 1 findings, 2 wrong usage, configuration or unreadable input, 3 a failure of opschema
     itself, 130 interrupted.

@@ -31,7 +31,7 @@ from opschema_cli.workspace import check_output
 def baseline(output_file: Path | None, no_plugins: bool) -> int:
     """Write all findings of the workspace into the baseline file.
 
-    `opschema lint` then counts only what is new, and tells which entries are fixed. It reads `.opschema-baseline.json` at
+    `opschema lint` then counts only what is new, and reports which entries are fixed. It reads `.opschema-baseline.json` at
     the root, or the file that the configuration names as `baseline`.
     """
     session = open_workspace(Path.cwd(), no_plugins=no_plugins)

@@ -74,7 +74,7 @@ _PATH = click.Path(path_type=Path)
     metavar="RULES",
     help="Run only these codes, prefixes or names (comma-separated), even if the configuration ignores that code or name.",
 )
-@click.option("--ignore", default="", metavar="RULES", help="Leave these out, too.")
+@click.option("--ignore", default="", metavar="RULES", help="Also leave these out.")
 @click.option(
     "--fail-on", type=click.Choice(["info", "warning", "error"]), help="Exit 1 from this severity on [error]."
 )
@@ -87,10 +87,10 @@ _PATH = click.Path(path_type=Path)
 @click.option(
     "--baseline", type=_PATH, help="Count only findings that this file does not hold [.opschema-baseline.json]."
 )
-@click.option("--no-baseline", is_flag=True, help="Count the findings that the baseline holds, too.")
-@click.option("--write-baseline", is_flag=True, help="Accept all findings into the baseline and exit 0.")
+@click.option("--no-baseline", is_flag=True, help="Also count the findings that the baseline holds.")
+@click.option("--write-baseline", is_flag=True, help="Write all findings into the baseline and exit 0.")
 @click.option("--statistics", is_flag=True, help="Findings and time for each rule instead of the findings.")
-@click.option("--no-cache", is_flag=True, help="Read and parse everything anew.")
+@click.option("--no-cache", is_flag=True, help="Read and parse all files again.")
 @no_plugins_option
 @click.option("--jobs", type=click.IntRange(1), help="Processes that parse [number of cores].")
 @click.option("--stdin-filename", type=_PATH, help="Lint the text on standard input as if it were this file.")
@@ -102,7 +102,7 @@ _PATH = click.Path(path_type=Path)
 def lint(**options: object) -> int:
     """Check the declarations of operators against each other and against the code.
 
-    Lints the whole workspace that PATHS lie in (default: the current folder) and reports what touches PATHS. Nothing in the
+    Lints the entire workspace that PATHS lie in (default: the current folder) and reports what touches PATHS. Nothing in the
     workspace is imported or run but plugins that its configuration names and you have allowed (`opschema plugins`).
     """
     chosen = LintOptions(**options)  # type: ignore[arg-type]

@@ -97,10 +97,12 @@ class MigrateOptions(msgspec.Struct, frozen=True):
         return [*self.names, *(word for name, values in told.items() for value in values for word in (name, value))]
 
 
-@click.command(short_help="Rewrite the whole workspace: list, show, apply or check migrations.")
+@click.command(short_help="Rewrite the entire workspace: list, show, apply or check migrations.")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--list", "list_only", is_flag=True, help="List the migrations that apply here; so without NAME.")
-@click.option("--diff", is_flag=True, help="Print what would change; so with NAME.")
+@click.option(
+    "--list", "list_only", is_flag=True, help="List the migrations that apply here; the default without NAME."
+)
+@click.option("--diff", is_flag=True, help="Print what would change; the default with NAME.")
 @click.option("--apply", is_flag=True, help="Write the changes: all files, or none.")
 @click.option("--check", is_flag=True, help="Exit 1 while there is something to migrate.")
 @click.option("--recover", is_flag=True, help="Complete or discard what a killed run left, and exit.")
@@ -115,7 +117,7 @@ class MigrateOptions(msgspec.Struct, frozen=True):
 @click.option("--allow-unverified", is_flag=True, help="With --verify: also if nothing of an op could be checked.")
 @click.option("--allow-dirty", is_flag=True, help="With --apply: also when git has uncommitted changes.")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.option("--no-cache", is_flag=True, help="Read and parse everything anew.")
+@click.option("--no-cache", is_flag=True, help="Read and parse all files again.")
 @no_plugins_option
 @click.option("--jobs", type=click.IntRange(1), help="Processes that parse [number of cores].")
 def migrate(**options: object) -> int:

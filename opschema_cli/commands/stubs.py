@@ -74,7 +74,7 @@ class StubsOptions(msgspec.Struct, frozen=True):
 
 @click.command(short_help="Generate a backend's declarations and registrations: show, apply or check them.")
 @click.argument("source", required=False, type=_PATH, metavar="[YAML]")
-@click.option("--dry-run", is_flag=True, help="Print what would change; so without an option.")
+@click.option("--dry-run", is_flag=True, help="Print what would change; the default.")
 @click.option("--apply", is_flag=True, help="Write the files that change: all, or none.")
 @click.option("--check", is_flag=True, help="Exit 1 if a file is not as it would be written.")
 @click.option("--output-dir", type=_PATH, help="Where the files lie [where they do already, or beside the YAML].")

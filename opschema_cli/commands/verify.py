@@ -60,7 +60,7 @@ class VerifyOptions(msgspec.Struct, frozen=True):
     no_plugins: bool
 
 
-@click.command(short_help="Run ops before and after a change, and tell whether they compute the same.")
+@click.command(short_help="Run ops before and after a change, and report whether they compute the same.")
 @click.argument("ops", nargs=-1, metavar="[OP]... | --merge FILE...")
 @click.option("--before", metavar="REV|DIR", help="The tree to compare with: a git revision or a folder.")
 @click.option("--after", type=_PATH, metavar="DIR", help="The tree to verify [the one you are in].")
@@ -97,11 +97,11 @@ class VerifyOptions(msgspec.Struct, frozen=True):
 @click.option("--run-file", type=_PATH, metavar="FILE", help="Write the run there, for pytest to run, and run none.")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--output-file", type=_PATH, help="Write the report there.")
-@click.option("--junit", type=_PATH, metavar="FILE", help="Write JUnit XML there, too.")
-@click.option("--report", type=_PATH, metavar="DIR", help="Write a page with error histograms there, too.")
+@click.option("--junit", type=_PATH, metavar="FILE", help="Also write JUnit XML there.")
+@click.option("--report", type=_PATH, metavar="DIR", help="Also write a page with error histograms there.")
 @no_plugins_option
 def verify(**options: object) -> int:
-    """Run ops before and after a change, cell by cell, and tell whether they still compute the same.
+    """Run ops before and after a change, cell by cell, and report whether they still compute the same.
 
     A cell is an op, a workload row, a dtype and a shape derived from the row. Outputs are compared bit by bit first, then
     both with a float64 reference. Without --before, only with the reference. This runs the code of both trees.

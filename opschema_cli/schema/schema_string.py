@@ -156,7 +156,7 @@ class _SchemaReader(TypeReader):
         if self._dots is not None:
             self.fail("vararg", "`...` must be the last argument")
         if self.word == "*":
-            again = "`*` stands twice; all arguments behind the first are keyword-only" if self._star else ""
+            again = "`*` appears twice; all arguments behind the first are keyword-only" if self._star else ""
             self._star = True
             message = again or ("no argument follows `*`" if self.peek in (")", "") else "")
             if message:

@@ -408,7 +408,7 @@ def test_native_functions_are_read_as_torchgen_reads_them() -> None:
 
 
 KNOWN_FAULTS = {"static_runtime::clamp_nan_to_num": "duplicate-argument"}
-"""Faults of PyTorch's own schemas: `posinf` stands twice."""
+"""Faults of PyTorch's own schemas: `posinf` appears twice."""
 
 
 def test_all_schemas_of_torch_are_read() -> None:

@@ -14,7 +14,7 @@ _NON_FUNCTIONAL = frozenset({"Meta", "CompositeExplicitAutogradNonFunctional"})
 
 
 def functions_of(native: NativeFile) -> Mapping[str, Function]:
-    """Every operator by its name with the overload, without namespace; of a name that stands twice the first."""
+    """Every operator by its name with the overload, without namespace; of a name that appears twice the first."""
     found: dict[str, Function] = {}
     structured: dict[str, frozenset[str]] = {}
     delegates: list[tuple[NativeEntry, OperatorSchema, str]] = []

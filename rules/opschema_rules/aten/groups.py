@@ -257,7 +257,7 @@ _NAME = re.compile(r"\w+(?:\.\w+)?", re.ASCII)
 
 
 def groups_of(native: NativeFile) -> Groups:
-    """The groups of the entries that can be read; a name that stands twice counts once."""
+    """The groups of the entries that can be read; a name that appears twice counts once."""
     by_key: dict[SignatureKey, Group] = {}
     by_entry: dict[NativeEntry, Group] = {}
     named: dict[str, NativeEntry] = {}

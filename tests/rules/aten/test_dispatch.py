@@ -69,7 +69,7 @@ TANH = "tanh(Tensor self) -> Tensor"
             TANH,
             ["ATN134 'CUDA': `CUDA` has two kernels, the last of which counts"],
         ),
-        ("dispatch:\n  CPU, CPU: a", TANH, ["ATN134 'CPU': `CPU` stands twice in this table"]),
+        ("dispatch:\n  CPU, CPU: a", TANH, ["ATN134 'CPU': `CPU` appears twice in this table"]),
         (
             "dispatch: {CompositeExplicitAutograd: a, CompositeImplicitAutograd: b}",
             TANH,

@@ -47,15 +47,15 @@ def test_files(text: str, expected: list[str]) -> None:
         ),
         ("1: x", TANH, ["ATN102 '1': torchgen knows no field `1`"]),
         ("null: x", TANH, ["ATN102 'null': torchgen knows no field `null`"]),
-        ("variants: function\nvariants: method", TANH, ["ATN103 'variants': `variants` stands twice; keep one"]),
-        ("variants: method\nvariants: method", TANH, ["ATN103 'variants': `variants` stands twice; keep one"]),
-        ("dispatch: {CPU: a, CPU: a}", TANH, ["ATN103 'CPU': `CPU` stands twice; keep one"]),
+        ("variants: function\nvariants: method", TANH, ["ATN103 'variants': `variants` appears twice; keep one"]),
+        ("variants: method\nvariants: method", TANH, ["ATN103 'variants': `variants` appears twice; keep one"]),
+        ("dispatch: {CPU: a, CPU: a}", TANH, ["ATN103 'CPU': `CPU` appears twice; keep one"]),
         (
             "ufunc_inner_loop: {Generic: a (All), Generic: a (All)}",
             TANH,
             [
                 "ATN172 'ufunc_inner_loop': `ufunc_inner_loop` needs `structured: True`",
-                "ATN103 'Generic': `Generic` stands twice; keep one",
+                "ATN103 'Generic': `Generic` appears twice; keep one",
             ],
         ),
         (

@@ -113,7 +113,7 @@ from tests.rules.aten.entry_findings import entry, fixed, lines, linted
         ("tanh(Tensor self, *) -> Tensor", ["ATN207 '*': no argument follows `*`"]),
         (
             "tanh(Tensor self, *, int a, *, int b) -> Tensor",
-            ["ATN207 '*': `*` stands twice; all arguments behind the first are keyword-only"],
+            ["ATN207 '*': `*` appears twice; all arguments behind the first are keyword-only"],
         ),
         (
             "tanh.out(Tensor self, *, Tensor(a!) out) -> Tensor",

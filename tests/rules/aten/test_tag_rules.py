@@ -24,7 +24,7 @@ def lint(tags: str) -> Linted:
         ("- desc: x\n", [("desc", "the entry has no `tag`, which names it")]),
         ("- fast\n", [("fast", "an entry is a mapping with `tag` and `desc`, and this is text")]),
         ("- tag: a-b\n  desc: x\n", [("a-b", "`a-b` is no name in C++, where tags are the values of an enum")]),
-        ("- tag: core\n  desc: x\n", [("core", "the tag `core` stands twice; keep one")]),
+        ("- tag: core\n  desc: x\n", [("core", "the tag `core` appears twice; keep one")]),
         ("- tag: a\n  desc: x\n  desc: y\n", [("desc", "the key `desc` is said twice; keep one")]),
         ("- tag: a\n  desc: x\n  see: y\n", [("see", "`see` is no field of a tag; these are `tag` and `desc`")]),
         ("- tag: a\n  description: x\n", [("description", "`description` is no field of a tag; did you mean `desc`?")]),

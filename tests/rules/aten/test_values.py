@@ -29,7 +29,11 @@ TANH = "tanh(Tensor self) -> Tensor"
             TANH,
             ["ATN111 'methods': `methods` is no variant; there are `function` and `method`"],
         ),
-        ("variants: function, method, function", TANH, ["ATN111 'function, method, function': a variant stands twice"]),
+        (
+            "variants: function, method, function",
+            TANH,
+            ["ATN111 'function, method, function': a variant appears twice"],
+        ),
         ("variants: ''", TANH, ["ATN111 \"''\": `variants` is empty; the default is `function`"]),
         ("variants: function,", TANH, ["ATN111 'function,': variants are separated by a comma and one space"]),
         ("variants: func", TANH, ["ATN111 'func': `func` is no variant; there are `function` and `method`"]),
@@ -75,7 +79,7 @@ TANH = "tanh(Tensor self) -> Tensor"
             "mine::_foreach_tanh(Tensor[] self) -> Tensor[]",
             ["ATN115 'mine::_foreach_tanh': a `_foreach` operator needs `device_check: NoCheck`: its tensors m…"],
         ),
-        ("tags: [core, core]", TANH, ["ATN116 'core': the tag `core` stands twice"]),
+        ("tags: [core, core]", TANH, ["ATN116 'core': the tag `core` appears twice"]),
         (
             "tags: pointwis",
             TANH,
@@ -122,7 +126,7 @@ TANH = "tanh(Tensor self) -> Tensor"
                 "ATN118 'dims': the operator has no argument `dims`; did you mean `dim`?",
                 "ATN118 'self': the argument `self` has no default that C++ could go without",
                 "ATN118 '1': an item is the name of an argument, and this is a number",
-                "ATN118 'dim': `dim` stands twice",
+                "ATN118 'dim': `dim` appears twice",
             ],
         ),
         (

@@ -223,8 +223,8 @@ def repeated_backend_operator(backend: BackendFile) -> Iterator[Diagnostic]:
             continue
         earlier = first.setdefault((item.section, item.name), item)
         if earlier is not item:
-            message = f"`{item.name}` stands twice in `{item.section}`; remove one"
-            related = (backend.related(earlier.name_node, "it stands here first"),)
+            message = f"`{item.name}` is listed twice under `{item.section}`; remove one"
+            related = (backend.related(earlier.name_node, "it appears here first"),)
             fix = _removal(backend, earlier, item)
             yield Diagnostic(message, backend.at(item.name_node), related, fix, (item.name,))
     yield from _in_two_lists(backend, first) if is_strict(backend) else ()

@@ -15,7 +15,7 @@ from opschema_rules.aten.rules.fields import kind_of
 
 @rule("ATN604", "repeated-backend-key", pure=True)
 def repeated_backend_key(backend: BackendFile) -> Iterator[Diagnostic]:
-    """A key of a backend's YAML stands twice.
+    """A key of a backend's YAML appears twice.
 
     torchgen refuses the file; a reader that does not would lose all operators of the first list.
 
@@ -44,8 +44,8 @@ def repeated_backend_key(backend: BackendFile) -> Iterator[Diagnostic]:
     for key, _ in backend.node.pairs():
         earlier = first.setdefault(key.value, key) if key.kind == "scalar" else key
         if earlier is not key:
-            message = f"`{key.value}` stands twice; put what both hold under one"
-            yield Diagnostic(message, backend.at(key), (backend.related(earlier, "it stands here first"),))
+            message = f"`{key.value}` appears twice; put what both hold under one"
+            yield Diagnostic(message, backend.at(key), (backend.related(earlier, "it appears here first"),))
 
 
 @rule("ATN608", "backend-yaml", pure=True)

@@ -263,7 +263,7 @@ def _repeated(entry: NativeEntry) -> Iterator[Diagnostic]:
                 related = entry.related(entry.inner(earlier, where), f"its first kernel is `{kernel}`")
                 same = kernel == value.value
                 message = (
-                    f"`{name}` stands twice in this table"
+                    f"`{name}` appears twice in this table"
                     if same
                     else f"`{name}` has two kernels, the last of which counts"
                 )

@@ -115,7 +115,7 @@ def _unknown_field(entry: NativeEntry, name: str) -> Diagnostic:
 
 @rule("ATN103", "repeated-key", fixable="safe", proof=WRITTEN, pure=True)
 def repeated_key(native: NativeFile) -> Iterator[Diagnostic]:
-    """A field or dispatch key stands twice in one mapping.
+    """A field or dispatch key appears twice in one mapping.
 
     torchgen refuses the file, and tells the line of the mapping, counted from 0, instead of the key's.
 
@@ -166,8 +166,8 @@ def _repeated(entry: NativeEntry, mapping: Node) -> Iterator[Diagnostic]:
             continue
         earlier = first.setdefault(key.value, (key, value))
         if earlier[0] is not key:
-            message = f"`{key.value}` stands twice; keep one"
-            related = entry.related(earlier[0], "it stands here first")
+            message = f"`{key.value}` appears twice; keep one"
+            related = entry.related(earlier[0], "it appears here first")
             yield found(entry, key, message, related, fix=_removal(entry, mapping, earlier[1], (key, value)))
 
 

@@ -99,7 +99,7 @@ def _misspelt(entry: Entry, field: str) -> str | None:
 
 @rule("ATN502", "tag-duplicate", pure=True)
 def tag_duplicate(tags: TagsFile) -> Iterator[Diagnostic]:
-    """A tag stands twice in tags.yaml.
+    """A tag appears twice in tags.yaml.
 
     torchgen takes both for one; the second description is lost.
 
@@ -128,7 +128,7 @@ def tag_duplicate(tags: TagsFile) -> Iterator[Diagnostic]:
             continue
         if name in first:
             related = first[name].related(first[name].get("tag") or node, "it stands here already")
-            yield Diagnostic(f"the tag `{name}` stands twice; keep one", entry.at(node), (related,))
+            yield Diagnostic(f"the tag `{name}` appears twice; keep one", entry.at(node), (related,))
         first.setdefault(name, entry)
 
 

@@ -29,7 +29,7 @@ DEVICE_CHECKS = ("NoCheck", "ExactSame")
 def illegal_variant(native: NativeFile) -> Iterator[Diagnostic]:
     """`variants` holds something else than `function` and `method`, separated by a comma and one space.
 
-    A variant that stands twice is a warning, for torchgen takes it.
+    A variant that appears twice is a warning, for torchgen takes it.
 
     Bad:
 
@@ -62,7 +62,7 @@ def _variants(entry: NativeEntry, node: Node, text: str) -> Iterator[Diagnostic]
         once = list(dict.fromkeys(names))
         fix = respelling(entry, node, Span(0, len(text)), ", ".join(once))
         if len(once) < len(names) and text == ", ".join(names):
-            yield found(entry, node, "a variant stands twice", fix=fix, severity=Severity.WARNING)
+            yield found(entry, node, "a variant appears twice", fix=fix, severity=Severity.WARNING)
         else:
             yield found(entry, node, "variants are separated by a comma and one space", fix=fix)
         return
@@ -247,7 +247,7 @@ def unknown_tag(native: NativeFile) -> Iterator[Diagnostic]:
     """A tag is not declared in tags.yaml.
 
     Without a tags.yaml in the tree the tags are those of the torch that reads the file. torchgen adds three by itself:
-    `pt2_compliant_tag`, `out` and `inplace`. A tag that stands twice is a warning, for torchgen takes it.
+    `pt2_compliant_tag`, `out` and `inplace`. A tag that appears twice is a warning, for torchgen takes it.
 
     Bad:
 
@@ -270,7 +270,7 @@ def unknown_tag(native: NativeFile) -> Iterator[Diagnostic]:
         seen: set[str] = set()
         for node in _tags(entry):
             if node.value in seen and node.kind == "scalar":
-                yield found(entry, node, f"the tag `{node.value}` stands twice", severity=Severity.WARNING)
+                yield found(entry, node, f"the tag `{node.value}` appears twice", severity=Severity.WARNING)
             elif (node.value not in known or string(node) is None) and known:
                 yield _unknown_tag(entry, node, known)
             seen.add(node.value)
@@ -378,7 +378,7 @@ def no_default_argument(native: NativeFile) -> Iterator[Diagnostic]:
         for item in map(entry.file.document.follow, node.items if node.is_sequence else ()):
             name = string(item)
             if name is not None and name in seen:
-                yield found(entry, item, f"`{name}` stands twice", severity=Severity.WARNING)
+                yield found(entry, item, f"`{name}` appears twice", severity=Severity.WARNING)
             else:
                 yield from _no_default(entry, schema, item, name)
             seen.add(name or "")
