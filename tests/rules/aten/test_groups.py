@@ -213,6 +213,12 @@ def test_a_variant_that_does_not_delegate() -> None:
     assert "structured_delegate: sub.out\n  tags" in fixed(text, "ATN315", unsafe=True)
 
 
+def test_a_variant_with_kernels_that_it_may_not_have_when_it_delegates_has_no_fix() -> None:
+    text = SUB.replace("  structured_delegate: sub.out\n", "  dispatch:\n    CPU, SparseCPU: sub\n", 1)
+    assert lines(text) == ["ATN315 1:sub.Tensor <- 6:sub.out <- 3:CPU"]
+    assert fixed(text, "ATN315", unsafe=True) == text
+
+
 @pytest.mark.parametrize("value", ["", "null"])
 def test_an_empty_delegate_is_none(value: str) -> None:
     assert lines(SUB.replace("structured_delegate: sub.out", f"structured_delegate: {value}", 1)) == [

@@ -166,7 +166,8 @@ def test_faults(schema: str, expected: list[str]) -> None:
 @pytest.mark.parametrize(
     ("schema", "expected"),
     [
-        ("tanh(Tensor self, int n Tensor", "tanh(Tensor self, int n, Tensor"),
+        ("tanh(Tensor self int n) -> Tensor", "tanh(Tensor self, int n) -> Tensor"),
+        ("tanh(Tensor self , , int n) -> Tensor", "tanh(Tensor self, int n) -> Tensor"),
         ("tanh(Tensor self,, int n) => Tensor", "tanh(Tensor self, int n) -> Tensor"),
         ("tanh(Tensor self) Tensor", "tanh(Tensor self) -> Tensor"),
         ("tanh(Tensor self,int  n) -> Tensor", "tanh(Tensor self, int n) -> Tensor"),

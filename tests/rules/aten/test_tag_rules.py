@@ -40,3 +40,8 @@ def test_a_misspelt_field_is_renamed() -> None:
     texts, left = fix_files([PACK], files, RULES)
     assert texts == {"tags.yaml": f"{SOUND_TAGS}- tag: fast\n  desc: Runs fast.\n"}
     assert left.codes() == []
+
+
+def test_a_field_that_is_only_like_one_is_left_alone() -> None:
+    files = {**example_files([]), "tags.yaml": f"{SOUND_TAGS}- 1- tag: fast\n  desc: Runs fast.\n"}
+    assert fix_files([PACK], files, RULES, unsafe=True)[0] == {}

@@ -163,10 +163,12 @@ def _wrong_items(group: Group, entry: NativeEntry) -> Iterator[Diagnostic]:
         if name.replace(" ", "").split(",")[1:]:
             yield _unspaced(entry, items)
             return
-        meant = nearest(name, missing) or (missing[0] if len(missing) == 1 else None)
+        near = nearest(name, missing)
+        meant = near or (missing[0] if len(missing) == 1 else None)
+        why = "" if near else "the name that is listed is another one, and torchgen would generate this operator"
         what = f"; did you mean `{meant}`?" if meant else _instead(group, wanted)
         message = f"torchgen generates no `{name}` for `{entry.name}`{what}"
-        fix = respelling(entry, node, span, meant) if meant else None
+        fix = respelling(entry, node, span, meant, why_unsafe=why) if meant else None
         yield found(entry, entry.inner(node, span), message, entry.related(entry.place.span, "the operator"), fix=fix)
 
 

@@ -13,6 +13,7 @@ from opschema_rules.aten.differences import name_of
 from opschema_rules.aten.findings import found, yaml_fix
 from opschema_rules.aten.model import NativeEntry, NativeFile
 from opschema_rules.aten.proofs import WRITTEN
+from opschema_rules.aten.rules.dispatch import keys_in
 from opschema_rules.aten.traits import in_structured_group, is_structured
 from opschema_rules.aten.vocabulary import hint, listed
 
@@ -257,11 +258,20 @@ def half_structured(native: NativeFile) -> Iterator[Diagnostic]:
         for entry in group.entries:
             if entry is out or in_structured_group(entry):
                 continue
-            message = f"`{entry.name}` does not delegate to its structured out variant `{out.name}`"
-            why = "the kernels of the out variant then stand for its own"
-            edit = partial(insert_key, entry.file, entry.node, "structured_delegate", value=name_of(out), after="func")
-            fix = yaml_fix(entry, f"add `structured_delegate: {name_of(out)}`", edit, why)
-            yield found(entry, entry.place.span, message, out.related(out.place.span, "structured"), fix=fix)
+            yield _half_structured(entry, out)
+
+
+def _half_structured(entry: NativeEntry, out: NativeEntry) -> Diagnostic:
+    message = f"`{entry.name}` does not delegate to its structured out variant `{out.name}`"
+    related = [out.related(out.place.span, "structured")]
+    for name, node, span in keys_in(
+        entry, entry.owner.torchgen.vocabulary.structured
+    ):  # what delegates may have none of these
+        related.append(entry.related(entry.inner(node, span), f"its own kernel for `{name}`"))
+    edit = partial(insert_key, entry.file, entry.node, "structured_delegate", value=name_of(out), after="func")
+    why = "the kernels of the out variant then stand for its own"
+    fix = yaml_fix(entry, f"add `structured_delegate: {name_of(out)}`", edit, why) if len(related) == 1 else None
+    return found(entry, entry.place.span, message, *related, fix=fix)
 
 
 @rule("ATN322", "structured-generated-kernel", pure=True)

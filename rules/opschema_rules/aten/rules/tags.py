@@ -15,7 +15,7 @@ from opschema_rules.aten.loader import refused
 from opschema_rules.aten.model import Entry, TagsFile, string
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.rules.derivatives_entries import repeated_keys, written
-from opschema_rules.aten.vocabulary import nearest
+from opschema_rules.aten.vocabulary import nearest, slip
 
 _FIELDS = ("tag", "desc")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
@@ -163,7 +163,8 @@ def tag_unknown_field(tags: TagsFile) -> Iterator[Diagnostic]:
                 yield Diagnostic(f"`{name}` is no field of a tag; these are `tag` and `desc`", entry.at(key))
             else:
                 message = f"`{name}` is no field of a tag; did you mean `{near}`?"
-                yield found(entry, key, message, fix=_rename(entry, name, near))
+                certain = name.startswith(near) or slip(name, _FIELDS) == near
+                yield found(entry, key, message, fix=_rename(entry, name, near) if certain else None)
 
 
 def _rename(entry: Entry, name: str, near: str) -> Fix | None:
