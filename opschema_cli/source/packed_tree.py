@@ -12,6 +12,7 @@ import io
 import pickle
 import zlib
 from array import array
+from enum import Enum
 from functools import cache
 from itertools import chain
 from typing import Any
@@ -56,6 +57,8 @@ class _Packer(pickle.Pickler):
         self.nodes = []
 
     def reducer_override(self, item: object) -> Any:
+        if isinstance(item, Enum):  # Python 3.11.0 to 3.11.3 pickle it as a call of getattr
+            return type(item), (item.value,)
         if not is_node(item):
             return NotImplemented
         self.nodes.append(item)

@@ -83,6 +83,17 @@ def test_what_nests_too_deeply_is_not_handed_on(terms: int, is_handed_on: bool) 
     assert (tree is not None and len(pack(*tree)) > 0) == is_handed_on
 
 
+def test_the_members_of_enums_are_packed_where_python_pickles_them_as_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python 3.11.2, which Debian 12 has, pickles `MaybeSentinel.DEFAULT` as `getattr(MaybeSentinel, "DEFAULT")`."""
+    by_getattr = lambda self, _: (getattr, (type(self), self.name))  # noqa: E731
+    monkeypatch.setattr(cst.MaybeSentinel, "__reduce_ex__", by_getattr)
+    assert b"getattr" in pickle.dumps(cst.MaybeSentinel.DEFAULT)
+    _, unpacked = pair("f(a)\n")
+    line = cst.ensure_type(unpacked.module.body[0], cst.SimpleStatementLine)
+    call = cst.ensure_type(cst.ensure_type(line.body[0], cst.Expr).value, cst.Call)
+    assert call.args[0].comma is cst.MaybeSentinel.DEFAULT
+
+
 def test_a_pack_makes_nothing_but_nodes() -> None:
     with pytest.raises(pickle.UnpicklingError, match="eval is no node"):
         unpack(zlib.compress(pickle.dumps(eval)))
