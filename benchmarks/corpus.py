@@ -5,6 +5,7 @@
     pip download --no-deps -d wheels torch==2.15.0                     # likewise every release of TORCH_RELEASES
     python -m benchmarks.corpus torch wheels corpus-folder             # each wheel's schemas, torchgen and infer_schema
     python -m benchmarks.corpus torch - corpus-folder                  # those of the installed torch
+    python -m benchmarks.corpus unrelated folder-of-repositories corpus-folder  # OWNER+NAME.git each; and source distributions
     OPSCHEMA_CORPUS=corpus-folder pytest -m corpus
 
 Nothing of theirs is committed here; the folder lies outside the project.
@@ -16,8 +17,10 @@ import argparse
 import importlib.util
 import re
 import subprocess
+import sys
 import sysconfig
 import tarfile
+import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -103,6 +106,33 @@ FLYDSL = (
 """Commits of FlyDSL: what mended a fault or migrated by hand, its parent, and what changed the API; the last is the newest."""
 
 
+UNRELATED = {
+    "helm+charts": "390ee6614b",
+    "prometheus-community+helm-charts": "cf408a290a",
+    "bitnami+charts": "5165628ae0",
+    "argoproj+argo-cd": "37ee0097cf",
+    "kubernetes-sigs+kustomize": "12f9e63914",
+    "jax-ml+jax": "cec06d116c",
+    "vllm-project+vllm-ascend": "182b75ea84",
+}
+"""Repositories full of YAML that declares no operators, by owner and name."""
+
+UNREAD = {
+    "pytorch+helion": "ef091f416a",
+    "NVIDIA+warp": "9934a4eb2c",
+    "flagos-ai+FlagGems": "ed2508bcb5",
+    "tinygrad+tinygrad": "a9069c177a",
+    "pytorch+executorch": "cff6f4dd32",
+}
+"""Repositories whose operators, all or some, no pack reads."""
+
+DISTRIBUTIONS = ("click==8.1.8", "requests==2.32.3", "rich==13.9.4", "django==5.1.4")
+"""Python projects on PyPI without operators."""
+
+READ = (".py", ".yaml", ".yml", ".cpp", ".cc", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".hip", ".mm", ".toml", ".md")
+"""Files that opschema may read of a repository; others are not unpacked, since large ones may be missing from a mirror."""
+
+
 def revisions(repository: str) -> dict[str, str]:
     """Every revision of a repository by the name of its folder."""
     if repository == "flydsl":
@@ -138,6 +168,48 @@ def unpack(git: Path, revision: str, folder: Path) -> None:
         tarfile.open(fileobj=process.stdout, mode="r|") as tar,
     ):
         tar.extractall(folder, filter="data")
+
+
+def unpack_read(git: Path, revision: str, folder: Path) -> None:
+    """Write those files of ``revision`` below ``folder`` that opschema may read, unless it is there."""
+    if folder.exists():
+        return
+    listed = subprocess.run(
+        ["git", "-C", str(git), "ls-tree", "-r", "-z", revision], capture_output=True, check=True
+    ).stdout
+    for entry in filter(None, listed.split(b"\0")):
+        mode, name = entry.partition(b"\t")[::2]
+        path = name.decode("utf-8", "surrogateescape")
+        if mode.startswith(b"100") and path.endswith(READ):
+            blob = mode.split()[2].decode()
+            found = subprocess.run(["git", "-C", str(git), "cat-file", "blob", blob], capture_output=True)
+            if found.returncode == 0:
+                target = folder / path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(found.stdout)
+
+
+def unpack_distribution(requirement: str, folder: Path) -> None:
+    """Write the source distribution of ``requirement`` below ``folder``, unless it is there."""
+    if folder.exists():
+        return
+    with tempfile.TemporaryDirectory() as downloads:
+        command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:"]
+        subprocess.run([*command, "-d", downloads, requirement], check=True)
+        with tarfile.open(next(Path(downloads).glob("*.tar.gz"))) as tar:
+            tar.extractall(folder, filter="data")
+
+
+def unrelated(repositories: Path, folder: Path) -> Iterator[str]:
+    """Unpack :data:`UNRELATED` and :data:`UNREAD`, as far as ``repositories`` has them, and :data:`DISTRIBUTIONS`."""
+    for name, commit in {**UNRELATED, **UNREAD}.items():
+        found = [path for path in (repositories / f"{name}.git", repositories / name / "repo") if path.is_dir()]
+        for git in found[:1]:
+            unpack_read(git, commit, folder / "unrelated" / name)
+            yield f"unrelated/{name}"
+    for requirement in DISTRIBUTIONS:
+        unpack_distribution(requirement, folder / "unrelated" / requirement)
+        yield f"unrelated/{requirement}"
 
 
 def moves(git: Path, folder: Path) -> Iterator[str]:
@@ -210,13 +282,18 @@ def _write_torch(files: Iterable[tuple[str, bytes]], folder: Path) -> None:
 def main() -> None:
     """Unpack all revisions."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
-    parser.add_argument("repository", choices=["tileops", "xla", "simpler", "pypto", "pypto-lib", "flydsl", "torch"])
+    known = ["tileops", "xla", "simpler", "pypto", "pypto-lib", "flydsl", "torch", "unrelated"]
+    parser.add_argument("repository", choices=known)
     parser.add_argument("git", type=Path)
     parser.add_argument("folder", type=Path)
     options = parser.parse_args()
     if options.repository == "torch":
         installed = Path(sysconfig.get_paths()["purelib"])
         for name in unpack_torch(installed if str(options.git) == "-" else options.git, options.folder):
+            print(name)
+        return
+    if options.repository == "unrelated":
+        for name in unrelated(options.git, options.folder):
             print(name)
         return
     for name, revision in revisions(options.repository).items():
