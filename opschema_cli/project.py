@@ -7,7 +7,7 @@ cannot be read or parsed becomes a diagnostic here, once, and reads as None ever
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -64,8 +64,10 @@ class Project:
         self.problems: dict[tuple[str, str], Diagnostic] = {}
         self.missing: list[Missing] = []
         self.inputs: set[str] = set()
+        self.claimed: set[str] = set()
         self.with_trees = False
         self._yaml: dict[str, YamlFile | None] = {}
+        self._guessed: dict[str, YamlFile | None] = {}
         self._python: dict[str, PythonFile | None] = {}
         self._cpp: dict[str, CppTree | None] = {}
         self._told = Readings(self.cache, stamp)
@@ -84,7 +86,9 @@ class Project:
         other._told = self._told
         other.inputs = self.inputs - overlay.keys()
         other.missing = self.missing
+        other.claimed = self.claimed
         other.problems = {key: found for key, found in self.problems.items() if key[1] not in overlay}
+        other._guessed = {path: file for path, file in self._guessed.items() if path not in overlay}
         other._yaml = {path: file for path, file in self._yaml.items() if path not in overlay}
         other._python = {path: file for path, file in self._python.items() if path not in overlay}
         other._cpp = {path: tree for path, tree in self._cpp.items() if path not in overlay}
@@ -124,6 +128,15 @@ class Project:
             self._awaited.setdefault(digest, [])
             self.parsers().submit({digest: text})
             self.pump()
+
+    def claim(self, paths: Iterable[str]) -> None:
+        """Say that files belong to what is linted: it is reported if one of them cannot be read or parsed."""
+        self.claimed.update(paths)
+
+    @property
+    def parsed_python(self) -> Iterator[PythonFile]:
+        """The Python files that are parsed by now."""
+        return (file for file in self._python.values() if file is not None)
 
     def source(self, path: str) -> Source | None:
         """A file's text; None, with a diagnostic, if it cannot be read."""
@@ -199,6 +212,17 @@ class Project:
             self.load_yaml([path])
         return self._yaml[path]
 
+    def guess_yaml(self, path: str) -> YamlFile | None:
+        """The tree of a YAML file that may be anything; None if it cannot be read or parsed, which is not reported."""
+        if path in self._yaml:
+            return self._yaml[path]
+        if path not in self._guessed:
+            self._guessed[path] = None
+            with suppress(ReadError):
+                source = self.workspace.source(path)
+                self._guessed.update((path, file) for file in self._composed([source], lambda *_: None))
+        return self._guessed[path]
+
     def python(self, path: str) -> PythonFile | None:
         """A Python file's facts, once they are there; None, with a diagnostic, if it cannot be read or parsed."""
         if path not in self._python:
@@ -261,8 +285,18 @@ class Project:
     def load_yaml(self, paths: Iterable[str]) -> None:
         """Parse many YAML files, those in the cache from there."""
         wanted = [path for path in dict.fromkeys(paths) if path not in self._yaml]
-        self._yaml.update(dict.fromkeys(wanted, None))
-        sources = self._sources(wanted)
+        self._yaml.update((path, self._guessed.get(path)) for path in wanted)
+        self.inputs.update(wanted)
+        sources = self._sources(path for path in wanted if self._yaml[path] is None)
+        self._yaml.update((file.path, file) for file in self._composed(sources, self._not_yaml))
+
+    def _not_yaml(self, source: Source, error: YamlSyntaxError) -> None:
+        self._problem(YAML_SYNTAX, source.path, f"this is not YAML: {error.reason}", error.span.start)
+
+    def _composed(
+        self, sources: Sequence[Source], refused: Callable[[Source, YamlSyntaxError], None]
+    ) -> Iterator[YamlFile]:
+        """The trees of texts, those in the cache from there; one that is not YAML is ``refused``."""
         kind = f"yaml/{__version__}"
         cached = self.cache.get(kind, (source.digest for source in sources))
         fresh: dict[str, bytes] = {}
@@ -272,10 +306,10 @@ class Project:
                 try:
                     document = compose(source.text)
                 except YamlSyntaxError as error:
-                    self._problem(YAML_SYNTAX, source.path, f"this is not YAML: {error.reason}", error.span.start)
+                    refused(source, error)
                     continue
                 fresh[source.digest] = msgspec.msgpack.encode(document)
-            self._yaml[source.path] = YamlFile(source, document)
+            yield YamlFile(source, document)
         self.cache.put(kind, fresh)
 
     def load_python(self, paths: Iterable[str], *, ahead: bool = False) -> None:

@@ -149,6 +149,11 @@ def nothing_read(project: Project, options: Any) -> Iterable[str]:
     return ()
 
 
+def claims_all(project: Project, options: Any, path: str) -> bool:
+    """Claim every file: of a pack that does not say which are its own."""
+    return True
+
+
 def _no_migrations() -> tuple[Migration, ...]:
     return ()
 
@@ -172,7 +177,9 @@ class Pack(msgspec.Struct, frozen=True):
     tells which Python files ``load`` asks for in any case; they are parsed while other packs are loaded and run. ``reads_on``
     tells, once all these are parsed, what else it will ask for, and is asked again until that is nothing. ``unread`` are kinds of
     declarations that the pack recognises and does not read; reports name them. ``pages`` is the address of a rule's page on the
-    web, with ``{code}`` in it, for formats that link to it.
+    web, with ``{code}`` in it, for formats that link to it. ``claims`` is asked of a file that cannot be read or parsed: it returns
+    whether the file is of the pack's kind by name, place, configuration or what is written in it. Others are not reported, unless
+    :meth:`Project.claim` names them.
     """
 
     name: str
@@ -191,6 +198,7 @@ class Pack(msgspec.Struct, frozen=True):
     reads_on: Callable[[Project, Any], Iterable[str]] = nothing_read
     unread: tuple[Sighting, ...] = ()
     pages: str = ""
+    claims: Callable[[Project, Any, str], bool] = claims_all
 
 
 CATALOGUE = "rules.json"
@@ -208,8 +216,8 @@ class PackHead(msgspec.Struct, frozen=True, dict=True):
     """A pack whose module is imported only where it finds something: what decides that, and the module (``ours.pack``), which
     holds it as ``PACK``.
 
-    ``catalogue`` is the file that lists its rules (:func:`catalogue_text` writes it); ``reads``, ``unread`` and ``pages`` are
-    the pack's.
+    ``catalogue`` is the file that lists its rules (:func:`catalogue_text` writes it); ``reads``, ``unread``, ``pages`` and
+    ``claims`` are the pack's.
     """
 
     name: str
@@ -220,6 +228,7 @@ class PackHead(msgspec.Struct, frozen=True, dict=True):
     reads: Callable[[Project, Any], Iterable[str]] = nothing_read
     unread: tuple[Sighting, ...] = ()
     pages: str = ""
+    claims: Callable[[Project, Any, str], bool] = claims_all
 
     @cached_property
     def pack(self) -> Pack:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 
 import msgspec
@@ -14,6 +14,7 @@ from opschema_cli.lint.execute import Executor, Timing
 from opschema_cli.lint.limits import within_limits
 from opschema_cli.lint.not_checked import joined
 from opschema_cli.lint.pack import Entry
+from opschema_cli.lint.recognition import Recognition
 from opschema_cli.lint.registry import Registry
 from opschema_cli.lint.settings import Settings
 from opschema_cli.lint.suppress import apply_suppressions, find_suppressions, suppression_findings
@@ -106,6 +107,7 @@ def look(job: Job, project: Project) -> Looked:
     """Run the rules of all packs in use."""
     looked = Looked()
     executor = Executor(job.settings, project.cache, job.stamp)
+    meant: dict[str, set[str]] = {}
     for pack in job.registry.packs[1:]:
         project.when_settled(partial(executor.read_on, pack, project))
     for pack in job.registry.packs:
@@ -117,11 +119,26 @@ def look(job: Job, project: Project) -> Looked:
             looked.declaring += loaded.files
             looked.entries += loaded.entries
             executor.run(pack, loaded, project)
+            meant[pack.name] = project.claimed.union(loaded.files)
+            project.claimed = set()
     project.settle()
+    _forget_unrecognised(job, project, meant)
     looked.found, looked.timings = executor.found, executor.timings
     looked.not_checked = [*executor.not_checked, *(pack.not_checked for pack in job.registry.broken)]
     looked.failed, looked.crashed = executor.failed, executor.crashed
     return looked
+
+
+def _forget_unrecognised(job: Job, project: Project, meant: Mapping[str, Set[str]]) -> None:
+    """Drop what is wrong with files that no pack recognises, or none whose rules are selected, unless its code is selected.
+    ``meant`` are the files that each pack claimed.
+    """
+    enabled, options = job.settings.enabled, job.settings.pack_options
+    chosen = [head for head in job.registry.heads if any(rule.code in enabled for rule in head.rules)]
+    anyone, selected = (Recognition(project, heads, options, meant) for heads in (job.registry.heads, chosen))
+    for code, path in list(project.problems):
+        if not (anyone if code in job.settings.selected else selected).reported(path):
+            del project.problems[code, path]
 
 
 def conclude(job: Job, project: Project, looked: Looked) -> Outcome:

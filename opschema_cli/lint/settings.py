@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """What runs, and how findings count."""
+    """What runs, and how findings count. ``enabled`` holds what is ``selected`` and what says that files were not checked."""
 
     enabled: frozenset[str]
     severity: Mapping[str, Severity]
@@ -29,6 +29,7 @@ class Settings(msgspec.Struct, frozen=True):
     pack_options: Mapping[str, object]
     rule_options: Mapping[str, object]
     overrides: Mapping[str, Severity] = msgspec.field(default_factory=dict)
+    selected: frozenset[str] = frozenset()
 
     def ignored_in(self, path: str, code: str) -> bool:
         """Whether per-file ignores drop this rule's findings in this file."""
@@ -46,7 +47,7 @@ def resolve_settings(
     """Join configuration and command line.
 
     The command line's ``select`` replaces the configured one, and a code or name in it runs though the configuration
-    ignores it; the command line's ``ignore`` adds. What could not be checked is told of unless ``ignore`` names it.
+    ignores it; the command line's ``ignore`` adds. What could not be checked is reported unless ``ignore`` names it, or no rule that is selected would have read it.
 
     Raises:
         OpschemaError: a code, name, level or option is not known; the message says where.
@@ -73,6 +74,7 @@ def resolve_settings(
         pack_options=pack_options(config, registry),
         rule_options=_rule_options(config, registry),
         overrides=overrides,
+        selected=selected,
     )
 
 

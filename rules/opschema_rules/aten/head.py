@@ -14,7 +14,7 @@ from opschema_cli.readings import Reading
 from opschema_cli.source.yaml import YamlFile
 from opschema_cli.workspace import is_yaml
 from opschema_rules import PAGES
-from opschema_rules.aten.kinds import MAY_BE, Kind, kind_of, may_be_meant
+from opschema_rules.aten.kinds import Kind, is_surely, kind_of, may_be, may_be_meant
 
 _TEST = re.compile(r"(?:^|/)tests?/")
 
@@ -41,10 +41,17 @@ def files_of(project: Project, options: AtenOptions) -> Iterator[tuple[Kind, Yam
     """Torchgen's files in the workspace, each with what it is."""
     for path in project.workspace.files:
         if is_yaml(path) and (options.tests or not _TEST.search(path)) and _may_be(project, path):
-            file = project.yaml(path)
+            file = project.yaml(path) if claims(project, options, path) else project.guess_yaml(path)
             kind = kind_of(file, project.workspace.file_set) if file is not None else ""
+            file = project.yaml(path) if kind else None
             if file is not None and kind:
                 yield kind, file
+
+
+def claims(project: Project, options: AtenOptions, path: str) -> bool:
+    """Whether a file is one of torchgen's by name, place or configuration, or plainly by what is written in it."""
+    named = path == options.native_functions or may_be_meant(path, project.workspace.file_set)
+    return is_yaml(path) and (named or is_surely(project.workspace.peek(path)))
 
 
 def _may_be(project: Project, path: str) -> bool:
@@ -53,9 +60,15 @@ def _may_be(project: Project, path: str) -> bool:
     )
 
 
-_HOLDS_FIELDS: Reading[bytes, bool] = Reading("aten fields", lambda data: MAY_BE.search(data) is not None, bool)
+_HOLDS_FIELDS: Reading[bytes, bool] = Reading("aten fields", may_be, bool)
 
 
 HEAD = PackHead(
-    "aten", detect, AtenOptions, "opschema_rules.aten.pack", Path(__file__).with_name(CATALOGUE), pages=PAGES
+    "aten",
+    detect,
+    AtenOptions,
+    "opschema_rules.aten.pack",
+    Path(__file__).with_name(CATALOGUE),
+    claims=claims,
+    pages=PAGES,
 )

@@ -70,6 +70,7 @@ def find_class(project: Project, name: str, namespace: str, files: Iterable[str]
         if _is_wanted(path, wanted) and (text := project.workspace.peek(path))
     }
     naming = [path for path, text in data.items() if name.encode() in text]
+    project.claim(naming)
     facts = project.cpp_readings(METHODS, naming)
     return _Finder(project, name, namespace, data).find(naming, facts)
 

@@ -10,8 +10,32 @@ from opschema_cli.source.yaml import Node, YamlFile
 
 Kind: TypeAlias = Literal["native", "derivatives", "deprecated", "tags", "backend", ""]
 
-MAY_BE = re.compile(rb"(?m)^[ \t-]*[\"']?(?:func|backend|cpp_namespace|tag|name)[\"']?[ \t]*:")
-"""What every such file holds, so that others are not parsed."""
+_KEY = rb"(?m)^[ \t-]*[\"']?%s[\"']?[ \t]*:"
+_TOP_KEY = rb"(?m)^(?:-[ \t]*)?(?:\{[ \t]*)?[\"']?%s[\"']?[ \t]*:"
+_SCHEMA = rb"[\"']?[\w.:]+\([^\n]*\)[ \t]*->"
+
+_LISTED = re.compile(_KEY % rb"(?:func|cpp_namespace)")
+_BACKEND = re.compile(_TOP_KEY % rb"backend")
+_TAG, _DESCRIPTION = re.compile(_KEY % rb"tag"), re.compile(_KEY % rb"desc")
+_NAME, _SIGNATURE = re.compile(_KEY % rb"name"), re.compile(rb"->|\baten\b")
+
+_SURELY_LISTED = re.compile(rb"(?m)^[ \t]*-[ \t]+(?:func|name)[ \t]*:[ \t]*" + _SCHEMA)
+_SURELY_BACKEND = re.compile(rb"(?m)^backend[ \t]*:"), re.compile(rb"(?m)^cpp_namespace[ \t]*:")
+_SURELY_OTHERS = re.compile(rb"(?m)^[ \t-]+(?:kernels|op|arg_meta)[ \t]*:")
+
+
+def may_be(data: bytes) -> bool:
+    """Whether a file holds what every file of torchgen's does, so that others are not parsed."""
+    lists = _LISTED.search(data) is not None or _BACKEND.search(data) is not None
+    describes = b"desc" in data and _TAG.search(data) is not None and _DESCRIPTION.search(data) is not None
+    return lists or describes or (_SIGNATURE.search(data) is not None and _NAME.search(data) is not None)
+
+
+def is_surely(data: bytes) -> bool:
+    """Whether a file that does not parse is plainly one of torchgen's: it lists schemas, or names a backend and its namespace."""
+    lists = _SURELY_LISTED.search(data) is not None and _SURELY_OTHERS.search(data) is None
+    return lists or all(key.search(data) is not None for key in _SURELY_BACKEND)
+
 
 _NAMES: dict[str, Kind] = {
     "native_functions.yaml": "native",
@@ -24,6 +48,14 @@ _OTHER_GENERATORS = ("kernels", "op", "aten", "kernel")
 _REQUIRED = frozenset({"backend", "cpp_namespace"})
 _MOST_KEYS = 20
 _LISTS = ("supported", "full_codegen", "symint", "autograd", "custom", "ir_gen", "official", "blacklist", "whitelist")
+_OWN_LISTS = frozenset({"supported", "full_codegen", "symint", "autograd", "ir_gen"})
+"""Lists that beside ``backend`` alone make a backend; the others are words of many configurations."""
+
+_MLIR = frozenset({"symint", "additional_ops", "non_native", "full_codegen", "whitelist"})
+"""Keys beside ``supported`` and ``blacklist`` in torch-mlir's file."""
+
+_DISPATCH_KEY = re.compile(r"[A-Z]\w*")
+_TEXT_OF_SCHEMA = re.compile(r"[\w.:]+\s*\(.*\)\s*->", re.DOTALL)
 
 
 _NATIVE = "native_functions.yaml"
@@ -71,10 +103,18 @@ def _kind_by_content(file: YamlFile) -> Kind:
 def _is_backend(root: Node) -> bool:
     """Whether a mapping names a backend and lists operators, or is meant to; or lists them as op-plugin or torch-mlir do."""
     keys = {key.value for key, _ in root.pairs() if key.kind == "scalar"}
-    if ("all_version" in keys and {"official", "custom"} & keys) or {"supported", "blacklist"} <= keys:
+    if ("all_version" in keys and {"official", "custom"} & keys) or (
+        {"supported", "blacklist"} <= keys and keys & _MLIR
+    ):
         return True
     named = _REQUIRED & keys
+    if named == {"backend"}:
+        return _is_dispatch_key(root.get("backend")) and (bool(keys & _OWN_LISTS) or _has_slip(root, named))
     return bool(named) and (named == _REQUIRED or bool(keys.intersection(_LISTS)) or _has_slip(root, named))
+
+
+def _is_dispatch_key(node: Node | None) -> bool:
+    return node is not None and node.kind == "scalar" and _DISPATCH_KEY.fullmatch(node.value) is not None
 
 
 def _has_slip(root: Node, named: Set[str]) -> bool:
@@ -100,10 +140,17 @@ def _kind_of_list(items: Sequence[Node], name: str) -> Kind:
     for kind, key, mark in (("native", "func", "("), ("derivatives", "name", "->"), ("tags", "tag", "")):
         named = _NAMES.get(name) == kind
         having = [item for item in items if _says(item.get(key), "(" if named and mark == "->" else mark)]
-        listed = kind != "tags" or any(item.get("desc") is not None for item in having)
-        if listed and (2 * len(having) > len(items) or (having and named)):
+        if (named or _is_torchgens(kind, key, having)) and (2 * len(having) > len(items) or (having and named)):
             return kind  # type: ignore[return-value]  # mypy widens the loop's variable
     return ""
+
+
+def _is_torchgens(kind: Kind, key: str, items: Sequence[Node]) -> bool:
+    """Whether a list whose file has another name is plainly torchgen's: tags with descriptions, or schemas among the texts."""
+    if kind == "tags":
+        return any(item.get("desc") is not None for item in items)
+    texts = (node.value for item in items if (node := item.get(key)) is not None)
+    return any(_TEXT_OF_SCHEMA.match(text) for text in texts)
 
 
 def _says(node: Node | None, mark: str) -> bool:

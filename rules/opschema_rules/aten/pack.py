@@ -16,7 +16,7 @@ from opschema_rules.aten.describe import describe
 from opschema_rules.aten.dialects import OF_OTHERS
 from opschema_rules.aten.drift import copies_of_backend, copies_of_native
 from opschema_rules.aten.examples import example_files
-from opschema_rules.aten.head import AtenOptions, detect, files_of
+from opschema_rules.aten.head import AtenOptions, claims, detect, files_of
 from opschema_rules.aten.kernel_matching import read_kernels
 from opschema_rules.aten.model import BackendFile, DerivativeEntry, NativeEntry, NativeFile, TagsFile
 from opschema_rules.aten.native import read_native, read_tags
@@ -103,5 +103,6 @@ PACK = Pack(
     show=show,
     describe=describe,
     migrations=collect_migrations(migrations),
+    claims=claims,
     stubs=StubMaker(backend_sources, make_stubs, is_generated, [rule.code for rule in _RULES if rule.code[3] == "7"]),
 )

@@ -53,6 +53,11 @@ def reads(project: Project, options: FlydslOptions) -> Iterator[str]:
     return holding(project, [MARK])
 
 
+def claims(project: Project, options: FlydslOptions, path: str) -> bool:
+    """Whether a Python file imports the package."""
+    return path.endswith(".py") and _imports(project.workspace.peek(path))
+
+
 HEAD = PackHead(
     "flydsl",
     detect,
@@ -61,4 +66,5 @@ HEAD = PackHead(
     Path(__file__).with_name(CATALOGUE),
     reads,
     pages=PAGES,
+    claims=claims,
 )

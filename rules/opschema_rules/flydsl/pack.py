@@ -7,7 +7,7 @@ from opschema_cli.project import Project
 from opschema_rules.flydsl import migrations, rules
 from opschema_rules.flydsl.contract import known
 from opschema_rules.flydsl.examples import example_files
-from opschema_rules.flydsl.head import FlydslOptions, detect
+from opschema_rules.flydsl.head import FlydslOptions, claims, detect
 from opschema_rules.flydsl.reader import read_tree
 from opschema_rules.flydsl.show import show
 
@@ -41,6 +41,7 @@ def describe(project: Project, options: FlydslOptions) -> list[Description]:
 
 PACK = Pack(
     name="flydsl",
+    claims=claims,
     summary="FlyDSL kernels: signatures, launches, buffer descriptors, what the compile cache does not see",
     detect=detect,
     load=load,

@@ -55,6 +55,21 @@ def reads(project: Project, options: MagiOptions) -> Iterator[str]:
     return (path for path, found in project.scan(_MENTIONS, _modules(project)) if found)
 
 
+_USES = re.compile(rb"(?m)^[ \t]*(?:@|from\b|import\b)[^\n]*\b%s\b|\b%s[ \t]*\(" % (MARK.encode(), MARK.encode()))
+
+
+def claims(project: Project, options: MagiOptions, path: str) -> bool:
+    """Whether a Python file imports the decorator or makes an op with it."""
+    return path.endswith(".py") and _USES.search(project.workspace.peek(path)) is not None
+
+
 HEAD = PackHead(
-    "magi", detect, MagiOptions, "opschema_rules.magi.pack", Path(__file__).with_name(CATALOGUE), reads, pages=PAGES
+    "magi",
+    detect,
+    MagiOptions,
+    "opschema_rules.magi.pack",
+    Path(__file__).with_name(CATALOGUE),
+    reads,
+    claims=claims,
+    pages=PAGES,
 )

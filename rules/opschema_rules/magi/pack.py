@@ -15,7 +15,7 @@ from opschema_rules.magi.classes import Classes
 from opschema_rules.magi.dataclasses import Dataclasses
 from opschema_rules.magi.defaults import Defaults
 from opschema_rules.magi.examples import example_files
-from opschema_rules.magi.head import MARK, MagiOptions, detect, holding
+from opschema_rules.magi.head import MARK, MagiOptions, claims, detect, holding
 from opschema_rules.magi.lowering import Lowerer
 from opschema_rules.magi.model import MagiOp, MagiTree
 from opschema_rules.magi.registrations import Registrations
@@ -91,6 +91,7 @@ def describe(project: Project, options: MagiOptions) -> list[Description]:
 
 PACK = Pack(
     name="magi",
+    claims=claims,
     summary="MagiCompiler's custom ops: signature, dataclasses, meta and backward functions",
     detect=detect,
     load=load,

@@ -78,6 +78,19 @@ def reads(project: Project, options: PyptoOptions) -> Iterator[str]:
     return chain(describing(project), specifying(project))
 
 
+def claims(project: Project, options: PyptoOptions, path: str) -> bool:
+    """Whether a Python file describes kernels, or specs of an entry."""
+    data = project.workspace.peek(path)
+    return path.endswith(".py") and (_describes(data) or _specifies(data))
+
+
 HEAD = PackHead(
-    "pypto", detect, PyptoOptions, "opschema_rules.pypto.pack", Path(__file__).with_name(CATALOGUE), reads, pages=PAGES
+    "pypto",
+    detect,
+    PyptoOptions,
+    "opschema_rules.pypto.pack",
+    Path(__file__).with_name(CATALOGUE),
+    reads,
+    pages=PAGES,
+    claims=claims,
 )

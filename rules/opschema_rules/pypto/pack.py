@@ -13,7 +13,7 @@ from opschema_rules.pypto.contract import find_contract
 from opschema_rules.pypto.describe import describe_programs, unresolved
 from opschema_rules.pypto.descriptions import read_programs
 from opschema_rules.pypto.examples import example_files
-from opschema_rules.pypto.head import PyptoOptions, describing, detect, specifying
+from opschema_rules.pypto.head import PyptoOptions, claims, describing, detect, specifying
 from opschema_rules.pypto.model import Program, SpecEntry
 from opschema_rules.pypto.orchestration import ORCHESTRATION
 from opschema_rules.pypto.show import show
@@ -55,6 +55,7 @@ def _join(project: Project, programs: Iterable[Program]) -> None:
     """Find the entry of each program's orchestration."""
     parts = [program.orchestration for program in programs if program.orchestration is not None]
     sources = sorted({part.source for part in parts if part.source is not None})
+    project.claim(sources)
     found = project.cpp_readings(ORCHESTRATION, sources)
     users = Counter(part.source for part in parts)
     for part in parts:
@@ -70,6 +71,7 @@ def _declared(program: Program) -> Iterable[Declared]:
 
 PACK = Pack(
     name="pypto",
+    claims=claims,
     summary="kernels of pypto's runtime: signatures against the orchestration that submits them",
     detect=detect,
     load=load,

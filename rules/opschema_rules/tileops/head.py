@@ -62,6 +62,17 @@ def detect(project: Project, options: TileopsOptions) -> bool:
     return any(True for _ in _manifests(project)) or bool(options.manifests and manifest_files(project, options))
 
 
+def claims(project: Project, options: TileopsOptions, path: str) -> bool:
+    """Whether a file is a manifest, by its content, its folder or the configuration."""
+    return any(path in paths for paths in manifest_files(project, options).values())
+
+
 HEAD = PackHead(
-    "tileops", detect, TileopsOptions, "opschema_rules.tileops.pack", Path(__file__).with_name(CATALOGUE), pages=PAGES
+    "tileops",
+    detect,
+    TileopsOptions,
+    "opschema_rules.tileops.pack",
+    Path(__file__).with_name(CATALOGUE),
+    claims=claims,
+    pages=PAGES,
 )

@@ -18,7 +18,7 @@ from opschema_rules.tileops import migrations, rules
 from opschema_rules.tileops.carve_outs import may_carve_out
 from opschema_rules.tileops.describe import describe_spec
 from opschema_rules.tileops.examples import example_files
-from opschema_rules.tileops.head import TileopsOptions, detect, manifest_files
+from opschema_rules.tileops.head import TileopsOptions, claims, detect, manifest_files
 from opschema_rules.tileops.model import (
     Manifest,
     ManifestFile,
@@ -77,6 +77,7 @@ def _load_manifest(
     scripts = _scripts(project, spec.sources)
     # A validator is larger than any op file: in one batch with them it is parsed beside them, not after.
     project.load_python([*package, *scripts, *_constant_modules(project, package)])
+    project.claim([*package, *scripts])
     program = Program(project.workspace.files, project.python, package)
     manifest = Manifest(project, folder, base, files, spec, program)
     for file in files:
@@ -184,6 +185,7 @@ def _op_files(project: Project, base: str, written: Sequence[str]) -> list[str]:
 
 PACK = Pack(
     name="tileops",
+    claims=claims,
     summary="TileOPs-style YAML manifests against their Python op classes",
     detect=detect,
     load=load,

@@ -79,6 +79,23 @@ def cpp_sources(project: Project, options: TorchlibOptions) -> list[str]:
     return found if any(registers for _, registers in project.scan(REGISTERS_CPP, found)) else []
 
 
+_SURELY_REGISTERS = re.compile(
+    rb"(?m)^[ \t]*(?:@|from\b|import\b|with\b)[^\n]*(?:%s)|\b(?:torch\.library\.\w+|direct_register_custom_op)[ \t]*\("
+    % _REGISTERS.pattern
+)
+_SURELY_REGISTERS_CPP = re.compile(
+    rb"(?m)^[ \t]*TORCH_LIBRARY\w*[ \t]*\(|\bRegisterOperators\b|\b(?:torch|c10)::Library\b"
+)
+
+
+def claims(project: Project, options: TorchlibOptions, path: str) -> bool:
+    """Whether a file plainly registers operators."""
+    surely = _SURELY_REGISTERS if path.endswith(".py") else _SURELY_REGISTERS_CPP if is_cpp(path) else None
+    if surely is None or (_TEST.search(path) and not options.tests):
+        return False
+    return surely.search(project.workspace.peek(path)) is not None
+
+
 HEAD = PackHead(
     "torchlib",
     detect,
@@ -87,4 +104,5 @@ HEAD = PackHead(
     Path(__file__).with_name(CATALOGUE),
     registering,
     pages=PAGES,
+    claims=claims,
 )

@@ -18,7 +18,7 @@ from opschema_rules.torchlib.definitions import Definer
 from opschema_rules.torchlib.describe import describe_tree
 from opschema_rules.torchlib.evaluation import Evaluator
 from opschema_rules.torchlib.examples import example_files
-from opschema_rules.torchlib.head import TorchlibOptions, cpp_sources, detect, registering, sources
+from opschema_rules.torchlib.head import TorchlibOptions, claims, cpp_sources, detect, registering, sources
 from opschema_rules.torchlib.inference import Inferrer
 from opschema_rules.torchlib.mentions import REGISTERS_CLASSES, files_that_call, files_that_use
 from opschema_rules.torchlib.model import Operator, Tree
@@ -134,6 +134,7 @@ def _cpp(project: Project, options: TorchlibOptions) -> CppOperators | None:
 
 PACK = Pack(
     name="torchlib",
+    claims=claims,
     summary="operators of torch.library: schemas against fakes, kernels, autograd and callers",
     detect=detect,
     load=load,

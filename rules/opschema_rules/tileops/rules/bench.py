@@ -198,6 +198,7 @@ def _cases(manifest: Manifest) -> Iterator[_Case]:
 def _failing(manifest: Manifest, what: What) -> Iterator[_Case]:
     """The entries whose benchmark does not do it."""
     found = list(_cases(manifest))
+    manifest.project.claim(case.path for case in found)
     readings = manifest.project.readings(_READING, (case.path for case in found))
     cases = [(case, _does(what, case, readings)) for case in found]
     manifest.project.load_python(sorted({case.path for case, does in cases if does is None}))

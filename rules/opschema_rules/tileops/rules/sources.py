@@ -236,6 +236,7 @@ def test_names_op(entry: OpEntry) -> Iterator[Diagnostic]:
     words = sorted({entry.name, ref.name})
     for node, path in entry.source_paths("test"):
         found = entry.manifest.locate(path)
+        entry.manifest.project.claim(filter(None, [found]))
         source = entry.manifest.project.source(found) if found is not None else None
         if source is not None and not any(_mentions(source.text, word) for word in words):
             text = f"`{path}` never mentions {names(words)}"

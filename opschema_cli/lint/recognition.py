@@ -1,0 +1,69 @@
+"""Which files that cannot be read or parsed are reported: those that a pack recognises as its own, and modules that these import.
+
+Packs search whole trees for words, so they come across files that have nothing to do with operators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Set
+from functools import cached_property
+
+from opschema_cli.lint.pack import Pack, PackHead
+from opschema_cli.project import Project
+from opschema_cli.source.modules import Modules
+from opschema_cli.source.python import Import, PythonFile
+from opschema_cli.workspace import is_python
+
+
+class Recognition:
+    """Tells which files of a project some packs recognise. ``meant`` are those that each pack claimed as it read them."""
+
+    def __init__(
+        self,
+        project: Project,
+        heads: Iterable[Pack | PackHead],
+        options: Mapping[str, object],
+        meant: Mapping[str, Set[str]],
+    ) -> None:
+        self._project = project
+        self._heads = tuple(heads)
+        self._options = options
+        self._meant = meant
+        self._known: dict[str, bool] = {}
+
+    def reported(self, path: str) -> bool:
+        """Whether it is reported that a file cannot be read or parsed."""
+        return self.recognised(path) or (is_python(path) and self._is_imported(path))
+
+    def recognised(self, path: str) -> bool:
+        """Whether a pack knows a file for its own: by name, place, configuration, or what is written in it."""
+        if path not in self._known:
+            self._known[path] = any(self._claims(head, path) for head in self._heads)
+        return self._known[path]
+
+    def _claims(self, head: Pack | PackHead, path: str) -> bool:
+        if path in self._meant.get(head.name, ()):
+            return True
+        try:
+            return head.claims(self._project, self._options[head.name], path)
+        except Exception:  # foreign code
+            return True
+
+    def _is_imported(self, path: str) -> bool:
+        name = self._modules.module_name(path)
+        last = name.rpartition(".")[2]
+        return any(
+            self._names(file, item, path) and self.recognised(file.path)
+            for file in self._project.parsed_python
+            for item in file.body.imports
+            if last in (item.attr, item.module.rpartition(".")[2])
+        )
+
+    def _names(self, file: PythonFile, item: Import, path: str) -> bool:
+        module = self._modules.absolute_module(file, item)
+        dotted = (module, f"{module}.{item.attr}" if item.attr else None)
+        return any(name is not None and self._modules.module_path(name) == path for name in dotted)
+
+    @cached_property
+    def _modules(self) -> Modules:
+        return Modules(self._project.workspace.files)
