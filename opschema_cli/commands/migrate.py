@@ -18,6 +18,7 @@ from opschema_cli.commands.plugins import no_plugins_option, open_workspace
 from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERNAL, OpschemaError
 from opschema_cli.git import uncommitted
 from opschema_cli.lint.pack import Loaded, Pack
+from opschema_cli.lint.recognition import Recognition
 from opschema_cli.lint.settings import resolve_settings
 from opschema_cli.migrate.choose import Choice
 from opschema_cli.migrate.draft import Change, Draft
@@ -278,7 +279,7 @@ def _list(work: _Work) -> int:
 
     draft = work.draft()
     found = [_listed(work, draft, pack, item) for pack, item in work.known().values()]
-    _tell_problems(work.project)
+    _tell_problems(work)
     if work.options.output_format == "json":
         write_text(json.write_list(found), None)
     else:
@@ -309,7 +310,7 @@ def _run(work: _Work) -> tuple[Draft, list[Result]]:
     draft = work.draft()
     results = migrate_all(draft, work.tasks(), work.ground)
     work.ground.choice.check()
-    _tell_problems(work.project)
+    _tell_problems(work)
     return draft, results
 
 
@@ -350,10 +351,15 @@ def _is_shut(session: Session, path: str) -> bool:
     return False
 
 
-def _tell_problems(project: Project) -> None:
+def _tell_problems(work: _Work) -> None:
     """Say which files could not be read or parsed: a migration does not see them."""
+    project, ground = work.project, work.ground
     project.settle()
-    found = sorted(project.problems.values(), key=lambda item: (item.place.path, item.message))
+    heads = ground.registry.heads
+    meant = dict.fromkeys((head.name for head in heads), project.claimed)
+    recognition = Recognition(project, heads, ground.settings.pack_options, meant)
+    problems = (item for item in project.problems.values() if recognition.reported(item.place.path))
+    found = sorted(problems, key=lambda item: (item.place.path, item.message))
     for item in found[:_SHOWN_FILES]:
         click.echo(f"opschema: {visible(f'{item.place.path}: {item.message}')}; no migration sees it", err=True)
     if len(found) > _SHOWN_FILES:

@@ -21,7 +21,6 @@ from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, OpschemaError
 from opschema_cli.lint.builtin import CRASHED
 from opschema_cli.lint.diagnostic import Severity
 from opschema_cli.lint.pack import Pack, StubMaker, StubRequest, Stubs, StubsRefused
-from opschema_cli.lint.registry import Registry
 from opschema_cli.lint.runner import Job, run
 from opschema_cli.lint.settings import pack_options, resolve_settings
 from opschema_cli.phrases import some
@@ -188,9 +187,10 @@ def _lint(
     session: Session, project: Project, packs: Sequence[Pack], source: str = "", ignore: Sequence[str] = ()
 ) -> Report:
     """What these packs find in a file, or in all; a rule that fails is nothing of the file."""
-    settings = resolve_settings(session.config, session.registry.narrowed(pack.name for pack in packs), ignore=ignore)
+    registry = session.registry.narrowed(pack.name for pack in packs)
+    settings = resolve_settings(session.config, registry, ignore=ignore)
     started = time.perf_counter()
-    outcome = run(Job(Registry(packs, session.registry.partial), settings, stamp=project.stamp), project)
+    outcome = run(Job(registry, settings, stamp=project.stamp), project)
     seconds = time.perf_counter() - started
     found = [item for item in outcome.diagnostics if source in ("", item.place.path) and item.code != CRASHED.code]
     summary = Summary(0, 0, 0, outcome.suppressed, 0, outcome.ops, outcome.files, seconds=seconds)

@@ -47,7 +47,8 @@ def resolve_settings(
     """Join configuration and command line.
 
     The command line's ``select`` replaces the configured one, and a code or name in it runs though the configuration
-    ignores it; the command line's ``ignore`` adds. What could not be checked is reported unless ``ignore`` names it, or no rule that is selected would have read it.
+    ignores it; the command line's ``ignore`` adds. What could not be checked is reported unless
+    ``ignore`` names it, or no rule that is selected would have read it.
 
     Raises:
         OpschemaError: a code, name, level or option is not known; the message says where.

@@ -49,12 +49,14 @@ _REQUIRED = frozenset({"backend", "cpp_namespace"})
 _MOST_KEYS = 20
 _LISTS = ("supported", "full_codegen", "symint", "autograd", "custom", "ir_gen", "official", "blacklist", "whitelist")
 _OWN_LISTS = frozenset({"supported", "full_codegen", "symint", "autograd", "ir_gen"})
-"""Lists that beside ``backend`` alone make a backend; the others are words of many configurations."""
+"""Lists two of which beside ``backend`` make a backend; the others are words of many configurations."""
 
 _MLIR = frozenset({"symint", "additional_ops", "non_native", "full_codegen", "whitelist"})
 """Keys beside ``supported`` and ``blacklist`` in torch-mlir's file."""
 
-_DISPATCH_KEY = re.compile(r"[A-Z]\w*")
+_TAGS = frozenset({"core", "pointwise", "inplace_view", "nondeterministic_seeded", "dynamic_output_shape", "generated"})
+"""Tags of PyTorch; every release has some of them."""
+
 _TEXT_OF_SCHEMA = re.compile(r"[\w.:]+\s*\(.*\)\s*->", re.DOTALL)
 
 
@@ -109,12 +111,8 @@ def _is_backend(root: Node) -> bool:
         return True
     named = _REQUIRED & keys
     if named == {"backend"}:
-        return _is_dispatch_key(root.get("backend")) and (bool(keys & _OWN_LISTS) or _has_slip(root, named))
+        return len(keys & _OWN_LISTS) > 1 or _has_slip(root, named)
     return bool(named) and (named == _REQUIRED or bool(keys.intersection(_LISTS)) or _has_slip(root, named))
-
-
-def _is_dispatch_key(node: Node | None) -> bool:
-    return node is not None and node.kind == "scalar" and _DISPATCH_KEY.fullmatch(node.value) is not None
 
 
 def _has_slip(root: Node, named: Set[str]) -> bool:
@@ -140,17 +138,17 @@ def _kind_of_list(items: Sequence[Node], name: str) -> Kind:
     for kind, key, mark in (("native", "func", "("), ("derivatives", "name", "->"), ("tags", "tag", "")):
         named = _NAMES.get(name) == kind
         having = [item for item in items if _says(item.get(key), "(" if named and mark == "->" else mark)]
-        if (named or _is_torchgens(kind, key, having)) and (2 * len(having) > len(items) or (having and named)):
+        if _is_torchgens(kind, key, having, named=named) and (2 * len(having) > len(items) or (having and named)):
             return kind  # type: ignore[return-value]  # mypy widens the loop's variable
     return ""
 
 
-def _is_torchgens(kind: Kind, key: str, items: Sequence[Node]) -> bool:
-    """Whether a list whose file has another name is plainly torchgen's: tags with descriptions, or schemas among the texts."""
+def _is_torchgens(kind: str, key: str, items: Sequence[Node], *, named: bool) -> bool:
+    """Whether a list is plainly torchgen's: tags, if its file is called so and some are PyTorch's, else schemas among the texts."""
+    texts = [node.value for item in items if (node := item.get(key)) is not None]
     if kind == "tags":
-        return any(item.get("desc") is not None for item in items)
-    texts = (node.value for item in items if (node := item.get(key)) is not None)
-    return any(_TEXT_OF_SCHEMA.match(text) for text in texts)
+        return named and not _TAGS.isdisjoint(texts)
+    return named or any(_TEXT_OF_SCHEMA.match(text) for text in texts)
 
 
 def _says(node: Node | None, mark: str) -> bool:

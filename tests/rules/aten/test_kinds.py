@@ -44,3 +44,20 @@ def test_derivatives_lie_beside_what_reads_them() -> None:
 
 def test_tags_of_another_kind_elsewhere_are_nobodys() -> None:
     assert found({"native_functions.yaml": NATIVE, "docs/tags.yaml": "- python\n- howto\n"}) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- tag: v1.0\n  desc: First release\n- tag: v1.1\n  desc: Second release\n",
+        "- name: Build -> Test\n- name: Test -> Deploy\n",
+        "- name: Install (all) -> done\n- name: Check -> done\n",
+        "- func: print(1)\n- func: main(x)\n",
+        "backend: S3\ncustom:\n  - a\n",
+        "backend: Agg\nsupported: [png]\n",
+        "name: ci\nsupported: [linux]\nblacklist: [windows]\n",
+    ],
+)
+@pytest.mark.parametrize("name", ["config.yaml", "docs/tags.yaml"])
+def test_words_of_torchgen_do_not_make_a_file_torchgens(name: str, text: str) -> None:
+    assert found({name: text}) == []
