@@ -32,7 +32,7 @@ def found(root: Path, files: Files, *select: str) -> list[str]:
         target = root / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(text if isinstance(text, bytes) else text.encode())
-    registry = load_registry(root)
+    registry = load_registry()
     job = Job(registry, resolve_settings(Config(), registry, select=select))
     outcome = run(job, Project(Workspace(root)))
     own = {"OPS101", "OPS102", "OPS103", "YML001"}
