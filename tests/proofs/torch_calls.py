@@ -57,7 +57,8 @@ class OperatorCalls:
         yield "", {}
         for argument in self.schema.arguments:
             for number, value in enumerate(values(argument)[1:], 1):
-                yield f", {argument.name} changed to value {number}", {argument.name: value}
+                shown = repr(value) if isinstance(value, str) else f"value {number}"
+                yield f", {argument.name} changed to {shown}", {argument.name: value}
 
     def _of_key(self, key: str) -> Outcomes:
         title = f"{self.name} on {key}"

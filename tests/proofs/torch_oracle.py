@@ -27,9 +27,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -39,8 +39,8 @@ ROOT = Path(__file__).parents[2]
 SECONDS = 60
 """How long one workspace may take."""
 
-Arrange = Callable[[], None]
-"""What is done once before the forks, such as making modules that workspaces import."""
+Examine: TypeAlias = Callable[[Files], dict[str, Seen]]
+"""Gives the outcomes of one workspace, in the forked process."""
 
 
 def observe(workspaces: Sequence[Files]) -> list[Observation]:
@@ -80,7 +80,9 @@ def examine(files: Files) -> dict[str, Seen]:
     import torch
 
     from tests.proofs.torch_calls import OperatorCalls, failure
+    from tests.proofs.torch_values import know_strings
 
+    know_strings(text for path, text in files.items() if path.endswith(".py"))
     functions = _record_registrations()
     known = set(torch._C._dispatch_get_all_op_names())
     found: dict[str, Seen] = dict(_schemas(files))
@@ -170,19 +172,13 @@ def _key(device: str) -> str:
 # --- the process that forks
 
 
-def serve(arrange: Arrange = lambda: None) -> None:
-    """Read workspaces from stdin and answer each from a fork."""
+def serve(examine: Examine) -> None:
+    """Read workspaces from stdin and answer each, a line, from a fork."""
     given = msgspec.json.decode(sys.stdin.buffer.read(), type=list[dict[str, str]])
     _warm()
-    arrange()
     gc.freeze()  # a fork that looked through all of torch for garbage would also copy it
-    answer_all(given, sys.stdout.buffer.fileno())
-
-
-def answer_all(workspaces: Iterable[Files], out: int) -> None:
-    """An answer a line for each workspace."""
-    for files in workspaces:
-        os.write(out, _answer(files) + b"\n")
+    for files in given:
+        sys.stdout.buffer.write(_answer(files, examine) + b"\n")
 
 
 def _warm() -> None:
@@ -199,7 +195,7 @@ def _warm() -> None:
     torch.vmap(lambda x: x + 1)(torch.ones(2))
 
 
-def _answer(files: Files) -> bytes:
+def _answer(files: Files, examine: Examine) -> bytes:
     """The outcomes of a workspace, from a fork; a process that dies is a refusal."""
     reader, writer = os.pipe()
     child = os.fork()
@@ -221,4 +217,4 @@ def _answer(files: Files) -> bytes:
 
 
 if __name__ == "__main__":
-    serve()
+    serve(examine)

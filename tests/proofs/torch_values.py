@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import re
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -11,7 +13,10 @@ _ONE = torch.arange(6, dtype=torch.float32).reshape(2, 3) + 1
 _OTHER = (torch.arange(6, dtype=torch.float32).reshape(2, 3) - 2) * 0.5
 _LONGER = torch.arange(12, dtype=torch.float32).reshape(4, 3) + 3
 
-_BY_TYPE: dict[str, list[Any]] = {
+MAX_STRINGS = 8
+"""How many strings an argument is set to."""
+
+BY_TYPE: dict[str, list[Any]] = {
     "Tensor": [_ONE, _OTHER, _LONGER],
     "int": [2, 3, 1],
     "SymInt": [2, 3, 1],
@@ -30,13 +35,20 @@ _BY_TYPE: dict[str, list[Any]] = {
     "List[Optional[Tensor]]": [[_ONE, None], [_OTHER]],
     "List[str]": [["mean"], ["no"]],
 }
+"""Values by the type of a schema."""
+
+
+def know_strings(texts: Iterable[str]) -> None:
+    """Take the words that stand in quotes in some texts for values of strings, too."""
+    words = sorted({word for text in texts for word in re.findall(r"[\"'](\w+)[\"']", text)})
+    BY_TYPE["str"] = list(dict.fromkeys([*BY_TYPE["str"], *words]))[:MAX_STRINGS]
 
 
 def values(argument: Any) -> list[Any]:
     """Values for an argument of a schema: the first to call with, the others to see whether anything depends on it."""
     kind = str(argument.real_type)
     optional = kind.startswith("Optional[")
-    known = _BY_TYPE.get(kind[len("Optional[") : -1] if optional else kind, [])
+    known = BY_TYPE.get(kind[len("Optional[") : -1] if optional else kind, [])
     if argument.N is not None:
         known = [value for value in known if len(value) == argument.N] or [[2] * argument.N, [3] * argument.N]
     first = [argument.default_value] if argument.has_default_value() else []

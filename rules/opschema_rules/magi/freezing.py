@@ -15,6 +15,10 @@ from opschema_rules.magi.makers import MAKERS
 from opschema_rules.magi.model import MagiOp
 
 _OPERATORS = rb"(?:=(?!=)|(?:[-+*/%@&|^]|//|\*\*|<<|>>)=|:(?!=)[^\n=]*=(?!=))"
+_OTHER_TARGETS = rb"\b(?:del|for|as)\b[^=;:\n]*\.(?:%b)\b|\.(?:%b)\s*[,)\]][^=;:]{0,200}=(?!=)"
+"""Where a text may write one of the fields that it does not plainly assign."""
+
+_BY_NAME = re.compile(rb"\b(?:setattr|delattr|__setattr__|__delattr__|__dict__|vars)\b|\bpatch\.object\b")
 _SETTERS = frozenset({"__setattr__", "__delattr__"})
 
 
@@ -73,15 +77,55 @@ def _risk(op: MagiOp, found: Dataclass) -> str:
     inherits = re.compile(rb"^\s*class\s+\w+\([^)]*\b" + name + rb"\b", re.MULTILINE)
     fields = b"|".join(re.escape(item.name.encode()) for item in found.fields)
     writes = re.compile(rb"\.(?:" + fields + rb")\s*" + _OPERATORS) if fields else None
+    others = re.compile(_OTHER_TARGETS % (fields, fields), re.MULTILINE) if fields else None
+    names = {item.name for item in found.fields}
     named = re.compile(rb"\b" + name + rb"\b")
     for path, data in _sources(op):
         if inherits.search(data):
             return f"a class in `{path}` inherits from it, and has to be frozen, too"
         if writes is not None and writes.search(data):
             return f"code in `{path}` assigns an attribute of the name of one of its fields"
-        if named.search(data) and re.search(rb"\bsetattr\(", data):
+        if others is not None and others.search(data) and _assigns(op, path, names):
+            return f"code in `{path}` assigns or deletes an attribute of the name of one of its fields"
+        if named.search(data) and _BY_NAME.search(data):
             return f"code in `{path}` sets attributes by name"
+        if named.search(data) and _extends(op, path, found.name):
+            return f"code in `{path}` assigns an attribute of one"
     return ""
+
+
+def _assigns(op: MagiOp, path: str, names: set[str]) -> bool:
+    """Whether a file assigns or deletes an attribute of one of these names."""
+    file = op.tree.project.python(path) if path.endswith(".py") else None
+    scopes = file.body.walk() if file is not None else ()
+    targets = (target for scope in scopes for target in (*(item.target for item in scope.assigns), *scope.deleted))
+    return file is None or any("." in target and target.rpartition(".")[2] in names for target in targets)
+
+
+def _extends(op: MagiOp, path: str, name: str) -> bool:
+    """Whether a file assigns any attribute of what is plainly an instance: a parameter of the class, or what is made of it."""
+    file = op.tree.project.python(path) if path.endswith(".py") else None
+    scopes = list(file.body.walk()) if file is not None else []
+    functions = {id(function.body): function for scope in scopes for function in scope.functions}
+    for scope in scopes:
+        function = functions.get(id(scope))
+        taken = (
+            {
+                item.name
+                for item in function.params
+                if item.annotation is not None and _last(item.annotation.text) == name
+            }
+            if function is not None
+            else set()
+        )
+        made = {item.target for item in scope.assigns if item.value is not None and _last(item.value.callee) == name}
+        if any("." in item.target and item.target.partition(".")[0] in taken | made for item in scope.assigns):
+            return True
+    return False
+
+
+def _last(dotted: str) -> str:
+    return dotted.rpartition(".")[2]
 
 
 def _sources(op: MagiOp) -> Iterator[tuple[str, bytes]]:

@@ -82,21 +82,23 @@ FK = 'real: same("f", x, Config(3.0))'
 case("frozen dataclass", K + op("x: Tensor, c: Config", "return x * c.k"), FK, old="MAG303")
 case(
     "mutable dataclass",
-    frozen("k: float", maker="dataclass") + op("x: Tensor, c: Config"),
+    frozen("k: float", maker="dataclass") + op("x: Tensor, c: Config", "return x * c.k"),
     FK,
     new="MAG301",
     old="MAG303",
 )
 case(
     "frozen=False",
-    frozen("k: float", maker="dataclass(frozen=False)") + op("x: Tensor, c: Config"),
+    frozen("k: float", maker="dataclass(frozen=False)") + op("x: Tensor, c: Config", "return x * c.k"),
     FK,
     new="MAG301",
     old="MAG303",
 )
 case(
     "mutable in frozen",
-    frozen("k: float", "Inner", maker="dataclass(eq=True)") + frozen("inner: Inner") + op("x: Tensor, c: Config"),
+    frozen("k: float", "Inner", maker="dataclass(eq=True)")
+    + frozen("inner: Inner")
+    + op("x: Tensor, c: Config", "return x * c.inner.k"),
     new="MAG301", old="MAG303",
 )  # fmt: skip
 case("mutable elsewhere", frozen("k: float", maker="dataclass") + op("x: Tensor"), F)

@@ -104,12 +104,32 @@ def test_a_dataclass_is_frozen(maker: str, expected: str) -> None:
         "def g(c):\n    c.k += 3.0\n",
         "@dataclass\nclass More(Config):\n    b: int = 0\n",
         "def g(c: Config, name):\n    setattr(c, name, 1)\n",
+        "def g(c):\n    del c.k\n",
+        "def g(c, d):\n    (c.k, d) = 1, 2\n",
+        "def g(c, d):\n    for c.k in d:\n        print(d)\n",
+        "def g(c, d):\n    with d as c.k:\n        print(d)\n",
+        "def g(c: Config):\n    c.__dict__['k'] = 1\n",
+        "def g(c: Config):\n    c.more = 1\n",
+        "def g():\n    c = Config(1.0)\n    c.more = 1\n",
     ],
 )
 def test_a_dataclass_that_may_be_written_is_not_frozen_safely(use: str) -> None:
     text = MUTABLE + TAKES + "\n\n" + use
     assert fixed(text) == text
     assert fixed(text, unsafe=True) != text
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "def g(c: Config, d):\n    print(c.k, file=d)\n    d.more = c.w\n    d[c.k] = 2\n",
+        "def g(cs):\n    return [c.k for c in cs]\n",
+        "def g(c, d):\n    with open(c.k) as d:\n        del d\n",
+    ],
+)
+def test_a_dataclass_that_is_only_read_is_frozen(use: str) -> None:
+    text = MUTABLE + TAKES + "\n\n" + use
+    assert fixed(text) == text.replace("@dataclass\n", "@dataclass(frozen=True)\n")
 
 
 @pytest.mark.parametrize(

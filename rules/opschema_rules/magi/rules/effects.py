@@ -12,6 +12,7 @@ from opschema_cli.source.text import Edit, Span
 from opschema_rules.magi.as_torch import as_operator, schema_type
 from opschema_rules.magi.given import Mutates, Named
 from opschema_rules.magi.model import MagiOp
+from opschema_rules.magi.proofs import CALLS
 from opschema_rules.magi.reporting import (
     defined,
     is_known,
@@ -111,7 +112,7 @@ def undeclared_write(op: MagiOp) -> Iterator[Diagnostic]:
         )
 
 
-@rule("MAG331", "aliased-output", fixable="unsafe")
+@rule("MAG331", "aliased-output", fixable="unsafe", proof=CALLS)
 def aliased_output(op: MagiOp) -> Iterator[Diagnostic]:
     """A body that returns a tensor that it was given, or a view of it.
 
@@ -138,7 +139,7 @@ def aliased_output(op: MagiOp) -> Iterator[Diagnostic]:
 
     @magi_register_custom_op("kit::both")
     def both(pair: Pair) -> tuple[Tensor, Tensor]:
-        return pair.left.view(-1), pair.right + 1
+        return pair.left.detach(), pair.right + 1
     ```
 
     Good:

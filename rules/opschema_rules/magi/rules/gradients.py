@@ -13,6 +13,7 @@ from opschema_cli.source.python import Expr
 from opschema_rules.magi.as_torch import as_operator
 from opschema_rules.magi.given import Lambda
 from opschema_rules.magi.model import MagiOp
+from opschema_rules.magi.proofs import CALLS
 from opschema_rules.magi.registrations import Written
 from opschema_rules.magi.renaming import renaming
 from opschema_rules.magi.reporting import by_keyword, defined, is_known, is_plain, quoted, registered
@@ -35,7 +36,7 @@ def _with_gradient(op: MagiOp) -> Operator | None:
     return as_operator(op) if is_known(op) and op.backward is not None and not is_called_to_fail(op) else None
 
 
-@rule("MAG340", "setup-signature", fixable="safe")
+@rule("MAG340", "setup-signature", fixable="safe", proof=CALLS)
 def setup_signature(op: MagiOp) -> Iterator[Diagnostic]:
     """A `setup_context_fn` that cannot be called as it is called.
 
@@ -53,7 +54,7 @@ def setup_signature(op: MagiOp) -> Iterator[Diagnostic]:
 
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
-        return grad * x
+        return 2 * grad * x
 
 
     @magi_register_custom_op("kit::square", setup_context_fn=setup, backward_fn=backward)
@@ -114,7 +115,7 @@ def setup_signature(op: MagiOp) -> Iterator[Diagnostic]:
 
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
-        return grad * x
+        return 2 * grad * x
 
 
     @magi_register_custom_op("kit::square", setup_context_fn=setup, backward_fn=backward)

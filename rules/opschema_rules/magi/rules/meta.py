@@ -17,6 +17,7 @@ from opschema_rules.magi.given import Lambda, Meta, Named
 from opschema_rules.magi.model import MagiOp
 from opschema_rules.magi.namespaces import postponed
 from opschema_rules.magi.outputs import Difference, difference
+from opschema_rules.magi.proofs import CALLS
 from opschema_rules.magi.registrations import Written
 from opschema_rules.magi.reporting import (
     by_keyword,
@@ -45,7 +46,7 @@ def _is_judged(op: MagiOp) -> bool:
     )
 
 
-@rule("MAG320", "meta-name", fixable="safe")
+@rule("MAG320", "meta-name", fixable="safe", proof=CALLS)
 def meta_name(op: MagiOp) -> Iterator[Diagnostic]:
     """A list in `infer_output_meta_fn` that names what is no tensor parameter.
 
@@ -144,7 +145,7 @@ def _renamed(item: Named, name: str, quote: str) -> Fix:
     return Fix(f"name `{name}`", (FileEdit(item.place.path, Edit(item.place.span, f"{quote}{name}{quote}")),))
 
 
-@rule("MAG321", "meta-count", fixable="safe")
+@rule("MAG321", "meta-count", fixable="safe", proof=CALLS)
 def meta_count(op: MagiOp) -> Iterator[Diagnostic]:
     """A meta that makes another number of outputs than the op returns.
 
@@ -410,7 +411,7 @@ def _unlike(op: MagiOp, meta: Meta, found: Difference) -> Diagnostic:
     )
 
 
-@rule("MAG323", "meta-signature", fixable="safe")
+@rule("MAG323", "meta-signature", fixable="safe", proof=CALLS)
 def meta_signature(op: MagiOp) -> Iterator[Diagnostic]:
     """A meta function that does not take what it is given.
 
@@ -433,6 +434,18 @@ def meta_signature(op: MagiOp) -> Iterator[Diagnostic]:
     @magi_register_custom_op("kit::scale", infer_output_meta_fn=scale_meta)
     def scale(x: Tensor, config: Config) -> Tensor:
         return x * config.scale
+    ```
+
+    Bad (no default, where the op has one):
+
+    ```python
+    def shift_meta(x, by):
+        return torch.empty_like(x)
+
+
+    @magi_register_custom_op("kit::shift", infer_output_meta_fn=shift_meta)
+    def shift(x: Tensor, by: float = 1.0) -> Tensor:
+        return x + by
     ```
 
     Bad:

@@ -11,6 +11,7 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.text import Edit, Place, Span
 from opschema_rules.magi.model import MagiOp, MagiTree
+from opschema_rules.magi.proofs import CALLS
 from opschema_rules.magi.registrations import Written
 from opschema_rules.magi.reporting import is_sound
 from opschema_rules.magi.version import MODULE
@@ -19,7 +20,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*::[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)?\Z", re.ASCII)
 _GUARD = re.compile(rb"^def _assert_op_name_valid\(", re.MULTILINE)
 
 
-@rule("MAG349", "bare-decorator", fixable="safe")
+@rule("MAG349", "bare-decorator", fixable="safe", proof=CALLS)
 def bare_decorator(tree: MagiTree) -> Iterator[Diagnostic]:
     """`@magi_register_custom_op` without its parentheses.
 

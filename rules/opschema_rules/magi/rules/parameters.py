@@ -9,6 +9,7 @@ from opschema_cli.lint.rule import rule
 from opschema_rules.magi.freezing import freezing
 from opschema_rules.magi.model import MagiOp
 from opschema_rules.magi.namespaces import postponed
+from opschema_rules.magi.proofs import CALLS
 from opschema_rules.magi.reporting import (
     annotation_place,
     called,
@@ -33,7 +34,7 @@ def _problems(op: MagiOp, *kinds: ProblemKind) -> Iterator[Problem]:
         yield from (problem for problem in refusals(op) if problem.kind in kinds)
 
 
-@rule("MAG301", "mutable-dataclass", fixable="safe")
+@rule("MAG301", "mutable-dataclass", fixable="safe", proof=CALLS)
 def mutable_dataclass(op: MagiOp) -> Iterator[Diagnostic]:
     """A dataclass that an op takes, and that is not frozen.
 

@@ -16,6 +16,7 @@ from opschema_cli.source.text import Edit, Span
 from opschema_rules.magi.classes import EnumKind
 from opschema_rules.magi.model import MagiOp
 from opschema_rules.magi.passed import meant_calls, passed
+from opschema_rules.magi.proofs import CALLS
 from opschema_rules.magi.registrations import Written
 from opschema_rules.magi.reporting import called, is_sound, lowers, registered, type_place
 from opschema_rules.magi.signature import Leaf
@@ -31,7 +32,7 @@ def lowered_enums(op: MagiOp) -> Iterator[tuple[Leaf, EnumKind]]:
                 yield leaf, leaf.enum
 
 
-@rule("MAG306", "plain-enum", fixable="unsafe")
+@rule("MAG306", "plain-enum", fixable="unsafe", proof=CALLS)
 def plain_enum(op: MagiOp) -> Iterator[Diagnostic]:
     """An enumeration whose members are no strings, where the op takes a `str`.
 
@@ -112,7 +113,7 @@ def _mixing(enum: EnumKind) -> Fix | None:
     return Fix(f"make members of `{enum.ref.name}` strings", (FileEdit(enum.ref.file.path, edit),), "unsafe", why)
 
 
-@rule("MAG307", "enum-identity", fixable="safe")
+@rule("MAG307", "enum-identity", fixable="safe", proof=CALLS)
 def enum_identity(op: MagiOp) -> Iterator[Diagnostic]:
     """A body that takes a `str` for the member of an enumeration.
 

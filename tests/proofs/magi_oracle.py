@@ -1,0 +1,54 @@
+"""What MagiCompiler's own decorators, from checkouts, and torch make of a tree of modules with ops.
+
+Beside the probes of :mod:`tests.proofs.torch_oracle`, for the operators that the decorator registers with torch, each op is called
+as a user calls it, with dataclasses and members of enumerations:
+
+- ``OP()``, ``OP(), a changed to value 1``: *wrong* if the function under the decorator gives another result.
+- ``... under FakeTensorMode``: *wrong* if the outputs are not like those of the real call.
+- ``... backward``: for ops with a backward function; *wrong* if the gradients are not those that autograd finds in the function.
+
+Run as a module, with the newer and the older checkout, it reads workspaces from stdin and answers a line each. The older one is for
+workspaces whose configuration says ``magi = "plain"``.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from opschema_cli.proof import Files, Observation, Seen
+from tests.proofs import torch_oracle
+
+CORPUS = Path(os.environ.get("OPSCHEMA_CORPUS", "."))
+CHECKOUTS = (CORPUS / "oplibs/magi-e68e0b0", CORPUS / "oplibs/magi-e68e0b0p")
+"""The commit since which the decorator takes dataclasses, and the one before it."""
+
+
+def observe(workspaces: Sequence[Files]) -> list[Observation]:
+    """The oracle, in a process of its own; see :data:`opschema_cli.proof.Oracle`."""
+    return torch_oracle.ask("tests.proofs.magi_oracle", workspaces, *map(str, CHECKOUTS))
+
+
+# --- in the forked process
+
+
+def examine(files: Files) -> dict[str, Seen]:
+    """The outcomes of one workspace."""
+    from tests.proofs.magi_calls import outcomes
+    from tests.rules.magi.oracle import Registry
+    from tests.rules.magi.real_magi import _import_decorator, _install
+
+    plain = 'magi = "plain"' in files.get("opschema.toml", "")
+    registry = Registry(_import_decorator(Path(sys.argv[2 if plain else 1]))._magi_register_custom_op_impl)
+    _install("magi_compiler.api", magi_register_custom_op=registry.loud)
+    _install("magi_oracle", same=registry.same)
+    found = torch_oracle.examine(files)
+    for name, op in registry.ops.items() if found["import"].level == "right" else ():
+        found |= dict(outcomes(name, op, registry.functions[name]))
+    return found
+
+
+if __name__ == "__main__":
+    torch_oracle.serve(examine)
