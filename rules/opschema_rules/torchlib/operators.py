@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -140,7 +141,7 @@ class Join:
         self._attach(names, operators, registration)
 
     def _attach(self, names: Text, operators: list[Operator], registration: Registration) -> None:
-        operators = operators or self._of_names(names)
+        operators = operators or self._of_names(names, registration.place.path)
         key = (registration.place, id(getattr(registration.function, "function", None)), registration.role)
         for operator in operators:
             if (operator.definition.place, key) not in self._seen:
@@ -167,7 +168,7 @@ class Join:
             held = [self.by_handle[item.key] for item in handles if item.key in self.by_handle]
             return held, Text(frozenset()) if len(held) == len(values) else Text(None)
         names = self._names(event, values)
-        return self._of_names(names), names
+        return self._of_names(names, event.frame.body.file.path), names
 
     def _names(self, event: Event, values: tuple[Value, ...]) -> Text:
         ops = [item.name for item in values if isinstance(item, OpName)]
@@ -179,15 +180,34 @@ class Join:
             return qualified(self.definer.namespace(event), names)
         return names
 
-    def _of_names(self, names: Text) -> list[Operator]:
-        found = [item for name in sorted(names.names or ()) for item in self._by_name.get(plain_name(name), ())]
-        return list(dict.fromkeys(found))
+    def _of_names(self, names: Text, path: str = "") -> list[Operator]:
+        """The operators of these names; of several of one name, those that a registration in the file ``path`` is for."""
+        found = (nearest(self._by_name.get(plain_name(name), ()), path) for name in sorted(names.names or ()))
+        return list(dict.fromkeys(item for items in found for item in items))
 
     def _not_followed(self, event: Event, place: Place, names: Text, reason: str) -> None:
         around = [body for body in event.frame.body.outward() if body.function is not None]
         if event.frame.assumed and around and not is_mentioned(self.evaluator, around[-1]):
             return  # a helper for others, who register operators of their own
         self._gaps.add(names.start, place, reason)
+
+
+def nearest(operators: Sequence[Operator], path: str) -> Sequence[Operator]:
+    """Of operators of one name those whose definition is nearest to a file: in it, else in the folders that it shares most of.
+
+    Definitions that all take place belong to programs that do not run together, such as two examples. Those that depend on a
+    condition stand for one another.
+    """
+    if len(operators) < 2 or not path or any(item.definition.conditional for item in operators):
+        return operators
+    shared = [_shared(item.place.path, path) for item in operators]
+    return [item for item, count in zip(operators, shared, strict=True) if count == max(shared)]
+
+
+def _shared(first: str, second: str) -> int:
+    """How many parts two paths begin with in common."""
+    pairs = zip(first.split("/"), second.split("/"), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def plain_name(name: str) -> str:

@@ -24,6 +24,7 @@ MismatchKind: TypeAlias = Literal[
     "missing-keyword",
     "extra",
     "extra-keyword",
+    "renamed-keyword",
     "keyword-only",
     "no-default",
     "by-name",
@@ -72,7 +73,17 @@ def pairs(schema: OperatorSchema, params: Sequence[Param], skip: int = 0) -> lis
 
 def mismatches(schema: OperatorSchema, params: Sequence[Param], skip: int = 0) -> list[Mismatch]:
     """Where a function differs from what the dispatcher passes it; ``skip`` are leading parameters that are filled otherwise."""
-    return list(_Comparison(schema, params, skip).all())
+    return _renamed(list(_Comparison(schema, params, skip).all()))
+
+
+def _renamed(found: list[Mismatch]) -> list[Mismatch]:
+    """The same; one parameter too many and one too few, both by name, are one that has another name."""
+    lost = next((item for item in found if item.kind == "missing-keyword" and len(item.arguments) == 1), None)
+    extra = next((item for item in found if item.kind == "extra-keyword" and len(item.params) == 1), None)
+    if lost is None or extra is None:
+        return found
+    one = Mismatch("renamed-keyword", lost.arguments, extra.params, always=True)
+    return [one if item is extra else item for item in found if item is not lost]
 
 
 class _Comparison:

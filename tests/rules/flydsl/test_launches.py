@@ -40,8 +40,10 @@ def told(linted: Linted) -> list[tuple[str, str]]:
 def test_a_call_that_does_not_fit_is_told_with_the_signature() -> None:
     linted = lint(KERNEL + LAUNCHER.replace("scale(A, C, n)", "scale(A, C, m=n)"), "FLY211")
     assert told(linted) == [
-        ("scale", "this call of `scale` does not fit: nothing is passed for `n`"),
-        ("n", "this call of `scale` does not fit: it has no parameter `m`"),
+        (
+            "n",
+            "this call of `scale` does not fit: it has no parameter `m`, but `n`, for which nothing else is passed",
+        ),
     ]
     (related,) = linted.diagnostics[0].related
     assert (linted.text(related.place), related.message) == ("scale", "`scale(A, C, n)`")

@@ -237,6 +237,18 @@ def test_equal_names_count_by_where_they_are() -> None:
     assert severities == {"written": [("kit/ops.py", "info")], "by the file": [("kit/ops.py", "warning")]}
 
 
+def test_examples_in_folders_of_their_own_may_use_one_name() -> None:
+    text = example_files([("python", op("x: Tensor"))])[OPS_PATH]
+
+    def places(first: str, second: str) -> list[str]:
+        files = {first: text, second: text}
+        return [item.place.path for item in lint_files([PACK], files, ["MAG350"]).diagnostics]
+
+    assert places("examples/a/op.py", "examples/b/op.py") == []
+    assert places("examples/a/op.py", "examples/a/more/op.py") == ["examples/a/op.py"]
+    assert places("kit/a.py", "tests/test_a.py") == ["tests/test_a.py"]
+
+
 HOSTILE = {
     "*names, **more": "f(x: Tensor) -> Tensor: ...",
     "'a::b', infer_output_meta_fn=[*names, 3], mutates_args=3, backward_fn=3, setup_context_fn='x'": "f(): ...",

@@ -82,8 +82,11 @@ def kernel_arguments(tree: FlyTree) -> Iterator[Diagnostic]:
                 continue
             found = misfits_of(call)
             missing = [item.name for item in found if item.fault == "missing"]
+            unknown = [item for item in found if item.fault == "unknown"]
+            # One name too many and one too few are one argument under another name.
+            renamed = len(missing) == len(unknown) == 1
             surplus = [item for item in found if item.fault == "surplus"]
-            if missing:
+            if missing and not renamed:
                 yield _misfit(call, f"nothing is passed for {listed(missing)}", _head(call))
             if surplus and surplus[0].argument is not None:
                 count = sum(item.param.kind in ("posonly", "normal") for item in traced.passed)
@@ -113,6 +116,8 @@ def _told(traced: Traced, item: Misfit, missing: list[str]) -> str:
         return f"`{item.name}` is passed twice"
     if item.fault == "position-only":
         return f"`{item.name}` is taken by position only"
+    if len(missing) == 1:
+        return f"it has no parameter `{item.name}`, but `{missing[0]}`, for which nothing else is passed"
     close = difflib.get_close_matches(item.name, missing or [one.name for one in traced.passed], 1)
     return f"it has no parameter `{item.name}`" + (f", but `{close[0]}`" if close else "")
 

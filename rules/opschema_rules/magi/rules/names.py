@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
+from opschema_cli.source.scripts import are_apart
 from opschema_cli.source.text import Edit, Place, Span
 from opschema_rules.magi.model import MagiOp, MagiTree
 from opschema_rules.magi.proofs import CALLS
@@ -104,15 +105,17 @@ def op_name(tree: MagiTree) -> Iterator[Diagnostic]:
         return x * 2
     ```
     """
-    seen: dict[str, MagiOp] = {}
+    seen: dict[str, list[MagiOp]] = {}
     for op in tree.ops:
         if is_sound(op) and op.name is not None:
             if not _is_valid(op.name):
                 yield _malformed(op, op.name)
             elif _always_registered(op):
-                if op.name in seen:
-                    yield _shared(op, seen[op.name])
-                seen.setdefault(op.name, op)
+                others = seen.setdefault(op.name, [])
+                first = next((item for item in others if not are_apart(item.body.file.path, op.body.file.path)), None)
+                if first is not None:
+                    yield _shared(op, first)
+                others.append(op)
 
 
 def _is_valid(name: str) -> bool:

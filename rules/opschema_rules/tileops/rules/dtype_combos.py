@@ -135,9 +135,11 @@ def _unknown_columns(entry: OpEntry, combo: Combo) -> Iterator[tuple[str, str | 
     """The columns that are no tensor, each with the tensor that it was probably meant to be: one that has no column."""
     names = {tensor.name for tensor in entry.tensors}
     free = names - combo.columns.keys()
-    for name in combo.columns:
-        if name not in names:
-            yield name, nearest(name, free, 0.6)
+    unknown = [name for name in combo.columns if name not in names]
+    inputs = [tensor.name for tensor in entry.inputs if not tensor.optional and tensor.name in free]
+    only = inputs[0] if len(unknown) == len(inputs) == 1 else None
+    for name in unknown:
+        yield name, only or nearest(name, free, 0.6)
 
 
 def _unknown_column(entry: OpEntry, key: Node, best: str | None) -> Diagnostic:

@@ -243,6 +243,8 @@ def undeclared_mutation(operator: Operator) -> Iterator[Diagnostic]:
     inferred_blindly = not definition.explicit and definition.mutates is None and not definition.mutates_unknown
     if not isinstance(schema, OperatorSchema) or (inferred_blindly and definition.api != "cpp"):
         return
+    if any(item.kind == "mutates-name" for item in definition.problems):
+        return  # `mutates_args` names what is not there, which is reported and may be meant for what is written
     for tree, tensors, _ in _kernels(operator, _may_write):
         unmarked = {name: item for name, item in tensors.items() if not item.is_write}
         for node, name in first_writes(operator, tree, unmarked):

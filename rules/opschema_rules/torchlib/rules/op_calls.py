@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from opschema_cli.lint.diagnostic import CPP, Diagnostic
 from opschema_cli.lint.rule import rule
@@ -88,13 +88,20 @@ class _Call:
         arguments = self.schema.positional
         yield from self._too_many(self.by_place[len(arguments) :])
         given = dict(zip((item.name for item in arguments), self.by_place, strict=False))
+        unknown = [item for item in self.by_name if self.schema.argument(item[0]) is None]
+        lacking = self._lacking({*given, *(word for word, _ in self.by_name)})
+        # One name too many and one too few are one argument under another name.
+        renamed = len(unknown) == len(lacking) == 1
         for word, item in self.by_name:
             if self.schema.argument(word) is None:
-                yield self._fault(f"takes no argument `{word}`", item, ())
+                meant = f": it is called `{lacking[0].name}`" if renamed else ""
+                yield self._fault(f"takes no argument `{word}`{meant}", item, lacking if renamed else ())
             elif word in given:
                 yield self._fault(f"is passed `{word}` twice, by place and by name", item, self._named(word))
         given.update((word, item) for word, item in self.by_name if word not in given)
-        yield from self._missing(given)
+        if lacking and not renamed:
+            names = quoted(item.name for item in lacking)
+            yield self._fault(f"needs {names}, which is not passed", self.call.call.items[0], lacking)
         for argument in self.schema.arguments:
             value = given.get(argument.name)
             if value is not None and misfits(argument.type, value):
@@ -112,14 +119,12 @@ class _Call:
         do = f"; pass {quoted(item.name for item in named)} by name" if named and len(spare) <= len(named) else ""
         yield self._fault(takes + do, spare[0], named)
 
-    def _missing(self, given: dict[str, Expr]) -> Iterator[Diagnostic]:
+    def _lacking(self, given: Container[str]) -> list[Argument]:
+        """The arguments that the call must pass, and does not."""
         if self.open_names:
-            return
+            return []
         arguments = self.schema.kwarg_only if self.open_places else self.schema.arguments
-        lacking = [item for item in arguments if item.default is None and item.name not in given]
-        if lacking:
-            names = quoted(item.name for item in lacking)
-            yield self._fault(f"needs {names}, which is not passed", self.call.call.items[0], lacking)
+        return [item for item in arguments if item.default is None and item.name not in given]
 
     def _named(self, word: str) -> list[Argument]:
         return [item for item in self.schema.arguments if item.name == word]

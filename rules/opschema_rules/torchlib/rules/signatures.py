@@ -261,6 +261,7 @@ def _words(item: Mismatch) -> str:
         "missing-keyword": f"does not take {declared_names}, which the schema passes by name: {when}",
         "extra": f"requires {names}, which the schema does not pass: every call fails",
         "extra-keyword": f"requires {names}, which the schema does not pass: every call fails",
+        "renamed-keyword": f"takes {names} where the schema passes {declared_names}, by name: every call fails",
         "keyword-only": f"takes {names} by name only, and the schema passes it by place: {when}",
         "no-default": f"requires {names}, which is not passed when it equals the schema's default: give it that default",
         "by-name": f"takes {names} by place before others, and the schema passes it by name: put it behind them",
