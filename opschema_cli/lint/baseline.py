@@ -6,8 +6,10 @@ An entry is keyed by rule, file and the text of its line, not by the line's numb
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from pathlib import Path
 
 import msgspec
@@ -15,12 +17,14 @@ import msgspec
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.builtin import STALE
 from opschema_cli.lint.diagnostic import Diagnostic, Place
-from opschema_cli.source.text import Source, Span
+from opschema_cli.source.text import Source
 from opschema_cli.workspace import read_regular
 
 DEFAULT_NAME = ".opschema-baseline.json"
 
 Key = tuple[str, str, str]
+
+_LINE = re.compile(r'"line": "([^"]*)"')
 
 
 class BaselineEntry(msgspec.Struct, frozen=True):
@@ -46,11 +50,15 @@ class BaselineFile(msgspec.Struct, frozen=True):
 
 def finding_key(diagnostic: Diagnostic, source: Source | None) -> Key:
     """The key of a finding: its code, its file, and a digest of its line's text with white space folded."""
-    text = ""
-    if source is not None:
-        text = " ".join(source.line_text(source.position(diagnostic.place.span.start).line).split())
-    digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
-    return diagnostic.code, diagnostic.place.path, digest
+    line = source.position(diagnostic.place.span.start).line if source is not None else 0
+    return diagnostic.code, diagnostic.place.path, _line_digest(source, line)
+
+
+@lru_cache(maxsize=4096)
+def _line_digest(source: Source | None, line: int) -> str:
+    """A digest of a line's text with white space folded; remembered, since a long line may have many findings."""
+    text = " ".join(source.line_text(line).split()) if source is not None else ""
+    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
 def read_baseline(path: Path) -> BaselineFile:
@@ -109,10 +117,12 @@ def apply_baseline(
 def stale_findings(stale: Iterable[BaselineEntry], path: str, text: str) -> list[Diagnostic]:
     """A diagnostic at the line of each stale entry of the baseline file at ``path``."""
     found: list[Diagnostic] = []
+    starts: dict[str, int] = {}
+    for match in _LINE.finditer(text):
+        starts.setdefault(match[1], match.start())
+    source = Source(path, text)
     for entry in stale:
-        start = max(0, text.find(f'"line": "{entry.line}"'))
-        line_start = text.rfind("\n", 0, start) + 1
-        line_end = text.find("\n", start)
+        span = source.line_span(source.position(starts.get(entry.line, 0)).line)
         message = f"{entry.code} in {entry.path} is fixed; write the baseline anew with `opschema baseline`"
-        found.append(Diagnostic(message, Place(path, Span(line_start, max(line_start, line_end))), code=STALE.code))
+        found.append(Diagnostic(message, Place(path, span), code=STALE.code))
     return found

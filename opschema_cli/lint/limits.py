@@ -13,6 +13,9 @@ from opschema_cli.phrases import clipped, count
 MAX_TEXT = 2_000
 """Characters of one message; longer ones are clipped."""
 
+MAX_FIX = 20_000
+"""Characters that one fix writes; a finding whose fix writes more has none."""
+
 MAX_NAME = 500
 """Characters of an op's name in a finding."""
 
@@ -25,6 +28,8 @@ MAX_SHOWN = 1_000
 
 def within_limits(item: Diagnostic) -> Diagnostic:
     """A finding whose texts have at most so many characters as are reported."""
+    if item.fix is not None and sum(len(edit.edit.replacement) for edit in item.fix.edits) > MAX_FIX:
+        item = msgspec.structs.replace(item, fix=None)
     texts = [item.message, *(other.message for other in item.related), *((item.fix.title,) if item.fix else ())]
     if max(map(len, texts)) <= MAX_TEXT and all(len(op) <= MAX_NAME for op in item.ops):
         return item

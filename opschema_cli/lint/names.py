@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from opschema_cli.suggestions import near_names
+
 
 def closest_names(name: str, known: Iterable[str], limit: int = 3, cutoff: float = 0.4) -> list[str]:
     """The known names closest to one, the likeliest first: equal but for case, equal in their last part, then similar ones.
 
     ``cutoff`` is difflib's: 0 takes any name, 1 only equal ones.
     """
-    import difflib  # not at the top: it is needed once a name is wrong
-
     names = sorted(set(known))
     wanted = name.casefold()
     folded: dict[str, list[str]] = {}
@@ -20,7 +20,7 @@ def closest_names(name: str, known: Iterable[str], limit: int = 3, cutoff: float
         folded.setdefault(item.casefold(), []).append(item)
     equal = folded.get(wanted, [])
     ending = [item for item in names if _last(item) == _last(wanted) != ""]
-    similar = [item for key in difflib.get_close_matches(wanted, folded, limit, cutoff) for item in folded[key]]
+    similar = [item for key in near_names(wanted, folded, limit, cutoff) for item in folded[key]]
     return [*dict.fromkeys([*equal, *ending, *similar])][:limit]
 
 

@@ -19,6 +19,7 @@ from opschema_cli.lint.pack import Pack, PackHead, nothing_read
 from opschema_cli.lint.rule import Rule
 from opschema_cli.plugins import Plugin
 from opschema_cli.project import Project
+from opschema_cli.suggestions import near_names
 
 
 class Registry(msgspec.Struct, frozen=True, dict=True):
@@ -135,8 +136,15 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
 
     def exact(self, selectors: Sequence[str]) -> list[Rule]:
         """The rules that ``selectors`` name one by one, by code or name."""
-        codes = [selector.upper() for selector in selectors]
-        return [item for item in self.rules.values() if item.code in codes or item.name in selectors]
+        codes = {
+            self._codes[word] for selector in selectors for word in (selector, selector.upper()) if word in self._codes
+        }
+        return [self.rules[code] for code in sorted(codes)]
+
+    @cached_property
+    def _codes(self) -> dict[str, str]:
+        """The code of each rule by its code and by its name."""
+        return {word: item.code for item in self.rules.values() for word in (item.code, item.name)}
 
     def expand(self, selectors: Iterable[str], where: str) -> frozenset[str]:
         """The codes that ``selectors`` stand for.
@@ -162,10 +170,8 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
 
     def hint(self, selector: str) -> str:
         """A suggestion for a wrong code or name, ready to append to a message."""
-        import difflib  # not at the top: most runs do without
-
         words = [word for item in self.rules.values() for word in (item.code, item.name)]
-        close = difflib.get_close_matches(selector, words, 1, 0.5)
+        close = near_names(selector, words, 1, 0.5)
         return f"; did you mean `{close[0]}`?" if close else "; `opschema rules` lists them"
 
 

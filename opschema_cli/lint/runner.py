@@ -7,6 +7,7 @@ from functools import partial
 
 import msgspec
 
+from opschema_cli import suggestions
 from opschema_cli.lint.baseline import BaselineFile, apply_baseline, stale_findings
 from opschema_cli.lint.builtin import CRASHED, GIT_SILENT, NOT_CHECKED, UNCHECKED, UNREADABLE
 from opschema_cli.lint.diagnostic import Diagnostic, NotChecked, NotUnderstood, Place, Unread
@@ -105,6 +106,7 @@ def run(job: Job, project: Project) -> Outcome:
 
 def look(job: Job, project: Project) -> Looked:
     """Run the rules of all packs in use."""
+    suggestions.start_anew()
     looked = Looked()
     executor = Executor(job.settings, project.cache, job.stamp)
     meant: dict[str, set[str]] = {}

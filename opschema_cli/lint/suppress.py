@@ -29,7 +29,7 @@ from opschema_cli.workspace import is_python
 MARK = "opschema:"
 WHOLE_FILE = Span(0, sys.maxsize)
 _DIRECTIVE = re.compile(r"#[ \t]*opschema:[ \t]*(ignore-file|ignore)\b[ \t]*(?:\[([^\]\r\n]*)\])?")
-_CONTENT = re.compile(r"(?:\A|(?<=[\r\n]))[ \t]*[^#\s]")
+_CONTENT = re.compile(r"(?:\A|(?<=[\r\n]))[^\S\r\n]*[^#\s]")
 _NEXT_COMMENT = re.compile(r"[ \t]+#[ \t]")
 
 
@@ -125,6 +125,7 @@ def _parse(
     source: Source, registry: Registry, entries: Sequence[Entry], root_of: Callable[[str], Node | None]
 ) -> Iterator[Suppression]:
     contents = [match.start() for match in _CONTENT.finditer(source.text)]
+    entries = sorted(entries, key=_key_start)
     for match in _directives(source, root_of):
         covers: Span | None = None
         op = ""
@@ -170,19 +171,24 @@ def _yaml_scalars(text: str, node: Node | None) -> Iterator[Span]:
         yield from _yaml_scalars(text, item)
 
 
-def _covered(source: Source, start: int, contents: Sequence[int], entries: Iterable[Entry]) -> tuple[Span, str]:
-    """The directive's line; the next line with content if it has none itself; the whole entry, with the op's name, if
-    its key is there.
+def _covered(source: Source, start: int, contents: Sequence[int], entries: Sequence[Entry]) -> tuple[Span, str]:
+    """The directive's line; the next line with content if it has none itself; the entire entry, with the op's name, if
+    its key is there. ``entries`` are sorted by their keys.
     """
     line = source.position(start).line
-    if source.line_text(line).lstrip().startswith("#"):
-        following = bisect.bisect(contents, start)
+    following = bisect.bisect(contents, start)
+    if not following or contents[following - 1] < source.line_span(line).start:
         line = source.position(contents[following] if following < len(contents) else len(source.text)).line
     covered = source.line_span(line)
-    for entry in entries:
-        if covered.start <= entry.key.start <= covered.end:
-            return Span(covered.start, max(covered.end, entry.span.end)), entry.name
+    first = bisect.bisect_left(entries, covered.start, key=_key_start)
+    if first < len(entries) and entries[first].key.start <= covered.end:
+        entry = entries[first]
+        return Span(covered.start, max(covered.end, entry.span.end)), entry.name
     return covered, ""
+
+
+def _key_start(entry: Entry) -> int:
+    return entry.key.start
 
 
 def suppression_findings(
@@ -211,7 +217,8 @@ def suppression_findings(
 
 
 def _removal(source: Source, item: Suppression, idle: Sequence[str]) -> Fix:
-    kept = [word for word in item.words if word not in idle]
+    removed = set(idle)
+    kept = [word for word in item.words if word not in removed]
     if kept:
         edit = Edit(item.inside, ", ".join(kept))
         return Fix(f"delete {', '.join(idle)} from the suppression", (FileEdit(item.path, edit),))
@@ -221,11 +228,13 @@ def _removal(source: Source, item: Suppression, idle: Sequence[str]) -> Fix:
 def _whole(source: Source, item: Suppression) -> Span:
     """The directive with its reason and the white space before it; its line, if nothing else is on it."""
     start, end = source.line_span(source.position(item.span.start).line)
-    head = source.text[start : item.span.start]
+    behind = item.span.start
+    while behind > start and source.text[behind - 1].isspace():
+        behind -= 1
     other = _NEXT_COMMENT.search(source.text, item.span.end, end)
     if other is not None:
         return Span(item.span.start, other.end() - len("# "))
-    if head.strip():
-        return Span(start + len(head.rstrip()), end)
+    if behind > start:
+        return Span(behind, end)
     following = source.text[end : end + 2]
     return Span(start, end + (2 if following == "\r\n" else 1 if following else 0))

@@ -51,5 +51,17 @@ def fingerprints(report: Report) -> Iterator[str]:
 def _identity(report: Report, diagnostic: Diagnostic) -> tuple[str, ...]:
     path, span = diagnostic.place.path, diagnostic.place.span
     source = report.sources(path)
-    line = "" if source is None else source.line_text(source.position(span.start).line).strip()
+    line = "" if source is None else _line_at(source, span.start)
     return diagnostic.code, path, line, diagnostic.message
+
+
+def _line_at(source: Source, offset: int) -> str:
+    """The text of a line, without white space around it; of a long one its ends."""
+    start, end = source.line_span(source.position(offset).line)
+    if end - start > 2 * _LONG:
+        return source.text[start : start + _LONG] + source.text[end - _LONG : end]
+    return source.text[start:end].strip()
+
+
+_LONG = 2_000
+"""Characters at either end of a long line that tell it from others."""

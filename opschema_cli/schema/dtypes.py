@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -11,6 +10,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from opschema_cli.source.text import Span
+from opschema_cli.suggestions import near_names
 
 _SIZES: Mapping[str, int] = {
     **dict.fromkeys(("bool", "int8", "uint8", "bits8", "qint8", "quint8"), 1),
@@ -130,7 +130,7 @@ def suggest_dtype(name: str) -> str | None:
 
 
 def _closest(name: str, names: tuple[str, ...]) -> str | None:
-    return next(iter(difflib.get_close_matches(name[:100], names[:200], n=1)), None)
+    return next(iter(near_names(name, names[:200])), None)
 
 
 @lru_cache(maxsize=1024)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-from difflib import get_close_matches
 from typing import Final
 
 import msgspec
@@ -16,6 +15,7 @@ import msgspec
 from opschema_cli.schema.operator_schema import SchemaType
 from opschema_cli.schema.schema_tokens import Fault
 from opschema_cli.source.text import Span
+from opschema_cli.suggestions import near_names
 
 _BY_KIND = {
     "int": "int SymInt ScalarType Layout MemoryFormat DeviceIndex ConstQuantizerPtr",
@@ -69,7 +69,7 @@ def meant_types(name: str) -> tuple[tuple[str, ...], bool]:
         return SPELLINGS[name], len(SPELLINGS[name]) == 1
     if name.lower() in _LOWER:
         return (_LOWER[name.lower()],), True
-    near = get_close_matches(name[:40], (*BASE_TYPES, *COMPOSED), n=3, cutoff=0.7)
+    near = near_names(name[:40], (*BASE_TYPES, *COMPOSED), 3, 0.7)
     return tuple(near), False
 
 

@@ -321,20 +321,37 @@ def _head_end(definition: Function | Class) -> int:
 
 def param_for(call: Expr, index: int, params: Sequence[Param]) -> Param | None:
     """The parameter that takes the argument ``call.items[index]``; None when unpacking hides it."""
-    keyword, before = call.keywords[index - 1], call.keywords[: index - 1]
-    if keyword in ("*", "**") or "*" in before:
-        return None
-    if keyword:
-        return next((item for item in params if item.name == keyword and item.kind in ("normal", "kwonly")), None)
+    return params_for(call, params)[index - 1]
+
+
+def params_for(call: Expr, params: Sequence[Param]) -> list[Param | None]:
+    """The parameter that takes each argument of a call; None for one that unpacking hides."""
+    by_name: dict[str, Param] = {}
+    for item in params:
+        if item.kind in ("normal", "kwonly"):
+            by_name.setdefault(item.name, item)
     plain = [item for item in params if item.kind in ("posonly", "normal")]
-    place = sum(not word for word in before)
-    return plain[place] if place < len(plain) else None
+    found: list[Param | None] = []
+    place, hidden = 0, False
+    for keyword in call.keywords:
+        hidden = hidden or keyword == "*"
+        taken = by_name.get(keyword) if keyword else plain[place] if place < len(plain) else None
+        found.append(None if hidden else taken)
+        place += not keyword
+    return found
 
 
 def argument_for(call: Expr, params: Sequence[Param], name: str) -> Expr | None:
     """The argument that a call passes as the parameter ``name``; None when it passes none or hides it."""
-    for index in range(1, len(call.items)):
-        param = param_for(call, index, params)
-        if param is not None and param.name == name:
-            return call.items[index]
-    return None
+    return arguments_for(call, params).get(name)
+
+
+def arguments_for(call: Expr, params: Sequence[Param]) -> dict[str, Expr]:
+    """The arguments of a call by the names of the parameters that take them, but those that unpacking hides; of several for one
+    parameter the first.
+    """
+    found: dict[str, Expr] = {}
+    for param, item in zip(params_for(call, params), call.items[1:], strict=True):
+        if param is not None:
+            found.setdefault(param.name, item)
+    return found

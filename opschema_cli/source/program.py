@@ -6,8 +6,10 @@ What cannot be known statically is :class:`Unresolved` and says why; it is never
 from __future__ import annotations
 
 import builtins
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from itertools import islice
 
 from opschema_cli.source.constants import Folder
 from opschema_cli.source.modules import Modules
@@ -352,14 +354,23 @@ def _without_overloads(functions: list[Function]) -> list[Function]:
 def _merge(lines: list[list[ClassRef | External]]) -> list[ClassRef | External] | None:
     """The C3 merge of https://docs.python.org/3/howto/mro.html; None when there is no order."""
     merged: list[ClassRef | External] = []
-    lines = [line for line in lines if line]
-    while lines:
-        tails = {item for line in lines for item in line[1:]}
-        head = next((line[0] for line in lines if line[0] not in tails), None)
+    left = deque(deque(line) for line in lines if line)
+    behind = Counter(item for line in left for item in islice(line, 1, None))
+    first: dict[ClassRef | External, list[deque[ClassRef | External]]] = {}
+    for line in left:
+        first.setdefault(line[0], []).append(line)
+    while left:
+        head = next((line[0] for line in left if line and not behind[line[0]]), None)
         if head is None:
-            return None
+            return None if any(left) else merged
         merged.append(head)
-        lines = [rest for line in lines if (rest := [item for item in line if item != head])]
+        for line in first.pop(head):
+            line.popleft()
+            if line:
+                behind[line[0]] -= 1
+                first.setdefault(line[0], []).append(line)
+        while left and not left[0]:
+            left.popleft()
     return merged
 
 

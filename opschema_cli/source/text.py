@@ -94,16 +94,19 @@ class Source(ByKey, frozen=True, dict=True):
 
     def line_span(self, line: int) -> Span:
         """The characters of line ``line`` (from 1), without its line end."""
-        start = self._line_starts[line - 1]
-        return Span(start, start + len(self.line_text(line)))
+        starts = self._line_starts
+        start, end = starts[line - 1], starts[line] if line < len(starts) else len(self.text)
+        # Without a copy of the line, which may be long and asked for often.
+        while end > start and self.text[end - 1] in "\r\n":
+            end -= 1
+        return Span(start, end)
 
     def line_text(self, line: int) -> str:
         """The text of line ``line`` (from 1), without its line end; empty past the end."""
-        starts = self._line_starts
-        if not 1 <= line <= len(starts):
+        if not 1 <= line <= len(self._line_starts):
             return ""
-        end = starts[line] if line < len(starts) else len(self.text)
-        return self.text[starts[line - 1] : end].rstrip("\r\n")
+        start, end = self.line_span(line)
+        return self.text[start:end]
 
     @property
     def line_count(self) -> int:

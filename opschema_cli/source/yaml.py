@@ -93,11 +93,19 @@ class Node(msgspec.Struct, array_like=True, gc=False):
         if self.kind != "mapping":
             return None
         items = self.items
-        for at in range(len(items) - 2, -1, -2):
+        for at in reversed(_large_index(items).get(key, ())) if len(items) > _LARGE else range(len(items) - 2, -1, -2):
             node = items[at]
             if node.value == key and node.kind == "scalar":
                 return node, items[at + 1]
         return None
+
+    def values_of(self, key: str) -> list[Node]:
+        """The values of ``key``, in the order of the text; more than one of a repeated key."""
+        if self.kind != "mapping":
+            return []
+        items = self.items
+        places = _large_index(items).get(key, ()) if len(items) > _LARGE else range(0, len(items), 2)
+        return [items[at + 1] for at in places if items[at].value == key and items[at].kind == "scalar"]
 
     def get(self, *path: str | int) -> Node | None:
         """The node at ``path`` of keys and indexes, or None. Aliases are not followed."""
@@ -113,6 +121,28 @@ class Node(msgspec.Struct, array_like=True, gc=False):
             else:
                 node = None
         return node
+
+
+_LARGE = 64
+"""Items of a mapping, keys and values, from which on its keys are looked up in an index."""
+
+_INDEXES: dict[int, tuple[tuple[Node, ...], dict[str, list[int]]]] = {}
+"""The indexes of the large mappings that were looked at last, by the identity of their items."""
+
+_MOST_INDEXES = 256
+
+
+def _large_index(items: tuple[Node, ...]) -> dict[str, list[int]]:
+    """Where each key of a mapping stands among its items."""
+    found = _INDEXES.get(id(items))
+    if found is None or found[0] is not items:
+        if len(_INDEXES) >= _MOST_INDEXES:
+            _INDEXES.clear()
+        places: dict[str, list[int]] = {}
+        for at in range(0, len(items), 2):
+            places.setdefault(items[at].value, []).append(at)
+        found = _INDEXES[id(items)] = items, places
+    return found[1]
 
 
 class Document(msgspec.Struct, array_like=True, gc=False):

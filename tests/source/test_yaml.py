@@ -198,3 +198,15 @@ def test_what_the_old_c_parser_refuses_is_read_as_pyyaml_reads_it(text: str) -> 
 def test_a_flow_key_without_value_is_refused_rather_than_read_otherwise() -> None:
     with pytest.raises(YamlSyntaxError):
         compose("{a:}\n")
+
+
+def test_a_key_of_a_large_mapping_is_the_last_of_its_name_as_in_a_small_one() -> None:
+    many = "".join(f"k{number}: {number}\n" for number in range(100))
+    root = compose(f"a: 1\n{many}a: 2\n? [a]\n: 3\n").root
+    assert root is not None
+    pair = root.pair("a")
+    assert pair is not None
+    assert pair[1].value == "2"
+    assert [node.value for node in root.values_of("a")] == ["1", "2"]
+    assert root.pair("b") is None
+    assert root.pair("") is None

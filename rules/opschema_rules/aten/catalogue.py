@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 import msgspec
 from msgspec.structs import replace
 
+from opschema_cli.suggestions import near_names
 from opschema_rules.aten.model import NativeFile, Reference
 from opschema_rules.aten.signatures import base_name, full_name
 from opschema_rules.aten.traits import EXPLICIT, IMPLICIT, autogen_of, dispatch_of, is_structured, tags_of
@@ -63,9 +63,9 @@ class Catalogue(msgspec.Struct, array_like=True, dict=True):
             return same
         if base in self.overloads:
             known = self.overloads[base]
-            near = difflib.get_close_matches(f"{base}.{overload}", known, 5, 0.6) if overload else []
+            near = near_names(f"{base}.{overload}", known, 5, 0.6) if overload else []
             return [*near, *(other for other in known if other not in near)][:5]
-        near = difflib.get_close_matches(base[:100], self.overloads, 3, 0.75)
+        near = near_names(base[:100], self.overloads, 3, 0.75)
         full = [f"{other}.{overload}" if overload else other for other in near]
         kept = [other for other in full if other in self.by_name]
         return kept or [other for base in near for other in self.overloads[base]][:5]

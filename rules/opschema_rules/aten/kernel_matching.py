@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias, TypeVar
 
 from opschema_cli.project import Project
 from opschema_cli.source.preprocessor import exclusive
+from opschema_cli.suggestions import may_be_near, near_names
 from opschema_rules.aten.kernel_drift import fits, is_same, is_twin, likeness
 from opschema_rules.aten.kernel_tree import ClassMethods, Method, find_class
 from opschema_rules.aten.kernels import (
@@ -61,6 +61,13 @@ def asked_of(backend: BackendFile, operators: Operators) -> tuple[list[Asked], s
 _Fits: TypeAlias = Callable[[Asked, Method], bool]
 
 
+_MOST_PAIRS = 10_000
+"""Pairs of an operator and a method of one name up to which they are compared with each other."""
+
+_MOST_NEAR = 500
+"""Methods of other names among which one that an operator lacks is looked for."""
+
+
 class _Matching:
     def __init__(self, backend: BackendFile, methods: ClassMethods, operators: Operators) -> None:
         self.methods = methods
@@ -78,13 +85,15 @@ class _Matching:
             unclaimed += left
         self._miss(without, unclaimed)
         declared = {item.name for item in self.methods.declared}
-        unlisted = (item for item in unclaimed if item.name not in declared | self.vague)
+        unlisted = (item for item in unclaimed if item.name not in declared and item.name not in self.vague)
         # What is like the name of an operator that is not known is the kernel of the one that is meant.
-        found.unlisted += [item for item in unlisted if not difflib.get_close_matches(item.name, self.vague, 1, 0.75)]
+        found.unlisted += [item for item in unlisted if not may_be_near(item.name, self.vague, 0.75)]
         return found
 
     def _match_name(self, name: str, asked: list[Asked], methods: list[Method]) -> tuple[list[Asked], list[Method]]:
         """Pair the operators and methods of one name; those that are left."""
+        if len(asked) * len(methods) > _MOST_PAIRS:  # which of them belong together is not worth the time
+            return [], []
         wanting, generated = _parted(asked)
         paired: list[Method] = []
         for fit in (self._is_same, self._may_be_same):
@@ -93,7 +102,7 @@ class _Matching:
         twice = [(item, method) for item in generated for method in methods if self._is_same(item, method)]
         self.found.repeated += [(item, method) for item, method in twice if _is_certain(method)]
         methods = [item for item in methods if item not in [method for _, method in twice]]
-        if name in self.vague | self.methods.perhaps:
+        if name in self.vague or name in self.methods.perhaps:
             return [], []
         self._drift(wanting, methods)
         return wanting, [] if generated else [item for item in methods if _is_certain(item)]
@@ -179,6 +188,6 @@ def _near(asked: Asked, methods: Sequence[Method]) -> Method | None:
     for method in methods:
         if method.name in (f"{asked.name}_symint", asked.name.removesuffix("_symint")):
             return method
-    alike = [item for item in methods if fits(asked.signature, item.written)]
-    close = difflib.get_close_matches(asked.name, [item.name for item in alike], 1)
+    alike = [item for item in methods[:_MOST_NEAR] if fits(asked.signature, item.written)]
+    close = near_names(asked.name, [item.name for item in alike], 1)
     return next((item for item in alike if item.name in close), None)

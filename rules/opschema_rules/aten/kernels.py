@@ -6,8 +6,7 @@ operator asks for does not compile. The kernels of operators under ``full_codege
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeAlias
+from functools import cached_property
 
 import msgspec
 
@@ -22,7 +21,20 @@ from opschema_rules.aten.model import BackendFile, BackendItem, NativeFile, Refe
 LISTS = ("supported", "autograd", "full_codegen")
 """The lists whose operators have kernels."""
 
-Operators: TypeAlias = Mapping[str, OperatorKernel]
+
+class Operators(dict[str, OperatorKernel]):
+    """The operators of a reference by their names."""
+
+    @cached_property
+    def by_kernel(self) -> dict[str, list[tuple[OperatorKernel, CppSignature]]]:
+        """The operators, each with its signatures, by the names of their kernels."""
+        found: dict[str, list[tuple[OperatorKernel, CppSignature]]] = {}
+        for item in self.values():
+            for one in item.signatures:
+                found.setdefault(one.name, []).append((item, one))
+        return found
+
+
 """All operators of a native_functions.yaml, by their names with overloads."""
 
 DIALECTS = ("torchgen", "lazy-tensor")
@@ -49,7 +61,7 @@ class Missing(msgspec.Struct, frozen=True):
     near: Method | None = None
 
 
-class BackendKernels(msgspec.Struct, eq=False):
+class BackendKernels(msgspec.Struct, eq=False, dict=True):
     """A backend's operators and its kernels. ``class_name`` is the class that the kernels are methods of, ``operators`` all
     that the backend may list.
 
@@ -66,6 +78,14 @@ class BackendKernels(msgspec.Struct, eq=False):
     repeated: list[tuple[Asked, Method]] = msgspec.field(default_factory=list)
     drifted: list[tuple[Asked, Method]] = msgspec.field(default_factory=list)
     paired: list[tuple[Asked, Method]] = msgspec.field(default_factory=list)
+
+    @cached_property
+    def asked_by_name(self) -> dict[str, list[Asked]]:
+        """The operators that the backend lists, by the names of their kernels."""
+        found: dict[str, list[Asked]] = {}
+        for item in self.asked:
+            found.setdefault(item.name, []).append(item)
+        return found
 
     @property
     def certain(self) -> bool:
@@ -102,7 +122,7 @@ def read_operators(project: Project, reference: Reference) -> Operators:
     kind = tuple[OperatorKernel, ...]
     reading: Reading[str, tuple[OperatorKernel, ...]] = Reading(name, lambda _: _kernels_of(reference.native), kind)
     found = project.readings(reading, [reference.path]).get(reference.path, ())
-    return {item.name: item for item in found}
+    return Operators({item.name: item for item in found})
 
 
 def _kernels_of(native: NativeFile) -> tuple[OperatorKernel, ...]:
@@ -111,4 +131,4 @@ def _kernels_of(native: NativeFile) -> tuple[OperatorKernel, ...]:
 
 def kernels_named(operators: Operators, name: str) -> list[tuple[OperatorKernel, CppSignature]]:
     """The operators whose kernels have a name."""
-    return [(item, one) for item in operators.values() for one in item.signatures if one.name == name]
+    return operators.by_kernel.get(name, [])

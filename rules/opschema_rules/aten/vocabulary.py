@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Sequence
 
 import msgspec
 from msgspec.structs import replace
+
+from opschema_cli.suggestions import exhausted, near_names
 
 _DTYPE_CLASSES = "Integral Floating Complex All AllAndComplex FloatingAndComplex"
 _MARKS = ("_foreach", "_like", "pytorch/issues/145522")
@@ -90,8 +91,10 @@ def _listed(text: str, name: str) -> frozenset[str]:
 
 def nearest(name: str, names: Iterable[str], cutoff: float = 0.7) -> str | None:
     """The one of ``names`` that was probably meant by ``name``, whatever the case; None where none is close."""
+    if exhausted():
+        return None
     folded = {other.lower(): other for other in sorted(names, reverse=True) if other != name}
-    found = difflib.get_close_matches(name[:100].lower(), folded, n=1, cutoff=cutoff)
+    found = near_names(name[:100].lower(), folded, cutoff=cutoff)
     return folded[found[0]] if found else None
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from opschema_cli.source.bodies import param_for
+from opschema_cli.source.bodies import params_for
 from opschema_cli.source.python import Expr, Param
 
 Fault = Literal["missing", "surplus", "unknown", "twice", "position-only"]
@@ -25,11 +25,11 @@ def misfits(call: Expr, params: Sequence[Param], also: Collection[str] = ()) -> 
     """Why a call does not fit; nothing is said of what ``*`` or ``**`` may hide. ``also`` are keywords that it may pass besides."""
     starred, mapped = "*" in call.keywords, "**" in call.keywords
     filled: set[str] = set()
-    for index in range(1, len(call.items)):
-        keyword, value = call.keywords[index - 1], call.items[index]
+    named = {item.name: item for item in reversed(params) if item.kind in ("normal", "kwonly")}
+    for (keyword, value), taken in zip(call.args, params_for(call, params), strict=True):
         if keyword in ("*", "**") or keyword in also:
             continue
-        param = _named(keyword, params) if keyword else param_for(call, index, params)
+        param = named.get(keyword) if keyword else taken
         if param is not None and param.name in filled:
             yield Misfit("twice", param.name, value)
         elif param is not None:
@@ -41,10 +41,6 @@ def misfits(call: Expr, params: Sequence[Param], also: Collection[str] = ()) -> 
     for param in params:
         if param.name not in filled and _is_needed(param) and not mapped and not (starred and param.kind != "kwonly"):
             yield Misfit("missing", param.name)
-
-
-def _named(keyword: str, params: Sequence[Param]) -> Param | None:
-    return next((item for item in params if item.name == keyword and item.kind in ("normal", "kwonly")), None)
 
 
 def _unknown(keyword: str, value: Expr, params: Sequence[Param]) -> Iterator[Misfit]:

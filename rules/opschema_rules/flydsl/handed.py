@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from opschema_cli.source.bodies import Body, param_for
+from opschema_cli.source.bodies import Body, params_for
 from opschema_cli.source.function_tree import FunctionTree, function_tree
 from opschema_cli.source.python import Expr
 from opschema_rules.flydsl.run_time import RunTime, dotted, node_at
@@ -69,8 +69,7 @@ def _asked(helper: Body) -> set[str]:
 def _late_arguments(
     run_time: RunTime, body: Body, call: Expr, helper: Body, asked: set[str]
 ) -> Iterator[tuple[str, Expr]]:
-    for index, argument in enumerate(call.items[1:], 1):
-        param = param_for(call, index, helper.params)
+    for param, argument in zip(params_for(call, helper.params), call.items[1:], strict=True):
         wanted = param is not None and param.name in asked and not run_time.suspects.isdisjoint(words(body, argument))
         node = node_at(body, argument.span) if wanted else None
         if param is not None and node is not None and run_time.late(body, node) == "number":

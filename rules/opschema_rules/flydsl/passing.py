@@ -8,7 +8,7 @@ from functools import cached_property
 import msgspec
 
 from opschema_cli.lint.diagnostic import Related
-from opschema_cli.source.bodies import Body, argument_for
+from opschema_cli.source.bodies import Body, arguments_for
 from opschema_cli.source.program import Folded
 from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Place
@@ -81,8 +81,9 @@ def passed(tree: FlyTree, call: Call) -> Iterator[Passed]:
     around = tree.around(call.body)
     if not fits(tree, call):
         return
+    given = arguments_for(call.expr, [item.param for item in call.target.passed])
     for parameter in call.target.passed:
-        value = argument_for(call.expr, [item.param for item in call.target.passed], parameter.name)
+        value = given.get(parameter.name)
         if value is not None:
             yield Passed(tree, call, parameter, value, around)
 

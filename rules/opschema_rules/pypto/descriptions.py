@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Literal
 
 import msgspec
@@ -176,7 +177,7 @@ class _Reader(msgspec.Struct, frozen=True):
     # -- signatures ----------------------------------------------------------------------------------------------------
 
     def _signature(self, body: Body, fields: Mapping[str, tuple[Expr, Expr]]) -> Signature | None:
-        if _SET.search(body.file.source.text):
+        if _sets_signatures(body.file.source.text):
             return Signature(next(iter(fields.values()))[1], None, "statements of the file set it")
         if "signature" not in fields:
             return None
@@ -205,6 +206,11 @@ class _Reader(msgspec.Struct, frozen=True):
         module = self.bodies.module(body.file)
         imported = [item for item in (*body.scope.imports, *module.scope.imports) if item.name == first]
         return bool(imported) and all(item.attr == _ENUM for item in imported)
+
+
+@lru_cache(maxsize=16)
+def _sets_signatures(text: str) -> bool:
+    return _SET.search(text) is not None
 
 
 def _fields(expr: Expr) -> dict[str, tuple[Expr, Expr]]:

@@ -6,7 +6,6 @@ are the business of the structure rule alone.
 
 from __future__ import annotations
 
-import difflib
 import posixpath
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
@@ -23,6 +22,7 @@ from opschema_cli.source.program import ClassRef, FunctionRef, Missing, Program,
 from opschema_cli.source.python import Param, PythonFile
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Data, Node, YamlFile, YamlSyntaxError, scalar_value
+from opschema_cli.suggestions import may_be_near
 from opschema_rules.tileops.definitions import Definitions
 from opschema_rules.tileops.scalars import misreading
 from opschema_rules.tileops.spec import Spec
@@ -43,8 +43,7 @@ def is_doubtful(owner: Node, name: str) -> bool:
     """
     if owner.kind != "mapping":
         return False
-    items = owner.items
-    values = [items[at + 1] for at in range(0, len(items), 2) if items[at].value == name and items[at].kind == "scalar"]
+    values = owner.values_of(name)
     if values:
         return len(values) > 1 and not all(_alike(value, values[0]) for value in values[1:])
     return _is_misspelt(name, tuple(key.value for key in owner.items[::2] if key.kind == "scalar"))
@@ -68,7 +67,7 @@ def _alike(one: Node, other: Node) -> bool:
 
 @lru_cache(maxsize=2048)
 def _is_misspelt(name: str, keys: tuple[str, ...]) -> bool:
-    return bool(difflib.get_close_matches(name, [key for key in keys if len(key) < 2 * len(name)], 1, NEARLY))
+    return may_be_near(name, [key for key in keys if len(key) < 2 * len(name)], NEARLY)
 
 
 class Tensor(msgspec.Struct, frozen=True, dict=True):
@@ -490,11 +489,19 @@ class OpEntry(msgspec.Struct, eq=False, dict=True, weakref=True):
 
     def input(self, name: str) -> Tensor | None:
         """The input of that name."""
-        return next((item for item in self.inputs if item.name == name), None)
+        return self._inputs_by_name.get(name)
+
+    @cached_property
+    def _inputs_by_name(self) -> dict[str, Tensor]:
+        return {item.name: item for item in reversed(self.inputs)}
 
     def param(self, name: str) -> ParamDecl | None:
         """The parameter of that name."""
-        return next((item for item in self.params if item.name == name), None)
+        return self._params_by_name.get(name)
+
+    @cached_property
+    def _params_by_name(self) -> dict[str, ParamDecl]:
+        return {item.name: item for item in reversed(self.params)}
 
     def source_paths(self, key: str) -> list[tuple[Node, str]]:
         """The paths that ``source.<key>`` names, with their nodes: one, or a list of them."""

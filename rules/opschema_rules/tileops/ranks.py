@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 
 import msgspec
@@ -27,11 +28,11 @@ class BeyondRank(msgspec.Struct, frozen=True):
 @per_entry
 def ranks(entry: OpEntry) -> dict[str, tuple[Tensor, int]]:
     """The tensors whose declared shape fixes their rank, by name; none whose name is declared twice."""
-    names = [tensor.name for tensor in entry.tensors]
+    names = Counter(tensor.name for tensor in entry.tensors)
     found: dict[str, tuple[Tensor, int]] = {}
     for tensor in entry.tensors:
         declared = parse_shape(tensor.shape) if tensor.shape is not None and not tensor.doubtful("shape") else None
-        if declared is None or declared.problems or names.count(tensor.name) > 1:
+        if declared is None or declared.problems or names[tensor.name] > 1:
             continue
         if declared.rank is not None:
             found[tensor.name] = (tensor, declared.rank)

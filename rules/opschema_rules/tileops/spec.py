@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from functools import cached_property
 
 import msgspec
@@ -19,11 +18,15 @@ from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.text import Source, Span
 from opschema_cli.source.yaml import Node, YamlFile, scalar_value
+from opschema_cli.suggestions import near_names
 from opschema_cli.workspace import content_digest
 from opschema_rules.tileops.features import FEATURES, pattern
 
 VOCABULARY = ("shape_rules", "workloads", "roofline", "signature", "status")
 """Words that a file which specifies or validates manifests all uses."""
+
+
+_WORD = re.compile(r"[\w-]+")
 
 
 class Spec(msgspec.Struct, frozen=True, eq=False, dict=True):
@@ -55,7 +58,13 @@ class Spec(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     def mentions(self, word: str) -> bool:
         """Whether the tree's specification uses ``word`` as a whole word."""
-        return re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", self.text) is not None
+        if _WORD.fullmatch(word):
+            return word in self._words
+        return word in self.text and re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", self.text) is not None
+
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        return frozenset(_WORD.findall(self.text))
 
 
 def find_spec(
@@ -67,7 +76,7 @@ def find_spec(
     """
     for name in asked:
         if name != "latest" and name not in FEATURES:
-            close = get_close_matches(name, FEATURES, 1)
+            close = near_names(name, FEATURES, 1)
             known = f"did you mean `{close[0]}`?" if close else f"known: latest, {', '.join(FEATURES)}"
             raise OpschemaError(f"tool.opschema.tileops: `spec` names no demand `{name}`; {known}")
     sources: list[Source] = []

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable
 
+from opschema_cli.suggestions import exhausted, near_names
 from opschema_rules.tileops.spec import Spec
 
 SHAPE_HELPERS = frozenset(
@@ -64,8 +64,10 @@ def states(spec: Spec, name: str) -> bool:
 
 def nearest(name: str, names: Iterable[str], cutoff: float = 0.75) -> str | None:
     """The one of ``names`` that was probably meant by ``name``, whatever the case; None where none is close."""
+    if exhausted():
+        return None
     folded = {other[:100].lower(): other for other in sorted(set(names) - {name}, reverse=True)}
-    found = difflib.get_close_matches(name[:100].lower(), folded, n=1, cutoff=cutoff)
+    found = near_names(name[:100].lower(), folded, cutoff=cutoff)
     return folded[found[0]] if found else None
 
 

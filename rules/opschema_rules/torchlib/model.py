@@ -6,6 +6,8 @@ over files. What cannot be followed is None or :class:`Unresolved`, never a gues
 
 from __future__ import annotations
 
+from collections import Counter
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -54,7 +56,7 @@ class Problem(msgspec.Struct, frozen=True):
     instead: str = ""
 
 
-class Tree(msgspec.Struct, eq=False):
+class Tree(msgspec.Struct, eq=False, dict=True):
     """One workspace: its code, the release of torch that it is for, its operators and what is registered for none of them.
 
     ``namespaces`` are those that the tree defines operators in; ``open_namespaces`` those in which it may define or
@@ -70,6 +72,11 @@ class Tree(msgspec.Struct, eq=False):
     namespaces: frozenset[str] = frozenset()
     open_namespaces: frozenset[str | None] = frozenset()
     unresolved: list[tuple[Place, str]] = msgspec.field(default_factory=list)
+
+    @cached_property
+    def claims(self) -> Counter[str]:
+        """How many operators may have each name; under the empty one, how many may have any."""
+        return Counter(name for operator in self.operators for name in operator.names or ("",))
 
     @property
     def torch(self) -> Version:

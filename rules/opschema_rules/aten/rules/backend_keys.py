@@ -30,7 +30,7 @@ def is_strict(backend: BackendFile) -> bool:
 
 
 def _meant(backend: BackendFile, name: str) -> str | None:
-    return nearest(name, _keys(backend) - backend.fields.keys(), _CLOSE)
+    return nearest(name, [key for key in _keys(backend) if key not in backend.fields], _CLOSE)
 
 
 def _keys(backend: BackendFile) -> frozenset[str]:

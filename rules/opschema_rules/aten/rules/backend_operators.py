@@ -218,6 +218,7 @@ def repeated_backend_operator(backend: BackendFile) -> Iterator[Diagnostic]:
     if backend.dialect == "op-plugin":  # which has an entry for each range of versions
         return
     first: dict[tuple[str, str], BackendItem] = {}
+    places: dict[str, dict[int, int]] = {}
     for item in backend.items:
         if item.section in SCHEMA_LISTS:
             continue
@@ -225,7 +226,10 @@ def repeated_backend_operator(backend: BackendFile) -> Iterator[Diagnostic]:
         if earlier is not item:
             message = f"`{item.name}` is listed twice under `{item.section}`; remove one"
             related = (backend.related(earlier.name_node, "it appears here first"),)
-            fix = _removal(backend, earlier, item)
+            if item.section not in places:
+                node = backend.get(item.section)
+                places[item.section] = {id(one): at for at, one in enumerate(node.items)} if node is not None else {}
+            fix = _removal(backend, earlier, item, places[item.section].get(id(item.node)))
             yield Diagnostic(message, backend.at(item.name_node), related, fix, (item.name,))
     yield from _in_two_lists(backend, first) if is_strict(backend) else ()
 
@@ -243,14 +247,13 @@ def _in_two_lists(backend: BackendFile, first: dict[tuple[str, str], BackendItem
                 yield Diagnostic(message, backend.at(item.name_node), related, ops=(item.name,), severity=severity)
 
 
-def _removal(backend: BackendFile, earlier: BackendItem, item: BackendItem) -> Fix | None:
-    """A fix that removes the second of two equal items; unsafe where a comment goes with it."""
+def _removal(backend: BackendFile, earlier: BackendItem, item: BackendItem, index: int | None) -> Fix | None:
+    """A fix that removes the second of two equal items, at an index of its list; unsafe where a comment goes with it."""
     text = backend.file.source.text
     written = [text[node.start : node.end] for node in (earlier.node, item.node)]
     node = backend.get(item.section)
-    if written[0] != written[1] or node is None or item.node not in node.items:
+    if written[0] != written[1] or node is None or index is None:
         return None
-    index = next(number for number, other in enumerate(node.items) if other is item.node)
     title = f"remove the second `{item.name}`"
     fix = yaml_fix(backend, title, partial(remove_item, backend.file, node, index))
     if fix is not None and any("#" in text[slice(*edit.edit.span)] for edit in fix.edits):

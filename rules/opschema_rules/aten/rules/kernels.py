@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, FileEdit, Fix, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.yaml_edit import YamlEditError, insert_item, insert_key, set_value
+from opschema_cli.suggestions import near_names
 from opschema_rules.aten.cpp_types import CppSignature
 from opschema_rules.aten.kernel_drift import differences, fits, is_same
 from opschema_rules.aten.kernel_tree import Method
@@ -184,7 +184,7 @@ def kernel_unlisted(kernels: BackendKernels) -> Iterator[Diagnostic]:
 
 def _unlisted(kernels: BackendKernels, method: Method) -> str:
     kernel = f"`{kernels.class_name}::{method.name}`"
-    listed = [item for item in kernels.asked if item.name == method.name]
+    listed = kernels.asked_by_name.get(method.name, [])
     if any(fits(item.signature, method.written) for item in listed):
         return f"{kernel} is defined twice; remove one of them"
     if listed:
@@ -201,8 +201,7 @@ def _what_to_do(kernels: BackendKernels, method: Method) -> str:
         return f"list {_names(fitting, ' or ')}{symint} or remove it"
     if named:
         return "remove it, or mend its arguments"
-    known = {one.name for item in kernels.operators.values() for one in item.signatures}
-    close = difflib.get_close_matches(method.name, known, 1)
+    close = near_names(method.name, kernels.operators.by_kernel, 1)
     return f"did you mean `{close[0]}`?" if close else "remove it"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic
@@ -11,6 +10,7 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.function_tree import function_tree
 from opschema_cli.source.text import Span
+from opschema_cli.suggestions import near_names
 from opschema_rules.flydsl.binding import Misfit
 from opschema_rules.flydsl.model import Call, FlyTree, Traced
 from opschema_rules.flydsl.passing import binds_as_written, listed, misfits_of, signature
@@ -118,7 +118,7 @@ def _told(traced: Traced, item: Misfit, missing: list[str]) -> str:
         return f"`{item.name}` is taken by position only"
     if len(missing) == 1:
         return f"it has no parameter `{item.name}`, but `{missing[0]}`, for which nothing else is passed"
-    close = difflib.get_close_matches(item.name, missing or [one.name for one in traced.passed], 1)
+    close = near_names(item.name, missing or [one.name for one in traced.passed], 1)
     return f"it has no parameter `{item.name}`" + (f", but `{close[0]}`" if close else "")
 
 

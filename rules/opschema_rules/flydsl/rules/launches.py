@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterator
 
@@ -14,6 +13,7 @@ from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import Folded
 from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Edit, Place, Span
+from opschema_cli.suggestions import near_names
 from opschema_rules.flydsl.model import Call, FlyTree, Kind, Traced
 from opschema_rules.flydsl.passing import ATTRIBUTES, listed, signature
 from opschema_rules.flydsl.usage import is_meant_to_fail
@@ -89,7 +89,7 @@ def _refused(tree: FlyTree, call: Call, keyword: str, value: Expr) -> str:
     if not keyword:
         return "`.launch` takes its arguments by keyword only: `grid=`, `block=`, `stream=`"
     if keyword not in LAUNCH:
-        close = difflib.get_close_matches(keyword, LAUNCH, 1)
+        close = near_names(keyword, LAUNCH, 1)
         return f"`.launch` takes no `{keyword}`" + (
             f", but `{close[0]}`" if close else f": it takes {listed(list(LAUNCH))}"
         )

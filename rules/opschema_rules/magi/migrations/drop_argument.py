@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Sequence
 
 import libcst as cst
@@ -17,6 +16,7 @@ from opschema_cli.migrate.migration import Note, Site, migration
 from opschema_cli.migrate.workbench import LeftAlone, Workbench, left
 from opschema_cli.source.bodies import MAX_HOPS, Body
 from opschema_cli.source.python import Expr
+from opschema_cli.suggestions import near_names
 from opschema_rules.magi.migrations.trees import OptionError, tree_of
 from opschema_rules.magi.model import MagiTree
 from opschema_rules.magi.registrations import PARAMETERS, Registrations
@@ -49,7 +49,7 @@ def find(draft: Draft, options: DropArgument) -> Iterator[Site]:
             found = True
             titles = {op.title for op in tree.ops if _holds(op.registration.call, call)} if tree is not None else set()
             yield Site(body.at(value), f"drop `{options.name}`", tuple(sorted(titles)), (), _Call(body, call))
-    near = difflib.get_close_matches(options.name, sorted(known - set(PARAMETERS) - {"", "*", "**"}), 1)
+    near = near_names(options.name, sorted(known - set(PARAMETERS) - {"", "*", "**"}), 1)
     if near and not found and not draft.changes:
         raise OptionError(f"no call of the decorator passes `{options.name}`; did you mean `{near[0]}`?")
 

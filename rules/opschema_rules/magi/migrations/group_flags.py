@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Sequence
 
 import libcst as cst
@@ -14,6 +13,7 @@ from opschema_cli.migrate.workbench import LeftAlone, Workbench, left
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.resolution import FunctionRef, Resolution, Unresolved
 from opschema_cli.source.text import Place
+from opschema_cli.suggestions import near_names
 from opschema_rules.magi.given import Lambda
 from opschema_rules.magi.migrations.group_calls import GroupedCalls
 from opschema_rules.magi.migrations.group_functions import group_backward, group_meta, group_op, group_setup, known
@@ -61,7 +61,7 @@ def _meant(tree: MagiTree, name: str) -> MagiOp | None:
         raise OptionError(f"there are {len(found)} ops `{name}`; give the qualified name of one")
     if not found:
         names = sorted({text for op in ops for text in (op.title, op.function_name)})
-        near = difflib.get_close_matches(name, names, 1)
+        near = near_names(name, names, 1)
         raise OptionError(f"there is no op `{name}`" + (f"; did you mean `{near[0]}`?" if near else ""))
     return found[0]
 

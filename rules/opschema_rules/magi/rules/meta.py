@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 
 from msgspec.structs import replace as with_fields
@@ -12,6 +11,7 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Param
 from opschema_cli.source.text import Edit, Span
+from opschema_cli.suggestions import near_names
 from opschema_rules.magi.as_torch import as_operator
 from opschema_rules.magi.given import Lambda, Meta, Named
 from opschema_rules.magi.model import MagiOp
@@ -135,7 +135,7 @@ def _renaming(op: MagiOp, item: Named, node: object) -> Fix | None:
         return None
     if len(found) == 1:
         return _renamed(item, found[0], quote)
-    close = difflib.get_close_matches(item.name, op.lowering.tensors, 1, 0.8)
+    close = near_names(item.name, op.lowering.tensors, 1, 0.8)
     fix = _renamed(item, close[0], quote) if close else None
     why = "another parameter may be meant"
     return Fix(fix.title, fix.edits, "unsafe", why) if fix is not None else None

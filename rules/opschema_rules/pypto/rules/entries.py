@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, FileEdit, Fix, Place, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.text import Edit
+from opschema_cli.suggestions import near_names
 from opschema_rules.pypto.model import OrchestrationPart, Program
 
 
@@ -48,7 +48,7 @@ def orchestration_function(program: Program) -> Iterator[Diagnostic]:
     defined = sorted(set(_DEFINED.findall(text)))
     if not defined:
         return
-    near = get_close_matches(part.function, defined, 1, 0.7)
+    near = near_names(part.function, defined, 1, 0.7)
     node = part.fields["function_name"][1]
     place = part.at(node)
     hint = f"; did you mean `{near[0]}`?" if near else f"; it exports {', '.join(f'`{name}`' for name in defined[:3])}"

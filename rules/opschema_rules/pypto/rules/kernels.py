@@ -181,9 +181,14 @@ def name_source(program: Program) -> Iterator[Diagnostic]:
     ```
     """
     named = [kernel for kernel in program.kernels if kernel.text("name") and _stem(kernel)]
-    for one, other in combinations(named, 2):
+    unfit = [kernel for kernel in named if not _fits(kernel.text("name") or "", _stem(kernel))]
+    for one, other in combinations(unfit[:MAX_UNFIT], 2):
         if _are_swapped(one, other):
             yield _swapped(one, other)
+
+
+MAX_UNFIT = 100
+"""Most kernels of a program that are compared with each other, those whose names do not fit their sources."""
 
 
 def _stem(kernel: Kernel) -> str:
@@ -193,8 +198,8 @@ def _stem(kernel: Kernel) -> str:
 
 
 def _are_swapped(one: Kernel, other: Kernel) -> bool:
-    own = _fits(one.text("name") or "", _stem(one)) or _fits(other.text("name") or "", _stem(other))
-    return not own and _fits(one.text("name") or "", _stem(other)) and _fits(other.text("name") or "", _stem(one))
+    """Whether the name of each of two kernels, neither of which fits its own source, fits the other's."""
+    return _fits(one.text("name") or "", _stem(other)) and _fits(other.text("name") or "", _stem(one))
 
 
 def _fits(name: str, stem: str) -> bool:

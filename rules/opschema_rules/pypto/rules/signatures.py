@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Place, Related
@@ -90,7 +91,8 @@ def _mute(reading: Reading) -> tuple[Kernel, ...]:
     """The kernels of a task without any signature that should have one: one alone where their entries add up."""
     if reading.task.program.contract.rule != "sum":
         return reading.kernels
-    once = [kernel for kernel in reading.kernels if reading.kernels.count(kernel) == 1]
+    counts = Counter(map(id, reading.kernels))
+    once = [kernel for kernel in reading.kernels if counts[id(kernel)] == 1]
     return tuple(once or reading.kernels)[:1]
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.project import Project
+from opschema_cli.suggestions import near_names
 from opschema_cli.workspace import glob_spec
 from opschema_rules.pypto.model import Kernel, Part, Program
 from opschema_rules.pypto.submodules import submodules
@@ -97,7 +97,7 @@ def _diagnostic(part: Part) -> Diagnostic:
     files = part.program.project.workspace.files
     elsewhere = [path for path in files if path.rpartition("/")[2] == name]
     beside = {path.rpartition("/")[2]: path for path in files if path.rpartition("/")[0] == folder}
-    close = [beside[item] for item in get_close_matches(name, sorted(beside), 1, 0.7)]
+    close = [beside[item] for item in near_names(name, sorted(beside), 1, 0.7)]
     near = elsewhere if len(elsewhere) == 1 else close
     hint = f"; did you mean `{near[0]}`?" if near else ""
     message = f"there is no `{part.missing}`, the source of {whose}{hint}"

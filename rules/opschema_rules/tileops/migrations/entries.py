@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import keyword
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
@@ -12,6 +11,7 @@ from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, Site
 from opschema_cli.source.yaml_edit import YamlEditError
+from opschema_cli.suggestions import near_names
 from opschema_rules.tileops.model import Manifest, OpEntry
 
 
@@ -97,7 +97,7 @@ def is_inside(path: str) -> bool:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The end of a message about a name that is not known."""
-    close = difflib.get_close_matches(name, known, 1)
+    close = near_names(name, known, 1)
     return f"; did you mean `{close[0]}`?" if close else ""
 
 

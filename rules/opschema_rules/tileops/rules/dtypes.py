@@ -77,6 +77,10 @@ def unknown_dtype(entry: OpEntry) -> Iterator[Diagnostic]:
         yield from _bad_row_dtype(entry, item, parse_dtypes(item.value).tokens[0], listed)
 
 
+MAX_REWRITTEN = 2_000
+"""Characters of a list of dtypes up to which one of them is fixed: each fix writes the list anew."""
+
+
 def _bad_token(entry: OpEntry, tensor: Tensor, problem: DtypeProblem) -> Iterator[Diagnostic]:
     node, token = dtype_node(entry, tensor), problem.token
     text = tensor.dtype or ""
@@ -124,6 +128,8 @@ def _unlisted(entry: OpEntry, where: str, node: Node, token: DtypeToken) -> Diag
 
 
 def _renaming(entry: OpEntry, node: Node, token: DtypeToken, name: str) -> Fix | None:
+    if len(node.value) > MAX_REWRITTEN:
+        return None
     text = node.value[: token.span.start] + name + node.value[token.span.end :]
     why = "" if is_spelling_of(token.name, name) else f"`{name}` is only the closest name"
     return yaml_fix(entry, f"write `{name}`", lambda: set_value(entry.file, node, text), why)

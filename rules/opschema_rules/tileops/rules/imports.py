@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator
 
 import msgspec
@@ -12,6 +11,7 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.source.program import Folded, Missing, ModuleRef, Resolution, ValueRef
 from opschema_cli.source.python import Import, PythonFile, Scope
 from opschema_cli.source.text import Span
+from opschema_cli.suggestions import near_names
 from opschema_rules.tileops.model import Manifest, OpEntry
 
 
@@ -121,7 +121,7 @@ def _binds(manifest: Manifest, file: PythonFile | None, path: str, name: str) ->
 def _undefined(manifest: Manifest, item: _Doubt) -> Diagnostic:
     owner = manifest.project.python(item.module)
     defined = _public_names(owner) if owner is not None else []
-    close = difflib.get_close_matches(item.wanted.attr, defined, 1, 0.6)
+    close = near_names(item.wanted.attr, defined, 1, 0.6)
     hint = f"; did you mean `{close[0]}`?" if close else ""
     text = f"`{item.module}` does not define `{item.wanted.attr}`{hint}"
     related = (Related(Place(item.module, Span(0, 0)), "the module"),)
@@ -154,7 +154,7 @@ def _meant(manifest: Manifest, dotted: str, name: str) -> str | None:
     folder = home.removesuffix("__init__.py")
     below = manifest.project.workspace.under(folder, ".py")
     beside = {path.removeprefix(folder).partition("/")[0].removesuffix(".py") for path in below}
-    for close in difflib.get_close_matches(last, sorted(beside), 3, 0.75):
+    for close in near_names(last, sorted(beside), 3, 0.75):
         path = program.module_path(f"{package}.{close}")
         if path is not None and _binds(manifest, None, path, name):
             return path
@@ -216,7 +216,7 @@ def _check_function(entry: OpEntry, dotted: str) -> Iterator[Diagnostic]:
             yield Diagnostic(text, place, ops=(entry.name,), severity=entry.severity)
     elif not manifest.definitions.binds(path, name) and _is_no_function(manifest, program.module_member(path, name)):
         owner = manifest.project.python(path)
-        close = difflib.get_close_matches(name, _public_names(owner) if owner is not None else [], 1, 0.6)
+        close = near_names(name, _public_names(owner) if owner is not None else [], 1, 0.6)
         hint = f"; did you mean `{close[0]}`?" if close else ""
         place = entry.at(entry.inner(node, (len(module) + 1, len(dotted))))
         related = (Related(Place(path, Span(0, 0)), "the module"),)

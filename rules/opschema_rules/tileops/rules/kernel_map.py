@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
+from collections import Counter
 from collections.abc import Iterator
 
 import msgspec
@@ -13,6 +13,7 @@ from opschema_cli.source.program import Folded, FunctionRef, ValueRef
 from opschema_cli.source.python import Expr, PythonFile
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Data, Node
+from opschema_cli.suggestions import near_names
 from opschema_rules.tileops.drift import names
 from opschema_rules.tileops.model import OpImplementation
 
@@ -106,9 +107,10 @@ def _renamed(stated: dict[str, Data], dispatched: _Dispatched) -> dict[str, str]
         same = [
             key for key, kernel in spare.items() if kernel.known and isinstance(value, str) and value in kernel.classes
         ]
-        close = difflib.get_close_matches(name, same or spare, 1, 0.0 if len(same) == 1 else 0.6)
+        close = near_names(name, same or spare, 1, 0.0 if len(same) == 1 else 0.6)
         found.update({name: close[0]} if close else {})
-    return {name: key for name, key in found.items() if list(found.values()).count(key) == 1}
+    counts = Counter(found.values())
+    return {name: key for name, key in found.items() if counts[key] == 1}
 
 
 class _Kernel(msgspec.Struct):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Container, Iterator, Set
+from itertools import chain
 
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
@@ -127,6 +128,8 @@ class _Scope:
     def __init__(self, entry: OpEntry) -> None:
         self.entry = entry
         self.inputs = {tensor.name for tensor in entry.inputs}
+        self.outputs = {tensor.name for tensor in entry.outputs}
+        self.variables = {formula.name for formula in formulas(entry) if formula.layer == "vars"}
         self.values = {"elem_bytes", *(param.name for param in entry.params)}
         # A variable without a formula is MAN101's, and no reason to blame those who read it.
         self.values |= variable_names(entry) - {formula.name for formula in formulas(entry)}
@@ -138,10 +141,10 @@ class _Scope:
     def unknown(self, formula: Formula, expression: Expression) -> Iterator[tuple[str, Span]]:
         """Messages and places of the names that a formula does not know, each name once."""
         helpers = VARS_HELPERS if formula.layer == "vars" else ARITHMETIC_HELPERS
-        known = self.values | self.inputs | VARS_HELPERS if formula.layer == "vars" else self.values
+        more = (self.inputs, VARS_HELPERS) if formula.layer == "vars" else ()
         first: dict[str, Span] = {}
         for name, span in expression.names():
-            if name not in known:
+            if name not in self.values and not any(name in known for known in more):
                 first.setdefault(name, span)
         dims = dimensions(self.entry) if first else set()
         bases = _attribute_bases(expression, formula) if first else set()
@@ -156,13 +159,13 @@ class _Scope:
         """Why a formula does not know ``name``."""
         if name in self.inputs:
             return f"`{formula.where}` reads the input `{name}`; put what it needs of it in `vars`"
-        if name in {tensor.name for tensor in self.entry.outputs}:
+        if name in self.outputs:
             return (
                 f"`{formula.where}` reads the output `{name}`; a formula knows inputs, params and their dimensions only"
             )
-        if name in {other.name for other in formulas(self.entry) if other.layer == "vars"}:
+        if name in self.variables:
             return f"`{formula.where}` reads the variable `{name}`, which is defined below it; define it above"
-        return f"nothing gives `{name}` in `{formula.where}` a value{closest(name, self.values | self.inputs)}"
+        return f"nothing gives `{name}` in `{formula.where}` a value{closest(name, chain(self.values, self.inputs))}"
 
 
 def _attribute_bases(expression: Expression, formula: Formula) -> set[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from opschema_cli.lint.diagnostic import Diagnostic, Severity
@@ -155,8 +156,9 @@ def unused_symbol(entry: OpEntry) -> Iterator[Diagnostic]:
     given = set(_given_names(entry))
     reads = [use.name for _, expression in shape_rules(entry) for use in expression.names()]
     reads += [name for text in _other_texts(entry) for name in _names(text)]
+    counts = Counter(reads)
     for item, use in introduced:
-        if use.name not in given and reads.count(use.name) == 1:
+        if use.name not in given and counts[use.name] == 1:
             place = entry.at(entry.inner(item.node, use.span))
             message = f"nothing reads `{use.name}`, so the rule that defines it checks nothing; use it or drop the rule"
             yield Diagnostic(message, place, ops=(entry.name,), severity=Severity.WARNING)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic, Fix, Place, Related, Severity
@@ -12,6 +11,7 @@ from opschema_cli.source.python import PythonFile
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node
 from opschema_cli.source.yaml_edit import set_value
+from opschema_cli.suggestions import near_names
 from opschema_rules.tileops.drift import names, yaml_fix
 from opschema_rules.tileops.model import SOURCE_PATH_KEYS, Manifest, OpEntry
 from opschema_rules.tileops.op_keys import misnomer
@@ -88,7 +88,7 @@ def _close_by(manifest: Manifest, path: str) -> str | None:
     for top in (folder, f"src/{folder}") if folder else ():
         below = top if manifest.base == "." else f"{manifest.base}/{top}"
         files = [file for file in manifest.project.workspace.under(below) if file.rpartition("/")[0] == below]
-        close = difflib.get_close_matches(name, [file.rpartition("/")[2] for file in files], 1, 0.9)
+        close = near_names(name, [file.rpartition("/")[2] for file in files], 1, 0.9)
         if close:
             return f"{below}/{close[0]}"
     return None
@@ -193,7 +193,7 @@ def _no_class(entry: OpEntry, file: PythonFile, elsewhere: str | None) -> Diagno
     fix, related = None, Related(Place(file.path, Span(0, 0)), f"defines {names(public) or 'no class'}")
     spare = [name for name in public if name not in entry.manifest.by_name]
     known = entry.op_class
-    close = [known.name] if isinstance(known, ClassRef) else difflib.get_close_matches(entry.name, spare, 1)
+    close = [known.name] if isinstance(known, ClassRef) else near_names(entry.name, spare, 1)
     if elsewhere is not None:
         new = _as_written(entry.manifest, "op", node.value, elsewhere)
         text += f"; `{new}` does"

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from functools import lru_cache
 
 from opschema_cli.lint.diagnostic import Diagnostic, Fix, Place, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.yaml import Data, Node, YamlSyntaxError, scalar_value
 from opschema_cli.source.yaml_edit import quote_scalar, remove_key, rename_key, set_value
+from opschema_cli.suggestions import near_names
 from opschema_rules.tileops.drift import yaml_fix
 from opschema_rules.tileops.entry_paths import (
     first_line,
@@ -136,6 +136,7 @@ def _entry(entry: OpEntry, schema: EntrySchema) -> Iterator[Diagnostic]:
         message = f"the entry has none of {listed(PARTS)}; it must be {schema.title}"
         yield Diagnostic(message, entry.place, ops=(entry.name,))
         return
+    misspelt = {path for path, _ in meant}
     judged: set[Path] = set()
     for error in found:
         if error.keyword == "additionalProperties":
@@ -144,7 +145,7 @@ def _entry(entry: OpEntry, schema: EntrySchema) -> Iterator[Diagnostic]:
         elif error.keyword in _KEYS:
             if (error.path, *error.keys) not in meant:
                 yield _about_key(entry, error)
-        elif error.path not in judged and not _explained(error, meant):
+        elif error.path not in judged and not _explained(error, misspelt):
             judged.add(error.path)
             yield from _about_value(entry, error)
 
@@ -167,9 +168,9 @@ def _bomb(entry: OpEntry) -> YamlSyntaxError | None:
     return None
 
 
-def _explained(error: SchemaError, meant: Iterable[tuple[Path, str]]) -> bool:
+def _explained(error: SchemaError, misspelt: Collection[Path]) -> bool:
     """Whether a misspelt key is why no form of a mapping fits."""
-    return error.keyword == "anyOf" and any(path == error.path for path, _ in meant)
+    return error.keyword == "anyOf" and error.path in misspelt
 
 
 # Keys.
@@ -190,7 +191,7 @@ def _unknown(entry: OpEntry, error: SchemaError) -> Iterator[tuple[str, str | No
     owner = entry.get(*error.path)
     free = [key for key in error.known if owner is None or owner.get(key) is None]
     for key in error.keys:
-        best = next(iter(difflib.get_close_matches(key[:50], free, 1, _CLOSE)), None)
+        best = next(iter(near_names(key[:50], free, 1, _CLOSE)), None)
         required = error.schema.get("required")
         lacking = isinstance(required, list) and best in required
         closed = "x-typos" not in error.schema and spec.knows("unknown-keys")
@@ -294,7 +295,7 @@ def _best_option(error: SchemaError, node: Node | None) -> str | None:
     if not isinstance(options, list) or node is None or node.kind != "scalar":
         return None
     words = [option for option in options if isinstance(option, str)]
-    return next(iter(difflib.get_close_matches(_words(node.value[:50]), words, 1)), None)
+    return next(iter(near_names(_words(node.value[:50]), words, 1)), None)
 
 
 def _words(text: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, FileEdit, Fix, Related, Severity
 from opschema_cli.lint.rule import rule
@@ -12,6 +11,7 @@ from opschema_cli.schema.schema_tokens import KEYWORDS
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Scope
 from opschema_cli.source.text import Edit, Span
+from opschema_cli.suggestions import near_names
 from opschema_rules.torchlib.model import Definition, Operator, Registration, StrayRegistration, Tree
 from opschema_rules.torchlib.names import excludes
 from opschema_rules.torchlib.proofs import REGISTRATION
@@ -316,7 +316,7 @@ def _is_whole(tree: Tree, namespace: str) -> bool:
 def _meant(tree: Tree, name: str) -> str:
     """The one operator whose name is like it."""
     known = sorted({item for operator in tree.operators for item in operator.names or ()})
-    found = get_close_matches(name, known, 1, 0.85)
+    found = near_names(name, known, 1, 0.85)
     return f"; did you mean `{found[0]}`?" if found else ""
 
 
@@ -370,7 +370,8 @@ def registered_too_early(operator: Operator) -> Iterator[Diagnostic]:
 
 
 def _is_defined_elsewhere(operator: Operator, name: str) -> bool:
-    return any(name in (item.names or {name}) for item in operator.tree.operators if item is not operator)
+    names = operator.tree.claims
+    return names[name] + names[""] > (not operator.names or name in operator.names)
 
 
 def _stands_before(item: Registration, definition: Definition) -> bool:
