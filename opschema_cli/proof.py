@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from opschema_cli.lint.diagnostic import Fix
+from opschema_cli.lint.diagnostic import Fix, Severity
 from opschema_cli.lint.pack import Pack
 from opschema_cli.lint.rule import Rule, examples
 from opschema_cli.source.text import Edit, apply_edits
@@ -51,7 +51,8 @@ Variants: TypeAlias = Callable[[Files], Iterable[Files]]
 class Case(msgspec.Struct, frozen=True):
     """Files before and after fixes. ``cures`` says that something must have become right: the files are a rule's own example.
 
-    ``doubt`` is the reason why the fixes are unsafe; empty if they are safe.
+    ``doubt`` is the reason why the fixes are unsafe; empty if they are safe. ``others`` says whether the pack's other rules report
+    errors or warnings in the files after; such a fault is not silent.
     """
 
     title: str
@@ -59,6 +60,7 @@ class Case(msgspec.Struct, frozen=True):
     after: Files
     cures: bool
     doubt: str = ""
+    others: Callable[[], bool] = lambda: False
 
 
 def no_variants(files: Files) -> Iterable[Files]:
@@ -76,17 +78,21 @@ def fix_cases(pack: Pack, rule: Rule, variants: Variants = no_variants) -> Itera
     for number, example in enumerate(examples(rule.doc), 1):
         if example.kind == "bad":
             files = pack.example(example.fences)
-            yield from _cases_of(pack, rule, files, f"{rule.code} example {number}", cures=True)
+            title = f"{rule.code} example {number}"
+            yield from cases_of(pack, rule, files, title, cures=True)
             for count, variant in enumerate(variants(files), 1):
-                yield from _cases_of(pack, rule, variant, f"{rule.code} example {number} variant {count}", cures=False)
+                yield from cases_of(pack, rule, variant, f"{title} variant {count}", cures=False)
 
 
-def _cases_of(pack: Pack, rule: Rule, files: Files, title: str, *, cures: bool) -> Iterator[Case]:
+def cases_of(pack: Pack, rule: Rule, files: Files, title: str, *, cures: bool) -> Iterator[Case]:
+    """What the fixes of a rule make of some files: all at once and, if there are several, each on its own."""
     fixes = _fixes(pack, rule, files)
     if fixes:
         changed, _ = fix_files([pack], files, [rule.code], unsafe=True)
         doubt = "; ".join(sorted({fix.why_unsafe for fix in fixes} - {""}))
-        yield Case(f"{title}: {', '.join(fix.title for fix in fixes)}", files, {**files, **changed}, cures, doubt)
+        after = {**files, **changed}
+        titles = ", ".join(fix.title for fix in fixes)
+        yield Case(f"{title}: {titles}", files, after, cures, doubt, _loud(pack, rule, after))
     if len(fixes) > 1:
         yield from (case_of(title, files, fix) for fix in fixes)
 
@@ -108,18 +114,38 @@ def _fixed(files: Files, fix: Fix) -> Files:
     return {path: apply_edits(text, sorted(edits.get(path, ()))) for path, text in files.items()}
 
 
-def judge(before: Observation, after: Observation, *, cures: bool, doubted: bool = False) -> Iterator[str]:
+def _loud(pack: Pack, rule: Rule, files: Files) -> Callable[[], bool]:
+    """Whether rules other than the one that was fixed report errors or warnings."""
+
+    def others() -> bool:
+        found = lint_files([pack], files).diagnostics
+        return any(item.code != rule.code and item.severity is not Severity.INFO for item in found)
+
+    return others
+
+
+def judge(
+    before: Observation,
+    after: Observation,
+    *,
+    cures: bool,
+    doubted: bool = False,
+    others: Callable[[], bool] = lambda: False,
+) -> Iterator[str]:
     """What is wrong with a change, a sentence each; nothing if it is proved.
 
     - What was right stays right, with the same result.
     - What was refused may become right, never wrong: no loud failure becomes a silent one. Only a change that is ``doubted``, an
       unsafe fix, may do that, unless it has to cure.
     - What was wrong may become right or refused.
+    - What is wrong and ``others`` report is not silent: another fault of the files has come to light.
     - A probe that only one side has counts as refused on the other.
     - If the change ``cures``, at least one probe gets better, and there is one.
     """
     for probe in sorted({*before, *after}):
         old, new = before.get(probe, _ABSENT), after.get(probe, _ABSENT)
+        if old.level != "wrong" == new.level and not cures and others():
+            continue
         if old.level == "right" and new.level != "right":
             yield f"{probe}: was right and is {new.level} now: {new.message}"
         elif old.level == new.level == "right" and old.result != new.result:
@@ -143,7 +169,8 @@ def prove(cases: Sequence[Case], oracle: Oracle) -> list[str]:
     complaints: list[str] = []
     for case, before, after in zip(cases, seen[::2], seen[1::2], strict=True):
         complaints += [
-            f"{case.title}: {line}" for line in judge(before, after, cures=case.cures, doubted=bool(case.doubt))
+            f"{case.title}: {line}"
+            for line in judge(before, after, cures=case.cures, doubted=bool(case.doubt), others=case.others)
         ]
     return complaints
 

@@ -46,6 +46,11 @@ def test_a_cure_makes_something_right() -> None:
     assert len(list(judge({}, {}, cures=True))) == 1, "an oracle that observes nothing proves nothing"
 
 
+def test_a_fault_that_another_rule_reports_is_not_silent() -> None:
+    assert list(judge({"call": REFUSED}, {"call": WRONG}, cures=False, others=lambda: True)) == []
+    assert len(list(judge({"call": RIGHT}, {"call": REFUSED}, cures=False, others=lambda: True))) == 1
+
+
 def _even(workspaces: Sequence[Files]) -> list[Observation]:
     return [{"even": Seen("right") if int(files["n"]) % 2 == 0 else Seen("refused", "odd")} for files in workspaces]
 

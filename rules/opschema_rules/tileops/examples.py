@@ -76,7 +76,7 @@ class ExampleFwdOp(Op):
         return 1, 1
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.kernel_map["example"](x, self.eps)
+        return self.kernel_map["example"]()(x, self.eps)
 """
 
 OP_BASE = """\

@@ -14,6 +14,7 @@ from opschema_rules.tileops.drift import row_removal
 from opschema_rules.tileops.dtypes import dtype_node, expression, knows_all_tensors, row_dtypes
 from opschema_rules.tileops.entry_paths import first_line, listed
 from opschema_rules.tileops.model import OpEntry, Tensor, repeated
+from opschema_rules.tileops.proofs import ROWS
 from opschema_rules.tileops.scalars import misreading
 from opschema_rules.tileops.vocabulary import nearest
 
@@ -301,7 +302,7 @@ def workload_dtype(entry: OpEntry) -> Iterator[Diagnostic]:
             yield Diagnostic(f"the row runs `{item.value}`, but {reason}", entry.at(item), related, ops=(entry.name,))
 
 
-@rule("DTY108", "duplicate-combo", fixable="safe", pure=True)
+@rule("DTY108", "duplicate-combo", fixable="safe", pure=True, proof=ROWS)
 def duplicate_combo(entry: OpEntry) -> Iterator[Diagnostic]:
     """Two rows of `dtype_combos` list the same combination.
 

@@ -20,9 +20,10 @@ from opschema_rules.tileops.dtypes import (
     row_dtypes,
 )
 from opschema_rules.tileops.model import OpEntry, Tensor
+from opschema_rules.tileops.proofs import ROWS, VALIDATOR
 
 
-@rule("DTY101", "unknown-dtype", fixable="safe", pure=True)
+@rule("DTY101", "unknown-dtype", fixable="safe", pure=True, proof=VALIDATOR)
 def unknown_dtype(entry: OpEntry) -> Iterator[Diagnostic]:
     """A dtype is none that torch has.
 
@@ -135,7 +136,7 @@ def _renaming(entry: OpEntry, node: Node, token: DtypeToken, name: str) -> Fix |
     return yaml_fix(entry, f"write `{name}`", lambda: set_value(entry.file, node, text), why)
 
 
-@rule("DTY102", "same-as-unknown", fixable="unsafe", pure=True)
+@rule("DTY102", "same-as-unknown", fixable="unsafe", pure=True, proof=ROWS)
 def same_as_unknown(entry: OpEntry) -> Iterator[Diagnostic]:
     """`same_as(x)` refers to a tensor that the signature does not declare.
 
@@ -148,6 +149,31 @@ def same_as_unknown(entry: OpEntry) -> Iterator[Diagnostic]:
     signature:
       outputs:
         y: {dtype: "same_as(input)"}
+    ```
+
+    Bad, misspelt:
+
+    ```yaml
+    signature:
+      inputs:
+        image: {dtype: "float16 | float32"}
+      outputs:
+        y: {dtype: "same_as(imgae)"}
+      shape_rules:
+        - "y.shape == image.shape"
+    workloads:
+      - {image_shape: [4, 8], dtypes: [float16], label: "small"}
+      - {image_shape: [8, 8], dtypes: [float32], label: "large"}
+    roofline: {flops: "4", bytes: "8"}
+    ```
+
+    ```python
+    class ExampleFwdOp(Op):
+        def __init__(self, eps: float = 0.5, *, kernel_map=None):
+            self.dispatch_kernel(kernel_map)
+
+        def forward(self, image: torch.Tensor) -> torch.Tensor:
+            return image.clone()
     ```
 
     Good:

@@ -12,6 +12,7 @@ from opschema_cli.source.yaml_edit import remove_key
 from opschema_rules.tileops.drift import yaml_fix
 from opschema_rules.tileops.model import Manifest, OpEntry
 from opschema_rules.tileops.op_keys import is_name, misnomer
+from opschema_rules.tileops.proofs import VALIDATOR
 
 RESERVED_KEYS = ("dtypes", "label")
 """Keys of a workload row that are no params."""
@@ -172,7 +173,7 @@ def _a(noun: str) -> str:
     return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
 
 
-@rule("MAN105", "status-promise", fixable="unsafe", pure=True)
+@rule("MAN105", "status-promise", fixable="unsafe", pure=True, proof=VALIDATOR)
 def status_promise(entry: OpEntry) -> Iterator[Diagnostic]:
     """An entry promises what its status cannot keep.
 

@@ -15,11 +15,12 @@ from opschema_rules.tileops.annotations import annotation_admits_none, text_admi
 from opschema_rules.tileops.drift import Drift, Method, settle, short, yaml_fix
 from opschema_rules.tileops.model import Manifest, OpImplementation, ParamDecl
 from opschema_rules.tileops.param_defaults import agree, as_data, is_refused, state_default
+from opschema_rules.tileops.proofs import ROWS
 
 UNSAFE = "the manifest is the source of truth: perhaps the code is the side to change"
 
 
-@rule("SIG203", "ctor-default", fixable="safe")
+@rule("SIG203", "ctor-default", fixable="safe", proof=ROWS)
 def ctor_default(manifest: Manifest) -> Iterator[Diagnostic]:
     """A parameter's default differs between the manifest and `__init__()`.
 
@@ -43,6 +44,7 @@ def ctor_default(manifest: Manifest) -> Iterator[Diagnostic]:
         DEFAULT_EPS = 0.25
 
         def __init__(self, eps: float = DEFAULT_EPS, *, kernel_map=None):
+            self.eps = eps
             self.dispatch_kernel(kernel_map)
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -51,9 +53,16 @@ def ctor_default(manifest: Manifest) -> Iterator[Diagnostic]:
 
     Bad, required in the code:
 
+    ```yaml
+    workloads:
+      - {x_shape: [4, 8], eps: 0.5, dtypes: [float16], label: "small"}
+      - {x_shape: [8, 8], eps: 0.25, dtypes: [float16], label: "large"}
+    ```
+
     ```python
     class ExampleFwdOp(Op):
         def __init__(self, eps: float, *, kernel_map=None):
+            self.eps = eps
             self.dispatch_kernel(kernel_map)
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -140,9 +149,10 @@ def _missing_default(method: Method, param: Param, declared: ParamDecl) -> Itera
         return
     value = short(entry.file.source.text[node.start : node.end])
     text = f"`__init__()` gives `{param.name}` no default; the manifest declares `default: {value}`"
-    fix = yaml_fix(
-        entry, "remove the manifest's `default`", lambda: remove_key(entry.file, declared.node, "default"), UNSAFE
-    )
+    fix = None
+    if all(param.name in row.data for row in entry.rows):  # else rows would lack what is required
+        title = "remove the manifest's `default`"
+        fix = yaml_fix(entry, title, lambda: remove_key(entry.file, declared.node, "default"), UNSAFE)
     yield Drift(method, text, param.span, node.span, f"`default: {value}`", "no default here", fix)
 
 
@@ -181,7 +191,7 @@ def _other_default(method: Method, default: Expr, declared: ParamDecl) -> Iterat
     yield Drift(method, text, default.span, node.span, f"`default: {stated}`", f"`{written}` here", fix)
 
 
-@rule("SIG204", "ctor-kw-only", fixable="safe")
+@rule("SIG204", "ctor-kw-only", fixable="safe", proof=ROWS)
 def ctor_kw_only(manifest: Manifest) -> Iterator[Diagnostic]:
     """A parameter is keyword-only on one side only.
 
@@ -262,7 +272,7 @@ def _only_in_manifest(method: Method, param: Param, declared: ParamDecl) -> Drif
     return Drift(method, text, param.span, span, observed="positional here", fix=fix, in_manifest=True)
 
 
-@rule("SIG205", "none-annotation", fixable="safe")
+@rule("SIG205", "none-annotation", fixable="safe", proof=ROWS)
 def none_annotation(manifest: Manifest) -> Iterator[Diagnostic]:
     """A parameter admits `None` on one side only.
 

@@ -14,6 +14,7 @@ from opschema_rules.tileops.drift import Method, yaml_fix
 from opschema_rules.tileops.model import OpEntry, OpImplementation, ParamDecl
 from opschema_rules.tileops.param_defaults import agree, as_data, in_constructor, is_refused, state_default
 from opschema_rules.tileops.param_types import admits, type_problem
+from opschema_rules.tileops.proofs import ROWS
 
 
 @rule("MAN201", "param-type", pure=True)
@@ -72,7 +73,7 @@ def _refused_nulls(entry: OpEntry) -> Iterator[tuple[ParamDecl, str, Node, Node]
             yield param, stated, node, default
 
 
-@rule("MAN202", "null-default", fixable="safe", suspects=_refused_nulls)
+@rule("MAN202", "null-default", fixable="safe", suspects=_refused_nulls, proof=ROWS)
 def null_default(entry: OpEntry) -> Iterator[Diagnostic]:
     """A param defaults to null, and its type does not admit `None`.
 
@@ -161,7 +162,7 @@ def _refused_defaults(entry: OpEntry) -> Iterator[tuple[ParamDecl, Node]]:
             yield param, node
 
 
-@rule("MAN203", "param-default-type", fixable="unsafe", suspects=_refused_defaults)
+@rule("MAN203", "param-default-type", fixable="unsafe", suspects=_refused_defaults, proof=ROWS)
 def param_default_type(entry: OpEntry) -> Iterator[Diagnostic]:
     """The default of a param is not of its type.
 
@@ -179,6 +180,14 @@ def param_default_type(entry: OpEntry) -> Iterator[Diagnostic]:
     signature:
       params:
         eps: {type: int, default: "auto"}
+    ```
+
+    Bad, and the constructor knows better:
+
+    ```yaml
+    signature:
+      params:
+        eps: {type: float, default: "auto"}
     ```
 
     Bad:

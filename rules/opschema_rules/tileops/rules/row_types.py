@@ -12,11 +12,12 @@ from opschema_rules.tileops.drift import short, yaml_fix
 from opschema_rules.tileops.entry_paths import first_line, shown
 from opschema_rules.tileops.model import OpEntry, ParamDecl, Row, Tensor
 from opschema_rules.tileops.param_types import admits, type_problem
+from opschema_rules.tileops.proofs import ROWS
 from opschema_rules.tileops.row_nodes import given, holds_misread
 from opschema_rules.tileops.scalars import misreading
 
 
-@rule("WKL107", "workload-label", fixable="safe", pure=True)
+@rule("WKL107", "workload-label", fixable="safe", pure=True, proof=ROWS)
 def workload_label(entry: OpEntry) -> Iterator[Diagnostic]:
     """A row's label is not the text that is written.
 

@@ -11,6 +11,7 @@ from opschema_cli.schema.expression import Expression, ExpressionSyntaxError, Re
 from opschema_cli.source.text import Edit, Span
 from opschema_rules.tileops.model import OpEntry, Rule
 from opschema_rules.tileops.presence import unguarded
+from opschema_rules.tileops.proofs import ROWS
 from opschema_rules.tileops.signature import (
     shape_rules,
 )
@@ -97,7 +98,7 @@ def optional_unguarded(entry: OpEntry) -> Iterator[Diagnostic]:
             yield Diagnostic(message, place, related, ops=(entry.name,))
 
 
-@rule("SHP110", "rule-without-check", severity="warning", fixable="unsafe", pure=True)
+@rule("SHP110", "rule-without-check", severity="warning", fixable="unsafe", pure=True, proof=ROWS)
 def rule_without_check(entry: OpEntry) -> Iterator[Diagnostic]:
     """A shape rule comes out as a number or a shape, so it holds whatever it says.
 
@@ -114,6 +115,16 @@ def rule_without_check(entry: OpEntry) -> Iterator[Diagnostic]:
         same: {type: bool, default: false}
       shape_rules:
         - "y.shape[0] == x.shape[0] if same else x.shape[0] // 2 + 1"
+    ```
+
+    ```python
+    class ExampleFwdOp(Op):
+        def __init__(self, eps: float = 0.5, same: bool = False, *, kernel_map=None):
+            self.same = same
+            self.dispatch_kernel(kernel_map)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x if self.same else x[: x.shape[0] // 2 + 1]
     ```
 
     Good:

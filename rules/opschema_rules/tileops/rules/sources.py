@@ -15,11 +15,12 @@ from opschema_cli.suggestions import near_names
 from opschema_rules.tileops.drift import names, yaml_fix
 from opschema_rules.tileops.model import SOURCE_PATH_KEYS, Manifest, OpEntry
 from opschema_rules.tileops.op_keys import misnomer
+from opschema_rules.tileops.proofs import ROWS
 
 SAME_NAME = "the file was found by its name alone"
 
 
-@rule("SRC101", "source-path", fixable="safe")
+@rule("SRC101", "source-path", fixable="safe", proof=ROWS)
 def source_path(manifest: Manifest) -> Iterator[Diagnostic]:
     """A path under `source` leads to no file.
 
@@ -78,7 +79,8 @@ def _missing_file(entry: OpEntry, key: str, node: Node, path: str) -> Iterator[D
         new = _as_written(entry.manifest, key, path, target)
         nearly = "" if new.rpartition("/")[2] == path.rpartition("/")[2] else "nearly "
         text += f"; `{new}` " + ("defines its class" if by_class else f"has {nearly}that name")
-        fix = _new_path(entry, node, new, "" if by_class else SAME_NAME)
+        if all(new != other for _, other in entry.source_paths(key)):
+            fix = _new_path(entry, node, new, "" if by_class else SAME_NAME)
     yield Diagnostic(text, entry.at(node), (), fix, (entry.name,), severity=entry.severity)
 
 
@@ -115,7 +117,7 @@ def _new_path(entry: OpEntry, node: Node, path: str, why_unsafe: str) -> Fix | N
     return yaml_fix(entry, f"write `{path}`", lambda: set_value(entry.file, node, path), why_unsafe)
 
 
-@rule("SRC102", "op-class", fixable="safe")
+@rule("SRC102", "op-class", fixable="safe", proof=ROWS)
 def op_class(manifest: Manifest) -> Iterator[Diagnostic]:
     """`source.op` names a file that does not define the op's class.
 

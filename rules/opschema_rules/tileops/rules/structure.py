@@ -24,6 +24,7 @@ from opschema_rules.tileops.entry_paths import (
 )
 from opschema_rules.tileops.manifest_schema import EntrySchema, Path, SchemaError, entry_schema, other_keys
 from opschema_rules.tileops.model import Manifest, OpEntry, entries_node, is_doubtful, is_op_name
+from opschema_rules.tileops.proofs import VALIDATOR
 from opschema_rules.tileops.scalar_roles import is_misread
 from opschema_rules.tileops.scalars import misreading
 from opschema_rules.tileops.spec import Spec
@@ -39,7 +40,7 @@ _KEYS = ("required", "dependentRequired", "additionalProperties", "propertyNames
 """Keywords that speak of a mapping's keys, not of the value as a whole."""
 
 
-@rule("MAN101", "manifest-structure", fixable="safe", pure=True)
+@rule("MAN101", "manifest-structure", fixable="safe", pure=True, proof=VALIDATOR)
 def manifest_structure(manifest: Manifest) -> Iterator[Diagnostic]:
     """A part of an entry is missing, misspelt or of the wrong kind.
 

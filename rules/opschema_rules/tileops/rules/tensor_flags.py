@@ -15,6 +15,7 @@ from opschema_cli.source.yaml import Node, scalar_value
 from opschema_cli.source.yaml_edit import remove_key
 from opschema_rules.tileops.drift import yaml_fix
 from opschema_rules.tileops.model import OpEntry, Tensor, is_doubtful
+from opschema_rules.tileops.proofs import VALIDATOR
 
 _WHERE_ELSE = {
     ("optional", "params"): "a param says with `default` that it may be left out",
@@ -24,7 +25,7 @@ _WHERE_ELSE = {
 }
 
 
-@rule("MAN301", "optional-flag", fixable="safe", pure=True)
+@rule("MAN301", "optional-flag", fixable="safe", pure=True, proof=VALIDATOR)
 def optional_flag(entry: OpEntry) -> Iterator[Diagnostic]:
     """`optional` stands on something that is no input, or is not literally `true`.
 
@@ -62,7 +63,7 @@ def optional_flag(entry: OpEntry) -> Iterator[Diagnostic]:
     yield from _flag(entry, "optional")
 
 
-@rule("MAN302", "mutated-flag", fixable="safe", pure=True)
+@rule("MAN302", "mutated-flag", fixable="safe", pure=True, proof=VALIDATOR)
 def mutated_flag(entry: OpEntry) -> Iterator[Diagnostic]:
     """`mutated` stands on something that is no input, or is not literally `true`.
 
@@ -85,6 +86,14 @@ def mutated_flag(entry: OpEntry) -> Iterator[Diagnostic]:
     signature:
       inputs:
         x: {dtype: "float16 | float32", mutated: "true"}
+    ```
+
+    Bad:
+
+    ```yaml
+    signature:
+      inputs:
+        x: {dtype: "float16 | float32", mutated: false}
     ```
 
     Good:

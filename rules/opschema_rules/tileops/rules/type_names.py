@@ -10,6 +10,7 @@ from opschema_cli.source.program import External, Missing
 from opschema_cli.source.text import Edit
 from opschema_cli.source.yaml import Node
 from opschema_rules.tileops.model import OpEntry, ParamDecl
+from opschema_rules.tileops.proofs import ROWS
 from opschema_rules.tileops.type_names import WrongName, is_function, wrong_names
 
 
@@ -22,7 +23,7 @@ def _no_types(entry: OpEntry) -> Iterator[tuple[ParamDecl, Node, WrongName]]:
                 yield param, entry.file.document.follow(node), wrong
 
 
-@rule("MAN204", "param-type-name", fixable="unsafe", suspects=_no_types)
+@rule("MAN204", "param-type-name", fixable="unsafe", suspects=_no_types, proof=ROWS)
 def param_type_name(entry: OpEntry) -> Iterator[Diagnostic]:
     """The type of a param has a name in it that is no type.
 

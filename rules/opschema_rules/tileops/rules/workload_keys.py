@@ -16,10 +16,11 @@ from opschema_rules.tileops.bindings import RESERVED_KEYS
 from opschema_rules.tileops.carriers import carrier_names
 from opschema_rules.tileops.drift import yaml_fix
 from opschema_rules.tileops.model import OpEntry, OpImplementation, Row, Tensor
+from opschema_rules.tileops.proofs import ROWS, VALIDATOR
 from opschema_rules.tileops.stray_keys import RowKeys, row_keys
 
 
-@rule("WKL103", "workload-label-dtype", fixable="safe", pure=True)
+@rule("WKL103", "workload-label-dtype", fixable="safe", pure=True, proof=VALIDATOR)
 def workload_label_dtype(entry: OpEntry) -> Iterator[Diagnostic]:
     """A row's label names a dtype that the row lists.
 
@@ -123,7 +124,7 @@ def _unfit(entry: OpEntry) -> Iterator[object]:
                 yield row
 
 
-@rule("WKL104", "workload-keys", fixable="unsafe", suspects=_unfit)
+@rule("WKL104", "workload-keys", fixable="unsafe", suspects=_unfit, proof=ROWS)
 def workload_keys(entry: OpEntry) -> Iterator[Diagnostic]:
     """The keys of a row do not derive from the signature.
 

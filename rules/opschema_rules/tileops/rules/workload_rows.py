@@ -12,6 +12,7 @@ from opschema_rules.tileops.bindings import RESERVED_KEYS
 from opschema_rules.tileops.drift import names, row_removal
 from opschema_rules.tileops.dtypes import knows_all_tensors
 from opschema_rules.tileops.model import OpEntry, ParamDecl, Row, Tensor
+from opschema_rules.tileops.proofs import ROWS
 from opschema_rules.tileops.stray_keys import misspelt
 
 
@@ -224,7 +225,7 @@ def optional_coverage(entry: OpEntry) -> Iterator[Diagnostic]:
             yield Diagnostic(message, entry.at(tensor.key), ops=(entry.name,))
 
 
-@rule("WKL106", "duplicate-row", fixable="safe", pure=True)
+@rule("WKL106", "duplicate-row", fixable="safe", pure=True, proof=ROWS)
 def duplicate_row(entry: OpEntry) -> Iterator[Diagnostic]:
     """Two workload rows measure the same thing.
 

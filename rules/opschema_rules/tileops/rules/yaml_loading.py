@@ -12,6 +12,7 @@ from opschema_cli.source.yaml import Node
 from opschema_rules.tileops.drift import short
 from opschema_rules.tileops.entry_paths import entry_at, mappings
 from opschema_rules.tileops.model import ManifestFile
+from opschema_rules.tileops.proofs import ROWS
 
 _COMMENT = re.compile(r"(?:^|(?<=[ \t]))#[^\n\r]*", re.MULTILINE)
 _TABS = re.compile(r"\t+")
@@ -19,7 +20,7 @@ _CLOSES_A_KEY = re.compile(r"[\]}]\s*:")
 _LIBYAML = re.compile(r"\bC(?:Safe|Full|Unsafe)?Loader\b")
 
 
-@rule("YML104", "yaml-refused", fixable="safe")
+@rule("YML104", "yaml-refused", fixable="safe", proof=ROWS)
 def yaml_refused(subject: ManifestFile) -> Iterator[Diagnostic]:
     """The reader of the manifest refuses the file, though it is YAML.
 

@@ -13,6 +13,7 @@ from opschema_cli.source.yaml_edit import YamlEditError, quote_scalar
 from opschema_rules.tileops.entry_paths import entry_at, mappings, path_name
 from opschema_rules.tileops.manifest_schema import Path
 from opschema_rules.tileops.model import ManifestFile, OpEntry, entries_node
+from opschema_rules.tileops.proofs import ROWS
 from opschema_rules.tileops.scalar_roles import NUMBERS, Role, is_misread, role_at
 from opschema_rules.tileops.scalars import Misreading, misreading
 
@@ -25,7 +26,7 @@ _SUSPECT = frozenset("+-.0123456789yYnNoOiI")
 """First characters of everything that is misread."""
 
 
-@rule("YML101", "duplicate-key", fixable="safe", pure=True)
+@rule("YML101", "duplicate-key", fixable="safe", pure=True, proof=ROWS)
 def duplicate_key(subject: ManifestFile) -> Iterator[Diagnostic]:
     """A mapping gives the same key twice, and the reader silently keeps only the last value.
 
@@ -39,6 +40,14 @@ def duplicate_key(subject: ManifestFile) -> Iterator[Diagnostic]:
     signature:
       params:
         eps: {type: float, default: 0.5, default: 0.25}
+    ```
+
+    Bad, the same value twice:
+
+    ```yaml
+    signature:
+      params:
+        eps: {type: float, default: 0.5, default: 0.5}
     ```
 
     Good:
@@ -112,7 +121,7 @@ def _removal(file: YamlFile, mapping: Node, pair: tuple[Node, Node]) -> Fix | No
     return Fix(f"remove the second `{key.value}`", (FileEdit(file.path, Edit(Span(start, end), "")),))
 
 
-@rule("YML102", "yaml11-scalar", fixable="safe", pure=True)
+@rule("YML102", "yaml11-scalar", fixable="safe", pure=True, proof=ROWS)
 def misread_scalar(subject: ManifestFile) -> Iterator[Diagnostic]:
     """A plain scalar is read otherwise than it looks.
 
@@ -127,7 +136,7 @@ def misread_scalar(subject: ManifestFile) -> Iterator[Diagnostic]:
     ```yaml
     signature:
       params:
-        eps: {type: float, default: 1e-6}
+        eps: {type: float, default: 5e-1}
     ```
 
     Bad:

@@ -1,0 +1,5 @@
+"""What the fixes and migrations of this pack are tested with; `tests/proofs/tileops_oracle.py` runs it."""
+
+ROWS = "PyYAML loads the manifest, and torch runs the op on every workload row, with its defaults and without"
+
+VALIDATOR = "TileOPs' own `validate_manifest.py` checks the manifest against the op, and torch runs the op on every workload row"
