@@ -30,12 +30,10 @@ demo: $(VENV)/.demo  ## lint the example repositories, migrate one, verify that 
 	@cp -r fixtures/tilekit_migrated/. fixtures/tilekit_drifted/. $(VENV)/drifted
 	$(SAY) 'opschema lint    # a default and a workload differ between the manifest and the code'
 	@cd $(VENV)/drifted && ../bin/opschema lint || test $$? -eq 1
-	$(SAY) 'opschema show rmsnormfwdop'
-	@cd $(VENV)/drifted && ../bin/opschema show rmsnormfwdop
 	$(SAY) 'opschema lint fixtures/tilekit    # two ops declare an input that nobody passes'
 	@$(BIN)/opschema lint fixtures/tilekit || test $$? -eq 1
-	$(SAY) 'opschema show WindowMaskFwdOp'
-	@cd fixtures/tilekit && ../../$(BIN)/opschema show WindowMaskFwdOp
+	$(SAY) 'opschema show windowmaskfwdop'
+	@cd fixtures/tilekit && ../../$(BIN)/opschema show windowmaskfwdop
 	@rm -rf $(VENV)/tilekit && cp -r fixtures/tilekit $(VENV)/tilekit
 	$(SAY) 'opschema migrate drop-carrier'
 	@cd $(VENV)/tilekit && ../bin/opschema migrate drop-carrier

@@ -45,12 +45,12 @@ def _on_limits(plans: Sequence[Plan]) -> Iterator[str]:
     for plan in plans:
         absent = [dtype for dtype in plan.dtypes if all(cell.dtype != dtype for cell in plan.cells)]
         if absent:
-            yield f"{plan.op}: nothing is run in {', '.join(absent)}: --cells allows more"
+            yield f"{plan.op}: nothing is run in {', '.join(absent)}; raise --cells to test more"
     short = [plan for plan in plans if plan.left_out]
     if short:
-        pairs = count(sum(plan.left_out for plan in short), "pair")
+        pairs = count(sum(plan.left_out for plan in short), "row/dtype pair")
         ops = some([plan.op for plan in short], 4)
-        yield f"{pairs} of a row and a dtype were not gone through to their end ({ops}): --cells allows more"
+        yield f"{pairs} only partly tested ({ops}); raise --cells to test more"
 
 
 def hint(name: str, known: Iterable[str]) -> str:

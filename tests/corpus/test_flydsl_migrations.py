@@ -68,7 +68,7 @@ def test_drop_num_records_does_what_a_person_did(migrate: Migrate, tree: Callabl
         "    # silent OOB on JIT-cache reuse across shapes.",
     ]
     assert mine[:25] + mine[28:] == person
-    assert f"{example}:26: this comment still speaks of `num_records_bytes`, which is gone" in notes(result)
+    assert f"{example}:26: this comment still mentions the removed `num_records_bytes`" in notes(result)
     left = {item.site.place.path for item in result.sites if item.status == "left"}
     assert left == {"kernels/fp8_gemm_utils.py"}, "which a person left too"
 

@@ -121,7 +121,7 @@ def test_the_diff_is_a_patch_with_notes_and_summary_behind_it(opschema: Opschema
     done = opschema("migrate", "lower-docs")
     assert (done.code, done.err) == (0, "")
     assert done.out == DIFF + (
-        "Left to you: 1 place\n  a.toy.yaml:1:1: `add` has no dtype\n\nWould migrate 2 sites in 1 file; --apply writes.\n"
+        "1 place needs manual edits:\n  a.toy.yaml:1:1: `add` has no dtype\n\nWould migrate 2 sites in 1 file; --apply writes.\n"
     )
     assert texts(repository) == before
     subprocess.run(["git", "apply"], input=done.out.encode(), cwd=repository, check=True)
@@ -230,7 +230,7 @@ def test_apply_writes_and_a_second_time_changes_nothing(opschema: Opschema, repo
     done = opschema("migrate", "lower-docs", "--apply")
     assert (done.code, done.err) == (0, "")
     assert done.out == (
-        "a.toy.yaml +2 -2\nLeft to you: 1 place\n  a.toy.yaml:1:1: `add` has no dtype\n\nMigrated 2 sites in 1 file.\n"
+        "a.toy.yaml +2 -2\n1 place needs manual edits:\n  a.toy.yaml:1:1: `add` has no dtype\n\nMigrated 2 sites in 1 file.\n"
     )
     assert (repository / "a.toy.yaml").read_text() == LOWERED
     after = texts(repository)

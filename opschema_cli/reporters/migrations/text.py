@@ -194,7 +194,8 @@ def _pending(report: RunReport, screen: Screen) -> Iterator[Segment]:
 def _notes(notes: Sequence[NoteReport], screen: Screen) -> Iterator[Segment]:
     if not notes:
         return
-    yield Segment(f"Left to you: {count(len(notes), 'place')}", _STRONG)
+    left = len(notes)
+    yield Segment(f"{count(left, 'place')} {'needs' if left == 1 else 'need'} manual edits:", _STRONG)
     yield NEWLINE
     for note in notes:
         place = visible(f"{note.path}:{note.line}:{note.column}", screen.encoding)

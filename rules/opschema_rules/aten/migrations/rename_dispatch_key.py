@@ -189,7 +189,7 @@ def _left(draft: Draft, options: RenameDispatchKey) -> Iterator[Note]:
     if any(key == options.old for entry in _entries(draft) for key, _ in _keys(entry)):
         return
     for place in in_comments(draft.project, options.old, draft.loaded.files):
-        yield Note(place, f"this comment still speaks of `{options.old}`")
+        yield Note(place, f"this comment still mentions `{options.old}`")
     pattern = re.compile(
         rf"\bDispatchKey(?:::|\.)({options.old})\b|\bTORCH_LIBRARY_IMPL\(\s*\w+\s*,\s*({options.old})\s*,"
     )

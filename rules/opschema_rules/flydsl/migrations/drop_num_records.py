@@ -81,7 +81,7 @@ def drop_num_records(draft: Draft, sites: Sequence[Site], options: NoMigrationOp
     since = draft.revision
     draft.settle()
     for place in comments:
-        yield Note(draft.forward(place, since), f"this comment still speaks of `{_KEYWORD}`, which is gone")
+        yield Note(draft.forward(place, since), f"this comment still mentions the removed `{_KEYWORD}`")
 
 
 def _check(references: References, found: Descriptor) -> None:

@@ -185,13 +185,13 @@ class Arrangement:
             self.draft.delete(path)
 
     def _mentions(self, gone: Sequence[str]) -> Iterator[Note]:
-        """What still speaks of files that are gone, or of a key that the files no longer have."""
+        """Mentions of files that were removed, or of a key that the files no longer have."""
         for path in gone:
             name = path.rpartition("/")[2]
             for source in texts_with(self.draft.project, [name]):
                 span = next(occurrences(source.text, name), None)
                 if span is not None:
-                    yield Note(Place(source.path, span), f"this names `{name}`; `{path}` is gone")
+                    yield Note(Place(source.path, span), f"this names `{name}`; `{path}` was removed")
         if self.ops == "drop" and any(parts.layout.opening for parts in self._parts.values()):
             yield from self._readers_of_ops()
 

@@ -94,14 +94,14 @@ class ParamCode:
     ) -> Iterator[Note]:
         passed = argument(site.call, self.name, position)
         if self.fold and passed is not None and not self._is_value(site, passed, done):
-            text = f"this passes `{self.name}`, which is gone and stood for {self.value!r}"
+            text = f"this passes `{self.name}`, which was removed and stood for {self.value!r}"
             yield Note(Place(site.file.path, passed.span), text)
             return
         try:
             with self.workshop.on(site.file.path) as rewrite:
                 drop_argument(rewrite, rewrite.tree.find(site.call.span, cst.Call), self.name, position)
         except LeftAlone as left:
-            yield Note(left.place, f"this may pass `{self.name}`, which is gone: {left.reason}")
+            yield Note(left.place, f"this may pass `{self.name}`, which was removed: {left.reason}")
 
     def _is_value(self, site: CallSite, passed: Expr, done: Mapping[FunctionKey, FunctionRef]) -> bool:
         """Whether an argument is the value that the parameter is fixed to, or the parameter of a method that lost it."""

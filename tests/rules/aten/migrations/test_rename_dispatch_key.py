@@ -39,7 +39,7 @@ def test_keys_are_renamed_and_kernels_and_comments_stay() -> None:
         f"{NATIVE}:4: rename `Math` to `CompositeImplicitAutograd` in `abs`",
         f"{NATIVE}:7: rename `Math` to `CompositeImplicitAutograd` in `sin`",
     ]
-    assert done.notes() == [f"{NATIVE}:1: this comment still speaks of `Math`"]
+    assert done.notes() == [f"{NATIVE}:1: this comment still mentions `Math`"]
 
 
 def test_a_quoted_key_stays_quoted() -> None:
@@ -106,7 +106,7 @@ def test_code_that_names_the_key_is_noted_once_no_entry_has_it() -> None:
         "b.py": "DispatchKey.Math\nDispatchKey.MathCPU\n",
     }
     assert renamed(files=files).notes() == [
-        f"{NATIVE}:1: this comment still speaks of `Math`",
+        f"{NATIVE}:1: this comment still mentions `Math`",
         "a.cpp:1: this still names `Math`",
         "a.cpp:2: this still names `Math`",
         "b.py:1: this still names `Math`",

@@ -112,9 +112,7 @@ def test_comments_that_speak_of_the_count_come_back_as_notes() -> None:
     about = "    # Exact sizes (f16 = 2 bytes);\n    # ``num_records_bytes`` is required here.\n"
     done = migrate(KERNEL.replace(call, "    # other\n\n" + about + call))
     assert code(done) == DROPPED.replace(call, "    # other\n\n" + about + call)
-    assert done.notes() == [
-        f"kit/kernels.py:{LINE + 2}: this comment still speaks of `num_records_bytes`, which is gone"
-    ]
+    assert done.notes() == [f"kit/kernels.py:{LINE + 2}: this comment still mentions the removed `num_records_bytes`"]
 
 
 DIFFERS = "the count is not, or not for certain, the tensor's elements times their size"

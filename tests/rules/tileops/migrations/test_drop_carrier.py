@@ -899,7 +899,7 @@ def test_a_test_that_may_assert_the_exception_is_told(changes: list[tuple[str, s
     text = found.files["tests/test_check.py"]
     assert text == changed(EXEMPT, *changes)
     line = text[: text.index("def test_an_op")].count("\n") + 1
-    told = f"tests/test_check.py:{line}: this may assert the exception that is gone; if it does, drop it"
+    told = f"tests/test_check.py:{line}: this may assert the removed exception; if it does, drop it"
     assert told in found.notes()
 
 
@@ -1028,8 +1028,8 @@ def test_comments_that_tell_of_nothing_else_go() -> None:
     assert "# Rows pass `like` as well." in found.files[YAML]
     assert "never read" not in found.files[OP]
     assert "# likely unrelated\n" in found.files[OP]
-    assert [note for note in found.notes() if "speaks" in note] == [
-        f"{YAML}:14: `like` is gone; this still speaks of it"
+    assert [note for note in found.notes() if "still mentions" in note] == [
+        f"{YAML}:14: still mentions the removed `like`"
     ]
 
 
@@ -1149,16 +1149,16 @@ def test_tilekit_becomes_the_committed_result() -> None:
     assert {path: text for path, text in found.files.items() if text != before[path]} == expected
     assert lint_files([PACK], found.files, CODES).codes() == []
     assert found.notes() == [
-        "scripts/check_manifest.py:25: `at least one tensor on either side, and one roofline mode`: an op may do with "
-        "params now; say so",
-        "docs/manifest.md:61: `at least one input`: an op may do with params now; say so",
+        "scripts/check_manifest.py:25: `at least one tensor on either side, and one roofline mode`: an op needs only "
+        "params now; update this text",
+        "docs/manifest.md:61: `at least one input`: an op needs only params now; update this text",
         "tilekit/ops/elementwise/window_mask.py:11: without custom ops, `WindowMaskFwdOp`, `RotaryTableFwdOp` run eagerly: "
         "`torch.compile` does not take each as one operator",
-        "docs/manifest.md:62: `proto` is gone; this still speaks of it",
-        "docs/manifest.md:62: `like_scalar` is gone; this still speaks of it",
-        "docs/manifest.md:63: `_register_synth_custom_op` is gone; this still speaks of it",
+        "docs/manifest.md:62: still mentions the removed `proto`",
+        "docs/manifest.md:62: still mentions the removed `like_scalar`",
+        "docs/manifest.md:63: still mentions the removed `_register_synth_custom_op`",
         *(
-            f"tilekit/ops/elementwise/{place}`: there is no such kind of op any more; say what the op does"
+            f"tilekit/ops/elementwise/{place}`: this kind of op no longer exists; describe what the op does"
             for place in (
                 "__init__.py:1: `generative ops",
                 "rotary_table.py:1: `generative op",
@@ -1167,7 +1167,7 @@ def test_tilekit_becomes_the_committed_result() -> None:
                 "window_mask.py:14: `generative op",
             )
         ),
-        "tilekit/ops/elementwise/__init__.py:20: `Five ops`: fewer are registered here now; count again",
+        "tilekit/ops/elementwise/__init__.py:20: `Five ops`: fewer are registered here now; correct the number",
     ]
 
 
@@ -1193,7 +1193,7 @@ def test_tilekit_with_one_op_skipped_keeps_what_that_needs() -> None:
     assert found.files["tilekit/ops/elementwise/__init__.py"].count("_register_synth_custom_op(") == 1
     preamble = before["tilekit/manifest/generative.yaml"].partition("DecayMaskFwdOp")[0]
     assert found.files["tilekit/manifest/generative.yaml"].startswith(preamble)
-    assert "tilekit/manifest/generative.yaml:5: `like_scalar` is gone; this still speaks of it" in found.notes()
+    assert "tilekit/manifest/generative.yaml:5: still mentions the removed `like_scalar`" in found.notes()
     assert found.files["scripts/check_manifest.py"].count("is_synth") == before["scripts/check_manifest.py"].count(
         "is_synth"
     )

@@ -265,7 +265,7 @@ def test_a_call_with_a_value_that_is_not_known_is_kept_and_noted() -> None:
     )
     done = migrate(files(("yaml", SIGNATURE), ("python", OP), tests__test_example=test), DROP, param="n", value="4")
     assert done.text(TEST) == test.replace("ExampleFwdOp(n=4)", "ExampleFwdOp()")
-    assert (TEST, 6, "this passes `n`, which is gone and stood for 4") in done.said
+    assert (TEST, 6, "this passes `n`, which was removed and stood for 4") in done.said
 
 
 def test_a_constructor_that_hands_it_to_another_that_loses_it() -> None:

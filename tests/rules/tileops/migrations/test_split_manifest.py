@@ -101,7 +101,7 @@ def test_what_names_the_file_or_reads_its_key_is_noted() -> None:
     texts["kit/load.py"] = 'import yaml\n\nOPS = yaml.safe_load(open("example.yaml"))["ops"]\n'
     done = migrate(texts, SPLIT, into="family", ops="drop")
     assert done.said == [
-        ("kit/load.py", 3, "this names `example.yaml`; `kit/manifest/example.yaml` is gone"),
+        ("kit/load.py", 3, "this names `example.yaml`; `kit/manifest/example.yaml` was removed"),
         ("kit/load.py", 3, "this reads a key `ops`; the manifest no longer has one"),
     ]
 

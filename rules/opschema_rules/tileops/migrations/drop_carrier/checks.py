@@ -94,7 +94,9 @@ def _documented(draft: Draft, manifest: Manifest) -> Iterator[Note]:
     for path in manifest.spec.sources:
         source = draft.project.source(path) if path.endswith(".md") else None
         for match in _CLAIM.finditer(source.text) if source is not None else ():
-            yield Note(Place(path, Span(*match.span())), f"`{match.group()}`: an op may do with params now; say so")
+            yield Note(
+                Place(path, Span(*match.span())), f"`{match.group()}`: an op needs only params now; update this text"
+            )
 
 
 _CLAIM = re.compile(r"\bat least (?:1|one) (?:input|tensor)\b[^.\n]*", re.IGNORECASE)
@@ -108,7 +110,7 @@ def _claims(demand: Demand) -> Iterator[Note]:
     start, end = function.end, min((item.start for item in demand.body.scope.uses), default=function.end)
     for match in _CLAIM.finditer(text, start, end):
         place = demand.body.at(Span(*match.span()))
-        yield Note(place, f"`{match.group()}`: an op may do with params now; say so")
+        yield Note(place, f"`{match.group()}`: an op needs only params now; update this text")
 
 
 def _tested(draft: Draft, shop: Workshop, validator: Validator, check: str, *, rejected: bool) -> Iterator[Note]:

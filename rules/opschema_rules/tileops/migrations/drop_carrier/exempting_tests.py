@@ -34,7 +34,7 @@ def drop_exempting(shop: Workshop, program: Program, file: PythonFile, found: Ca
             with suppress(LeftAlone), shop.atomic():
                 _remove(shop, body)
                 continue
-        yield Note(body.at(body.function.span), "this may assert the exception that is gone; if it does, drop it")
+        yield Note(body.at(body.function.span), "this may assert the removed exception; if it does, drop it")
 
 
 def _walk(expr: Expr | None) -> Iterable[Expr]:

@@ -106,7 +106,7 @@ def _has_no_input(entry: Node) -> bool:
 
 
 def remarks(draft: Draft, gone: Gone) -> Iterator[Note]:
-    """Notes on what still speaks of what is gone."""
+    """Notes on texts that mention what was removed."""
     project = draft.project
     for found in mentions(project, gone.names):
         source = project.source(found.place.path)
@@ -114,7 +114,7 @@ def remarks(draft: Draft, gone: Gone) -> Iterator[Note]:
             continue
         line = source.line_text(source.position(found.place.span.start).line)
         if named_in(line, {found.name}):
-            yield Note(found.place, f"`{found.name}` is gone; this still speaks of it")
+            yield Note(found.place, f"still mentions the removed `{found.name}`")
     yield from _kinds(draft, gone)
     yield from _counts(draft, gone)
 
@@ -127,7 +127,7 @@ def _kinds(draft: Draft, gone: Gone) -> Iterator[Note]:
     for path in _near(draft, gone):
         source = draft.project.source(path)
         for match in pattern.finditer(source.text) if source is not None else ():
-            message = f"`{match.group()}`: there is no such kind of op any more; say what the op does"
+            message = f"`{match.group()}`: this kind of op no longer exists; describe what the op does"
             yield Note(Place(path, Span(*match.span())), message)
 
 
@@ -151,7 +151,7 @@ def _counts(draft: Draft, gone: Gone) -> Iterator[Note]:
             match = _COUNT.search(item.text)
             if match is not None and not below.strip():
                 start, end = source.line_span(item.first).start, source.line_span(item.last).end
-                message = f"`{match.group()}`: fewer are registered here now; count again"
+                message = f"`{match.group()}`: fewer are registered here now; correct the number"
                 yield Note(Place(path, Span(start, end)), message)
 
 
