@@ -15,6 +15,7 @@ from opschema_cli.source.yaml import YamlFile
 from opschema_cli.workspace import is_yaml
 from opschema_rules import PAGES
 from opschema_rules.aten.kinds import Kind, is_surely, kind_of, may_be, may_be_meant
+from opschema_rules.aten.sightings import SIGHTINGS
 
 _TEST = re.compile(r"(?:^|/)tests?/")
 
@@ -70,5 +71,6 @@ HEAD = PackHead(
     "opschema_rules.aten.pack",
     Path(__file__).with_name(CATALOGUE),
     claims=claims,
+    unread=SIGHTINGS,
     pages=PAGES,
 )

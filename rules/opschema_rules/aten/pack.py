@@ -23,6 +23,7 @@ from opschema_rules.aten.native import read_native, read_tags
 from opschema_rules.aten.reference import References
 from opschema_rules.aten.releases import Torchgens
 from opschema_rules.aten.show import show
+from opschema_rules.aten.sightings import SIGHTINGS
 from opschema_rules.aten.stubs import backend_sources, is_generated, make_stubs
 
 
@@ -104,5 +105,6 @@ PACK = Pack(
     describe=describe,
     migrations=collect_migrations(migrations),
     claims=claims,
+    unread=SIGHTINGS,
     stubs=StubMaker(backend_sources, make_stubs, is_generated, [rule.code for rule in _RULES if rule.code[3] == "7"]),
 )

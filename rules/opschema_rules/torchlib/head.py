@@ -14,6 +14,7 @@ from opschema_cli.readings import Reading
 from opschema_cli.source.text import is_found
 from opschema_cli.workspace import is_cpp
 from opschema_rules import PAGES
+from opschema_rules.torchlib.sightings import SIGHTINGS
 
 _TEST = re.compile(r"(?:^|/)(?:tests?/|test_[^/]*\.py\Z|[^/]*_test\.py\Z|conftest\.py\Z)")
 
@@ -105,4 +106,5 @@ HEAD = PackHead(
     registering,
     pages=PAGES,
     claims=claims,
+    unread=SIGHTINGS,
 )

@@ -26,6 +26,7 @@ from opschema_rules.torchlib.operators import Join
 from opschema_rules.torchlib.outlines import Words
 from opschema_rules.torchlib.registrations import Walker, helpers
 from opschema_rules.torchlib.show import show
+from opschema_rules.torchlib.sightings import SIGHTINGS
 from opschema_rules.torchlib.versions import find_release
 
 if TYPE_CHECKING:
@@ -135,6 +136,7 @@ def _cpp(project: Project, options: TorchlibOptions) -> CppOperators | None:
 PACK = Pack(
     name="torchlib",
     claims=claims,
+    unread=SIGHTINGS,
     summary="operators of torch.library: schemas against fakes, kernels, autograd and callers",
     detect=detect,
     load=load,

@@ -1,0 +1,62 @@
+"""Registrations that the pack does not read: kernels for aten's operators, and functions bound to Python without torch."""
+
+from __future__ import annotations
+
+import re
+
+from opschema_cli.lint.unread import Sighting
+from opschema_cli.readings import Reading
+from opschema_cli.workspace import is_cpp
+
+_TEST = re.compile(r"(?:^|/)(?:tests?/|test_[^/]*\.py\Z|[^/]*_test\.py\Z|conftest\.py\Z)")
+
+_LIBRARY = re.compile(rb"\bLibrary\(\s*[\"']aten[\"']")
+_ROW = re.compile(rb"(?m)^[ \t]*\([ \t]*[\"'][A-Za-z_]\w*(?:\.\w+)?[\"'][ \t]*,[ \t]*[A-Za-z_][\w.]*[ \t]*[,)]")
+_IMPL = re.compile(rb"\bimpl\(\s*[\"']aten::\w")
+
+_MODULE = re.compile(rb"\b(?:PYBIND11_MODULE|NB_MODULE)\w*\s*\(")
+_BINDING = re.compile(rb"\b\w+\.def\(\s*\"\w+\"\s*,")
+
+
+def _rows(data: bytes) -> int:
+    return len(_ROW.findall(data)) if b"aten" in data and _LIBRARY.search(data) is not None else 0
+
+
+def _impls(data: bytes) -> int:
+    return len(_IMPL.findall(data)) if b"aten::" in data else 0
+
+
+def _bindings(data: bytes) -> int:
+    bound = b"_MODULE" in data and _MODULE.search(data) is not None
+    return len(_BINDING.findall(data)) if bound else 0
+
+
+def _is_module(path: str) -> bool:
+    return path.endswith(".py") and not _TEST.search(path)
+
+
+def _is_source(path: str) -> bool:
+    return is_cpp(path) and not _TEST.search(path)
+
+
+SIGHTINGS = (
+    Sighting(
+        "row that names an aten operator",
+        "rows that name aten operators",
+        _is_module,
+        Reading("torchlib: rows of aten operators", _rows, int),
+    ),
+    Sighting(
+        "kernel of an aten operator",
+        "kernels of aten operators",
+        _is_module,
+        Reading("torchlib: kernels of aten operators", _impls, int),
+    ),
+    Sighting(
+        "binding of pybind11 or nanobind",
+        "bindings of pybind11 or nanobind",
+        _is_source,
+        Reading("torchlib: bindings to Python", _bindings, int),
+        only_alone=True,
+    ),
+)

@@ -1,0 +1,78 @@
+"""Declarations of operators that no pack reads are counted and named, and nothing else is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from opschema_cli.config import Config
+from opschema_cli.lint.registry import load_registry
+from opschema_cli.lint.runner import Job, Outcome, run
+from opschema_cli.lint.settings import resolve_settings
+from opschema_cli.project import Project
+from opschema_cli.workspace import Workspace
+
+EXECUTORCH = "- op: add.out\n  kernels:\n    - arg_meta: null\n      kernel_name: torch::executor::add_out\n"
+NAMES_ALONE = "- op: abs.out\n\n- op: add.out\n\n- op: mul.out\n"
+TABLE = "rows:\n- aten::add\n- aten::mul\n- aten::sub.Tensor\n"
+SCHEMAS = "".join(f"- schema: my::{name}(Tensor x, int n) -> Tensor\n" for name in "abc")
+ROWS = (
+    'lib = torch.library.Library("aten", "IMPL")\nTABLE = (\n    ("abs", abs),\n    ("add.Tensor", ops.add, "x"),\n)\n'
+)
+KERNELS = '@torch.library.impl("aten::abs", "privateuseone")\ndef f(x): return x\n'
+BINDINGS = 'PYBIND11_MODULE(ext, m) {\n  m.def("f", &f);\n  m.def("g", &g, py::arg("x"));\n}\n'
+NATIVE = "- func: f(Tensor x) -> Tensor\n- func: g(Tensor x) -> Tensor\n- func: h(Tensor x) -> Tensor\n"
+
+
+def lint(root: Path, files: dict[str, str]) -> Outcome:
+    for path, text in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    registry = load_registry()
+    return run(Job(registry, resolve_settings(Config(), registry)), Project(Workspace(root)))
+
+
+def named(outcome: Outcome) -> list[str]:
+    return [f"{item.count} {item.noun}: {item.files} {item.example}" for item in outcome.unread]
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"a/functions.yaml": EXECUTORCH * 2, "b.yaml": NAMES_ALONE}, "2 YAML files of ExecuTorch: 2 a/functions.yaml"),
+        ({"b.yaml": EXECUTORCH}, "1 YAML file of ExecuTorch: 1 b.yaml"),
+        ({"table.yaml": TABLE, "s.yaml": SCHEMAS}, "2 YAML files that list operators: 2 s.yaml"),
+        ({"kit/__init__.py": ROWS}, "2 rows that name aten operators: 1 kit/__init__.py"),
+        ({"a.py": KERNELS, "b.py": KERNELS}, "2 kernels of aten operators: 2 a.py"),
+        ({"m.cpp": BINDINGS}, "2 bindings of pybind11 or nanobind: 1 m.cpp"),
+    ],
+)
+def test_what_no_pack_reads_is_named_once(tmp_path: Path, files: dict[str, str], expected: str) -> None:
+    outcome = lint(tmp_path, files)
+    assert (named(outcome), outcome.nothing, outcome.diagnostics) == ([expected], True, [])
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"patch.yaml": "- op: replace\n  path: /a\n- op: add\n  path: /b\n- op: remove\n  path: /c\n"},
+        {"values.yaml": "kernels:\n- name: a\n"},
+        {"notes.yaml": "text: it calls aten::add once\n"},
+        {"rows.py": '# aten\nTABLE = (\n    ("abs", abs),\n)\n'},
+        {"lib.cpp": 'TORCH_LIBRARY_IMPL(aten, CPU, m) {\n}\nvoid f() { x.def("a", 1); }\n'},
+        {"tests/test_a.py": KERNELS, "tests/table.yaml": TABLE},
+    ],
+)
+def test_what_only_looks_like_it_is_not(tmp_path: Path, files: dict[str, str]) -> None:
+    assert named(lint(tmp_path, files)) == []
+
+
+def test_yaml_that_a_pack_reads_is_not_named(tmp_path: Path) -> None:
+    outcome = lint(tmp_path, {"native_functions.yaml": NATIVE})
+    assert (named(outcome), outcome.nothing) == ([], False)
+
+
+def test_beside_linted_operators_tables_are_named_and_bindings_are_not(tmp_path: Path) -> None:
+    outcome = lint(tmp_path, {"native_functions.yaml": NATIVE, "x/functions.yaml": EXECUTORCH, "m.cpp": BINDINGS})
+    assert (named(outcome), outcome.nothing) == (["1 YAML file of ExecuTorch: 1 x/functions.yaml"], False)
