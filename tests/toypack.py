@@ -17,7 +17,7 @@ from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Relat
 from opschema_cli.lint.pack import Entry, Loaded, Pack, Shown, ShowRow
 from opschema_cli.lint.rule import Rule, rule
 from opschema_cli.migrate.draft import Draft
-from opschema_cli.migrate.migration import Migration, Note, Site, migration
+from opschema_cli.migrate.migration import Migration, Note, Scope, Site, migration
 from opschema_cli.project import Project
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.source.yaml import Node, YamlFile
@@ -241,7 +241,7 @@ def _loud(draft: Draft, options: object) -> Iterator[Site]:
             yield Site(op.at(doc), f"lower the doc of `{op.name}`", (op.name,), ("TOY102",), (op, doc))
 
 
-@migration("lower-docs", find=_loud)
+@migration("lower-docs", find=_loud, scope=Scope((ToyOp,), "no toy op in this tree"), settled="no doc shouts")
 def lower_docs(draft: Draft, sites: Sequence[Site], options: object) -> Iterator[Note]:
     """Lower the docs that shout.
 

@@ -15,8 +15,9 @@ import msgspec
 
 from opschema_cli.commands.output import WHAT_IS_FOUND, ProgressBar, report_broken, write_page, write_text
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
-from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERNAL, OpschemaError
+from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERNAL, EXIT_USAGE, OpschemaError
 from opschema_cli.git import uncommitted
+from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.pack import Loaded, Pack
 from opschema_cli.lint.recognition import Recognition
 from opschema_cli.lint.settings import resolve_settings
@@ -30,6 +31,8 @@ from opschema_cli.migrate.engine import (
     find,
     load_migrations,
     migrate_all,
+    not_seen,
+    why_idle,
 )
 from opschema_cli.migrate.migration import Migration
 from opschema_cli.migrate.options import fill, missing
@@ -105,7 +108,7 @@ class MigrateOptions(msgspec.Struct, frozen=True):
 )
 @click.option("--diff", is_flag=True, help="Print what would change; the default with NAME.")
 @click.option("--apply", is_flag=True, help="Write the changes: all files, or none.")
-@click.option("--check", is_flag=True, help="Exit 1 while there is something to migrate.")
+@click.option("--check", is_flag=True, help="Exit 1 while there is something to migrate, 2 if it could not look.")
 @click.option("--recover", is_flag=True, help="Complete or discard what a killed run left, and exit.")
 @click.option("--explain", is_flag=True, help="Print the page of each NAME: what it does, its options.")
 @click.option("--only", multiple=True, metavar="PLACE", help="Migrate only this op, glob of ops, path or path:line.")
@@ -124,7 +127,8 @@ class MigrateOptions(msgspec.Struct, frozen=True):
 def migrate(**options: object) -> int:
     """Rewrite the workspace by the migrations NAME, one after the other.
 
-    Without NAME, list those that have something to do here. What a migration leaves to you is told with its place.
+    Without NAME, list those that have something to do here, and why the others have not. What a migration leaves to you is
+    reported with its place.
     """
     chosen = MigrateOptions(**options)  # type: ignore[arg-type]
     try:
@@ -172,7 +176,18 @@ def _migrate_in(
         write_all(session.workspace, {change.path: change.after for change in draft.changes}, draft.origins)
     report = _report(draft, results, mode, options.asked)
     _print(report, options)
+    if mode == "check" and _is_blind(work, draft, results):
+        return EXIT_USAGE
     return EXIT_FINDINGS if report.sites("pending") else EXIT_CLEAN
+
+
+def _is_blind(work: _Work, draft: Draft, results: Sequence[Result]) -> bool:
+    """Whether a migration could not look at all that it should have: a parser is missing, or a file could not be read."""
+    settings = work.ground.settings
+    return any(not_seen(draft, item.migration) for item in results) or any(
+        item.code in settings.enabled and not settings.ignored_in(item.place.path, item.code)
+        for item in _problems(work)
+    )
 
 
 def _check_usage(mode: str, options: MigrateOptions) -> None:
@@ -280,10 +295,11 @@ def _list(work: _Work) -> int:
     draft = work.draft()
     found = [_listed(work, draft, pack, item) for pack, item in work.known().values()]
     _tell_problems(work)
+    elsewhere = [head.name for head in work.ground.registry.unused]
     if work.options.output_format == "json":
-        write_text(json.write_list(found), None)
+        write_text(json.write_list(found, elsewhere), None)
     else:
-        text.write_list(found, open_console(sys.stdout))
+        text.write_list(found, elsewhere, open_console(sys.stdout))
     return EXIT_CLEAN
 
 
@@ -303,7 +319,7 @@ def _listed(work: _Work, draft: Draft, pack: Pack, item: Migration) -> Listed:
         sites = find(draft, Task(item, item.options(), work.loaders[pack.name]))
     except OpschemaError as error:
         return Listed(item.name, item.summary, None, str(error), needs, options)
-    return Listed(item.name, item.summary, len(sites), "", needs, options)
+    return Listed(item.name, item.summary, len(sites), "" if sites else why_idle(draft, item), needs, options)
 
 
 def _run(work: _Work) -> tuple[Draft, list[Result]]:
@@ -351,15 +367,20 @@ def _is_shut(session: Session, path: str) -> bool:
     return False
 
 
-def _tell_problems(work: _Work) -> None:
-    """Say which files could not be read or parsed: a migration does not see them."""
+def _problems(work: _Work) -> list[Diagnostic]:
+    """What is wrong with files that a migration should have seen."""
     project, ground = work.project, work.ground
     project.settle()
     heads = ground.registry.heads
     meant = dict.fromkeys((head.name for head in heads), project.claimed)
     recognition = Recognition(project, heads, ground.settings.pack_options, meant)
     problems = (item for item in project.problems.values() if recognition.reported(item.place.path))
-    found = sorted(problems, key=lambda item: (item.place.path, item.message))
+    return sorted(problems, key=lambda item: (item.place.path, item.message))
+
+
+def _tell_problems(work: _Work) -> None:
+    """Say which files could not be read or parsed: a migration does not see them."""
+    found = _problems(work)
     for item in found[:_SHOWN_FILES]:
         click.echo(f"opschema: {visible(f'{item.place.path}: {item.message}')}; no migration sees it", err=True)
     if len(found) > _SHOWN_FILES:
@@ -384,10 +405,13 @@ def _report(
     """The run as reporters read it; where it was only to be checked, what would change stays untold."""
     if mode == "check":
         return RunReport(
-            [MigrationReport(item.migration.name, _sites(item, "pending"), [], []) for item in results], [], mode, asked
+            [MigrationReport(item.migration.name, _sites(item, "pending"), [], [], item.reason) for item in results],
+            [],
+            mode,
+            asked,
         )
     reports = [
-        MigrationReport(item.migration.name, _sites(item, "migrated"), _notes(item), _files(item.changes))
+        MigrationReport(item.migration.name, _sites(item, "migrated"), _notes(item), _files(item.changes), item.reason)
         for item in results
     ]
     return RunReport(reports, _files(draft.changes), mode, asked)

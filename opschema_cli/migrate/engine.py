@@ -66,6 +66,8 @@ class Result(msgspec.Struct, frozen=True):
     sites: Sequence[Chosen]
     notes: Sequence[Left]
     changes: Sequence[Change]
+    reason: str = ""
+    """Why it found no site; empty where it found some."""
 
 
 class Ground(msgspec.Struct, frozen=True):
@@ -102,6 +104,22 @@ def find(draft: Draft, task: Task) -> list[Site]:
     return sorted(found, key=lambda site: (site.place.path, site.place.span))
 
 
+def not_seen(draft: Draft, item: Migration) -> str:
+    """What keeps a migration from looking, and what to do; empty if nothing does."""
+    missing = next((found for found in draft.project.missing if found.need in item.needs), None)
+    return f"{missing.reason} ({missing.hint})" if missing is not None else ""
+
+
+def why_idle(draft: Draft, item: Migration) -> str:
+    """Why a migration finds nothing in a draft that it was asked about last."""
+    unseen = not_seen(draft, item)
+    if unseen:
+        return f"could not look: {unseen}"
+    if item.scope is not None and not any(isinstance(found, item.scope.types) for found in draft.loaded.subjects):
+        return item.scope.absent
+    return item.settled or "nothing is left to change"
+
+
 def choose(draft: Draft, task: Task, ground: Ground) -> list[Chosen]:
     """The sites of a migration, and which of them stay.
 
@@ -132,7 +150,8 @@ def migrate_all(draft: Draft, tasks: Sequence[Task], ground: Ground) -> list[Res
     for run in runs:
         _check_gone(draft, run)
     return [
-        Result(run.task.migration, run.chosen, [_left(draft, *item) for item in run.notes], run.changes) for run in runs
+        Result(run.task.migration, run.chosen, [_left(draft, *item) for item in run.notes], run.changes, run.reason)
+        for run in runs
     ]
 
 
@@ -144,18 +163,20 @@ class _Run(msgspec.Struct, frozen=True):
     chosen: Sequence[Chosen]
     notes: Sequence[tuple[int, Note]]
     changes: Sequence[Change]
+    reason: str
 
 
 def _run(draft: Draft, task: Task, ground: Ground) -> _Run:
     before, since = draft.project, draft.revision
     chosen = choose(draft, task, ground)
+    reason = "" if chosen else why_idle(draft, task.migration)
     wanted = [item.site for item in chosen if item.status == "migrated"]
     notes: list[tuple[int, Note]] = []
     if wanted:
         with _foreign(task):
             notes += ((draft.revision, note) for note in task.migration.apply(draft, wanted, task.options))
             draft.settle()
-    return _Run(task, since, _without_left(draft, chosen, notes, since), notes, draft.changes_since(before))
+    return _Run(task, since, _without_left(draft, chosen, notes, since), notes, draft.changes_since(before), reason)
 
 
 def _without_left(

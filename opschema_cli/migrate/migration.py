@@ -60,13 +60,22 @@ class Note(msgspec.Struct, frozen=True):
     leaves_site: bool = False
 
 
+class Scope(msgspec.Struct, frozen=True):
+    """What a migration looks at: subjects of these ``types``; ``absent`` says that there are none."""
+
+    types: tuple[type[Any], ...]
+    absent: str
+
+
 @dataclass(frozen=True)
 class Migration:
     """A registered migration. ``options`` is the type of its options, filled from ``-o NAME=VALUE``.
 
     ``rewrites_trees`` tells that it asks for the trees of many Python files (:meth:`~opschema_cli.migrate.draft.Draft.tree`),
     ``anywhere`` that it runs as well where its pack finds nothing yet, for it makes what the pack looks for. ``proof`` is the
-    oracle that its rewrites are tested with, in words.
+    oracle that its rewrites are tested with, in words. ``scope`` and ``settled`` say why it finds nothing: there is nothing that it
+    looks at, or all of that is as it should be. ``needs`` is what it cannot look without, such as
+    :data:`~opschema_cli.lint.diagnostic.CPP`.
     """
 
     name: str
@@ -77,6 +86,9 @@ class Migration:
     rewrites_trees: bool = False
     anywhere: bool = False
     proof: str = ""
+    scope: Scope | None = None
+    settled: str = ""
+    needs: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
@@ -92,6 +104,9 @@ def migration(
     rewrites_trees: bool = False,
     anywhere: bool = False,
     proof: str = "",
+    scope: Scope | None = None,
+    settled: str = "",
+    needs: tuple[str, ...] = (),
 ) -> Callable[[F], F]:
     """File a function as a migration; its docstring is its page.
 
@@ -102,6 +117,9 @@ def migration(
         rewrites_trees: whether it asks for the trees of many Python files, which are then kept when these are parsed.
         anywhere: whether it runs, if it is named, where its pack finds nothing yet.
         proof: the oracle that shows its rewrites to be right, as a sentence without an end; see :mod:`opschema_cli.proof`.
+        scope: what it looks at.
+        settled: why it finds nothing though that is there, as a sentence without an end: "every list is in order".
+        needs: what it cannot look without.
 
     Raises:
         MigrationError: the name is malformed, or the function has no page.
@@ -115,7 +133,7 @@ def migration(
             raise MigrationError(f"migration {name}: it has no docstring, so no page")
         # The pack reads this back when it collects its modules.
         apply.__migration__ = Migration(  # type: ignore[attr-defined]
-            name, doc, find, apply, options, rewrites_trees, anywhere, proof
+            name, doc, find, apply, options, rewrites_trees, anywhere, proof, scope, settled, needs
         )
         return apply
 

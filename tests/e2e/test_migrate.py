@@ -189,7 +189,7 @@ def test_check_fails_while_something_is_pending(opschema: Opschema, repository: 
     )
     assert opschema("migrate", "lower-docs", "--apply").code == 0
     done = opschema("migrate", "lower-docs", "--check")
-    assert (done.code, done.out) == (0, "Nothing to migrate.\n")
+    assert (done.code, done.out) == (0, "Nothing to migrate: no doc shouts.\n")
 
 
 def test_check_names_every_pending_migration(opschema: Opschema, repository: Path) -> None:
@@ -235,7 +235,7 @@ def test_apply_writes_and_a_second_time_changes_nothing(opschema: Opschema, repo
     assert (repository / "a.toy.yaml").read_text() == LOWERED
     after = texts(repository)
     done = opschema("migrate", "lower-docs", "--apply")
-    assert (done.code, done.out) == (0, "Nothing to migrate.\n")
+    assert (done.code, done.out) == (0, "Nothing to migrate: no doc shouts.\n")
     assert texts(repository) == after
 
 
@@ -247,6 +247,7 @@ def test_plan_and_result_as_json(opschema: Opschema, repository: Path) -> None:
         "migrations": [
             {
                 "name": "lower-docs",
+                "reason": "",
                 "sites": [
                     {
                         "path": "a.toy.yaml",

@@ -49,12 +49,13 @@ class FileReport(msgspec.Struct, frozen=True):
 
 
 class MigrationReport(msgspec.Struct, frozen=True):
-    """What one migration does."""
+    """What one migration does; ``reason`` says why it found no site."""
 
     name: str
     sites: Sequence[SiteReport]
     notes: Sequence[NoteReport]
     files: Sequence[FileReport]
+    reason: str = ""
 
 
 class RunReport(msgspec.Struct, frozen=True):
@@ -80,7 +81,7 @@ class RunReport(msgspec.Struct, frozen=True):
 
 
 class Listed(msgspec.Struct, frozen=True):
-    """A migration in the list: its sites, or None with the reason why they are not known; its options."""
+    """A migration in the list: its sites, or None where they are not known, with the reason why there are none; its options."""
 
     name: str
     summary: str

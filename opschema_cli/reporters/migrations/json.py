@@ -36,8 +36,10 @@ def write(report: RunReport) -> str:
     return json.dumps(document, indent=2) + "\n"
 
 
-def write_list(found: Sequence[Listed]) -> str:
-    """The migrations as one object; ``sites`` is null where options are missing, or for the reason given."""
+def write_list(found: Sequence[Listed], elsewhere: Sequence[str] = ()) -> str:
+    """The migrations as one object; ``sites`` is null where options are missing, or for the reason given. ``elsewhere`` are the
+    packs that find nothing of their kind, whose migrations did not look.
+    """
     rows: list[Json] = [
         {
             "name": item.name,
@@ -49,12 +51,13 @@ def write_list(found: Sequence[Listed]) -> str:
         }
         for item in found
     ]
-    return json.dumps({"version": 1, "migrations": rows}, indent=2) + "\n"
+    return json.dumps({"version": 1, "migrations": rows, "packs_not_found": [*elsewhere]}, indent=2) + "\n"
 
 
 def _migration(item: MigrationReport) -> Json:
     return {
         "name": item.name,
+        "reason": item.reason,
         "sites": [_site(site) for site in item.sites],
         "notes": [_note(note) for note in by_place(item.notes)],
         "files": [_file(file) for file in item.files],

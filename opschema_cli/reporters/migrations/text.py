@@ -19,7 +19,7 @@ from opschema_cli.reporters.diff import shared
 from opschema_cli.reporters.escape import visible
 from opschema_cli.reporters.frame import GUTTER
 from opschema_cli.reporters.line_diff import LineMatcher
-from opschema_cli.reporters.migrations import FileReport, Listed, NoteReport, RunReport
+from opschema_cli.reporters.migrations import FileReport, Listed, MigrationReport, NoteReport, RunReport
 from opschema_cli.reporters.screen import Screen, wrap
 from opschema_cli.reporters.unified import unified_diff
 
@@ -59,8 +59,10 @@ def write(report: RunReport, console: Console) -> None:
     console.print(Segments(segments), end="", soft_wrap=True)
 
 
-def write_list(found: Sequence[Listed], console: Console) -> None:
-    """Print the migrations that have something to do here or need to be told what."""
+def write_list(found: Sequence[Listed], elsewhere: Sequence[str], console: Console) -> None:
+    """Print the migrations that have something to do here or need to be told what, and a line for each of the others: why not.
+    ``elsewhere`` are the packs that find nothing of their kind.
+    """
     screen = Screen(console.width, console.encoding)
     segments: list[Segment] = []
     shown = [item for item in found if item.sites != 0]
@@ -68,9 +70,13 @@ def write_list(found: Sequence[Listed], console: Console) -> None:
         told = item.reason or (count(item.sites, "site") if item.sites is not None else _needs(item))
         segments += [Segment(visible(item.name, screen.encoding), _STRONG), Segment(f"  {visible(told)}"), NEWLINE]
         segments += _prose("  ", item.summary, screen)
-    idle = [item.name for item in found if item.sites == 0]
+    idle = [item for item in found if item.sites == 0]
     if idle:
-        segments += _prose("", f"Nothing to do here for {', '.join(idle)}.", screen)
+        segments += _prose("", "Nothing to do here:", screen)
+    for item in idle:
+        segments += _prose("  ", f"{item.name}: {item.reason}", screen)
+    if found and elsewhere:
+        segments += _prose("", f"Not looked for: the packs {', '.join(elsewhere)} find nothing of their kind.", screen)
     if shown:
         segments += _prose("", "`opschema migrate NAME` shows what it would change; `--apply` writes it.", screen)
     console.print(Segments(segments), end="", soft_wrap=True)
@@ -210,14 +216,19 @@ def _notes(notes: Sequence[NoteReport], screen: Screen) -> Iterator[Segment]:
     yield NEWLINE
 
 
+def _reason(report: RunReport, item: MigrationReport) -> str:
+    return item.reason if len(report.migrations) == 1 else f"{item.name}: {item.reason}"
+
+
 def _summary(report: RunReport) -> str:
     done = {"check": "pending", "diff": "migrated", "apply": "migrated"}[report.mode]
     number = report.sites(done)
-    reasons = {"left": "left to you", "suppressed": "suppressed", "skipped": "skipped"}
-    stayed = [f"{report.sites(status)} {reason}" for status, reason in reasons.items() if report.sites(status)]
+    statuses = {"left": "left to you", "suppressed": "suppressed", "skipped": "skipped"}
+    stayed = [f"{report.sites(status)} {reason}" for status, reason in statuses.items() if report.sites(status)]
     tail = f" ({', '.join(stayed)})" if stayed else ""
     if not number:
-        return f"Nothing to migrate{tail}."
+        reasons = "; ".join(_reason(report, item) for item in report.migrations if item.reason)
+        return f"Nothing to migrate{tail}: {reasons}." if reasons else f"Nothing to migrate{tail}."
     where = f"{count(number, 'site')} in {count(len(report.files), 'file')}"
     if report.mode == "check":
         names = [item.name for item in report.migrations if any(site.status == "pending" for site in item.sites)]

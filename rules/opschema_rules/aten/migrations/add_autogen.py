@@ -15,6 +15,7 @@ from opschema_rules.aten.differences import name_of
 from opschema_rules.aten.functionalization import ungrouped
 from opschema_rules.aten.groups import Group
 from opschema_rules.aten.migrations.option_errors import OptionError
+from opschema_rules.aten.migrations.scopes import ENTRIES
 from opschema_rules.aten.model import NativeEntry, NativeFile
 from opschema_rules.aten.traits import autogen_of
 from opschema_rules.aten.vocabulary import hint
@@ -52,7 +53,13 @@ def find(draft: Draft, options: AddAutogen) -> Iterator[Site]:
             )
 
 
-@migration("add-autogen", find=find, options=AddAutogen)
+@migration(
+    "add-autogen",
+    find=find,
+    options=AddAutogen,
+    scope=ENTRIES,
+    settled="every entry that needs an `autogen` line has it",
+)
 def add_autogen(draft: Draft, sites: Sequence[Site], options: AddAutogen) -> Iterator[Note]:
     """Write the `autogen` lines of native_functions.yaml.
 

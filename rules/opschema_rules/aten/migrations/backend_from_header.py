@@ -68,7 +68,13 @@ def find(draft: Draft, options: BackendFromHeader) -> Iterator[Site]:
             yield Site(item.method.place, title, item.operators, subject=item)
 
 
-@migration("backend-from-header", find=find, options=BackendFromHeader, anywhere=True)
+@migration(
+    "backend-from-header",
+    find=find,
+    options=BackendFromHeader,
+    anywhere=True,
+    settled="every operator of the header is listed",
+)
 def backend_from_header(draft: Draft, sites: Sequence[Site], options: BackendFromHeader) -> Iterator[Note]:
     """Derive the lists of a backend's YAML from the header that declares its kernels.
 

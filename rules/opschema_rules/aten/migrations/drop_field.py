@@ -17,6 +17,7 @@ from opschema_cli.source.yaml import Node, YamlFile
 from opschema_cli.source.yaml_edit import YamlEditError
 from opschema_rules.aten.migrations.option_errors import OptionError
 from opschema_rules.aten.migrations.remove_field import lost_comments, remove_field
+from opschema_rules.aten.migrations.scopes import FILES
 from opschema_rules.aten.model import BackendFile, NativeEntry
 from opschema_rules.aten.torchgen_table import newest_torchgen
 from opschema_rules.aten.vocabulary import hint
@@ -50,7 +51,7 @@ def find(draft: Draft, options: DropField) -> Iterator[Site]:
             yield Site(place, f"drop `{options.field}` of `{entry.name}`", (entry.name,), subject=entry)
 
 
-@migration("drop-entry-field", find=find, options=DropField)
+@migration("drop-entry-field", find=find, options=DropField, scope=FILES, settled="no entry has the field")
 def drop_field(draft: Draft, sites: Sequence[Site], options: DropField) -> Iterator[Note]:
     """Drop a field from all entries of native_functions.yaml, and of lists of schemas in a backend's YAML.
 

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
-from opschema_cli.lint.diagnostic import Place
+from opschema_cli.lint.diagnostic import CPP, Place
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, Site, migration
 from opschema_cli.source.yaml_edit import YamlEditError
@@ -25,6 +25,7 @@ from opschema_rules.aten.migrations.backend_lists import (
 )
 from opschema_rules.aten.migrations.list_move import Move, torn_apart
 from opschema_rules.aten.migrations.option_errors import OptionError
+from opschema_rules.aten.migrations.scopes import BACKENDS
 from opschema_rules.aten.model import BackendFile, BackendItem
 from opschema_rules.aten.vocabulary import listed
 
@@ -53,7 +54,14 @@ def find(draft: Draft, options: MoveSupported) -> Iterator[Site]:
                 yield Site(backend.at(item.name_node), _title(move), (item.name,), subject=move)
 
 
-@migration("move-supported", find=find, options=MoveSupported)
+@migration(
+    "move-supported",
+    find=find,
+    options=MoveSupported,
+    scope=BACKENDS,
+    settled="the operators are in that list already",
+    needs=(CPP,),
+)
 def move_supported(draft: Draft, sites: Sequence[Site], options: MoveSupported) -> Iterator[Note]:
     """Move operators between the lists of a backend's YAML.
 

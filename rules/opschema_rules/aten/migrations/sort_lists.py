@@ -13,6 +13,7 @@ from opschema_cli.source.yaml_edit import YamlEditError
 from opschema_rules.aten.migrations.backend_lists import backends, check_list, moved_comments
 from opschema_rules.aten.migrations.list_order import Order, nearest_order, sort_key
 from opschema_rules.aten.migrations.list_text import ListText, read_list
+from opschema_rules.aten.migrations.scopes import BACKENDS
 from opschema_rules.aten.model import BackendFile
 
 
@@ -47,7 +48,7 @@ def find(draft: Draft, options: SortLists) -> Iterator[Site]:
                     yield Site(backend.at(pair[0]), title, subject=_List(backend, section, order))
 
 
-@migration("sort-lists", find=find, options=SortLists)
+@migration("sort-lists", find=find, options=SortLists, scope=BACKENDS, settled="every list is in order")
 def sort_lists(draft: Draft, sites: Sequence[Site], options: SortLists) -> Iterator[Note]:
     """Sort the lists of operators in a backend's YAML.
 

@@ -13,6 +13,7 @@ from opschema_cli.source.yaml_edit import YamlEditError
 from opschema_rules.aten.groups import Group
 from opschema_rules.aten.migrations.option_errors import OptionError
 from opschema_rules.aten.migrations.remove_field import lost_comments
+from opschema_rules.aten.migrations.scopes import ENTRIES
 from opschema_rules.aten.migrations.structured_edits import delegate_edits, set_structured
 from opschema_rules.aten.migrations.structured_groups import COMPOSITE, dropped_items, is_ported, outs_of, refusal
 from opschema_rules.aten.model import DispatchItem, NativeEntry, NativeFile
@@ -52,7 +53,9 @@ def find(draft: Draft, options: StructuredPort) -> Iterator[Site]:
             yield Site(out.place, title, tuple(entry.name for entry in port.group.entries), subject=port)
 
 
-@migration("structured-port", find=find, options=StructuredPort)
+@migration(
+    "structured-port", find=find, options=StructuredPort, scope=ENTRIES, settled="the operators are structured already"
+)
 def structured_port(draft: Draft, sites: Sequence[Site], options: StructuredPort) -> Iterator[Note]:
     """Port operators to structured kernels: their out, functional and in-place entries together.
 

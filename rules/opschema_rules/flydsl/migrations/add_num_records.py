@@ -15,6 +15,7 @@ from opschema_cli.source.text import Place
 from opschema_rules.flydsl.contract import Era
 from opschema_rules.flydsl.migrations.extents import Layout, layouts
 from opschema_rules.flydsl.migrations.references import References
+from opschema_rules.flydsl.migrations.scopes import TREE
 from opschema_rules.flydsl.migrations.trees import tree_of
 from opschema_rules.flydsl.migrations.ways import Unproved
 from opschema_rules.flydsl.model import Descriptor, FlyTree
@@ -36,7 +37,7 @@ def find(draft: Draft, options: NoMigrationOptions) -> Iterator[Site]:
             yield Site(found.body.at(size), f"give `{found.api}` a byte count", ops, ("FLY201",), found)
 
 
-@migration("add-num-records", find=find)
+@migration("add-num-records", find=find, scope=TREE, settled="no buffer descriptor needs a byte count")
 def add_num_records(draft: Draft, sites: Sequence[Site], options: NoMigrationOptions) -> Iterator[Note]:
     """Tell which buffer descriptors need a byte count, and propose one. Nothing is written.
 

@@ -26,6 +26,7 @@ from opschema_rules.flydsl.migrations.marking import NAME, is_wrapped, method_of
 from opschema_rules.flydsl.migrations.own_tests import only_tests
 from opschema_rules.flydsl.migrations.private_state import drop_method, join_return
 from opschema_rules.flydsl.migrations.prose import trimmed
+from opschema_rules.flydsl.migrations.scopes import TREE
 from opschema_rules.flydsl.migrations.trees import tree_of
 from opschema_rules.flydsl.model import FlyTree
 
@@ -100,7 +101,7 @@ def _test_around(body: Body) -> Body | None:
     return next((item for item in reversed(functions) if item.function and item.function.name.startswith("test")), None)
 
 
-@migration("drop-mark-static", find=find)
+@migration("drop-mark-static", find=find, scope=TREE, settled="nothing calls `mark_static()`")
 def drop_mark_static(draft: Draft, sites: Sequence[Site], options: NoMigrationOptions) -> Iterator[Note]:
     """Drop `mark_static()`: its calls, the tests that only test it, and the method itself.
 

@@ -18,6 +18,7 @@ from opschema_cli.source.text import Place, Span
 from opschema_rules.flydsl.contract import UNKNOWN
 from opschema_rules.flydsl.migrations.extents import Sized, sizes
 from opschema_rules.flydsl.migrations.references import References
+from opschema_rules.flydsl.migrations.scopes import TREE
 from opschema_rules.flydsl.migrations.trees import tree_of
 from opschema_rules.flydsl.migrations.ways import Unproved
 from opschema_rules.flydsl.model import Descriptor, FlyTree
@@ -42,7 +43,12 @@ def find(draft: Draft, options: NoMigrationOptions) -> Iterator[Site]:
             yield Site(found.body.at(found.num_records), f"drop `{_KEYWORD}`", ops, (), found)
 
 
-@migration("drop-num-records", find=find)
+@migration(
+    "drop-num-records",
+    find=find,
+    scope=TREE,
+    settled="no buffer descriptor has a byte count that the layout gives anyway",
+)
 def drop_num_records(draft: Draft, sites: Sequence[Site], options: NoMigrationOptions) -> Iterator[Note]:
     """Drop the byte counts of buffer descriptors that say what the layout gives anyway.
 

@@ -26,6 +26,7 @@ from opschema_rules.flydsl.migrations.callers import Group, group_above
 from opschema_rules.flydsl.migrations.constants import Constant, check_names, check_number, rename
 from opschema_rules.flydsl.migrations.places import add_argument, add_parameter, slot_of
 from opschema_rules.flydsl.migrations.references import References, is_parameter
+from opschema_rules.flydsl.migrations.scopes import TREE
 from opschema_rules.flydsl.migrations.trees import tree_of
 from opschema_rules.flydsl.model import Call, FlyTree, Traced
 from opschema_rules.flydsl.rules.descriptors import hands_on
@@ -96,7 +97,13 @@ def _extent(draft: Draft, tree: FlyTree, path: str, name: str) -> _Extent | None
     return _Extent(constant, readers) if readers else None
 
 
-@migration("extent-to-parameter", find=find, options=ExtentToParameter)
+@migration(
+    "extent-to-parameter",
+    find=find,
+    options=ExtentToParameter,
+    scope=TREE,
+    settled="no traced function reads such a constant",
+)
 def extent_to_parameter(draft: Draft, sites: Sequence[Site], options: ExtentToParameter) -> Iterator[Note]:
     """Make an extent that kernels bake in a parameter of run time.
 

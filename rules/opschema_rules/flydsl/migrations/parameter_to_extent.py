@@ -23,6 +23,7 @@ from opschema_rules.flydsl.migrations.callers import calls_of
 from opschema_rules.flydsl.migrations.compile_time import check_plain
 from opschema_rules.flydsl.migrations.constants import Constant, check_names, check_number, rename
 from opschema_rules.flydsl.migrations.references import References, is_parameter
+from opschema_rules.flydsl.migrations.scopes import TREE
 from opschema_rules.flydsl.migrations.trees import tree_of
 from opschema_rules.flydsl.model import Call, FlyTree, Kind, Traced
 
@@ -83,7 +84,13 @@ def _groups(tree: FlyTree, name: str) -> list[_Group]:
     return [_Group(group[0].body.file.path, name, tuple(group)) for group in ordered]
 
 
-@migration("parameter-to-extent", find=find, options=ParameterToExtent)
+@migration(
+    "parameter-to-extent",
+    find=find,
+    options=ParameterToExtent,
+    scope=TREE,
+    settled="no kernel or launcher has such a parameter",
+)
 def parameter_to_extent(draft: Draft, sites: Sequence[Site], options: ParameterToExtent) -> Iterator[Note]:
     """Make a parameter of run time an extent that kernels bake in.
 

@@ -20,6 +20,7 @@ from opschema_cli.workspace import is_python
 from opschema_rules.flydsl.api_renames import RENAMED, Renamed
 from opschema_rules.flydsl.contract import RELEASES
 from opschema_rules.flydsl.migrations.api_uses import ApiUse, api_uses, method_uses
+from opschema_rules.flydsl.migrations.scopes import TREE
 from opschema_rules.flydsl.migrations.trees import tree_of
 from opschema_rules.flydsl.model import FlyTree
 
@@ -61,7 +62,7 @@ def _rows(options: RenameApi) -> list[Renamed]:
     return [row for row in RENAMED if row.by(release)]
 
 
-@migration("rename-api", find=find, options=RenameApi)
+@migration("rename-api", find=find, options=RenameApi, scope=TREE, settled="no name that was renamed is used")
 def rename_api(draft: Draft, sites: Sequence[Site], options: RenameApi) -> Iterator[Note]:
     """Rename what FlyDSL calls by another name now, as `from_dlpack` of a torch tensor to `from_torch_tensor`.
 

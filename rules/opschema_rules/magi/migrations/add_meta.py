@@ -14,6 +14,7 @@ from opschema_cli.migrate.workbench import LeftAlone, Workbench, left
 from opschema_cli.source.python import Expr
 from opschema_rules.magi.given import Meta
 from opschema_rules.magi.migrations.mirrors import Mirrors
+from opschema_rules.magi.migrations.scopes import OPS
 from opschema_rules.magi.migrations.trees import meant_ops, registering_call, tree_of
 from opschema_rules.magi.model import MagiOp
 from opschema_rules.magi.registrations import Written
@@ -71,7 +72,13 @@ def _lacks_meta(op: MagiOp) -> bool:
     return direct and isinstance(op.meta, Meta) and op.meta.kind == "identity"
 
 
-@migration("add-meta", find=find, options=AddMeta)
+@migration(
+    "add-meta",
+    find=find,
+    options=AddMeta,
+    scope=OPS,
+    settled="every op has a meta function, or its outputs are not provably like its inputs",
+)
 def add_meta(draft: Draft, sites: Sequence[Site], options: AddMeta) -> Iterator[Note]:
     """Add `infer_output_meta_fn=[...]` to ops whose outputs provably are like inputs that the default does not take.
 

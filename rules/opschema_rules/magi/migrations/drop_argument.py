@@ -17,6 +17,7 @@ from opschema_cli.migrate.workbench import LeftAlone, Workbench, left
 from opschema_cli.source.bodies import MAX_HOPS, Body
 from opschema_cli.source.python import Expr
 from opschema_cli.suggestions import near_names
+from opschema_rules.magi.migrations.scopes import OPS
 from opschema_rules.magi.migrations.trees import OptionError, tree_of
 from opschema_rules.magi.model import MagiTree
 from opschema_rules.magi.registrations import PARAMETERS, Registrations
@@ -92,7 +93,13 @@ def _hands_on(registrations: Registrations, body: Body, call: Expr) -> bool:
     return bool(given) and rest
 
 
-@migration("drop-argument", find=find, options=DropArgument)
+@migration(
+    "drop-argument",
+    find=find,
+    options=DropArgument,
+    scope=OPS,
+    settled="no call of the decorator passes the argument by name",
+)
 def drop_argument(draft: Draft, sites: Sequence[Site], options: DropArgument) -> Iterator[Note]:
     """Drop an argument of `magi_register_custom_op` that it does not take any more.
 

@@ -16,6 +16,7 @@ from opschema_cli.source.resolution import ClassRef, External, Folded
 from opschema_cli.source.text import Edit, Place, Span
 from opschema_rules.magi.classes import EnumKind
 from opschema_rules.magi.migrations.enum_values import EnumValues, string_uses
+from opschema_rules.magi.migrations.scopes import OPS
 from opschema_rules.magi.migrations.trees import meant_ops, naming, tree_of
 from opschema_rules.magi.model import MagiTree
 
@@ -35,7 +36,9 @@ def find(draft: Draft, options: object) -> Iterator[Site]:
         yield Site(place, f"make the members of `{ref.name}` strings", tuple(sorted(set(titles))), ("MAG306",), kind)
 
 
-@migration("enum-to-str-enum", find=find)
+@migration(
+    "enum-to-str-enum", find=find, scope=OPS, settled="no op takes an enumeration of strings that is no string itself"
+)
 def enum_to_str_enum(draft: Draft, sites: Sequence[Site], options: object) -> Iterator[Note]:
     """Make enumerations of strings that ops take strings themselves, and compare their members with `==`.
 

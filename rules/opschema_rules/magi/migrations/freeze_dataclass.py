@@ -17,6 +17,7 @@ from opschema_cli.source.text import Place, Span
 from opschema_rules.magi.dataclasses import Dataclass
 from opschema_rules.magi.migrations.attribute_writes import AttributeWrites
 from opschema_rules.magi.migrations.family import family_of, refuse_family
+from opschema_rules.magi.migrations.scopes import OPS
 from opschema_rules.magi.migrations.trees import meant_ops, tree_of
 from opschema_rules.magi.model import MagiTree
 
@@ -49,7 +50,12 @@ def _with_fields(tree: MagiTree, item: Dataclass, above: tuple[ClassRef, ...]) -
                 yield from _with_fields(tree, inner, (*above, item.ref))
 
 
-@migration("freeze-dataclass", find=find)
+@migration(
+    "freeze-dataclass",
+    find=find,
+    scope=OPS,
+    settled="every dataclass that an op takes is frozen, or the contract takes mutable ones",
+)
 def freeze_dataclass(draft: Draft, sites: Sequence[Site], options: object) -> Iterator[Note]:
     """Add `frozen=True` to the dataclasses that ops take as parameters.
 

@@ -18,6 +18,7 @@ from opschema_rules.magi.given import Lambda
 from opschema_rules.magi.migrations.group_calls import GroupedCalls
 from opschema_rules.magi.migrations.group_functions import group_backward, group_meta, group_op, group_setup, known
 from opschema_rules.magi.migrations.grouping import Grouping, is_name
+from opschema_rules.magi.migrations.scopes import OPS
 from opschema_rules.magi.migrations.trees import OptionError, meaning, meant_ops, naming, tree_of
 from opschema_rules.magi.model import MagiOp, MagiTree
 from opschema_rules.magi.signature import Branch
@@ -74,7 +75,7 @@ def _is_grouped(op: MagiOp, options: GroupFlags) -> bool:
     return named and bool(options.flags) and fields >= set(options.flags)
 
 
-@migration("group-flags", find=find, options=GroupFlags)
+@migration("group-flags", find=find, options=GroupFlags, scope=OPS, settled="no op takes these parameters one by one")
 def group_flags(draft: Draft, sites: Sequence[Site], options: GroupFlags) -> Iterator[Note]:
     """Group parameters of an op into one frozen dataclass.
 

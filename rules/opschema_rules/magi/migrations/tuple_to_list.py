@@ -20,6 +20,7 @@ from opschema_cli.source.python import Expr, Param, PythonFile
 from opschema_cli.source.resolution import ClassRef, External
 from opschema_cli.source.text import Place, Span
 from opschema_rules.magi.dataclasses import Dataclass, Field
+from opschema_rules.magi.migrations.scopes import OPS
 from opschema_rules.magi.migrations.spelling import of_dataclasses
 from opschema_rules.magi.migrations.trees import meaning, meant_ops, meta_body, naming, tree_of
 from opschema_rules.magi.migrations.tuple_types import element_of, rewritten, tuple_of
@@ -50,7 +51,7 @@ def find(draft: Draft, options: object) -> Iterator[Site]:
         yield Site(place, f"make `{leaf.name}` a list", titles, ("MAG302",), _Tuple(leaf, tuple(ops)))
 
 
-@migration("tuple-to-list", find=find)
+@migration("tuple-to-list", find=find, scope=OPS, settled="no op takes a tuple, or the contract takes them")
 def tuple_to_list(draft: Draft, sites: Sequence[Site], options: object) -> Iterator[Note]:
     """Make lists of the parameters of ops, and of the fields of their dataclasses, that are tuples.
 

@@ -8,6 +8,7 @@ from typing import Literal
 import libcst as cst
 import msgspec
 
+from opschema_cli.lint.diagnostic import CPP
 from opschema_cli.migrate.codemods.rewrite import Rewrite
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.mentions import mentions
@@ -15,6 +16,7 @@ from opschema_cli.migrate.migration import Note, Site, migration
 from opschema_rules.pypto.claims import in_order, misplaced, width
 from opschema_rules.pypto.meeting import Task, entry_of, tasks
 from opschema_rules.pypto.migrations.layout import declare, line_width
+from opschema_rules.pypto.migrations.scopes import PROGRAMS
 from opschema_rules.pypto.model import Kernel, Program
 
 _FIELD = "arg_index"
@@ -48,7 +50,15 @@ def find(draft: Draft, options: ArgIndex) -> Iterator[Site]:
                 )
 
 
-@migration("arg-index", find=find, options=ArgIndex, rewrites_trees=True)
+@migration(
+    "arg-index",
+    find=find,
+    options=ArgIndex,
+    rewrites_trees=True,
+    scope=PROGRAMS,
+    settled="every kernel has the field as the runtime wants it",
+    needs=(CPP,),
+)
 def arg_index(draft: Draft, sites: Sequence[Site], options: ArgIndex) -> Iterator[Note]:
     """Add the field `arg_index` to kernels with a signature, or drop it.
 

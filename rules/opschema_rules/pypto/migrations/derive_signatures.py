@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from opschema_cli.lint.diagnostic import Place
+from opschema_cli.lint.diagnostic import CPP, Place
 from opschema_cli.migrate.codemods.rewrite import Refused
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, Site, migration
@@ -15,6 +15,7 @@ from opschema_rules.pypto.claims import width
 from opschema_rules.pypto.migrations.demands import Demand, Doubt, demands
 from opschema_rules.pypto.migrations.enum_name import EnumNames
 from opschema_rules.pypto.migrations.layout import edits_of, line_width
+from opschema_rules.pypto.migrations.scopes import PROGRAMS
 from opschema_rules.pypto.model import Kernel, Program
 
 
@@ -50,7 +51,14 @@ def _codes(item: Demand | Doubt) -> tuple[str, ...]:
     return ("PTO103",) if complete else ("PTO102",)
 
 
-@migration("derive-signatures", find=find, options=DeriveSignatures)
+@migration(
+    "derive-signatures",
+    find=find,
+    options=DeriveSignatures,
+    scope=PROGRAMS,
+    settled="every signature that can be derived is declared so",
+    needs=(CPP,),
+)
 def derive_signatures(draft: Draft, sites: Sequence[Site], options: DeriveSignatures) -> Iterator[Note]:
     """Fill in or correct the signatures of kernels from what the orchestration submits them with.
 

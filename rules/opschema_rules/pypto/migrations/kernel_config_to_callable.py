@@ -20,6 +20,7 @@ from opschema_rules.pypto.migrations.old_goldens import Golden, read_golden
 from opschema_rules.pypto.migrations.old_mentions import Mentions, check_links
 from opschema_rules.pypto.migrations.old_statements import Unclear
 from opschema_rules.pypto.migrations.scene_text import Harness, class_name, find_harness, scene_text, test_name
+from opschema_rules.pypto.migrations.scopes import PROGRAMS
 from opschema_rules.pypto.model import Kernel, Part, Program
 
 _PROSE = (".md", ".rst", ".txt")
@@ -46,7 +47,13 @@ def find(draft: Draft, options: ToCallable) -> Iterator[Site]:
         yield Site(Place(program.file.path, program.span), "write its program into a scene test", subject=program)
 
 
-@migration("kernel-config-to-callable", find=find, options=ToCallable)
+@migration(
+    "kernel-config-to-callable",
+    find=find,
+    options=ToCallable,
+    scope=PROGRAMS,
+    settled="no description is a module of its own",
+)
 def kernel_config_to_callable(draft: Draft, sites: Sequence[Site], options: ToCallable) -> Iterator[Note]:
     """Turn `kernel_config.py` and `golden.py` into one scene test with a `CALLABLE`.
 

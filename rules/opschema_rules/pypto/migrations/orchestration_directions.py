@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from opschema_cli.lint.diagnostic import CPP
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, Site, migration
 from opschema_cli.source.text import Edit
 from opschema_rules.pypto.facts import Entry, Payload, Slot, Submit
 from opschema_rules.pypto.meeting import entry_of
+from opschema_rules.pypto.migrations.scopes import PROGRAMS
 from opschema_rules.pypto.model import Declared, Direction, Program
 
 
@@ -51,7 +53,14 @@ def _code(entry: Entry, index: int, direction: Direction, options: Orchestration
     return "PTO107" if written else ""
 
 
-@migration("orchestration-directions", find=find, options=OrchestrationDirections)
+@migration(
+    "orchestration-directions",
+    find=find,
+    options=OrchestrationDirections,
+    scope=PROGRAMS,
+    settled="no task reads a tensor that is declared `OUT` and not written yet",
+    needs=(CPP,),
+)
 def orchestration_directions(draft: Draft, sites: Sequence[Site], options: OrchestrationDirections) -> Iterator[Note]:
     """Declare tensors of the orchestration `INOUT` where a task reads what no task has written.
 

@@ -16,6 +16,7 @@ from opschema_rules.tileops.migrations.conditions import chosen
 from opschema_rules.tileops.migrations.entries import all_entries, refusal, without_repeated
 from opschema_rules.tileops.migrations.fields import KeyOrder, Slot, read_path, read_value, slots
 from opschema_rules.tileops.migrations.known_fields import check_path
+from opschema_rules.tileops.migrations.scopes import ENTRIES
 
 
 class AddField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -46,7 +47,13 @@ def _last_star(path: Sequence[str]) -> int:
     return max((at for at, step in enumerate(path) if step == "*"), default=0)
 
 
-@migration("add-field", find=find, options=AddField)
+@migration(
+    "add-field",
+    find=find,
+    options=AddField,
+    scope=ENTRIES,
+    settled="every entry that the condition chooses has the field",
+)
 def add_field(draft: Draft, sites: Sequence[Site], options: AddField) -> Iterator[Note]:
     """Add a field to all entries that a condition chooses.
 

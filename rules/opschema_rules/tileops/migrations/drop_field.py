@@ -15,6 +15,7 @@ from opschema_rules.tileops.migrations.conditions import chosen
 from opschema_rules.tileops.migrations.entries import all_entries, unique, without_repeated
 from opschema_rules.tileops.migrations.fields import Slot, drop_fields, read_path, read_value, slots
 from opschema_rules.tileops.migrations.known_fields import check_path
+from opschema_rules.tileops.migrations.scopes import ENTRIES
 from opschema_rules.tileops.model import OpEntry
 
 
@@ -39,7 +40,13 @@ def find(draft: Draft, options: DropField) -> Iterator[Site]:
                 yield Site(entry.at(slot.node), title, (entry.name,), subject=slot)
 
 
-@migration("drop-field", find=find, options=DropField)
+@migration(
+    "drop-field",
+    find=find,
+    options=DropField,
+    scope=ENTRIES,
+    settled="no entry that the condition chooses has the field",
+)
 def drop_field(draft: Draft, sites: Sequence[Site], options: DropField) -> Iterator[Note]:
     """Drop a field from all entries that a condition chooses, with the comments that belong to it.
 

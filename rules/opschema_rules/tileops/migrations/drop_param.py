@@ -28,6 +28,7 @@ from opschema_rules.tileops.migrations.param_texts import ParamTexts, rules_remo
 from opschema_rules.tileops.migrations.param_values import OtherValues
 from opschema_rules.tileops.migrations.removals import remove_keys
 from opschema_rules.tileops.migrations.row_keys import note_quoted_keys
+from opschema_rules.tileops.migrations.scopes import ENTRIES
 from opschema_rules.tileops.model import OpEntry
 from opschema_rules.tileops.signature import statement
 
@@ -61,7 +62,7 @@ def find(draft: Draft, options: DropParam) -> Iterator[Site]:
             yield Site(entry.at(node), title, (entry.name,), ("SIG201",), _Drop(entry, names))
 
 
-@migration("drop-param", find=find, options=DropParam)
+@migration("drop-param", find=find, options=DropParam, scope=ENTRIES, settled="no entry declares the parameters")
 def drop_param(draft: Draft, sites: Sequence[Site], options: DropParam) -> Iterator[Note]:
     """Drop parameters: from `signature.params`, from rows, from rules that only constrain them, and from code.
 

@@ -12,6 +12,7 @@ from opschema_cli.migrate.migration import Note, Site, migration
 from opschema_cli.source.text import Span
 from opschema_rules.tileops.migrations.arrangement import Arrangement, OpsKey, check_files, has_ops_key, is_chosen
 from opschema_rules.tileops.migrations.entries import OptionError, is_inside, manifests
+from opschema_rules.tileops.migrations.scopes import ENTRIES
 from opschema_rules.tileops.model import OpEntry
 
 
@@ -43,7 +44,9 @@ def find(draft: Draft, options: MergeManifest) -> Iterator[Site]:
                 yield Site(Place(file.path, Span(0, 0)), title, names, subject=(manifest, moving))
 
 
-@migration("merge-manifest", find=find, options=MergeManifest)
+@migration(
+    "merge-manifest", find=find, options=MergeManifest, scope=ENTRIES, settled="the entries are in one file already"
+)
 def merge_manifest(draft: Draft, sites: Sequence[Site], options: MergeManifest) -> Iterator[Note]:
     """Put the entries of several manifest files into one.
 

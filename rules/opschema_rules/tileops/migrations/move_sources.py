@@ -13,6 +13,7 @@ from opschema_cli.source.yaml import Data, Node
 from opschema_cli.source.yaml_edit import YamlEditError, set_value
 from opschema_rules.tileops.migrations.entries import manifests, refusal
 from opschema_rules.tileops.migrations.moved_files import Fault, Found, search
+from opschema_rules.tileops.migrations.scopes import ENTRIES
 from opschema_rules.tileops.model import SOURCE_PATH_KEYS, Manifest, OpEntry
 from opschema_rules.tileops.rules.sources import op_class, source_path
 
@@ -38,7 +39,9 @@ def find(draft: Draft, options: NoMigrationOptions) -> Iterator[Site]:
             yield Site(move.entry.at(move.node), title, (move.entry.name,), codes, move)
 
 
-@migration("move-sources", find=find)
+@migration(
+    "move-sources", find=find, scope=ENTRIES, settled="every path leads to its file, or to none that can be told"
+)
 def move_sources(draft: Draft, sites: Sequence[Site], options: NoMigrationOptions) -> Iterator[Note]:
     """Write the paths under `source` whose files have moved as they are now.
 

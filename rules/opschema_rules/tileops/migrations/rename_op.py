@@ -15,6 +15,7 @@ from opschema_cli.source.program import ClassRef
 from opschema_cli.source.text import Edit, Source, Span
 from opschema_rules.tileops.migrations.class_names import another_meaning
 from opschema_rules.tileops.migrations.entries import OptionError, all_entries, did_you_mean, is_name, places_of
+from opschema_rules.tileops.migrations.scopes import ENTRIES
 from opschema_rules.tileops.migrations.words import EDITED, is_history, longer_names
 from opschema_rules.tileops.model import OpEntry
 
@@ -49,7 +50,7 @@ def find(draft: Draft, options: RenameOp) -> Iterator[Site]:
         yield Site(entry.place, title, (options.old,), subject=entry, renamed=options.new)
 
 
-@migration("rename-op", find=find, options=RenameOp)
+@migration("rename-op", find=find, options=RenameOp, scope=ENTRIES, settled="the op has that name already")
 def rename_op(draft: Draft, sites: Sequence[Site], options: RenameOp) -> Iterator[Note]:
     """Rename an op: its key in the manifest, its class, and every mention of either.
 

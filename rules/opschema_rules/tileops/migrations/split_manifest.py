@@ -22,6 +22,7 @@ from opschema_rules.tileops.migrations.entries import (
     words_of,
 )
 from opschema_rules.tileops.migrations.fields import read_path
+from opschema_rules.tileops.migrations.scopes import ENTRIES
 from opschema_rules.tileops.model import Manifest, OpEntry
 
 _FILE_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
@@ -59,7 +60,13 @@ def find(draft: Draft, options: SplitManifest) -> Iterator[Site]:
                 yield Site(Place(file.path, Span(0, 0)), title, names, subject=(manifest, moving))
 
 
-@migration("split-manifest", find=find, options=SplitManifest)
+@migration(
+    "split-manifest",
+    find=find,
+    options=SplitManifest,
+    scope=ENTRIES,
+    settled="every entry is in the file that it belongs to",
+)
 def split_manifest(draft: Draft, sites: Sequence[Site], options: SplitManifest) -> Iterator[Note]:
     """Give each family of entries a file of its own.
 

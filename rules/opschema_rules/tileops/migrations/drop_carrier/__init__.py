@@ -15,6 +15,7 @@ from opschema_rules.tileops.migrations.drop_carrier.ops import migrate_groups
 from opschema_rules.tileops.migrations.drop_carrier.unseen import idle
 from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
 from opschema_rules.tileops.migrations.entries import all_entries, manifests
+from opschema_rules.tileops.migrations.scopes import ENTRIES
 
 
 def find(draft: Draft, options: NoMigrationOptions) -> Iterator[Site]:
@@ -23,7 +24,7 @@ def find(draft: Draft, options: NoMigrationOptions) -> Iterator[Site]:
         yield from sites(manifest)
 
 
-@migration("drop-carrier", find=find, rewrites_trees=True)
+@migration("drop-carrier", find=find, rewrites_trees=True, scope=ENTRIES, settled="no op has a carrier")
 def drop_carrier(draft: Draft, chosen: Sequence[Site], options: NoMigrationOptions) -> Iterator[Note]:
     """Drop carriers: an op without tensor inputs declares `inputs: {}`, and its dtype as a parameter.
 

@@ -1,0 +1,9 @@
+"""What the pack's migrations look at."""
+
+from __future__ import annotations
+
+from opschema_cli.migrate.migration import Scope
+from opschema_rules.pypto.model import Program, SpecEntry
+
+PROGRAMS = Scope((Program,), "no program with kernels in this tree")
+SPECS = Scope((SpecEntry,), "no entry with `TensorSpec`s in this tree")
