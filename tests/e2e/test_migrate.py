@@ -408,7 +408,8 @@ def replace(source, target):
 if sys.argv[1] == "later":
     os.replace = replace
 else:
-    os.link = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+    link = os.link  # the user's keys are made by links, too
+    os.link = lambda old, new: os.kill(os.getpid(), signal.SIGKILL) if str(old).endswith(".yaml") else link(old, new)
 run(sys.argv[2:])
 """
 
