@@ -235,7 +235,7 @@ def packaged() -> Path | None:
 TORCH_RELEASES = ("2.4", "2.5", "2.6", "2.7", "2.8", "2.9", "2.10", "2.11", "2.12", "2.13", "2.14", "2.15")
 """The releases of torch whose tables opschema holds: each one's wheel, ``torch==X.0``."""
 
-_OF_TORCH = re.compile(r"torchgen/.+\.(?:py|yaml|h|cpp|cu|pyi|in)|torch/_library/[a-z_]+\.py|torch/version\.py")
+_OF_TORCH = re.compile(r"torchgen/.*(?<!\.pyc)(?<!/)|torch/_library/[a-z_]+\.py|torch/version\.py")
 """What the corpus holds of a torch."""
 
 

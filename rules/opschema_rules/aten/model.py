@@ -14,11 +14,13 @@ import msgspec
 from opschema_cli.lint.diagnostic import Place, Related
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.schema.schema_string import ParsedSchema, parse_schema
+from opschema_cli.schema.schema_tokens import SchemaError
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import TIMESTAMP, Node, YamlFile, scalar_value
 from opschema_cli.source.yaml_spans import value_span
 from opschema_rules.aten.signatures import base_name
 from opschema_rules.aten.torchgen import Torchgen
+from opschema_rules.aten.torchgen_table import own_types
 
 if TYPE_CHECKING:
     from opschema_rules.aten.catalogue import Catalogue
@@ -45,6 +47,11 @@ class Entry(msgspec.Struct, eq=False, dict=True):
     def name(self) -> str:
         """What the entry is for; empty when it is not known, and where entries have no names."""
         return ""
+
+    @property
+    def own_types(self) -> frozenset[str]:
+        """Types that the torchgen of the file takes in a schema, and the newest known one does not."""
+        return frozenset()
 
     @cached_property
     def fields(self) -> Mapping[str, tuple[Node, Node]]:
@@ -90,7 +97,9 @@ class Entry(msgspec.Struct, eq=False, dict=True):
 def string(node: Node | None) -> str | None:
     """The text of a scalar that PyYAML reads as a string; None of anything else."""
     value = scalar_value(node) if node is not None and node.kind == "scalar" else None
-    return value if isinstance(value, str) and node is not None and not is_date(node) else None
+    if node is None or not isinstance(value, str) or is_date(node) or is_binary(node):
+        return None
+    return value
 
 
 def is_date(node: Node) -> bool:
@@ -98,6 +107,11 @@ def is_date(node: Node) -> bool:
     if node.style or not node.value[:1].isdigit():
         return False
     return node.tag in ("", _TIMESTAMP_TAG) and TIMESTAMP.fullmatch(node.value) is not None
+
+
+def is_binary(node: Node) -> bool:
+    """Whether PyYAML makes bytes of a scalar: ``!!binary aGVsbG8=``."""
+    return node.tag == "tag:yaml.org,2002:binary"
 
 
 _TIMESTAMP_TAG = "tag:yaml.org,2002:timestamp"
@@ -118,7 +132,15 @@ class SchemaText(msgspec.Struct, frozen=True, dict=True):
     @property
     def schema(self) -> OperatorSchema | None:
         """What it says, if all of it can be read and torchgen takes it."""
-        return self.parsed.schema if not self.parsed.refused else None
+        refused = any(error.refused and not self.is_own_type(error) for error in self.parsed.errors)
+        return self.parsed.schema if not refused else None
+
+    def is_own_type(self, error: SchemaError) -> bool:
+        """Whether a fault is that of a type which the torchgen that reads the file has, and no schema of the newest one."""
+        if error.kind not in ("unknown-type", "removed-type"):
+            return False
+        word = self.text[error.span.start : error.span.end]
+        return word in self.entry.own_types
 
     def span(self, span: Span) -> Span:
         """A stretch of the schema as a span of the file."""
@@ -142,6 +164,11 @@ class NativeEntry(Entry, eq=False, dict=True):
     """An entry of a native_functions.yaml."""
 
     owner: NativeFile
+
+    @property
+    def own_types(self) -> frozenset[str]:
+        """Types that the torchgen of the file takes in a schema, and the newest known one does not."""
+        return own_types(self.owner.torchgen)
 
     @property
     def content_key(self) -> str:
@@ -304,6 +331,11 @@ class DerivativeEntry(Entry, eq=False, dict=True):
     """An entry of a derivatives.yaml: ``name`` holds a copy of an operator's schema, other keys are formulas."""
 
     owner: DerivativesFile
+
+    @property
+    def own_types(self) -> frozenset[str]:
+        """Types that the torchgen of the file takes in a schema, and the newest known one does not."""
+        return own_types(self.owner.torchgen)
 
     @property
     def name(self) -> str:

@@ -100,6 +100,11 @@ def newest_torchgen() -> Torchgen:
     return torchgen_of(known_releases()[-1])
 
 
+def own_types(torchgen: Torchgen) -> frozenset[str]:
+    """The types that a torchgen has, and the newest known one does not."""
+    return torchgen.vocabulary.types - newest_torchgen().vocabulary.types
+
+
 MISSING = 3
 """So many operators may be a fork's own; of more the file is of another release."""
 

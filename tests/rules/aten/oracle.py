@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import inspect
 import re
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -36,6 +38,19 @@ from torchgen.selective_build.selector import SelectiveBuilder
 from torchgen.utils import FileManager
 
 PACKAGED = Path(torchgen.__file__).parent / "packaged"
+
+
+def _release() -> str:
+    """The release of the torchgen that is imported: of one in the corpus what lies beside it, else the installed one's."""
+    beside = PACKAGED.parents[1] / "torch/version.py"
+    text = beside.read_text(encoding="utf-8") if beside.is_file() else f"__version__ = '{version('torch')}'"
+    found = re.search(r"__version__ = '(\d+\.\d+)", text)
+    assert found is not None
+    return found[1]
+
+
+RELEASE = _release()
+"""The release whose torchgen answers: ``2.13``."""
 
 NATIVE, TAGS, DERIVATIVES, BACKEND = "native_functions.yaml", "tags.yaml", "derivatives.yaml", "backend.yaml"
 DEPRECATED = "deprecated.yaml"
@@ -271,7 +286,8 @@ def _emit(folder: Path) -> None:
         "rocm": False,
         "per_operator_headers": False,
     }
-    gen.gen_source_files(
+    _call(
+        gen.gen_source_files,
         **common,
         view_groups=[item for item in views if isinstance(item, NativeFunctionsViewGroup)],
         aoti_fm=_manager("aoti"),
@@ -284,7 +300,8 @@ def _emit(folder: Path) -> None:
         aoti_backends=set(),
         extend_aoti_c_shim=False,
     )
-    gen.gen_headers(
+    _call(
+        gen.gen_headers,
         **common,
         valid_tags=gen._GLOBAL_PARSE_TAGS_YAML_CACHE[str(folder / TAGS)],
         headeronly_fm=_manager("only"),
@@ -293,6 +310,12 @@ def _emit(folder: Path) -> None:
         ops_fm=_manager("ops"),
     )
     gen.gen_declarations_yaml(native_functions=parsed.native_functions, cpu_fm=cpu)
+
+
+def _call(function: Callable[..., object], **arguments: object) -> None:
+    """Call a function of torchgen with those of the arguments that this release's takes."""
+    taken = inspect.signature(function).parameters
+    function(**{name: value for name, value in arguments.items() if name in taken})
 
 
 def _emit_autograd(folder: Path) -> None:

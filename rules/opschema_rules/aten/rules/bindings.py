@@ -175,7 +175,8 @@ def _unbound(entry: NativeEntry, schema: OperatorSchema, text: SchemaText, sound
         value = schema.returns[names.index(None)]
         yield found(entry, text.span(value.span), "either all returned values are named or none is")
     for item in schema.arguments:
-        if item.type.name not in _TAKEN and not _is_taken(item.type) and takes_cpp(item.type):
+        known = item.type.name in _TAKEN or item.type.base in entry.own_types or _is_taken(item.type)
+        if not known and takes_cpp(item.type):
             yield found(entry, text.span(item.type_span), f"a Python binding cannot take `{item.type}`")
         if item.name == "requires_grad":
             yield found(entry, text.span(item.name_span), "`requires_grad` is the binding's own argument")

@@ -16,7 +16,7 @@ from opschema_cli.source.yaml_edit import quote_scalar, rename_key, set_value
 from opschema_rules.aten.findings import found, listing, no_list, yaml_fix
 from opschema_rules.aten.kinds import items_of
 from opschema_rules.aten.loader import TAGS, refused_key
-from opschema_rules.aten.model import NativeEntry, NativeFile, is_date
+from opschema_rules.aten.model import NativeEntry, NativeFile, is_binary, is_date
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.vocabulary import nearest, slip
 
@@ -272,6 +272,8 @@ def kind_of(node: Node) -> str:
     if node.kind != "scalar":
         return {"mapping": "a mapping", "sequence": "a list"}.get(node.kind, "an alias")
     value = scalar_value(node)
+    if is_binary(node):
+        return "binary data"
     if isinstance(value, bool):
         return "true or false"
     if isinstance(value, int | float):

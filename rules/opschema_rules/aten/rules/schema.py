@@ -12,7 +12,6 @@ from opschema_rules.aten.findings import found, respelling
 from opschema_rules.aten.model import NativeEntry, NativeFile, SchemaText
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.signatures import options_of
-from opschema_rules.aten.torchgen_table import newest_torchgen
 
 
 def faults(native: NativeFile, kinds: frozenset[str]) -> Iterator[Diagnostic]:
@@ -22,7 +21,7 @@ def faults(native: NativeFile, kinds: frozenset[str]) -> Iterator[Diagnostic]:
         if text is None or not text.parsed.errors:
             continue
         for error in text.parsed.errors:
-            if error.kind in kinds and not _is_own_type(entry, text, error):
+            if error.kind in kinds and not text.is_own_type(error):
                 yield _diagnostic(entry, text, error)
 
 
@@ -42,14 +41,6 @@ _SEVERAL = 2
 def _fix(entry: NativeEntry, text: SchemaText, error: SchemaError) -> Fix | None:
     edit = error.edit
     return respelling(entry, text.node, edit.span, edit.replacement) if edit is not None else None
-
-
-def _is_own_type(entry: NativeEntry, text: SchemaText, error: SchemaError) -> bool:
-    """Whether it tells of a type that the newest torchgen has not, and the file's has."""
-    if error.kind not in ("unknown-type", "removed-type"):
-        return False
-    word = text.text[error.span.start : error.span.end]
-    return word in entry.owner.torchgen.vocabulary.types and word not in newest_torchgen().vocabulary.types
 
 
 @rule("ATN201", "schema-syntax", fixable="safe", proof=WRITTEN, pure=True)
