@@ -11,8 +11,11 @@ import msgspec
 
 from opschema_cli.source.python import ModuleFacts
 
-SECONDS, SECONDS_PER_CHARACTER = 1.5, 30e-6
+SECONDS, SECONDS_PER_CHARACTER = 1.5, 20e-6
 """The processor time for one text: several times what ordinary code takes."""
+
+HURRIED = 0.3
+"""The share of it that a text has left in a run that has given up many others."""
 
 MAX_RECURSION = 20_000
 """Calls that may be nested for one text, for long chains of operators."""
@@ -43,13 +46,13 @@ def encoded(facts: ModuleFacts) -> bytes:
 
 
 @contextmanager
-def at_risk(text: str) -> Iterator[None]:
+def at_risk(text: str, share: float = 1.0) -> Iterator[None]:
     """While a text is parsed: a process that has spent its processor time for it, or that nests too deeply for the native
-    stack, dies; so this is for processes that others can do without.
+    stack, dies; so this is for processes that others can do without. ``share`` is how much of the time for a text it has.
     """
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, MAX_RECURSION))
-    _end_after(SECONDS + len(text) * SECONDS_PER_CHARACTER)
+    _end_after((SECONDS + len(text) * SECONDS_PER_CHARACTER) * share)
     try:
         yield
     finally:

@@ -21,10 +21,16 @@ from typing import NamedTuple, cast
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.source.interrupts import no_interrupts
-from opschema_cli.source.parsing import at_risk, encoded, encoded_facts
+from opschema_cli.source.parsing import HURRIED, at_risk, encoded, encoded_facts
 
 POOL_THRESHOLD = 400_000
 """Characters of Python above which a second worker pays for its start."""
+
+RETRIED = 50_000
+"""Characters of a text up to which running out of time may be chance, so that it is tried once more."""
+
+PATIENCE = 8
+"""Texts that are given up with all the time for one; further ones of a run have :data:`HURRIED` of it."""
 
 IN_FLIGHT = 128 * 1024
 """Bytes of texts that a worker is sent before it has answered, so that it need not wait for a program that is busy."""
@@ -73,6 +79,7 @@ class Parsers:
         self._queue: list[_Task] = []
         self._asked: set[str] = set()
         self._retried: set[str] = set()
+        self._given_up = 0
 
     def start(self, count: int) -> None:
         """Start workers, so that they import what they need before there is a text."""
@@ -125,11 +132,13 @@ class Parsers:
         if found is None:
             self._workers.remove(worker)
             self._queue += worker.tasks
-            if worker.ran_out_of_time and task.key not in self._retried:
+            short = len(task.text) <= RETRIED and self._given_up < PATIENCE
+            if short and worker.ran_out_of_time and task.key not in self._retried:
                 self._retried.add(task.key)
                 self._queue.insert(0, task)
                 self.start(len(self._workers) + 1)
                 return []
+            self._given_up += 1
             self.start(len(self._workers) + bool(self._queue))
         self._asked.discard(task.key)
         return [found or Parsed(task.key, b"")]
@@ -138,7 +147,7 @@ class Parsers:
         started = [worker for worker in self._workers if not worker.starting]
         while self._queue and started:
             worker = min(started, key=lambda item: item.in_flight)
-            if not worker.give(self._queue[-1]):
+            if not worker.give(self._queue[-1], hurried=self._given_up >= PATIENCE):
                 break
             self._queue.pop()
 
@@ -185,9 +194,11 @@ class _Worker:
             raise OpschemaError("the process that parses Python does not start") from None
         self.starting = False
 
-    def give(self, task: _Task) -> bool:
-        """Send it a text, unless it has enough to do, or the pipe might not take it before others are read."""
-        content = b"%d" % task.with_tree + task.text.encode("utf-8", "surrogatepass")
+    def give(self, task: _Task, *, hurried: bool = False) -> bool:
+        """Send it a text, ``hurried`` with less time, unless it has enough to do, or the pipe might not take it before others are
+        read.
+        """
+        content = b"%d%d" % (task.with_tree, hurried) + task.text.encode("utf-8", "surrogatepass")
         if self.tasks and self.in_flight + len(content) > min(IN_FLIGHT, self._room):
             return False
         self.tasks.append(task)
@@ -260,8 +271,8 @@ def _serve(texts: Connection, answers: Connection, inherited: Sequence[Connectio
         answers.send_bytes(b"ready")
         while True:
             task = texts.recv_bytes().decode("utf-8", "surrogatepass")
-            with_tree, text = task[0] == "1", task[1:]
-            with at_risk(text):
+            with_tree, share, text = task[0] == "1", HURRIED if task[1] == "1" else 1.0, task[2:]
+            with at_risk(text, share):
                 found = _with_tree(text) if with_tree else (encoded_facts(text),)
             for answer in found:
                 answers.send_bytes(answer)

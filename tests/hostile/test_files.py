@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import sys
 import time
@@ -20,7 +21,7 @@ from opschema_cli.lint.runner import Job, run
 from opschema_cli.lint.settings import resolve_settings
 from opschema_cli.project import Project
 from opschema_cli.source import parsing
-from opschema_cli.source.python_workers import Parsers
+from opschema_cli.source.python_workers import PATIENCE, Parsers
 from opschema_cli.workspace import ReadError, Workspace
 from tests.command import TILEKIT, Opschema
 from tests.hostile.files import PYTHON, YAML
@@ -73,6 +74,27 @@ def test_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number, (data, expected) in enumerate(PYTHON.values()):
         check(found, f"m{number}.py", expected, data)
     assert not (tmp_path / "ran").exists()
+
+
+def test_many_texts_that_stall_the_parser_cost_little_time_each_and_the_sound_ones_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(parsing, "SECONDS", 0.4)
+    pattern = "match a:\n case " + "[" * 60 + "a" + "]" * 60 + ":\n  pass\n"
+    texts = {f"bad{number}": f"# {number}\n{pattern}" for number in range(3 * PATIENCE)}
+    sound = {f"good{number}": f"x = {number}\n" for number in range(3)}
+    parsers = Parsers(1)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    try:
+        parsers.submit({**texts, **sound})
+        found: dict[str, bytes] = {}
+        while len(found) < len(texts) + len(sound):
+            found |= {item.key: item.facts for item in parsers.collect(wait=True)}
+    finally:
+        parsers.close()
+    assert {key for key, facts in found.items() if facts} == set(sound)
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    assert spent < len(texts) * 0.4, "the first are tried twice, the others get a share of the time"
 
 
 # Files that are no files
