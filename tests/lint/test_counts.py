@@ -47,11 +47,6 @@ def test_operators_of_several_files_are_one_by_name() -> None:
     assert lint_files([ATEN], {"xla.yaml": BACKEND, "native_functions.yaml": native}).outcome.ops == 7
 
 
-def test_operators_that_a_backend_does_not_have_are_none() -> None:
-    text = "blacklist:\n- abs\nsupported:\n- add.Tensor\nadditional_ops:\n- view\nname: x\n"
-    assert lint_files([ATEN], {"lazy.yaml": text}).outcome.ops == 2
-
-
 def test_files_of_every_language_are_counted() -> None:
     files = {"a.cpp": CPP, "fakes.py": PYTHON, "other.cpp": "int x;\n"}
     assert lint_files([TORCHLIB], files).outcome.files == 2, "the other is not read"

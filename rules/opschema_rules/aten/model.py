@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from opschema_rules.aten.derivative_operators import Operators
     from opschema_rules.aten.derivatives import Block, Definition
 
+REFERENCE = "reference"
+"""The need of rules that compare with the operators of PyTorch."""
+
 
 class Entry(msgspec.Struct, eq=False, dict=True):
     """An item of one of the files: a mapping of fields. ``file`` is the YAML file that it stands in."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from opschema_cli.lint.diagnostic import Missing
 from opschema_cli.lint.pack import Entry as Declared
 from opschema_cli.lint.pack import Loaded, Pack, StubMaker, collect_migrations, collect_rules
+from opschema_cli.phrases import some
 from opschema_cli.project import Project
 from opschema_cli.source.text import Span
 from opschema_rules.aten import migrations, rules
@@ -18,7 +20,7 @@ from opschema_rules.aten.drift import copies_of_backend, copies_of_native
 from opschema_rules.aten.examples import example_files
 from opschema_rules.aten.head import AtenOptions, claims, detect, files_of
 from opschema_rules.aten.kernel_matching import read_kernels
-from opschema_rules.aten.model import BackendFile, DerivativeEntry, NativeEntry, NativeFile, TagsFile
+from opschema_rules.aten.model import REFERENCE, BackendFile, DerivativeEntry, NativeEntry, NativeFile, TagsFile
 from opschema_rules.aten.native import read_native, read_tags
 from opschema_rules.aten.reference import References
 from opschema_rules.aten.releases import Torchgens
@@ -62,10 +64,24 @@ def load(project: Project, options: AtenOptions) -> Loaded:
             loaded.subjects += filter(None, [copies_of_backend(backend)])
             loaded.subjects.append(backend)
     backends = [item for item in loaded.subjects if isinstance(item, BackendFile)]
+    loaded.missing += _without_reference(backends)
     loaded.ops = len(_operators(natives, backends))
     if backends:
         loaded.late.append(lambda: read_kernels(project, backends, options.kernels))
     return loaded
+
+
+def _without_reference(backends: Iterable[BackendFile]) -> Iterator[Missing]:
+    """What is missing where it is not known which operators PyTorch has."""
+    paths = [backend.path for backend in backends if backend.reference is None and backend.items]
+    if paths:
+        reason = (
+            f"PyTorch's operators are not known, by which {some(paths, 2)} {'is' if len(paths) == 1 else 'are'} judged"
+        )
+        hint = (
+            "install torch beside opschema, or name its native_functions.yaml in `tool.opschema.aten.native-functions`"
+        )
+        yield Missing(REFERENCE, reason, hint)
 
 
 def _operators(natives: Iterable[NativeFile], backends: Iterable[BackendFile]) -> set[str]:

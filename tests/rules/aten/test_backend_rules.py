@@ -276,3 +276,15 @@ HOSTILE = [
 def test_no_rule_fails_over_malformed_data(text: str) -> None:
     linted = lint_files([PACK], {"native_functions.yaml": SOUND_NATIVE, "xla.yaml": text})
     assert "OPS900" not in linted.codes()
+
+
+def test_without_pytorchs_operators_the_run_says_so_once() -> None:
+    toml = "[aten]\ninstalled-torch = false\n"
+    backend = HEAD + "supported:\n- rleu\n"
+    linted = lint_files([PACK], {"opschema.toml": toml, "a.yaml": backend, "b.yaml": backend})
+    assert linted.diagnostics == []
+    (missed,) = linted.outcome.not_checked
+    assert missed.reason == "PyTorch's operators are not known, by which a.yaml, b.yaml are judged"
+    assert {"ATN612", "ATN614", "ATN703"} <= set(missed.rules)
+    assert "ATN613" not in missed.rules, "it compares the lists with each other"
+    assert lint(backend).outcome.not_checked == []

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic, Severity
 from opschema_cli.lint.rule import rule
-from opschema_rules.aten.model import BackendFile, Reference
+from opschema_rules.aten.model import REFERENCE, BackendFile, Reference
 from opschema_rules.aten.rules.backend_keys import is_strict
 from opschema_rules.aten.vocabulary import nearest
 
@@ -16,7 +16,7 @@ def severity_of(reference: Reference | None) -> Severity:
     return Severity.ERROR if reference is not None and reference.certain else Severity.WARNING
 
 
-@rule("ATN607", "backend-dispatch-key", pure=True, by_release=True)
+@rule("ATN607", "backend-dispatch-key", pure=True, by_release=True, needs=(REFERENCE,))
 def backend_dispatch_key(backend: BackendFile) -> Iterator[Diagnostic]:
     """`backend` is no dispatch key, or one that PyTorch itself has kernels for.
 

@@ -11,7 +11,7 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.source.yaml_edit import remove_item, set_value
 from opschema_rules.aten.dialects import DIALECTS, OPERATOR_LISTS, SCHEMA_LISTS
 from opschema_rules.aten.findings import yaml_fix
-from opschema_rules.aten.model import BackendFile, BackendItem
+from opschema_rules.aten.model import REFERENCE, BackendFile, BackendItem
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.rules.backend_dispatch import severity_of
 from opschema_rules.aten.rules.backend_keys import is_strict
@@ -100,7 +100,7 @@ def _respelling(backend: BackendFile, item: BackendItem, candidates: Iterable[st
     return yaml_fix(backend, f"write `{names[0]}`", partial(set_value, backend.file, item.node, names[0]), why)
 
 
-@rule("ATN612", "unknown-backend-operator", fixable="unsafe", proof=WRITTEN, pure=True)
+@rule("ATN612", "unknown-backend-operator", fixable="unsafe", proof=WRITTEN, pure=True, needs=(REFERENCE,))
 def unknown_backend_operator(backend: BackendFile) -> Iterator[Diagnostic]:
     """A backend lists an operator that PyTorch does not have.
 

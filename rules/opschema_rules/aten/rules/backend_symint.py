@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
-from opschema_rules.aten.model import BackendFile, BackendItem, Reference
+from opschema_rules.aten.model import REFERENCE, BackendFile, BackendItem, Reference
 from opschema_rules.aten.rules.backend_dispatch import severity_of
 from opschema_rules.aten.rules.backend_keys import is_strict, unknown_keys
 from opschema_rules.aten.rules.backend_operators import KERNELS, name_fault
@@ -72,7 +72,7 @@ def _exists(backend: BackendFile, item: BackendItem) -> bool:
     return reference is None or not reference.catalogue.complete or item.name in reference.catalogue.by_name
 
 
-@rule("ATN622", "symint-without-symint", pure=True)
+@rule("ATN622", "symint-without-symint", pure=True, needs=(REFERENCE,))
 def symint_without_symint(backend: BackendFile) -> Iterator[Diagnostic]:
     """`symint` names an operator whose schema has no `SymInt`.
 

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from opschema_cli.lint.diagnostic import Diagnostic, Severity
 from opschema_cli.lint.rule import rule
 from opschema_rules.aten.catalogue import Known, variants_across
-from opschema_rules.aten.model import BackendFile, BackendItem
+from opschema_rules.aten.model import REFERENCE, BackendFile, BackendItem
 from opschema_rules.aten.rules.backend_dispatch import severity_of
 from opschema_rules.aten.rules.backend_keys import is_strict
 from opschema_rules.aten.rules.backend_operators import KERNELS, related_items
 from opschema_rules.aten.vocabulary import listed
 
 
-@rule("ATN614", "backend-group-split", pure=True)
+@rule("ATN614", "backend-group-split", pure=True, needs=(REFERENCE,))
 def backend_group_split(backend: BackendFile) -> Iterator[Diagnostic]:
     """Variants of one operator are registered partly for the backend and partly for its autograd.
 
@@ -71,7 +71,7 @@ def _known(backend: BackendFile, item: BackendItem) -> Known | None:
     return backend.reference.catalogue.by_name.get(item.name) if backend.reference is not None else None
 
 
-@rule("ATN615", "composite-backend-operator", severity="info", pure=True)
+@rule("ATN615", "composite-backend-operator", severity="info", pure=True, needs=(REFERENCE,))
 def composite_backend_operator(backend: BackendFile) -> Iterator[Diagnostic]:
     """A backend has a kernel for an operator that PyTorch makes of others.
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from opschema_cli.lint.diagnostic import Diagnostic, Severity
 from opschema_cli.lint.rule import rule
 from opschema_rules.aten.drift import CopiedSchemas, Side
+from opschema_rules.aten.model import REFERENCE
 
 
 def _found(copied: CopiedSchemas, *sides: Side, severity: Severity = Severity.WARNING) -> Iterator[Diagnostic]:
@@ -20,7 +21,7 @@ def _found(copied: CopiedSchemas, *sides: Side, severity: Severity = Severity.WA
             yield Diagnostic(item.message, item.place, item.related, ops=(copy.name,), severity=severity)
 
 
-@rule("ATN801", "copied-operator-missing", severity="warning", pure=True)
+@rule("ATN801", "copied-operator-missing", severity="warning", pure=True, needs=(REFERENCE,))
 def copied_operator_missing(copied: CopiedSchemas) -> Iterator[Diagnostic]:
     """A schema is copied from PyTorch, and PyTorch has no such operator.
 
@@ -50,7 +51,7 @@ def copied_operator_missing(copied: CopiedSchemas) -> Iterator[Diagnostic]:
     yield from _found(copied, "removed")
 
 
-@rule("ATN802", "copied-arguments", severity="warning", pure=True)
+@rule("ATN802", "copied-arguments", severity="warning", pure=True, needs=(REFERENCE,))
 def copied_arguments(copied: CopiedSchemas) -> Iterator[Diagnostic]:
     """A schema that is copied from PyTorch has other arguments than PyTorch's.
 
@@ -80,7 +81,7 @@ def copied_arguments(copied: CopiedSchemas) -> Iterator[Diagnostic]:
     yield from _found(copied, "arguments")
 
 
-@rule("ATN803", "copied-type", severity="warning", pure=True)
+@rule("ATN803", "copied-type", severity="warning", pure=True, needs=(REFERENCE,))
 def copied_type(copied: CopiedSchemas) -> Iterator[Diagnostic]:
     """An argument of a schema that is copied from PyTorch has another type than in PyTorch.
 
@@ -111,7 +112,7 @@ def copied_type(copied: CopiedSchemas) -> Iterator[Diagnostic]:
     yield from _found(copied, "symint", severity=Severity.INFO)
 
 
-@rule("ATN804", "copied-alias", severity="warning", pure=True)
+@rule("ATN804", "copied-alias", severity="warning", pure=True, needs=(REFERENCE,))
 def copied_alias(copied: CopiedSchemas) -> Iterator[Diagnostic]:
     """A schema that is copied from PyTorch says something else of what is written or aliased.
 
@@ -140,7 +141,7 @@ def copied_alias(copied: CopiedSchemas) -> Iterator[Diagnostic]:
     yield from _found(copied, "alias")
 
 
-@rule("ATN805", "copied-default", severity="warning", pure=True)
+@rule("ATN805", "copied-default", severity="warning", pure=True, needs=(REFERENCE,))
 def copied_default(copied: CopiedSchemas) -> Iterator[Diagnostic]:
     """An argument of a schema that is copied from PyTorch has another default than in PyTorch.
 
@@ -169,7 +170,7 @@ def copied_default(copied: CopiedSchemas) -> Iterator[Diagnostic]:
     yield from _found(copied, "default")
 
 
-@rule("ATN806", "copied-returns", severity="warning", pure=True)
+@rule("ATN806", "copied-returns", severity="warning", pure=True, needs=(REFERENCE,))
 def copied_returns(copied: CopiedSchemas) -> Iterator[Diagnostic]:
     """A schema that is copied from PyTorch returns something else than PyTorch's.
 

@@ -12,12 +12,12 @@ from opschema_rules.aten.cpp_types import CppSignature
 from opschema_rules.aten.kernel_drift import differences, fits, is_same
 from opschema_rules.aten.kernel_tree import Method
 from opschema_rules.aten.kernels import Asked, BackendKernels, Missing, kernels_named, sides
-from opschema_rules.aten.model import BackendFile, string
+from opschema_rules.aten.model import REFERENCE, BackendFile, string
 from opschema_rules.aten.proofs import LINKED
 from opschema_rules.aten.rules.backend_keys import unknown_keys
 
 
-@rule("ATN701", "kernel-missing", fixable="safe", needs=(CPP,), proof=LINKED)
+@rule("ATN701", "kernel-missing", fixable="safe", needs=(CPP, REFERENCE), proof=LINKED)
 def kernel_missing(kernels: BackendKernels) -> Iterator[Diagnostic]:
     """An operator of a backend's YAML whose kernel is nowhere defined.
 
@@ -139,7 +139,7 @@ def _definition(owner: str, signature: CppSignature) -> str:
     return f"{signature.returns} {owner}::{signature.name}({parameters})"
 
 
-@rule("ATN702", "kernel-unlisted", needs=(CPP,))
+@rule("ATN702", "kernel-unlisted", needs=(CPP, REFERENCE))
 def kernel_unlisted(kernels: BackendKernels) -> Iterator[Diagnostic]:
     """A kernel that no operator of the backend's YAML asks for.
 
@@ -210,7 +210,7 @@ def _names(names: list[str], last: str = " and ") -> str:
     return last.join(filter(None, (", ".join(quoted[:-1]), quoted[-1])))
 
 
-@rule("ATN703", "kernel-drift", needs=(CPP,))
+@rule("ATN703", "kernel-drift", needs=(CPP, REFERENCE))
 def kernel_drift(kernels: BackendKernels) -> Iterator[Diagnostic]:
     """A kernel whose arguments or returned value are not those of its operator.
 
@@ -278,7 +278,7 @@ def _symint(asked: Asked, method: Method) -> str:
     )
 
 
-@rule("ATN704", "kernel-generated", needs=(CPP,))
+@rule("ATN704", "kernel-generated", needs=(CPP, REFERENCE))
 def kernel_generated(kernels: BackendKernels) -> Iterator[Diagnostic]:
     """A kernel of an operator under `full_codegen`, which torchgen defines as well.
 
@@ -322,7 +322,7 @@ def kernel_generated(kernels: BackendKernels) -> Iterator[Diagnostic]:
         yield Diagnostic(message, method.place, sides(kernels, asked)[:1], ops=(asked.item.name,))
 
 
-@rule("ATN705", "kernel-argument-order", severity="warning", needs=(CPP,))
+@rule("ATN705", "kernel-argument-order", severity="warning", needs=(CPP, REFERENCE))
 def kernel_argument_order(kernels: BackendKernels) -> Iterator[Diagnostic]:
     """A kernel whose parameters have the names of the operator's arguments, but exchanged.
 
