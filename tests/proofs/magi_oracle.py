@@ -24,6 +24,8 @@ from tests.proofs import torch_oracle
 CORPUS = Path(os.environ.get("OPSCHEMA_CORPUS", "."))
 CHECKOUTS = (CORPUS / "oplibs/magi-e68e0b0", CORPUS / "oplibs/magi-e68e0b0p")
 """The commit since which the decorator takes dataclasses, and the one before it."""
+REAL = all(path.is_dir() for path in CHECKOUTS)
+"""Whether they are there."""
 
 
 def observe(workspaces: Sequence[Files]) -> list[Observation]:
@@ -34,14 +36,18 @@ def observe(workspaces: Sequence[Files]) -> list[Observation]:
 # --- in the forked process
 
 
+def checkout_for(files: Files, arguments: Sequence[str]) -> Path:
+    """The checkout among a command's arguments whose decorator a workspace is for."""
+    return Path(arguments[2 if 'magi = "plain"' in files.get("opschema.toml", "") else 1])
+
+
 def examine(files: Files) -> dict[str, Seen]:
     """The outcomes of one workspace."""
     from tests.proofs.magi_calls import outcomes
     from tests.rules.magi.oracle import Registry
     from tests.rules.magi.real_magi import _import_decorator, _install
 
-    plain = 'magi = "plain"' in files.get("opschema.toml", "")
-    registry = Registry(_import_decorator(Path(sys.argv[2 if plain else 1]))._magi_register_custom_op_impl)
+    registry = Registry(_import_decorator(checkout_for(files, sys.argv))._magi_register_custom_op_impl)
     _install("magi_compiler.api", magi_register_custom_op=registry.loud)
     _install("magi_oracle", same=registry.same)
     found = torch_oracle.examine(files)

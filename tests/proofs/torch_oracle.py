@@ -87,7 +87,7 @@ def examine(files: Files) -> dict[str, Seen]:
     known = set(torch._C._dispatch_get_all_op_names())
     found: dict[str, Seen] = dict(_schemas(files))
     try:
-        _import(files)
+        import_all(files)
     except Exception as error:
         return found | {"import": failure(error)}
     found["import"] = Seen("right")
@@ -96,7 +96,8 @@ def examine(files: Files) -> dict[str, Seen]:
     return found
 
 
-def _import(files: Files) -> None:
+def import_all(files: Files) -> None:
+    """Write a workspace to a folder and import its Python modules."""
     with tempfile.TemporaryDirectory() as folder:
         for path, text in files.items():
             target = Path(folder, path)

@@ -6,6 +6,7 @@ CALLS = (
     " the function itself gives"
 )
 PROGRAMS = (
-    "programs that call the ops give the same values before and after, and MagiCompiler's own decorator, at commit e68e0b0, refuses"
-    " them before and takes them after"
+    "programs that call the ops give the same values before and after, and MagiCompiler's own decorator, at commit e68e0b0, which"
+    " refuses them before, takes them after"
 )
+FAKES = "under MagiCompiler's own decorator, at commit e68e0b0, the outputs under FakeTensorMode become like those of the real call"

@@ -17,6 +17,7 @@ from opschema_rules.magi.migrations.mirrors import Mirrors
 from opschema_rules.magi.migrations.scopes import OPS
 from opschema_rules.magi.migrations.trees import meant_ops, registering_call, tree_of
 from opschema_rules.magi.model import MagiOp
+from opschema_rules.magi.proofs import FAKES
 from opschema_rules.magi.registrations import Written
 
 _ARGUMENT = "infer_output_meta_fn"
@@ -78,7 +79,7 @@ def _lacks_meta(op: MagiOp) -> bool:
     options=AddMeta,
     scope=OPS,
     settled="every op has a meta function, or its outputs are not provably like its inputs",
-)
+, proof=FAKES)
 def add_meta(draft: Draft, sites: Sequence[Site], options: AddMeta) -> Iterator[Note]:
     """Add `infer_output_meta_fn=[...]` to ops whose outputs provably are like inputs that the default does not take.
 

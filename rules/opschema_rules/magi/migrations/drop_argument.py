@@ -20,6 +20,7 @@ from opschema_cli.suggestions import near_names
 from opschema_rules.magi.migrations.scopes import OPS
 from opschema_rules.magi.migrations.trees import OptionError, tree_of
 from opschema_rules.magi.model import MagiTree
+from opschema_rules.magi.proofs import PROGRAMS
 from opschema_rules.magi.registrations import PARAMETERS, Registrations
 
 
@@ -99,7 +100,7 @@ def _hands_on(registrations: Registrations, body: Body, call: Expr) -> bool:
     options=DropArgument,
     scope=OPS,
     settled="no call of the decorator passes the argument by name",
-)
+, proof=PROGRAMS)
 def drop_argument(draft: Draft, sites: Sequence[Site], options: DropArgument) -> Iterator[Note]:
     """Drop an argument of `magi_register_custom_op` that it does not take any more.
 

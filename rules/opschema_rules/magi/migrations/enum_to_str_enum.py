@@ -19,6 +19,7 @@ from opschema_rules.magi.migrations.enum_values import EnumValues, string_uses
 from opschema_rules.magi.migrations.scopes import OPS
 from opschema_rules.magi.migrations.trees import meant_ops, naming, tree_of
 from opschema_rules.magi.model import MagiTree
+from opschema_rules.magi.proofs import PROGRAMS
 
 _IDENTITY = re.compile(r"\bis\b(?P<not>\s+not\b)?")
 
@@ -37,7 +38,11 @@ def find(draft: Draft, options: object) -> Iterator[Site]:
 
 
 @migration(
-    "enum-to-str-enum", find=find, scope=OPS, settled="no op takes an enumeration of strings that is no string itself"
+    "enum-to-str-enum",
+    find=find,
+    scope=OPS,
+    settled="no op takes an enumeration of strings that is no string itself",
+    proof=PROGRAMS,
 )
 def enum_to_str_enum(draft: Draft, sites: Sequence[Site], options: object) -> Iterator[Note]:
     """Make enumerations of strings that ops take strings themselves, and compare their members with `==`.

@@ -20,6 +20,7 @@ from opschema_rules.magi.migrations.family import family_of, refuse_family
 from opschema_rules.magi.migrations.scopes import OPS
 from opschema_rules.magi.migrations.trees import meant_ops, tree_of
 from opschema_rules.magi.model import MagiTree
+from opschema_rules.magi.proofs import PROGRAMS
 
 
 def find(draft: Draft, options: object) -> Iterator[Site]:
@@ -55,7 +56,7 @@ def _with_fields(tree: MagiTree, item: Dataclass, above: tuple[ClassRef, ...]) -
     find=find,
     scope=OPS,
     settled="every dataclass that an op takes is frozen, or the contract takes mutable ones",
-)
+, proof=PROGRAMS)
 def freeze_dataclass(draft: Draft, sites: Sequence[Site], options: object) -> Iterator[Note]:
     """Add `frozen=True` to the dataclasses that ops take as parameters.
 

@@ -21,6 +21,7 @@ from opschema_rules.magi.migrations.grouping import Grouping, is_name
 from opschema_rules.magi.migrations.scopes import OPS
 from opschema_rules.magi.migrations.trees import OptionError, meaning, meant_ops, naming, tree_of
 from opschema_rules.magi.model import MagiOp, MagiTree
+from opschema_rules.magi.proofs import PROGRAMS
 from opschema_rules.magi.signature import Branch
 
 
@@ -75,7 +76,14 @@ def _is_grouped(op: MagiOp, options: GroupFlags) -> bool:
     return named and bool(options.flags) and fields >= set(options.flags)
 
 
-@migration("group-flags", find=find, options=GroupFlags, scope=OPS, settled="no op takes these parameters one by one")
+@migration(
+    "group-flags",
+    find=find,
+    options=GroupFlags,
+    scope=OPS,
+    settled="no op takes these parameters one by one",
+    proof=PROGRAMS,
+)
 def group_flags(draft: Draft, sites: Sequence[Site], options: GroupFlags) -> Iterator[Note]:
     """Group parameters of an op into one frozen dataclass.
 

@@ -26,6 +26,7 @@ from opschema_rules.magi.migrations.trees import meaning, meant_ops, meta_body, 
 from opschema_rules.magi.migrations.tuple_types import element_of, rewritten, tuple_of
 from opschema_rules.magi.migrations.tuple_uses import tuple_uses
 from opschema_rules.magi.model import MagiOp, MagiTree
+from opschema_rules.magi.proofs import PROGRAMS
 from opschema_rules.magi.signature import Leaf
 
 _HASHING = ("hash", "functools.lru_cache", "functools.cache")
@@ -51,7 +52,9 @@ def find(draft: Draft, options: object) -> Iterator[Site]:
         yield Site(place, f"make `{leaf.name}` a list", titles, ("MAG302",), _Tuple(leaf, tuple(ops)))
 
 
-@migration("tuple-to-list", find=find, scope=OPS, settled="no op takes a tuple, or the contract takes them")
+@migration(
+    "tuple-to-list", find=find, scope=OPS, settled="no op takes a tuple, or the contract takes them", proof=PROGRAMS
+)
 def tuple_to_list(draft: Draft, sites: Sequence[Site], options: object) -> Iterator[Note]:
     """Make lists of the parameters of ops, and of the fields of their dataclasses, that are tuples.
 
