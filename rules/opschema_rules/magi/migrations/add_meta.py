@@ -79,7 +79,8 @@ def _lacks_meta(op: MagiOp) -> bool:
     options=AddMeta,
     scope=OPS,
     settled="every op has a meta function, or its outputs are not provably like its inputs",
-, proof=FAKES)
+    proof=FAKES,
+)
 def add_meta(draft: Draft, sites: Sequence[Site], options: AddMeta) -> Iterator[Note]:
     """Add `infer_output_meta_fn=[...]` to ops whose outputs provably are like inputs that the default does not take.
 

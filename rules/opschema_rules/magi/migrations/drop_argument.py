@@ -100,7 +100,8 @@ def _hands_on(registrations: Registrations, body: Body, call: Expr) -> bool:
     options=DropArgument,
     scope=OPS,
     settled="no call of the decorator passes the argument by name",
-, proof=PROGRAMS)
+    proof=PROGRAMS,
+)
 def drop_argument(draft: Draft, sites: Sequence[Site], options: DropArgument) -> Iterator[Note]:
     """Drop an argument of `magi_register_custom_op` that it does not take any more.
 

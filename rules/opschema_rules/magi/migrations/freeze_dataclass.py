@@ -56,7 +56,8 @@ def _with_fields(tree: MagiTree, item: Dataclass, above: tuple[ClassRef, ...]) -
     find=find,
     scope=OPS,
     settled="every dataclass that an op takes is frozen, or the contract takes mutable ones",
-, proof=PROGRAMS)
+    proof=PROGRAMS,
+)
 def freeze_dataclass(draft: Draft, sites: Sequence[Site], options: object) -> Iterator[Note]:
     """Add `frozen=True` to the dataclasses that ops take as parameters.
 
