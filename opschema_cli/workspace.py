@@ -8,22 +8,19 @@ import re
 import stat
 import subprocess
 import time
-import warnings
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.git_answer import answer_of
+from opschema_cli.gitignore import IgnoreSpec, glob_spec
 from opschema_cli.source.declared_encoding import declared_encoding
 from opschema_cli.source.text import DecodeError, Source, decode
-
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
 
 MAX_FILE_BYTES = 16 * 2**20
 """Larger files are reported, not read; native_functions.yaml has 0.6 MiB."""
@@ -216,7 +213,7 @@ class Workspace:
             listed = dict.fromkeys(_walked_files(self.root))
         self._names = {_shown(name): name for name in listed}
         self._listed = {_shown(name): state for name, state in listed.items() if state is not None}
-        kept = (path for path in self._names if self._excluded is None or not self._excluded.match_file(path))
+        kept = (path for path in self._names if self._excluded is None or not self._excluded.ignores(path))
         return _overlaid(kept, self.overlay)
 
     def list_ahead(self) -> None:
@@ -562,7 +559,7 @@ def in_git(folder: Path) -> bool:
 def _walked_files(root: Path) -> list[str]:
     """All files below ``root`` that its ``.gitignore`` files leave in."""
     found: list[str] = []
-    specs: dict[str, GitIgnoreSpec] = {}
+    specs: dict[str, IgnoreSpec] = {}
     for folder, folders, names in os.walk(root):
         here = Path(folder).relative_to(root).as_posix()
         inside = "" if here == "." else here + "/"
@@ -577,7 +574,7 @@ def _walked_files(root: Path) -> list[str]:
     return found
 
 
-def _gitignore(path: Path) -> GitIgnoreSpec:
+def _gitignore(path: Path) -> IgnoreSpec:
     """The patterns of one file; those that cannot be read leave nothing out."""
     try:
         lines = [] if path.is_symlink() else read_regular(path).decode("utf-8", "replace").splitlines()
@@ -594,40 +591,16 @@ def _sound(pattern: str) -> bool:
     return True
 
 
-def _ignored(path: str, specs: Mapping[str, GitIgnoreSpec]) -> bool:
+def _ignored(path: str, specs: Mapping[str, IgnoreSpec]) -> bool:
     """Whether the nearest ``.gitignore`` that speaks of ``path`` leaves it out; a folder ends with a slash."""
     folder = path.rstrip("/")
     while folder:
         folder = folder.rpartition("/")[0]
         prefix = folder + "/" if folder else ""
-        verdict = specs[prefix].check_file(path[len(prefix) :]).include if prefix in specs else None
+        verdict = specs[prefix].verdict(path[len(prefix) :]) if prefix in specs else None
         if verdict is not None:
             return verdict
     return False
-
-
-# Each star of a path's part multiplies the time of a match that fails.
-_TOO_MANY_STARS = re.compile(r"(?:\*[^*/]+){5}")
-
-
-def glob_spec(patterns: Iterable[str], where: str = "pattern") -> GitIgnoreSpec:
-    """Patterns as git reads them in a ``.gitignore``.
-
-    Raises:
-        OpschemaError: one is malformed, or would take for ever to match; the message begins with ``where``.
-    """
-    from pathspec import GitIgnoreSpec
-
-    patterns = list(patterns)
-    for pattern in patterns:
-        if _TOO_MANY_STARS.search(pattern):
-            raise OpschemaError(f"{where}: `{pattern}` has more than four `*` in one part of the path")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return GitIgnoreSpec.from_lines(patterns)
-    except (ValueError, re.error) as error:
-        raise OpschemaError(f"{where}: {error}") from None
 
 
 def find_root(start: Path) -> Path:

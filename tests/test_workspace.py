@@ -14,7 +14,8 @@ import msgspec
 import pytest
 
 from opschema_cli.errors import OpschemaError
-from opschema_cli.workspace import Asked, ReadError, Workspace, find_root, glob_spec, join
+from opschema_cli.gitignore import glob_spec
+from opschema_cli.workspace import Asked, ReadError, Workspace, find_root, join
 
 
 def git(folder: Path, *words: str) -> str:
@@ -181,13 +182,11 @@ def test_exclude_takes_gitignore_patterns(tmp_path: Path) -> None:
 def test_a_malformed_exclude_is_named(tmp_path: Path) -> None:
     with pytest.raises(OpschemaError, match=r"exclude: .*!"):
         Workspace(tmp_path, exclude=["!"])
-    with pytest.raises(OpschemaError, match="more than four"):
-        Workspace(tmp_path, exclude=["*a*a*a*a*a*"])
 
 
 def test_ordinary_patterns_with_stars_are_fine() -> None:
     for pattern in ("*.py[co]", "**/tests/**/test_*.py", "*_*_*.yaml", "a/*/b/*/c/*/d/*/e/*/f"):
-        assert not glob_spec([pattern]).match_file("x")
+        assert not glob_spec([pattern]).ignores("x")
 
 
 def test_under_gives_what_lies_below_a_folder(tmp_path: Path) -> None:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from opschema_cli.config import KEYS, Config, check_keys, convert
 from opschema_cli.errors import OpschemaError
+from opschema_cli.gitignore import IgnoreSpec, glob_spec
 from opschema_cli.lint.builtin import UNCHECKED, UNKNOWN
 from opschema_cli.lint.diagnostic import Severity
 from opschema_cli.lint.loading import rules_of
 from opschema_cli.lint.registry import Registry
-from opschema_cli.workspace import glob_spec
-
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -24,7 +21,7 @@ class Settings(msgspec.Struct, frozen=True):
 
     enabled: frozenset[str]
     severity: Mapping[str, Severity]
-    per_file: Sequence[tuple[GitIgnoreSpec, frozenset[str]]]
+    per_file: Sequence[tuple[IgnoreSpec, frozenset[str]]]
     fail_on: Severity
     pack_options: Mapping[str, object]
     rule_options: Mapping[str, object]
@@ -33,7 +30,7 @@ class Settings(msgspec.Struct, frozen=True):
 
     def ignored_in(self, path: str, code: str) -> bool:
         """Whether per-file ignores drop this rule's findings in this file."""
-        return any(code in codes and spec.match_file(path) for spec, codes in self.per_file)
+        return any(code in codes and spec.ignores(path) for spec, codes in self.per_file)
 
 
 def resolve_settings(

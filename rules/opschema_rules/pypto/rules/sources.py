@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 
 from opschema_cli.errors import OpschemaError
+from opschema_cli.gitignore import glob_spec
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.project import Project
 from opschema_cli.suggestions import near_names
-from opschema_cli.workspace import glob_spec
 from opschema_rules.pypto.model import Kernel, Part, Program
 from opschema_rules.pypto.submodules import submodules
 
@@ -125,7 +125,7 @@ def _is_ignored(project: Project, folder: str, path: str) -> bool:
     """Whether the patterns of one folder leave a file out; those that cannot be read may."""
     prefix = f"{folder}/" if folder else ""
     try:
-        return glob_spec(_text(project, f"{prefix}.gitignore").splitlines()).match_file(path.removeprefix(prefix))
+        return glob_spec(_text(project, f"{prefix}.gitignore").splitlines()).ignores(path.removeprefix(prefix))
     except OpschemaError:
         return True
 

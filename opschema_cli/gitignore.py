@@ -1,0 +1,94 @@
+"""Lists of patterns as git reads them in a ``.gitignore``: the last that matches a path or a folder above it decides."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from opschema_cli.errors import OpschemaError
+from opschema_cli.globs import Glob, MalformedPattern, read_glob
+
+
+class _Pattern(msgspec.Struct, frozen=True):
+    """``ignores`` is False of one that begins with ``!``; ``folders`` of one that ends with a slash. One without a slash in it
+    is matched with the last part of a path.
+    """
+
+    glob: Glob
+    ignores: bool
+    folders: bool
+    anywhere: bool
+
+    def matches(self, path: str) -> bool:
+        """Whether a path is matched."""
+        return self.glob.matches(path.rpartition("/")[2] if self.anywhere else path)
+
+
+class IgnoreSpec:
+    """The patterns of one list."""
+
+    def __init__(self, patterns: Sequence[_Pattern]) -> None:
+        self._patterns = patterns
+        self._folders: dict[str, bool | None] = {"": None}
+
+    def verdict(self, path: str) -> bool | None:
+        """Whether a path is ignored; None if no pattern speaks of it. A folder ends with a slash.
+
+        What lies in an ignored folder is ignored, whatever else is said of it.
+        """
+        if path.endswith("/"):
+            return self._folder(path[:-1])
+        above = self._folder(path.rpartition("/")[0])
+        own = None if above else self._last(path, is_folder=False)
+        return above if own is None else own
+
+    def ignores(self, path: str) -> bool:
+        """Whether a path is ignored."""
+        return bool(self.verdict(path))
+
+    def _folder(self, path: str) -> bool | None:
+        if path not in self._folders:
+            above: bool | None = None
+            for end in (*(match.start() for match in re.finditer("/", path)), len(path)):
+                folder = path[:end]
+                if folder not in self._folders:
+                    own = None if above else self._last(folder, is_folder=True)
+                    self._folders[folder] = above if own is None else own
+                above = self._folders[folder]
+        return self._folders[path]
+
+    def _last(self, path: str, *, is_folder: bool) -> bool | None:
+        for pattern in reversed(self._patterns):
+            if (is_folder or not pattern.folders) and pattern.matches(path):
+                return pattern.ignores
+        return None
+
+
+def glob_spec(patterns: Iterable[str], where: str = "pattern") -> IgnoreSpec:
+    """Patterns as git reads them.
+
+    Raises:
+        OpschemaError: one is malformed; the message begins with ``where``.
+    """
+    found: list[_Pattern] = []
+    for text in patterns:
+        try:
+            found += _read(text)
+        except MalformedPattern:
+            raise OpschemaError(f"{where}: `{text}` is no pattern of a .gitignore") from None
+    return IgnoreSpec(found)
+
+
+def _read(line: str) -> Iterator[_Pattern]:
+    text = re.sub(r"(?<!\\) +\Z", "", line)
+    if not text or text.startswith("#"):
+        return
+    ignores = not text.startswith("!")
+    text = text if ignores else text[1:]
+    folders = text.endswith("/")
+    body = text[:-1] if folders else text
+    if not body.strip("/"):
+        raise MalformedPattern
+    yield _Pattern(read_glob(body.removeprefix("/")), ignores, folders, "/" not in body)
