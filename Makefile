@@ -7,10 +7,14 @@ JOBS ?= 3
 # What the tests are written against; a bare torch may bring gigabytes of CUDA.
 TORCH := torch==2.13.0
 
+# The versions and hashes that CI and `make test` install; `make test LOCK=` takes the newest that pyproject.toml allows.
+LOCK ?= requirements/ci.txt
+PIP := $(BIN)/pip --quiet --disable-pip-version-check
+
 # Shows a command that runs next.
 SAY := @printf '\n$$ %s\n\n'
 
-.PHONY: help demo test check bench docs clean
+.PHONY: help demo test check bench docs lock sbom clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,9 +24,11 @@ $(VENV)/.demo: pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[stubs,verify]' $(TORCH)
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml
+# Everything with its hash, then torch and this checkout: what torch brings for a GPU differs from machine to machine.
+$(VENV)/.dev: pyproject.toml $(LOCK)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(if $(LOCK),$(PIP) install --require-hashes -r $(LOCK))
+	$(PIP) install $(if $(LOCK),--no-build-isolation) -e '.[dev]'
 	@touch $@ $(VENV)/.demo
 
 demo: $(VENV)/.demo  ## lint the example repositories, migrate one, verify that its ops compute the same, generate a backend's stubs
@@ -68,5 +74,21 @@ docs: $(VENV)/.demo  ## write the generated pages of docs/ from the code
 	$(BIN)/python -m opschema_cli.migrate.docs
 	$(BIN)/python -m tests.verify.faults
 
-clean:  ## remove the virtual environment and caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache
+lock: $(VENV)-tools/.made  ## write requirements/ci.txt: for every platform and Python, each file with its hash
+	$(VENV)-tools/bin/uv pip compile --quiet pyproject.toml requirements/ci.in --extra dev --override requirements/without-torch.txt \
+		--universal --python-version 3.10 --generate-hashes --upgrade --custom-compile-command 'make lock' -o requirements/ci.txt
+
+sbom: $(VENV)-tools/.made  ## write build/sbom.cdx.json (CycloneDX): what `pip install opschema-cli` brings, in the locked versions
+	rm -rf $(VENV)-sbom && $(PYTHON) -m venv --without-pip $(VENV)-sbom && mkdir -p build
+	sed -n 's/^\([a-z].*\) \\$$/\1/p' requirements/ci.txt > $(VENV)-sbom/versions.txt
+	$(VENV)-tools/bin/pip --python $(VENV)-sbom/bin/python install --quiet --disable-pip-version-check -c $(VENV)-sbom/versions.txt .
+	$(VENV)-tools/bin/cyclonedx-py environment --pyproject pyproject.toml --mc-type application --output-reproducible --output-format JSON \
+		--output-file build/sbom.cdx.json $(VENV)-sbom/bin/python
+
+$(VENV)-tools/.made:
+	$(PYTHON) -m venv $(VENV)-tools
+	$(VENV)-tools/bin/pip install --quiet --disable-pip-version-check 'uv>=0.5,<1' 'cyclonedx-bom>=7,<8'
+	@touch $@
+
+clean:  ## remove the virtual environments and caches
+	rm -rf $(VENV)-tools $(VENV)-sbom $(VENV) .mypy_cache .ruff_cache .pytest_cache
