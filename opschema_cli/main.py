@@ -70,7 +70,7 @@ class _Lazy(click.Group):
 def cli() -> None:
     """Find and fix differences between what operators declare and what their code does.
 
-    Begin with `opschema init` and `opschema lint`.
+    Start with `opschema init` and `opschema lint`.
 
     Exit codes: 0 nothing found, 1 findings, 2 wrong usage, configuration or unreadable input, 3 a failure of opschema
     itself, 130 interrupted.

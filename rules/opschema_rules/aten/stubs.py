@@ -108,7 +108,9 @@ def _probe(project: Project, python: str, folder: str) -> str:
     _check_foreign(project, origins, python)
     torchgen, torch, yaml, *_ = origins
     if not (torchgen and torch):
-        hint = "it comes with torch: install that, or name a Python that has it with --python"
+        hint = (
+            f"it comes with torch: `{python} -m pip install torch PyYAML`, or name a Python that has it with --python"
+        )
         raise OpschemaError(f"{python} has no torchgen, which makes the stubs; {hint}")
     if not yaml:
         raise OpschemaError(f"{python} has no PyYAML, with which torchgen reads; `{python} -m pip install PyYAML`")
