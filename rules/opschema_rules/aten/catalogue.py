@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from opschema_cli.suggestions import near_names
 from opschema_rules.aten.model import NativeFile, Reference
 from opschema_rules.aten.signatures import base_name, full_name
-from opschema_rules.aten.traits import EXPLICIT, IMPLICIT, autogen_of, dispatch_of, is_structured, tags_of
+from opschema_rules.aten.traits import EXPLICIT, IMPLICIT, autogen_of, dispatch_of, tags_of
 
 
 class Known(msgspec.Struct, frozen=True, array_like=True):
@@ -80,8 +80,6 @@ def catalogue_of(native: NativeFile) -> Catalogue:
         keys = dispatch_of(entry) or frozenset()
         tables |= keys
         found.setdefault(entry.name, Known(entry.name, _has_symint(entry.text("func") or ""), IMPLICIT in keys))
-        if is_structured(entry):
-            tables |= {"Meta", "CompositeExplicitAutogradNonFunctional"}
         # torchgen passes over what a composite operator's `autogen` lists, unless that is tagged `core`.
         for name, _ in autogen_of(entry) if IMPLICIT not in keys or "core" in tags_of(entry) else ():
             tables.add(EXPLICIT)

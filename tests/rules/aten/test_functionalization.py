@@ -7,6 +7,8 @@ import pytest
 from opschema_cli.testing import lint_files, migrate_files
 from opschema_rules.aten.pack import PACK
 from tests.rules.aten.native_findings import NATIVE, fixed, lines, messages
+from tests.rules.aten.oracle import RELEASE, emission_refusal, installed, refusal
+from tests.rules.aten.plots import plot
 
 FILL = "- func: fill_(Tensor(a!) self) -> Tensor(a!)\n  dispatch:\n    CPU: fill_\n"
 LINE = "  autogen: fill, fill.out\n"
@@ -113,3 +115,37 @@ def test_the_trees_own_torchgen_tells_what_it_excepts() -> None:
     for text, codes in {checked: ["ATN371"], checked + listed: [], "": []}.items():
         found = lint_files([PACK], {**files, path: text}, ["ATN371"])
         assert found.codes() == codes
+
+
+# -- what torchgen refuses only when it writes -------------------------------------------------------------------------
+
+
+def _judged(family: str, old: str, new: str) -> tuple[str, list[str]]:
+    """What torchgen says when it writes, of PyTorch's own entries with a change; and our errors."""
+    files = {NATIVE: plot([family])[NATIVE], "tags.yaml": installed("tags.yaml")}
+    assert old in files[NATIVE]
+    files[NATIVE] = files[NATIVE].replace(old, new)
+    assert refusal(files) is None
+    refused = emission_refusal(files)
+    found = lint_files([PACK], {**files, "requirements.txt": f"torch=={RELEASE}\n"}).diagnostics
+    return (refused.message if refused is not None else ""), [f"{item.code} {item.ops}" for item in found]
+
+
+def test_an_in_place_view_that_torchgen_excepts_by_name_needs_its_variants() -> None:
+    said, found = _judged("set", "  autogen: set.source_Tensor, set.source_Tensor_out\n", "")
+    assert said.startswith("Expected composite implicit autograd kernel or non-modifying function: set_.source_Tensor")
+    assert found == ["ATN371 ('set_.source_Tensor',)"]
+
+
+@pytest.mark.parametrize("family", ["eye", "range", "fft_fftfreq"])
+def test_the_out_argument_of_a_factory_is_called_out(family: str) -> None:
+    said, found = _judged(family, "Tensor(a!) out)", "Tensor(a!) result)")
+    assert 'Failed to synthesize the expression "const at::Tensor & out"' in said
+    assert {item.partition(" ")[0] for item in found} == {"ATN374"}
+
+
+@pytest.mark.parametrize("family", ["argmax", "arange", "any"])
+def test_elsewhere_it_has_any_name(family: str) -> None:
+    """None of these takes a dtype from it, or all of them are composite."""
+    said, found = _judged(family, "Tensor(a!) out)", "Tensor(a!) result)")
+    assert bool(said) is bool(found)

@@ -14,8 +14,9 @@ from opschema_rules.aten.functionalization import ungrouped
 from opschema_rules.aten.groups import returns_tensors
 from opschema_rules.aten.model import NativeEntry, NativeFile
 from opschema_rules.aten.proofs import WRITTEN
-from opschema_rules.aten.signatures import type_text
+from opschema_rules.aten.signatures import options_of, out_arguments, type_text
 from opschema_rules.aten.traits import IMPLICIT, dispatch_of, is_in_place
+from opschema_rules.aten.vocabulary import listed
 
 _NON_FUNCTIONAL = "CompositeExplicitAutogradNonFunctional"
 
@@ -193,3 +194,55 @@ def view_copy_kernel(native: NativeFile) -> Iterator[Diagnostic]:
         message = f"`{copy.name}` copies the view `{view.name}`, and must have a kernel for `{_NON_FUNCTIONAL}`"
         place = node.span if node is not None else copy.place.span
         yield found(copy, place, message, view.related(view.place.span, "the view"))
+
+
+@rule("ATN374", "factory-out-name", pure=True, by_release=True)
+def factory_out_name(native: NativeFile) -> Iterator[Diagnostic]:
+    """The out variant of a factory calls its tensor something else than `out`.
+
+    Functionalization calls the factory in the place of its out variant, and takes dtype, layout and device from the argument
+    `out`, by that name. torchgen stops when it writes the kernel: "Failed to synthesize the expression".
+
+    Bad:
+
+    ```yaml
+    - func: grid(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor
+      dispatch:
+        CompositeExplicitAutograd: grid
+    - func: grid.out(SymInt n, *, Tensor(a!) result) -> Tensor(a!)
+      dispatch:
+        CPU: grid_out
+    ```
+
+    Good:
+
+    ```yaml
+    - func: grid(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor
+      dispatch:
+        CompositeExplicitAutograd: grid
+    - func: grid.out(SymInt n, *, Tensor(a!) out) -> Tensor(a!)
+      dispatch:
+        CPU: grid_out
+    ```
+    """
+    for group in native.groups.all if native.torchgen.exceptions.functionalizes else ():
+        functional, out = group.variants.get("functional"), group.variants.get("out")
+        if not group.formed or functional is None or out is None or functional.schema is None or out.schema is None:
+            continue
+        lent = [item for item in options_of(functional.schema)[:3] if out.schema.argument(item.name) is None]
+        named = out.schema.argument("out")
+        written = next(iter(out_arguments(out.schema)), None)
+        if (
+            lent
+            and written is not None
+            and (named is None or named.type.name != "Tensor")
+            and out.schema_text is not None
+        ):
+            what = listed([item.name for item in lent])
+            message = f"`{written.name}` must be called `out`: torchgen takes {what} of `{functional.name}` from it by that name"
+            yield found(
+                out,
+                out.schema_text.span(written.name_span),
+                message,
+                functional.related(functional.place.span, "the factory"),
+            )
