@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 import click
 
 from opschema_cli.errors import OpschemaError
+from opschema_cli.phrases import count
 from opschema_cli.reporters.escape import visible
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
     from opschema_cli.lint.registry import Registry
+    from opschema_cli.project import Project
 
 WHAT_IS_FOUND = "`opschema init` lists what it looks for"
 """The advice where a command found nothing of its kind."""
@@ -54,6 +56,20 @@ def report_broken(registry: Registry) -> None:
     """Name the packs that are installed and cannot be used, for commands that have no report."""
     for pack in registry.broken:
         click.echo(f"opschema: {visible(pack.message)} ({visible(pack.hint)})", err=True)
+
+
+def missing_from(project: Project) -> list[str]:
+    """What could not be looked at so far, since a parser is missing: a line for each reason."""
+    groups: dict[tuple[str, str], set[str]] = {}
+    for item in project.missing:
+        groups.setdefault((item.reason, item.hint), set()).update(item.files)
+    return [f"{reason}: {count(len(files), 'file')} not read ({hint})" for (reason, hint), files in groups.items()]
+
+
+def report_missing(project: Project) -> None:
+    """Say what could not be looked at, for commands that have no report."""
+    for line in missing_from(project):
+        click.echo(f"opschema: {visible(line)}", err=True)
 
 
 class ProgressBar:

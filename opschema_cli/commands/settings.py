@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
+from opschema_cli.commands.output import missing_from
 from opschema_cli.lint.pack import Description
 from opschema_cli.lint.settings import Settings
 from opschema_cli.reporters.escape import visible
@@ -38,6 +39,7 @@ def render_settings(session: Session, settings: Settings, baseline: Path | None)
     for pack in detected:
         for description in pack.describe(project, settings.pack_options[pack.name]):
             lines += _described(pack.name, description)
+    lines += [f"not read    {line}" for line in missing_from(project)]
     return "\n".join(map(visible, lines)) + "\n"
 
 

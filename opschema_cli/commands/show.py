@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from opschema_cli.commands.output import WHAT_IS_FOUND, ProgressBar, report_broken
+from opschema_cli.commands.output import WHAT_IS_FOUND, ProgressBar, report_broken, report_missing
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.names import meant_name
@@ -38,6 +38,7 @@ def show(name: str, no_plugins: bool) -> int:
         if not isinstance(found, Shown) and (meant := meant_name(name, found)):
             found = ask(meant)
     report_broken(registry)
+    report_missing(project)
     if not packs:
         raise OpschemaError(f"nothing to show in {session.root}: opschema reads no operator here; {WHAT_IS_FOUND}")
     if not isinstance(found, Shown):

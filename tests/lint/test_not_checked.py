@@ -147,3 +147,12 @@ def test_a_rule_that_failed_judged_nothing() -> None:
 @pytest.mark.usefixtures("root")
 def test_with_the_parser_nothing_of_it_is_said(opschema: Lint) -> None:
     assert json.loads(opschema("lint", "--output-format", "json")[1])["not_checked"] == []
+
+
+@pytest.mark.usefixtures("no_cpp")
+def test_commands_without_a_report_say_it_on_standard_error(root: Path, opschema: Lint) -> None:
+    name = "mean"
+    out = opschema("show", name)[1]
+    assert "opschema: C++ is not read, as `tree_sitter_cpp` cannot be imported: " in out
+    assert "(install it: pip install opschema-cli)" in out
+    assert "not read    C++ is not read, as `tree_sitter_cpp`" in opschema("lint", "--show-settings")[1]
