@@ -20,12 +20,14 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 import msgspec
 import torch
 import yaml
-from torchgen import gen
+from torchgen import gen, gen_lazy_tensor
 from torchgen.model import Location, NativeFunction
 from torchgen.yaml_utils import YamlLoader
 
@@ -42,12 +44,23 @@ def observe(workspaces: Sequence[Files]) -> list[Observation]:
     return _observe(workspaces, SILENCE)
 
 
+def observe_kernels(workspaces: Sequence[Files]) -> list[Observation]:
+    """What stays where operators get other kernels: in place of a digest of all that is written there are probes.
+
+    - ``NAME``: the operator is registered; the result is its schema with its tags.
+    - ``NAME on KEY``: a kernel is registered for a dispatch key. A kernel for ``CompositeExplicitAutogradNonFunctional`` counts
+      as one for ``CompositeExplicitAutograd``: backends that write an out kernel take it instead.
+    - ``NAME under LIST``: the code generator for lazy backends reads an operator in a list.
+    """
+    return _observe(workspaces, KERNELS)
+
+
 def observe_large(workspaces: Sequence[Files]) -> list[Observation]:
     """The same without the search for values that have no effect, which takes large trees minutes."""
     return _observe(workspaces, "")
 
 
-SILENCE = "--silence"
+SILENCE, KERNELS = "--silence", "--kernels"
 
 
 def _observe(workspaces: Sequence[Files], option: str) -> list[Observation]:
@@ -66,7 +79,7 @@ def _observe(workspaces: Sequence[Files], option: str) -> list[Observation]:
 # --- in the process of its own
 
 
-def examine(workspaces: Sequence[Files], *, silence: bool) -> list[dict[str, Seen]]:
+def examine(workspaces: Sequence[Files], option: str) -> list[dict[str, Seen]]:
     """The outcomes of some workspaces; their C++ is compiled together."""
     trees = [torchgen_files(files) for files in workspaces]
     written = [oracle.emission(tree) for tree in trees]
@@ -75,10 +88,16 @@ def examine(workspaces: Sequence[Files], *, silence: bool) -> list[dict[str, See
         for files, texts in zip(workspaces, written, strict=True)
     ]
     complaints = aten_cpp.complaints(units)
-    return [
-        {"emission": _emission(tree, texts, complaint, silence=silence), **dict(_entries(tree)), **dict(_tags(tree))}
-        for tree, texts, complaint in zip(trees, written, complaints, strict=True)
-    ]
+    found = []
+    for tree, texts, complaint in zip(trees, written, complaints, strict=True):
+        emission = _emission(tree, texts, complaint, silence=option == SILENCE)
+        if option != KERNELS:
+            found.append({"emission": emission, **dict(_entries(tree)), **dict(_tags(tree))})
+        elif isinstance(texts, Refusal) or emission.level == "refused":
+            found.append({"emission": emission})
+        else:
+            found.append({"emission": Seen("right"), **dict(_registered(texts)), **dict(_listed(tree))})
+    return found
 
 
 def torchgen_files(files: Files) -> dict[str, str]:
@@ -125,7 +144,7 @@ _SPACE = re.compile(r"\s*([^\w\s])\s*")
 
 def _unreadable(texts: Mapping[str, str]) -> str:
     """Why torch cannot read a schema that is registered."""
-    for line in texts.get("RegisterSchema.cpp aten_schema_registrations", "").splitlines():
+    for line in texts.get(_SCHEMAS, "").splitlines():
         if line.startswith('m.def("'):
             schema = line.removeprefix('m.def("').rpartition('"')[0]
             try:
@@ -133,6 +152,37 @@ def _unreadable(texts: Mapping[str, str]) -> str:
             except RuntimeError as error:
                 return " ".join(str(error).split())[:200]
     return ""
+
+
+def _registered(texts: Mapping[str, str]) -> Iterator[tuple[str, Seen]]:
+    """The operators and the kernels that are registered."""
+    schemas = texts.get(_SCHEMAS, "")
+    tags = dict(_TAGS.findall(schemas))
+    for schema, given in _SCHEMA.findall(schemas):
+        yield schema.partition("(")[0], Seen("right", result=f"{schema} {tags.get(given, given)}")
+    for name, text in texts.items():
+        key = _REGISTER.match(name)
+        for operator in _KERNEL.findall(text) if key is not None else ():
+            yield f"{operator} on {key[1].removesuffix('NonFunctional')}", Seen("right")
+
+
+_SCHEMAS = "RegisterSchema.cpp aten_schema_registrations"
+_TAGS = re.compile(r"(tags_\d+) = \{(.*)\};")
+_SCHEMA = re.compile(r'^m\.def\("(.*)", (.*)\);$', re.M)
+_REGISTER = re.compile(r"Register(\w+?)(?:Everything)?\.cpp dispatch_definitions")
+_KERNEL = re.compile(r'm\.impl\("([^"]+)"')
+
+
+def _listed(tree: Mapping[str, str]) -> Iterator[tuple[str, Seen]]:
+    """What the generator for lazy backends reads of a backend's file."""
+    if BACKEND not in tree:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, BACKEND)
+        path.write_text(tree[BACKEND], encoding="utf-8", newline="")
+        full_codegen, _, ir_gen = gen_lazy_tensor.parse_native_functions_keys(str(path), ())
+    for section, names in (("full_codegen", full_codegen), ("ir_gen", ir_gen)):
+        yield from ((f"{name} under {section}", Seen("right")) for name in names)
 
 
 def _entries(tree: Mapping[str, str]) -> Iterator[tuple[str, Seen]]:
@@ -167,5 +217,5 @@ def _entry(entry: object, tags: set[str]) -> Seen:
 
 if __name__ == "__main__":
     given = msgspec.json.decode(sys.stdin.buffer.read(), type=list[dict[str, str]])
-    for outcome in examine(given, silence=SILENCE in sys.argv):
+    for outcome in examine(given, sys.argv[1] if sys.argv[1:] else ""):
         sys.stdout.buffer.write(msgspec.json.encode(outcome) + b"\n")

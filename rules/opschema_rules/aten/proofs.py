@@ -11,3 +11,17 @@ LINKED = (
     "torchgen declares the backend's class, and g++ compiles the tree's kernels against it and finds each declared method"
     " defined"
 )
+
+SAME = "torchgen writes the same C++ and Python before and after"
+
+RESTORED = (
+    "PyTorch's own entries are taken back to what they were before; torchgen then writes the C++ and Python for them that it"
+    " writes for PyTorch's"
+)
+
+KEPT = (
+    "torchgen registers each operator with the schema and tags that it had, and with a kernel for each dispatch key that it"
+    " had one for; g++ compiles the declared kernels"
+)
+
+DECLARED = "torchgen declares a class from the lists, and g++ compiles the header's kernels against it and finds no others declared"

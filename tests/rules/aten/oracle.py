@@ -31,6 +31,7 @@ from torchgen.model import (
     NativeFunction,
     NativeFunctionsGroup,
     NativeFunctionsViewGroup,
+    dispatch_keys,
     is_generic_dispatch_key,
 )
 from torchgen.packaged.autograd import gen_autograd, load_derivatives
@@ -280,7 +281,7 @@ def _emit(folder: Path) -> None:
         "backend_indices": parsed.backend_indices,
         "cpu_fm": cpu,
         "dispatch_keys": [
-            key for key in DispatchKey if is_generic_dispatch_key(key) or key.name in ("CPU", "CUDA", "Meta")
+            key for key in dispatch_keys if is_generic_dispatch_key(key) or key in parsed.backend_indices
         ],
         "functions_keys": {DispatchKey.CPU, DispatchKey.CUDA, DispatchKey.CompositeImplicitAutograd},
         "rocm": False,

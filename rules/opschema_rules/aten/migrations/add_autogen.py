@@ -17,6 +17,7 @@ from opschema_rules.aten.groups import Group
 from opschema_rules.aten.migrations.option_errors import OptionError
 from opschema_rules.aten.migrations.scopes import ENTRIES
 from opschema_rules.aten.model import NativeEntry, NativeFile
+from opschema_rules.aten.proofs import RESTORED
 from opschema_rules.aten.traits import autogen_of
 from opschema_rules.aten.vocabulary import hint
 
@@ -59,6 +60,7 @@ def find(draft: Draft, options: AddAutogen) -> Iterator[Site]:
     options=AddAutogen,
     scope=ENTRIES,
     settled="every entry that needs an `autogen` line has it",
+    proof=RESTORED,
 )
 def add_autogen(draft: Draft, sites: Sequence[Site], options: AddAutogen) -> Iterator[Note]:
     """Write the `autogen` lines of native_functions.yaml.

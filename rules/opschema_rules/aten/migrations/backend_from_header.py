@@ -19,6 +19,7 @@ from opschema_rules.aten.migrations.header_declarations import Declaration, Head
 from opschema_rules.aten.migrations.list_text import ListItem
 from opschema_rules.aten.migrations.option_errors import OptionError
 from opschema_rules.aten.model import BackendFile
+from opschema_rules.aten.proofs import DECLARED
 from opschema_rules.aten.reference import References
 from opschema_rules.aten.vocabulary import hint
 
@@ -74,6 +75,7 @@ def find(draft: Draft, options: BackendFromHeader) -> Iterator[Site]:
     options=BackendFromHeader,
     anywhere=True,
     settled="every operator of the header is listed",
+    proof=DECLARED,
 )
 def backend_from_header(draft: Draft, sites: Sequence[Site], options: BackendFromHeader) -> Iterator[Note]:
     """Derive the lists of a backend's YAML from the header that declares its kernels.

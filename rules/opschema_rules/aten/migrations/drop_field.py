@@ -19,6 +19,7 @@ from opschema_rules.aten.migrations.option_errors import OptionError
 from opschema_rules.aten.migrations.remove_field import lost_comments, remove_field
 from opschema_rules.aten.migrations.scopes import FILES
 from opschema_rules.aten.model import BackendFile, NativeEntry
+from opschema_rules.aten.proofs import RESTORED
 from opschema_rules.aten.torchgen_table import newest_torchgen
 from opschema_rules.aten.vocabulary import hint
 
@@ -51,7 +52,9 @@ def find(draft: Draft, options: DropField) -> Iterator[Site]:
             yield Site(place, f"drop `{options.field}` of `{entry.name}`", (entry.name,), subject=entry)
 
 
-@migration("drop-entry-field", find=find, options=DropField, scope=FILES, settled="no entry has the field")
+@migration(
+    "drop-entry-field", find=find, options=DropField, scope=FILES, settled="no entry has the field", proof=RESTORED
+)
 def drop_field(draft: Draft, sites: Sequence[Site], options: DropField) -> Iterator[Note]:
     """Drop a field from all entries of native_functions.yaml, and of lists of schemas in a backend's YAML.
 

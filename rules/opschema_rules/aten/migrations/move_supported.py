@@ -27,6 +27,7 @@ from opschema_rules.aten.migrations.list_move import Move, torn_apart
 from opschema_rules.aten.migrations.option_errors import OptionError
 from opschema_rules.aten.migrations.scopes import BACKENDS
 from opschema_rules.aten.model import BackendFile, BackendItem
+from opschema_rules.aten.proofs import KEPT
 from opschema_rules.aten.vocabulary import listed
 
 _NAME = re.compile(r"[\w.:]+")
@@ -61,6 +62,7 @@ def find(draft: Draft, options: MoveSupported) -> Iterator[Site]:
     scope=BACKENDS,
     settled="the operators are in that list already",
     needs=(CPP,),
+    proof=KEPT,
 )
 def move_supported(draft: Draft, sites: Sequence[Site], options: MoveSupported) -> Iterator[Note]:
     """Move operators between the lists of a backend's YAML.

@@ -17,6 +17,7 @@ from opschema_rules.aten.migrations.option_errors import OptionError
 from opschema_rules.aten.migrations.scopes import FILES
 from opschema_rules.aten.migrations.yaml_comments import in_comments
 from opschema_rules.aten.model import BackendFile, DerivativeEntry, Entry, NativeEntry, NativeFile, string
+from opschema_rules.aten.proofs import RESTORED
 from opschema_rules.aten.torchgen_table import newest_torchgen
 from opschema_rules.aten.vocabulary import hint
 
@@ -53,7 +54,14 @@ def find(draft: Draft, options: RenameDispatchKey) -> Iterator[Site]:
         yield Site(use.places[0], title, (name,) if name else (), subject=use)
 
 
-@migration("rename-dispatch-key", find=find, options=RenameDispatchKey, scope=FILES, settled="no entry has the key")
+@migration(
+    "rename-dispatch-key",
+    find=find,
+    options=RenameDispatchKey,
+    scope=FILES,
+    settled="no entry has the key",
+    proof=RESTORED,
+)
 def rename_dispatch_key(draft: Draft, sites: Sequence[Site], options: RenameDispatchKey) -> Iterator[Note]:
     """Rename a dispatch key.
 

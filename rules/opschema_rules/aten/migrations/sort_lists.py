@@ -15,6 +15,7 @@ from opschema_rules.aten.migrations.list_order import Order, nearest_order, sort
 from opschema_rules.aten.migrations.list_text import ListText, read_list
 from opschema_rules.aten.migrations.scopes import BACKENDS
 from opschema_rules.aten.model import BackendFile
+from opschema_rules.aten.proofs import SAME
 
 
 class SortLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -48,7 +49,7 @@ def find(draft: Draft, options: SortLists) -> Iterator[Site]:
                     yield Site(backend.at(pair[0]), title, subject=_List(backend, section, order))
 
 
-@migration("sort-lists", find=find, options=SortLists, scope=BACKENDS, settled="every list is in order")
+@migration("sort-lists", find=find, options=SortLists, scope=BACKENDS, settled="every list is in order", proof=SAME)
 def sort_lists(draft: Draft, sites: Sequence[Site], options: SortLists) -> Iterator[Note]:
     """Sort the lists of operators in a backend's YAML.
 

@@ -17,6 +17,7 @@ from opschema_rules.aten.migrations.scopes import ENTRIES
 from opschema_rules.aten.migrations.structured_edits import delegate_edits, set_structured
 from opschema_rules.aten.migrations.structured_groups import COMPOSITE, dropped_items, is_ported, outs_of, refusal
 from opschema_rules.aten.model import DispatchItem, NativeEntry, NativeFile
+from opschema_rules.aten.proofs import KEPT
 from opschema_rules.aten.signatures import full_name
 from opschema_rules.aten.vocabulary import hint, listed
 
@@ -54,7 +55,12 @@ def find(draft: Draft, options: StructuredPort) -> Iterator[Site]:
 
 
 @migration(
-    "structured-port", find=find, options=StructuredPort, scope=ENTRIES, settled="the operators are structured already"
+    "structured-port",
+    find=find,
+    options=StructuredPort,
+    scope=ENTRIES,
+    settled="the operators are structured already",
+    proof=KEPT,
 )
 def structured_port(draft: Draft, sites: Sequence[Site], options: StructuredPort) -> Iterator[Note]:
     """Port operators to structured kernels: their out, functional and in-place entries together.
