@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,9 @@ from pathlib import Path
 import msgspec
 
 from opschema_cli.proof import Files, Observation, Seen
+
+SECONDS = 120
+"""How long one workspace may take."""
 
 Examine = Callable[[Path, Mapping[str, str]], dict[str, Seen]]
 """The outcomes of one workspace, which lies in a folder; called in a process that nothing else uses."""
@@ -55,7 +59,9 @@ def _answer(examine: Examine, files: Mapping[str, str]) -> bytes:
     child = os.fork()
     if child == 0:
         os.close(reader)
-        os.dup2(2, 1)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a workspace prints is no answer
+        os.dup2(1, 2)
+        signal.alarm(SECONDS)
         try:
             with tempfile.TemporaryDirectory() as folder, os.fdopen(writer, "wb") as stream:
                 stream.write(msgspec.json.encode(examine(_written(Path(folder), files), files)))

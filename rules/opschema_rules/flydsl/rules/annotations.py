@@ -11,12 +11,13 @@ from opschema_cli.source.text import Edit
 from opschema_rules.flydsl.contract import Era
 from opschema_rules.flydsl.helpers import is_compiled
 from opschema_rules.flydsl.model import FlyTree, Kind, Parameter, Traced
+from opschema_rules.flydsl.proofs import TRACED
 
 _NUMBERS = {"int": "Int32", "float": "Float32", "bool": "Boolean"}
 """What FlyDSL makes of Python's numbers."""
 
 
-@rule("FLY206", "python-annotation", fixable="safe")
+@rule("FLY206", "python-annotation", fixable="safe", proof=TRACED)
 def python_annotation(tree: FlyTree) -> Iterator[Diagnostic]:
     """A parameter of a traced function that is annotated as a plain Python value.
 

@@ -12,11 +12,12 @@ from opschema_cli.source.text import Edit, Span
 from opschema_rules.flydsl.handed import Handed, handed
 from opschema_rules.flydsl.model import FlyTree, Traced
 from opschema_rules.flydsl.needs import Need, needs
+from opschema_rules.flydsl.proofs import TRACED
 from opschema_rules.flydsl.run_time import RunTime, dotted, is_loop
 from opschema_rules.flydsl.usage import is_meant_to_fail
 
 
-@rule("FLY217", "late-decision", fixable="unsafe")
+@rule("FLY217", "late-decision", fixable="unsafe", proof=TRACED)
 def late_decision(tree: FlyTree) -> Iterator[Diagnostic]:
     """A value of run time that Python needs while it traces.
 

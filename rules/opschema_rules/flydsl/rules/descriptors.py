@@ -12,6 +12,7 @@ from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Edit, Place, Span
 from opschema_rules.flydsl.contract import Era
 from opschema_rules.flydsl.model import Descriptor, FlyTree, Kind
+from opschema_rules.flydsl.proofs import SAME
 from opschema_rules.flydsl.tensors import MAX_HOPS, Passed, Tensors, value_of
 
 _NARROW = frozenset(f"{sign}Int{width}" for sign in ("", "U") for width in (8, 16, 32))
@@ -138,7 +139,7 @@ def _argument(body: Body, value: Expr) -> Place:
     return body.at(Span(start, value.end))
 
 
-@rule("FLY202", "descriptor-contradiction", severity="warning", fixable="safe")
+@rule("FLY202", "descriptor-contradiction", severity="warning", fixable="safe", proof=SAME)
 def descriptor_contradiction(tree: FlyTree) -> Iterator[Diagnostic]:
     """`max_size=True` beside `num_records_bytes`, which counts alone.
 

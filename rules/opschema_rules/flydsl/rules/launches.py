@@ -16,6 +16,7 @@ from opschema_cli.source.text import Edit, Place, Span
 from opschema_cli.suggestions import near_names
 from opschema_rules.flydsl.model import Call, FlyTree, Kind, Traced
 from opschema_rules.flydsl.passing import ATTRIBUTES, listed, signature
+from opschema_rules.flydsl.proofs import TRACED
 from opschema_rules.flydsl.usage import is_meant_to_fail
 
 LAUNCH = ("grid", "block", "smem", "stream", "cluster", *ATTRIBUTES)
@@ -296,7 +297,7 @@ def _needs_promise(tree: FlyTree) -> bool:
     return len(own) == 1 and b"exceeds the AMDGPU default" in workspace.data(own[0])
 
 
-@rule("FLY219", "ignored-stream", severity="warning", fixable="safe")
+@rule("FLY219", "ignored-stream", severity="warning", fixable="safe", proof=TRACED)
 def ignored_stream(tree: FlyTree) -> Iterator[Diagnostic]:
     """A launcher that takes a stream and does not launch on it.
 

@@ -12,6 +12,7 @@ from opschema_cli.source.text import Edit, Place
 from opschema_rules.flydsl.contract import Era
 from opschema_rules.flydsl.model import Call, FlyTree, Kind, Parameter, Traced
 from opschema_rules.flydsl.passing import AT_RUN_TIME, Passed, fits, is_read, passed
+from opschema_rules.flydsl.proofs import TRACED
 from opschema_rules.flydsl.usage import is_meant_to_fail
 
 _COLLECTIONS = ("list", "set", "dict")
@@ -210,7 +211,7 @@ def _is_host(tree: FlyTree, call: Call) -> bool:
     return not traced and all(tree.around(body) is None for body in callers)
 
 
-@rule("FLY218", "argument-kind", fixable="safe")
+@rule("FLY218", "argument-kind", fixable="safe", proof=TRACED)
 def argument_kind(tree: FlyTree) -> Iterator[Diagnostic]:
     """An argument that is of another kind than the parameter which takes it.
 

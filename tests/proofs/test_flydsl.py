@@ -1,0 +1,59 @@
+"""The fixes of the pack `flydsl`, proved by the FlyDSL that `OPSCHEMA_FLYDSL` names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from opschema_cli.lint.rule import Rule
+from opschema_cli.proof import Case, Files, fix_cases, judge, windows_lines
+from opschema_rules.flydsl import proofs
+from opschema_rules.flydsl.pack import PACK
+from tests.proofs.flydsl_oracle import observe
+from tests.proofs.python_variants import python_variants
+from tests.rules.flydsl.key_oracle import RELEASES
+
+FIXABLE = [pytest.param(rule, id=f"{rule.code}-{rule.name}") for rule in PACK.rules if rule.fixable]
+
+
+def _variants(files: Files) -> Iterator[Files]:
+    yield from windows_lines(files)
+    if os.environ.get("OPSCHEMA_SLOW"):
+        yield from python_variants(files)
+
+
+@cache
+def _cases() -> dict[str, list[Case]]:
+    return {rule.code: list(fix_cases(PACK, rule, _variants)) for rule in PACK.rules if rule.fixable}
+
+
+@cache
+def _complaints(folder: Path) -> dict[str, list[str]]:
+    """What FlyDSL has against the fixes of each rule; it is started once."""
+    cases = [(code, case) for code, found in _cases().items() for case in found]
+    seen = observe(folder, [files for _, case in cases for files in (case.before, case.after)])
+    same = {rule.code for rule in PACK.rules if rule.proof == proofs.SAME}
+    found: dict[str, list[str]] = {code: [] for code in _cases()}
+    for (code, case), before, after in zip(cases, seen[::2], seen[1::2], strict=True):
+        cures = case.cures and code not in same
+        lines = list(judge(before, after, cures=cures, doubted=bool(case.doubt), others=case.others))
+        if code in same and before != after:
+            lines.append(f"{before} became {after}")
+        found[code] += [f"{case.title}: {line}" for line in lines]
+    return found
+
+
+@pytest.mark.parametrize("rule", FIXABLE)
+def test_every_fix_names_its_proof(rule: Rule) -> None:
+    assert rule.proof in (proofs.TRACED, proofs.SAME)
+    assert any(case.cures for case in _cases()[rule.code]), "no Bad example has a fix"
+
+
+@pytest.mark.parametrize("folder", RELEASES)
+@pytest.mark.parametrize("rule", FIXABLE)
+def test_fixes_are_proved(rule: Rule, folder: Path) -> None:
+    assert _complaints(folder)[rule.code] == []
