@@ -115,14 +115,20 @@ def _is_backend(root: Node) -> bool:
     return bool(named) and (named == _REQUIRED or bool(keys.intersection(_LISTS)) or _has_slip(root, named))
 
 
+_MEANT = 0.85
+"""How much a key has in common with `cpp_namespace`, of which no other key is a part (difflib's ratio)."""
+
+
 def _has_slip(root: Node, named: Set[str]) -> bool:
     """Whether the other key that every backend has, or a list, is there but for a slip."""
     # Not at the top: that module is not needed to tell what a file is, but for this.
-    from opschema_rules.aten.vocabulary import slip
+    from opschema_rules.aten.vocabulary import nearest, slip
 
     for key, value in list(root.pairs())[:_MOST_KEYS]:
         name = key.value if key.kind == "scalar" and key.value != "backends" else ""
         if value.kind == "scalar" and slip(name, _REQUIRED - named):
+            return True
+        if value.kind == "scalar" and nearest(name, {"cpp_namespace"} - named, _MEANT) is not None:
             return True
         if value.is_sequence and "cpp_namespace" in named and slip(name, _LISTS):
             return True

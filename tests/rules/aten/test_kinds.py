@@ -61,3 +61,11 @@ def test_tags_of_another_kind_elsewhere_are_nobodys() -> None:
 @pytest.mark.parametrize("name", ["config.yaml", "docs/tags.yaml"])
 def test_words_of_torchgen_do_not_make_a_file_torchgens(name: str, text: str) -> None:
     assert found({name: text}) == []
+
+
+def test_a_letter_that_is_another_one_does_not_hide_a_backend() -> None:
+    text = "backend: XLA\ncpp_na+espace: torch_xla\nsupported:\n  - abs\n"
+    found = lint_files([PACK], {"xla.yaml": text}, ["ATN602"]).diagnostics
+    assert [item.message for item in found] == ["torchgen knows no key `cpp_na+espace`; did you mean `cpp_namespace`?"]
+    other = text.replace("cpp_na+espace", "namespace")
+    assert lint_files([PACK], {"xla.yaml": other}).diagnostics == []

@@ -224,7 +224,7 @@ def delegate_wrong(native: NativeFile) -> Iterator[Diagnostic]:
         )
 
 
-@rule("ATN315", "half-structured", fixable="unsafe", proof=WRITTEN, pure=True)
+@rule("ATN315", "half-structured", fixable="unsafe", proof=WRITTEN, pure=True, by_release=True)
 def half_structured(native: NativeFile) -> Iterator[Diagnostic]:
     """The out variant is structured, and another variant does not delegate to it.
 
