@@ -156,3 +156,11 @@ def test_commands_without_a_report_say_it_on_standard_error(root: Path, opschema
     assert "opschema: C++ is not read, as `tree_sitter_cpp` cannot be imported: " in out
     assert "(install it: pip install opschema-cli)" in out
     assert "not read    C++ is not read, as `tree_sitter_cpp`" in opschema("lint", "--show-settings")[1]
+
+
+def test_a_baseline_keeps_the_findings_of_rules_that_were_not_selected(root: Path, opschema: Lint) -> None:
+    held = root / ".opschema-baseline.json"
+    assert opschema("baseline")[0] == 0
+    before = held.read_text()
+    assert opschema("lint", "--select", "PTO115", "--write-baseline")[0] == 0
+    assert held.read_text() == before
