@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from opschema_cli.lint.diagnostic import Fix
+from opschema_cli.schema import dtypes
 from opschema_cli.source.program import ClassRef, Folded
 from opschema_cli.source.python import Expr, Param
 from opschema_cli.source.yaml import Data, Node
@@ -76,12 +77,17 @@ def agree(code: Folded, stated: Data, node: Node | None) -> bool:
     otherwise than it looks (``1e-5``, ``no``) is another rule's business.
     """
     if code.symbol:
-        return not code.symbol.startswith("torch.") or stated in (code.symbol, code.symbol.removeprefix("torch."))
+        return not code.symbol.startswith("torch.") or _dtype(code.symbol) == _dtype(stated)
     value = as_data(code.value)
     if isinstance(value, float) and isinstance(stated, str):
         return _number(stated) == value
     both_nan = isinstance(value, float) and isinstance(stated, float) and math.isnan(value) and math.isnan(stated)
     return value == stated or both_nan or (node is not None and _looks_like(node, value))
+
+
+def _dtype(name: Data) -> Data:
+    """A constant of torch by one name: `torch.half` is `float16`."""
+    return dtypes.canonical(name.removeprefix("torch.")) if isinstance(name, str) else name
 
 
 def _looks_like(node: Node, value: Data) -> bool:

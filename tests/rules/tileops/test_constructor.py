@@ -165,6 +165,8 @@ SAME = [
     ("[]", "()"),
     ("float16", "torch.float16"),
     ("torch.float16", "torch.float16"),
+    ("float16", "torch.half"),
+    ("torch.double", "torch.float64"),
     ("1e-5", "1e-5"),  # text to YAML 1.1, which is another rule's business
     ("2", "compute()"),
     ("2", "somewhere.CONSTANT"),
