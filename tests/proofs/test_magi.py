@@ -13,7 +13,7 @@ from opschema_cli.proof import Case, Files, case_of, fix_cases, prove, windows_l
 from opschema_cli.testing import lint_files
 from opschema_rules.magi import proofs
 from opschema_rules.magi.pack import PACK
-from tests.proofs.magi_oracle import REAL, observe
+from tests.proofs.magi_oracle import REAL, observe, observe_torch, only_torch
 from tests.proofs.python_variants import python_variants
 from tests.rules.magi.faults import CASES, HEAD
 
@@ -66,3 +66,23 @@ def test_every_fix_has_an_oracle() -> None:
 def test_fixes_are_proved(rule: Rule) -> None:
     assert any(case.cures for case in cases()[rule.code]), "no Bad example has a fix"
     assert not complaints()[rule.code], "\n".join(complaints()[rule.code])
+
+
+BY_TORCH = ("MAG323", "MAG331", "MAG340")
+"""Rules on how torch calls functions, and what it refuses of their results."""
+
+
+@cache
+def complaints_of_torch() -> dict[str, list[str]]:
+    """What torch has against the fixes of those rules where the decorator lowers nothing."""
+    found: dict[str, list[str]] = defaultdict(list)
+    asked = [case for code in BY_TORCH for case in cases()[code] if only_torch(case.before)]
+    for line in prove(asked, observe_torch):
+        found[line.split()[0]].append(line)
+    return found
+
+
+@pytest.mark.parametrize("code", BY_TORCH)
+def test_fixes_are_proved_by_torch_alone(code: str) -> None:
+    assert any(case.cures and only_torch(case.before) for case in cases()[code])
+    assert not complaints_of_torch()[code], "\n".join(complaints_of_torch()[code])
