@@ -61,14 +61,21 @@ def state_folder() -> Path:
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "opschema"
 
 
-def is_allowed(digest: str) -> bool:
-    """Whether a plugin with this digest may run.
+def is_allowed(digest: str, root: Path) -> bool:
+    """Whether a plugin of the tree at ``root`` with this digest may run.
 
     Raises:
-        OpschemaError: the variable holds something else than digests.
+        OpschemaError: the variable holds something else than digests, or permissions are kept in the tree, which may have
+            brought them.
     """
     named = _named_by_variable()
-    return EVERY in named or digest in named or _stored(digest) is not None
+    if EVERY in named or digest in named:
+        return True
+    permission = _stored(digest)
+    if permission is not None and Path(os.path.realpath(state_folder())).is_relative_to(os.path.realpath(root)):
+        hint = "set OPSCHEMA_STATE_DIR to a folder outside"
+        raise OpschemaError(f"permissions in {state_folder()}, inside the tree, count for nothing; {hint}")
+    return permission is not None
 
 
 def allow(digest: str, path: str) -> None:

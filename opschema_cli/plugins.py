@@ -59,13 +59,13 @@ def _read(workspace: Workspace, name: str) -> Plugin:
         raise OpschemaError(f"the plugin `{name}` cannot be read: {error.strerror or error}") from None
 
 
-def check_allowed(plugins: Sequence[Plugin]) -> None:
-    """Check that the user has allowed all of them.
+def check_allowed(plugins: Sequence[Plugin], root: Path) -> None:
+    """Check that the user has allowed all of these plugins of the tree at ``root``.
 
     Raises:
         OpschemaError: one is not allowed; with what to do.
     """
-    refused = [plugin for plugin in plugins if not is_allowed(plugin.digest)]
+    refused = [plugin for plugin in plugins if not is_allowed(plugin.digest, root)]
     if refused:
         before = {permission.path for permission in permissions()}
         lines = [_described(plugin, before) for plugin in refused]

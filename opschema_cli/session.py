@@ -57,7 +57,7 @@ class Session(msgspec.Struct, dict=True):
             OpschemaError: one cannot be read, or the user has not allowed it.
         """
         found = read_plugins(self.workspace, self.config.plugins) if self.run_plugins else []
-        check_allowed(found)
+        check_allowed(found, self.root)
         return found
 
     @property

@@ -12,7 +12,7 @@ from opschema_cli.permissions import Permission, allow, as_digest, is_allowed, p
 from opschema_cli.plugins import read_plugins
 from opschema_cli.reporters.escape import visible
 from opschema_cli.session import Session, open_session
-from opschema_cli.workspace import read_regular
+from opschema_cli.workspace import find_root, read_regular
 
 no_plugins_option = click.option(
     "--no-plugins",
@@ -90,8 +90,9 @@ def revoke_plugins(subjects: Sequence[str], every: bool) -> int:
 def list_plugins() -> int:
     """List the plugins that the configuration here names, then all permissions that are stored for other files."""
     here = list(_configured())
+    root = find_root(Path.cwd())
     for digest, path in here:
-        click.echo(f"{'allowed' if is_allowed(digest) else 'not allowed':<11}  {_line(digest, path)}")
+        click.echo(f"{'allowed' if is_allowed(digest, root) else 'not allowed':<11}  {_line(digest, path)}")
     for item in permissions():
         if (item.digest, item.path) not in here:
             click.echo(f"{'allowed':<11}  {_line(item.digest, item.path)}")

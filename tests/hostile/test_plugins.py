@@ -190,7 +190,7 @@ def test_a_file_that_changes_between_the_check_and_the_run(tmp_path: Path, monke
     monkeypatch.setenv("OPSCHEMA_ALLOW_PLUGINS", digest(tmp_path / "ours.py"))
     found = read_plugins(Workspace(tmp_path), ["ours.py"])
     (tmp_path / "ours.py").write_text("PACK = 'swapped'\n")
-    check_allowed(found)
+    check_allowed(found, tmp_path)
     assert found[0].run().PACK == "allowed"
 
 
@@ -282,6 +282,15 @@ def test_a_permission_that_came_with_the_tree_counts_for_nothing(tree: Tree, tri
         os.mkfifo(file)
     assert (tree.run("lint").code, tree.ran()) == (2, False)
     assert tree.run("plugins", "list").out == f"not allowed  {digest(tree.plugin)}  {tree.plugin}\n"
+
+
+def test_a_permission_inside_the_tree_counts_for_nothing_whatever_its_mode(tree: Tree) -> None:
+    """With a umask of 077 Git checks files out for their user alone."""
+    inside = str(tree.root / "state")
+    tree.run("plugins", "allow", OPSCHEMA_STATE_DIR=inside)
+    done = tree.run("lint", OPSCHEMA_STATE_DIR=inside)
+    assert (done.code, tree.ran()) == (2, False)
+    assert f"permissions in {inside}, inside the tree, count for nothing; set OPSCHEMA_STATE_DIR" in done.err
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
