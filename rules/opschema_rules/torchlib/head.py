@@ -24,6 +24,13 @@ _REGISTERS = re.compile(
     rb"|direct_register_custom_op|torch\.library|torch\._library|torch\._custom_op\w*)\b"
 )
 
+_REACHING_PARTS = (b"library", b"_custom_op", b"direct_register_custom_op")
+_REACHES = re.compile(
+    rb"\._?library\b|\btorch\._custom_op|\bdirect_register_custom_op\b"
+    rb"|\bfrom\s+torch\s+import\s*(?:\([^)]*|[^\n]*)\b(?:_?library|_custom_ops?)\b"
+)
+"""What every file holds that gets hold of ``torch.library``, or of vLLM's helper."""
+
 CPP_REGISTERS = re.compile(rb"(?<![A-Za-z0-9])TORCH_LIBRARY|RegisterOperators|\.impl\s*\(|\b(?:torch|c10)::Library\b")
 """What a C++ file holds that registers operators, or defines macros which do."""
 
@@ -52,6 +59,11 @@ def cpp_registers(data: bytes) -> bool:
     return is_found(CPP_REGISTERS, data, _CPP_PARTS, _REACH)
 
 
+def _reaches(data: bytes) -> bool:
+    return any(part in data for part in _REACHING_PARTS) and _REACHES.search(data) is not None
+
+
+_REACHES_TORCH = Reading("torchlib reaches torch", _reaches, bool)
 _REGISTERS_PYTHON = Reading("torchlib registers", registers, bool)
 REGISTERS_CPP = Reading("torchlib registers in C++", cpp_registers, bool)
 """Whether a C++ file may register operators, or define macros which do."""
@@ -59,7 +71,12 @@ REGISTERS_CPP = Reading("torchlib registers in C++", cpp_registers, bool)
 
 def detect(project: Project, options: TorchlibOptions) -> bool:
     """Whether a file of the workspace may register an operator."""
-    return any(True for _ in registering(project, options)) or bool(cpp_sources(project, options))
+    return any(True for _ in reaching(project, options)) or bool(cpp_sources(project, options))
+
+
+def reaching(project: Project, options: TorchlibOptions) -> Iterable[str]:
+    """The Python files that speak of ``torch.library``; without one, what looks like a registration is none of torch's."""
+    return (path for path, found in project.scan(_REACHES_TORCH, sources(project, options)) if found)
 
 
 def registering(project: Project, options: TorchlibOptions) -> Iterable[str]:
@@ -103,7 +120,7 @@ HEAD = PackHead(
     TorchlibOptions,
     "opschema_rules.torchlib.pack",
     Path(__file__).with_name(CATALOGUE),
-    registering,
+    reaching,
     pages=PAGES,
     claims=claims,
     unread=SIGHTINGS,

@@ -18,12 +18,13 @@ from opschema_rules.torchlib.definitions import Definer
 from opschema_rules.torchlib.describe import describe_tree
 from opschema_rules.torchlib.evaluation import Evaluator
 from opschema_rules.torchlib.examples import example_files
-from opschema_rules.torchlib.head import TorchlibOptions, claims, cpp_sources, detect, registering, sources
+from opschema_rules.torchlib.head import TorchlibOptions, claims, cpp_sources, detect, reaching, registering, sources
 from opschema_rules.torchlib.inference import Inferrer
 from opschema_rules.torchlib.mentions import REGISTERS_CLASSES, files_that_call, files_that_use
 from opschema_rules.torchlib.model import Operator, Tree
 from opschema_rules.torchlib.operators import Join
 from opschema_rules.torchlib.outlines import Words
+from opschema_rules.torchlib.reach import reaches
 from opschema_rules.torchlib.registrations import Walker, helpers
 from opschema_rules.torchlib.show import show
 from opschema_rules.torchlib.sightings import SIGHTINGS
@@ -90,7 +91,7 @@ class _Search:
 
     def __init__(self, project: Project, options: TorchlibOptions) -> None:
         self.project = project
-        self.found = list(registering(project, options))
+        self.found = list(registering(project, options)) if _reaches_torch(project, options) else []
         self.words = Words(project)
         self._modules = set(sources(project, options))
         self._next, self._rounds = list(self.found), 0
@@ -111,6 +112,13 @@ class _Search:
         while self.step():
             pass
         return sorted(self.found), self.words
+
+
+def _reaches_torch(project: Project, options: TorchlibOptions) -> bool:
+    """Whether any file gets hold of ``torch.library``: of many trees only comments speak of it."""
+    paths = list(reaching(project, options))
+    project.load_python(paths)
+    return any(file is not None and reaches(file) for file in map(project.python, paths))
 
 
 @lru_cache(maxsize=2)
