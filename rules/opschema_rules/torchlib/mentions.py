@@ -72,6 +72,13 @@ def files_that_call(project: Project, operators: Iterable[Operator], paths: Iter
     return _mentioning(project, words_of_operators(operators), paths)
 
 
+def files_that_mention(project: Project, words: Iterable[str], paths: Iterable[str]) -> list[str]:
+    """The files among some that import one of these names or modules, or all that a module has."""
+    wanted = set(words)
+    found = project.readings(_MENTIONS, paths)
+    return sorted(path for path, names in found.items() if any(name in wanted or name.endswith(".*") for name in names))
+
+
 def _mentioning(project: Project, words: Iterable[str], paths: Iterable[str]) -> list[str]:
     wanted = set(words)
     found = project.readings(_MENTIONS, paths) if wanted else {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from opschema_cli.lint.pack import Description, Entry, Loaded, Pack, collect_rul
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies
 from opschema_cli.source.program import Program
+from opschema_cli.source.python import PythonFile
 from opschema_rules.torchlib import rules
 from opschema_rules.torchlib.annotations import Annotations
 from opschema_rules.torchlib.calls import CallFinder
@@ -20,11 +21,11 @@ from opschema_rules.torchlib.evaluation import Evaluator
 from opschema_rules.torchlib.examples import example_files
 from opschema_rules.torchlib.head import TorchlibOptions, claims, cpp_sources, detect, reaching, registering, sources
 from opschema_rules.torchlib.inference import Inferrer
-from opschema_rules.torchlib.mentions import REGISTERS_CLASSES, files_that_call, files_that_use
+from opschema_rules.torchlib.mentions import REGISTERS_CLASSES, files_that_call, files_that_mention, files_that_use
 from opschema_rules.torchlib.model import Operator, Tree
 from opschema_rules.torchlib.operators import Join
 from opschema_rules.torchlib.outlines import Words
-from opschema_rules.torchlib.reach import reaches
+from opschema_rules.torchlib.reach import handed_on, reaches
 from opschema_rules.torchlib.registrations import Walker, helpers
 from opschema_rules.torchlib.show import show
 from opschema_rules.torchlib.sightings import SIGHTINGS
@@ -87,25 +88,38 @@ def read_tree(project: Project, options: TorchlibOptions) -> Tree:
 
 
 class _Search:
-    """The search for files that register, or call helpers that do, and for the words by which they may."""
+    """The search for files that register, or call helpers that do, and for the words by which they may.
+
+    It begins with the files that get hold of ``torch.library``. Others that hold its words join where they import from a file
+    that was found: in many trees ``register_fake`` is another one.
+    """
 
     def __init__(self, project: Project, options: TorchlibOptions) -> None:
         self.project = project
-        self.found = list(registering(project, options)) if _reaches_torch(project, options) else []
+        self.found = _reaching(project, options)
         self.words = Words(project)
         self._modules = set(sources(project, options))
+        self._left = set(registering(project, options)) - set(self.found) if self.found else set[str]()
         self._next, self._rounds = list(self.found), 0
 
     def step(self) -> list[str]:
         """The files that are to be looked at next, once those before them are."""
         if self._next and self._rounds < MAX_ROUNDS:
             self.project.load_python(self._next)
-            self.words.add(filter(None, map(self.project.python, self._next)))
+            new = [file for file in map(self.project.python, self._next) if file is not None]
+            self.words.add(new)
             known = filter(None, map(self.project.python, self.found))
-            more = files_that_use(self.project, helpers(known, self.words), self._modules - set(self.found))
-            self._next, self.found = more, self.found + more
+            more = set(files_that_use(self.project, helpers(known, self.words), self._modules - set(self.found)))
+            more.update(self._joining(new))
+            self._left -= more
+            self._next, self.found = sorted(more), self.found + sorted(more)
             self._rounds += 1
         return self._next if self._rounds < MAX_ROUNDS else []
+
+    def _joining(self, new: Sequence[PythonFile]) -> list[str]:
+        """The files that hold words of ``torch.library`` and import from new files."""
+        handed = (handed_on(file, self.words.of(file.path)) for file in new)
+        return files_that_mention(self.project, set().union(*handed), self._left) if self._left else []
 
     def finish(self) -> tuple[list[str], Words]:
         """All such files, and their words."""
@@ -114,11 +128,11 @@ class _Search:
         return sorted(self.found), self.words
 
 
-def _reaches_torch(project: Project, options: TorchlibOptions) -> bool:
-    """Whether any file gets hold of ``torch.library``: of many trees only comments speak of it."""
+def _reaching(project: Project, options: TorchlibOptions) -> list[str]:
+    """The files that get hold of ``torch.library``; of many only comments speak of it."""
     paths = list(reaching(project, options))
     project.load_python(paths)
-    return any(file is not None and reaches(file) for file in map(project.python, paths))
+    return [file.path for file in filter(None, map(project.python, paths)) if reaches(file)]
 
 
 @lru_cache(maxsize=2)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container, Iterable
 
-from opschema_cli.source.python import Import, PythonFile
+from opschema_cli.source.python import Expr, Import, PythonFile, Scope
 from opschema_rules.torchlib import apis
+from opschema_rules.torchlib.outlines import last_word
 
 _MODULES = frozenset(
     {
@@ -14,7 +16,7 @@ _MODULES = frozenset(
     }
 )
 _NAMES = apis.WORDS | {"Library", "*", ""}
-_USED = re.compile(rf"\.(?:_?library|_custom_ops?)(?:\.|\Z)|(?:\A|\.){apis.DIRECT.name}\Z")
+_USED = re.compile(rf"\A(?!self\.|cls\.).*\.(?:_?library|_custom_ops?)(?:\.|\Z)|(?:\A|\.){apis.DIRECT.name}\Z")
 
 
 def reaches(file: PythonFile) -> bool:
@@ -23,6 +25,28 @@ def reaches(file: PythonFile) -> bool:
         any(map(_is_of_torch, scope.imports)) or any(_USED.search(use.name) for use in scope.uses)
         for scope in file.body.walk()
     )
+
+
+def handed_on(file: PythonFile, words: Container[str]) -> set[str]:
+    """The words by which other files get hold of what this one has of ``torch.library``: its module and package, the names that it
+    imports from there, and what it defines with one of some ``words``.
+    """
+    body = file.body
+    imported = {item.name for item in body.imports if _is_of_torch(item)}
+    functions = {item.name for item in body.functions if item.name in words or _uses(item.decorators, words)}
+    classes = {item.name for item in body.classes if _uses(item.decorators, words) or _speaks(item.body, words)}
+    assigned = {item.target for item in body.assigns if item.value is not None and _uses(item.value.walk(), words)}
+    return imported | functions | classes | assigned | set(file.path.removesuffix(".py").split("/")[-2:])
+
+
+def _speaks(scope: Scope, words: Container[str]) -> bool:
+    parts = list(scope.walk())
+    calls = (call.items[0] for part in parts for call in part.calls)
+    return _uses(calls, words) or any(_uses(item.decorators, words) for part in parts for item in part.functions)
+
+
+def _uses(exprs: Iterable[Expr], words: Container[str]) -> bool:
+    return any(last_word(expr) in words for expr in exprs)
 
 
 def _is_of_torch(item: Import) -> bool:
