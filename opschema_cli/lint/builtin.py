@@ -15,13 +15,13 @@ UNREADABLE = Rule(
     """A file of the schema cannot be read as text.
 
 It is missing, a broken link, binary, too large, not readable, or not in its declared encoding. Nothing in it was checked,
-so the run ends with exit code 2.""",
+so the run ends with exit code 2. A file that no pack recognises is not reported.""",
 )
 PYTHON_SYNTAX = Rule(
     "OPS102",
     "python-syntax",
     Severity.ERROR,
-    """A Python file does not parse.
+    """A Python file that a pack recognises, or that such a file imports, does not parse.
 
 What depends on it is answered *unresolved* and not reported.""",
 )
@@ -80,7 +80,8 @@ YAML_SYNTAX = Rule(
     """A schema file is not YAML, or not YAML that opschema reads.
 
 libyaml's own message is shown at its place. Nesting deeper than 100 levels, more than a million nodes and a second
-document in the file are refused. The file's other entries cannot be checked until it parses.""",
+document in the file are refused. The file's other entries cannot be checked until it parses. A file that no pack recognises as a
+schema file is not reported.""",
 )
 CRASHED = Rule(
     "OPS900",
