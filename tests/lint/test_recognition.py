@@ -84,12 +84,12 @@ def test_a_manifest_is_known_by_its_folder(tmp_path: Path) -> None:
 
 def test_a_module_that_a_recognised_one_imports_is_reported(tmp_path: Path) -> None:
     package: Files = {"kit/__init__.py": "", "kit/op.py": OP}
-    broken = "def helper(:  # of register_fake\n"
+    broken = "def helper(:  # of torch.library\n"
     assert found(tmp_path, {**package, "kit/helper.py": broken}) == ["OPS102 kit/helper.py"]
 
 
 def test_a_broken_module_that_nothing_imports_is_not(tmp_path: Path) -> None:
-    files: Files = {"kit/__init__.py": "", "kit/op.py": OP, "kit/template.py": "def {{ register_fake }}(:\n"}
+    files: Files = {"kit/__init__.py": "", "kit/op.py": OP, "kit/template.py": "def {{ name }}(:  # of torch.library\n"}
     assert found(tmp_path, files) == []
 
 
