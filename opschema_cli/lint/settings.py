@@ -27,10 +27,16 @@ class Settings(msgspec.Struct, frozen=True):
     rule_options: Mapping[str, object]
     overrides: Mapping[str, Severity] = msgspec.field(default_factory=dict)
     selected: frozenset[str] = frozenset()
+    dropped: dict[str, frozenset[str]] = msgspec.field(default_factory=dict)
+    """The codes that per-file ignores drop, for each path that was asked for."""
 
     def ignored_in(self, path: str, code: str) -> bool:
         """Whether per-file ignores drop this rule's findings in this file."""
-        return any(code in codes and spec.ignores(path) for spec, codes in self.per_file)
+        if path not in self.dropped:
+            self.dropped[path] = frozenset(
+                code for spec, codes in self.per_file if spec.ignores(path) for code in codes
+            )
+        return code in self.dropped[path]
 
 
 def resolve_settings(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from opschema_cli.source.bodies import Bodies, Body
+from opschema_cli.source.python import Expr
 
 _RAISES = frozenset({"pytest.raises", "pytest.warns", "raises"})
 _METHODS = frozenset({"assertRaises", "assertRaisesRegex"})
@@ -27,13 +30,18 @@ def _is_marked(bodies: Bodies, body: Body) -> bool:
 
 def _in_block(bodies: Bodies, body: Body, at: int) -> bool:
     text = body.file.source.text
-    for call in body.scope.calls:
-        if call.start < at and _raises(bodies, body, call.callee):
+    for call in _raising(bodies, body):
+        if call.start < at:
             start = text.rfind("\n", 0, call.start) + 1
             line = text[start : call.start]
             if line.lstrip().startswith(("with ", "async with ")) and _below(text, start, call.end, at):
                 return True
     return False
+
+
+@lru_cache(maxsize=1024)
+def _raising(bodies: Bodies, body: Body) -> tuple[Expr, ...]:
+    return tuple(call for call in body.scope.calls if _raises(bodies, body, call.callee))
 
 
 def _raises(bodies: Bodies, body: Body, callee: str) -> bool:

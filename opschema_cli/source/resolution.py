@@ -8,7 +8,7 @@ from typing import TypeAlias
 import msgspec
 
 from opschema_cli.source.by_key import ByKey
-from opschema_cli.source.python import Assign, Binding, Class, Function, PythonFile, Scope
+from opschema_cli.source.python import Assign, Binding, Class, Expr, Function, PythonFile, Scope
 
 HARMLESS_BASES = frozenset(
     {
@@ -64,6 +64,11 @@ class ClassRef(ByKey, frozen=True, dict=True):
     def key(self) -> ClassKey:
         """Its file and place, by which two references are the same."""
         return self.file.path, self.cls.start
+
+    @cached_property
+    def assigned(self) -> dict[str, Expr]:
+        """What its body assigns last to each name."""
+        return {item.target: item.value for item in self.cls.body.assigns if item.value is not None}
 
     @property
     def name(self) -> str:

@@ -231,8 +231,7 @@ class Dataclasses:
 
 def _value(ref: ClassRef, assign: Assign) -> Expr | None:
     """What a class's body assigns last to the name of a field."""
-    values = [item.value for item in ref.cls.body.assigns if item.target == assign.target and item.value is not None]
-    return values[-1] if values else None
+    return ref.assigned.get(assign.target)
 
 
 def _declared(ref: ClassRef) -> Iterator[Assign]:

@@ -45,10 +45,16 @@ def found_by_name(evaluator: Evaluator, frame: Frame, name: str, at: int | None)
     return _beyond(evaluator, frame.body.file, name)
 
 
+MAX_BINDINGS = 200
+"""Bindings of one name in one scope from which on it is not asked which of them a use sees."""
+
+
 def _bound(evaluator: Evaluator, frame: Frame, name: str, at: int | None) -> Values:
     options = bindings(frame.body.scope, name)
     if not options:
         return ()
+    if len(options) > MAX_BINDINGS:
+        return UNKNOWN
     if len(options) > 1:
         options = [item for item in options if _reaches(evaluator, frame, item, at)]
         options = reaching(options, lambda place: doubts(evaluator, frame, place), at)

@@ -10,7 +10,7 @@ from opschema_rules.torchlib.outlines import last_word
 from opschema_rules.torchlib.values import Frame, Given, Items, Table, Text
 
 MAX_TURNS = 2_000
-"""Most turns of a loop that are followed one by one."""
+"""Most turns of a loop, with those of the loops in it, that are followed one by one."""
 
 
 class Turns:
@@ -27,7 +27,12 @@ class Turns:
         turns = [frame]
         for index, loop in enumerate(frame.body.scope.loops):
             if loop.body.start <= at < loop.body.end:
-                turns = [inner for turn in turns for inner in self._of(turn, index, loop)]
+                inner: list[Frame] = []
+                for turn in turns:
+                    inner += self._of(turn, index, loop)
+                    if len(inner) > MAX_TURNS:
+                        return [frame]
+                turns = inner
         return turns
 
     def _of(self, frame: Frame, index: int, loop: Loop) -> list[Frame]:

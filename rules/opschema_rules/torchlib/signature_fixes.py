@@ -75,13 +75,14 @@ def _parameters(operator: Operator, function: Body, item: Mismatch, skip: int) -
     if not isinstance(schema, OperatorSchema):
         return []
     plain = [param for param in function.params if param.kind in ("posonly", "normal")][skip:]
-    names = [argument.name for argument in schema.positional]
-    others = [name for name in names if name not in {argument.name for argument in item.arguments}]
+    places = {argument.name: place for place, argument in enumerate(schema.positional)}
+    missing = {argument.name for argument in item.arguments}
+    others = [name for name in places if name not in missing]
     if [param.name for param in plain] != others[: len(plain)]:
         return []
     edits: list[Edit] = []
     for argument in item.arguments:
-        before = [param for param in plain if names.index(param.name) < names.index(argument.name)]
+        before = [param for param in plain if places[param.name] < places[argument.name]]
         text = _parameter_text(operator, argument, function, before[-1].end) if before else None
         if text is None:
             return []

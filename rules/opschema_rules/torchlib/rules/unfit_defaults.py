@@ -158,8 +158,9 @@ def _defaults(operator: Operator) -> Iterator[_Default]:
     if definition.explicit or function is None or not isinstance(schema, OperatorSchema):
         return
     outer = function.parent or function
+    params = {item.name: item for item in reversed(function.params)}
     for argument in schema.arguments:
-        param: Param | None = next((item for item in function.params if item.name == argument.name), None)
+        param: Param | None = params.get(argument.name)
         if param is None or param.default is None or param.annotation is None or not argument.type.base:
             continue
         found = operator.tree.bodies.program.fold(function.file, param.default, outer.scopes)
