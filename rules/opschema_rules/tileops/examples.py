@@ -76,7 +76,7 @@ class ExampleFwdOp(Op):
         return 1, 1
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.kernel_map["example"]()(x, self.eps)
+        return self.kernel_map["example"](x, self.eps)
 """
 
 OP_BASE = """\
@@ -106,7 +106,8 @@ class Op(ABC):
         raise NotImplementedError
 
     def dispatch_kernel(self, kernel_map=None):
-        self.kernel_map = kernel_map or self.default_kernel_map
+        kernels = kernel_map or self.default_kernel_map
+        self.kernel_map = {name: kernel() for name, kernel in kernels.items()}
 
     def __call__(self, *args, **kwargs):
         return self.forward(*args, **kwargs)

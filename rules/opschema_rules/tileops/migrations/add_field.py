@@ -17,6 +17,7 @@ from opschema_rules.tileops.migrations.entries import all_entries, refusal, with
 from opschema_rules.tileops.migrations.fields import KeyOrder, Slot, read_path, read_value, slots
 from opschema_rules.tileops.migrations.known_fields import check_path
 from opschema_rules.tileops.migrations.scopes import ENTRIES
+from opschema_rules.tileops.proofs import ROWS
 
 
 class AddField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -53,6 +54,7 @@ def _last_star(path: Sequence[str]) -> int:
     options=AddField,
     scope=ENTRIES,
     settled="every entry that the condition chooses has the field",
+    proof=ROWS,
 )
 def add_field(draft: Draft, sites: Sequence[Site], options: AddField) -> Iterator[Note]:
     """Add a field to all entries that a condition chooses.

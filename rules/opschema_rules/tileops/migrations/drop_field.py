@@ -17,6 +17,7 @@ from opschema_rules.tileops.migrations.fields import Slot, drop_fields, read_pat
 from opschema_rules.tileops.migrations.known_fields import check_path
 from opschema_rules.tileops.migrations.scopes import ENTRIES
 from opschema_rules.tileops.model import OpEntry
+from opschema_rules.tileops.proofs import ROWS
 
 
 class DropField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -46,6 +47,7 @@ def find(draft: Draft, options: DropField) -> Iterator[Site]:
     options=DropField,
     scope=ENTRIES,
     settled="no entry that the condition chooses has the field",
+    proof=ROWS,
 )
 def drop_field(draft: Draft, sites: Sequence[Site], options: DropField) -> Iterator[Note]:
     """Drop a field from all entries that a condition chooses, with the comments that belong to it.

@@ -30,6 +30,7 @@ from opschema_rules.tileops.migrations.removals import remove_keys
 from opschema_rules.tileops.migrations.row_keys import note_quoted_keys
 from opschema_rules.tileops.migrations.scopes import ENTRIES
 from opschema_rules.tileops.model import OpEntry
+from opschema_rules.tileops.proofs import ROWS
 from opschema_rules.tileops.signature import statement
 
 
@@ -62,7 +63,9 @@ def find(draft: Draft, options: DropParam) -> Iterator[Site]:
             yield Site(entry.at(node), title, (entry.name,), ("SIG201",), _Drop(entry, names))
 
 
-@migration("drop-param", find=find, options=DropParam, scope=ENTRIES, settled="no entry declares the parameters")
+@migration(
+    "drop-param", find=find, options=DropParam, scope=ENTRIES, settled="no entry declares the parameters", proof=ROWS
+)
 def drop_param(draft: Draft, sites: Sequence[Site], options: DropParam) -> Iterator[Note]:
     """Drop parameters: from `signature.params`, from rows, from rules that only constrain them, and from code.
 

@@ -14,6 +14,7 @@ from opschema_rules.tileops.migrations.arrangement import Arrangement, OpsKey, c
 from opschema_rules.tileops.migrations.entries import OptionError, is_inside, manifests
 from opschema_rules.tileops.migrations.scopes import ENTRIES
 from opschema_rules.tileops.model import OpEntry
+from opschema_rules.tileops.proofs import ROWS
 
 
 class MergeManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -45,7 +46,12 @@ def find(draft: Draft, options: MergeManifest) -> Iterator[Site]:
 
 
 @migration(
-    "merge-manifest", find=find, options=MergeManifest, scope=ENTRIES, settled="the entries are in one file already"
+    "merge-manifest",
+    find=find,
+    options=MergeManifest,
+    scope=ENTRIES,
+    settled="the entries are in one file already",
+    proof=ROWS,
 )
 def merge_manifest(draft: Draft, sites: Sequence[Site], options: MergeManifest) -> Iterator[Note]:
     """Put the entries of several manifest files into one.

@@ -15,6 +15,7 @@ from opschema_rules.tileops.migrations.entries import manifests, refusal
 from opschema_rules.tileops.migrations.moved_files import Fault, Found, search
 from opschema_rules.tileops.migrations.scopes import ENTRIES
 from opschema_rules.tileops.model import SOURCE_PATH_KEYS, Manifest, OpEntry
+from opschema_rules.tileops.proofs import ROWS
 from opschema_rules.tileops.rules.sources import op_class, source_path
 
 
@@ -40,7 +41,11 @@ def find(draft: Draft, options: NoMigrationOptions) -> Iterator[Site]:
 
 
 @migration(
-    "move-sources", find=find, scope=ENTRIES, settled="every path leads to its file, or to none that can be told"
+    "move-sources",
+    find=find,
+    scope=ENTRIES,
+    settled="every path leads to its file, or to none that can be told",
+    proof=ROWS,
 )
 def move_sources(draft: Draft, sites: Sequence[Site], options: NoMigrationOptions) -> Iterator[Note]:
     """Write the paths under `source` whose files have moved as they are now.

@@ -33,6 +33,7 @@ from opschema_rules.tileops.migrations.row_keys import rename_quoted_keys
 from opschema_rules.tileops.migrations.scopes import ENTRIES
 from opschema_rules.tileops.migrations.tensor_texts import code_like, combo_rows, comments, tensor_texts
 from opschema_rules.tileops.model import OpEntry
+from opschema_rules.tileops.proofs import ROWS
 
 
 class RenameInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -101,7 +102,7 @@ def _keys(entry: OpEntry, old: str, new: str) -> Iterator[tuple[Node, str, str]]
             yield row.node, f"{old}_shape", f"{new}_shape"
 
 
-@migration("rename-input", find=find, options=RenameInput, scope=ENTRIES, settled="no entry has the input")
+@migration("rename-input", find=find, options=RenameInput, scope=ENTRIES, settled="no entry has the input", proof=ROWS)
 def rename_input(draft: Draft, sites: Sequence[Site], options: RenameInput) -> Iterator[Note]:
     """Rename an input: in the signature, in all that speaks of it, in code.
 

@@ -18,6 +18,7 @@ from opschema_rules.tileops.migrations.entries import OptionError, all_entries, 
 from opschema_rules.tileops.migrations.scopes import ENTRIES
 from opschema_rules.tileops.migrations.words import EDITED, is_history, longer_names
 from opschema_rules.tileops.model import OpEntry
+from opschema_rules.tileops.proofs import ROWS
 
 
 class RenameOp(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -50,7 +51,7 @@ def find(draft: Draft, options: RenameOp) -> Iterator[Site]:
         yield Site(entry.place, title, (options.old,), subject=entry, renamed=options.new)
 
 
-@migration("rename-op", find=find, options=RenameOp, scope=ENTRIES, settled="the op has that name already")
+@migration("rename-op", find=find, options=RenameOp, scope=ENTRIES, settled="the op has that name already", proof=ROWS)
 def rename_op(draft: Draft, sites: Sequence[Site], options: RenameOp) -> Iterator[Note]:
     """Rename an op: its key in the manifest, its class, and every mention of either.
 

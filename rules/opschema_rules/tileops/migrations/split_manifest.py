@@ -24,6 +24,7 @@ from opschema_rules.tileops.migrations.entries import (
 from opschema_rules.tileops.migrations.fields import read_path
 from opschema_rules.tileops.migrations.scopes import ENTRIES
 from opschema_rules.tileops.model import Manifest, OpEntry
+from opschema_rules.tileops.proofs import ROWS
 
 _FILE_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 
@@ -66,6 +67,7 @@ def find(draft: Draft, options: SplitManifest) -> Iterator[Site]:
     options=SplitManifest,
     scope=ENTRIES,
     settled="every entry is in the file that it belongs to",
+    proof=ROWS,
 )
 def split_manifest(draft: Draft, sites: Sequence[Site], options: SplitManifest) -> Iterator[Note]:
     """Give each family of entries a file of its own.

@@ -16,6 +16,7 @@ from opschema_rules.tileops.migrations.entries import OptionError, all_entries, 
 from opschema_rules.tileops.migrations.scopes import ENTRIES
 from opschema_rules.tileops.migrations.yaml_order import misordered, reorder_keys
 from opschema_rules.tileops.model import OpEntry, OpImplementation
+from opschema_rules.tileops.proofs import ROWS
 from opschema_rules.tileops.rules.parameters import default_drifts, kw_only_drifts
 
 WHAT = ("kw_only", "defaults", "order")
@@ -72,7 +73,9 @@ def _in_code(ops: Sequence[OpImplementation], what: Sequence[str]) -> Iterator[S
         yield Site(wanted.place, wanted.title, wanted.ops, wanted.codes, wanted)
 
 
-@migration("sync-signature", find=find, options=SyncSignature, scope=ENTRIES, settled="both sides say the same")
+@migration(
+    "sync-signature", find=find, options=SyncSignature, scope=ENTRIES, settled="both sides say the same", proof=ROWS
+)
 def sync_signature(draft: Draft, sites: Sequence[Site], options: SyncSignature) -> Iterator[Note]:
     """Make what the manifest and the code say of parameters the same, after the side that `-o from=` names.
 

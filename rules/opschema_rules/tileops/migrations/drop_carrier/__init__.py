@@ -16,6 +16,7 @@ from opschema_rules.tileops.migrations.drop_carrier.unseen import idle
 from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
 from opschema_rules.tileops.migrations.entries import all_entries, manifests
 from opschema_rules.tileops.migrations.scopes import ENTRIES
+from opschema_rules.tileops.proofs import HARNESS
 
 
 def find(draft: Draft, options: NoMigrationOptions) -> Iterator[Site]:
@@ -24,7 +25,7 @@ def find(draft: Draft, options: NoMigrationOptions) -> Iterator[Site]:
         yield from sites(manifest)
 
 
-@migration("drop-carrier", find=find, rewrites_trees=True, scope=ENTRIES, settled="no op has a carrier")
+@migration("drop-carrier", find=find, rewrites_trees=True, scope=ENTRIES, settled="no op has a carrier", proof=HARNESS)
 def drop_carrier(draft: Draft, chosen: Sequence[Site], options: NoMigrationOptions) -> Iterator[Note]:
     """Drop carriers: an op without tensor inputs declares `inputs: {}`, and its dtype as a parameter.
 
