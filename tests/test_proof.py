@@ -31,6 +31,13 @@ def test_no_probe_gets_worse(before: Seen, after: Seen, fine: bool) -> None:
     assert (list(judge({"call": before}, {"call": after}, cures=False)) == []) is fine
 
 
+def test_an_unsafe_fix_may_silence_a_refusal_but_in_no_example() -> None:
+    before, after = {"call": REFUSED}, {"call": WRONG}
+    assert list(judge(before, after, cures=False, doubted=True)) == []
+    assert len(list(judge(before, after, cures=True, doubted=True))) == 2
+    assert len(list(judge({"call": RIGHT}, after, cures=False, doubted=True))) == 1
+
+
 def test_a_probe_that_one_side_lacks_counts_as_refused() -> None:
     assert list(judge({}, {"call": WRONG}, cures=False)) == [
         "call: was refused (there is no such probe on this side) and is silently wrong now: unused"

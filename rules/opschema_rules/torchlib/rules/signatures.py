@@ -159,7 +159,8 @@ def kernel_signature(operator: Operator) -> Iterator[Diagnostic]:
 def schema_function(operator: Operator) -> Iterator[Diagnostic]:
     """A `custom_op` whose function does not take what its `schema=` passes.
 
-    With `schema=` torch reads nothing of the function's signature, and calls it like any other kernel: see `fake-signature`.
+    With `schema=` torch reads nothing of the function's signature, and calls it like any other kernel: see `fake-signature`, and
+    `kernel-signature` for what the fix does.
 
     Bad:
 
@@ -187,6 +188,8 @@ def vmap_signature(operator: Operator) -> Iterator[Diagnostic]:
     """A vmap rule that does not take what the operator's schema passes.
 
     The function given to `register_vmap` is called with `info` and `in_dims`, and then like a fake: see `fake-signature`.
+
+    An argument that it does not take has a fix where the function passes it on, as in the example: see `kernel-signature`.
 
     Bad:
 
