@@ -60,7 +60,8 @@ def cpp_registers(data: bytes) -> bool:
 
 
 def _reaches(data: bytes) -> bool:
-    return any(part in data for part in _REACHING_PARTS) and _REACHES.search(data) is not None
+    speaks = b"torch" in data or b"direct_register_custom_op" in data
+    return speaks and any(part in data for part in _REACHING_PARTS) and _REACHES.search(data) is not None
 
 
 _REACHES_TORCH = Reading("torchlib reaches torch", _reaches, bool)
