@@ -3,7 +3,7 @@
 Probes and their levels:
 
 - ``emission``: all that torchgen writes about the tree. *Refused* where torchgen stops, where `torch._C.parse_schema` cannot
-  read a schema that it registers, where the declarations of the kernels do not compile against torch's headers, or where the
+  read a schema that it registers, where the declarations of the kernels or the formulas of derivatives do not compile, or where the
   C++ files of a backend do not define what its header declares. *Wrong* where nothing that is written depends on a value or
   on an item of a list (:mod:`tests.proofs.aten_silence`). Else *right*; the result is a digest of every text.
 - ``tags``: torchgen's reading of tags.yaml by itself, whose examples have not all the tags that the entries use.
@@ -83,11 +83,7 @@ def examine(workspaces: Sequence[Files], option: str) -> list[dict[str, Seen]]:
     """The outcomes of some workspaces; their C++ is compiled together."""
     trees = [torchgen_files(files) for files in workspaces]
     written = [oracle.emission(tree) for tree in trees]
-    units = [
-        "" if isinstance(texts, Refusal) else aten_cpp.unit(texts, sources(files))
-        for files, texts in zip(workspaces, written, strict=True)
-    ]
-    complaints = aten_cpp.complaints(units)
+    complaints = _compiled(workspaces, [texts if not isinstance(texts, Refusal) else None for texts in written], option)
     found = []
     for tree, texts, complaint in zip(trees, written, complaints, strict=True):
         emission = _emission(tree, texts, complaint, silence=option == SILENCE)
@@ -98,6 +94,24 @@ def examine(workspaces: Sequence[Files], option: str) -> list[dict[str, Seen]]:
         else:
             found.append({"emission": Seen("right"), **dict(_registered(texts)), **dict(_listed(tree))})
     return found
+
+
+def _compiled(workspaces: Sequence[Files], written: Sequence[Mapping[str, str] | None], option: str) -> list[str]:
+    """What g++ says about the kernels, and about the formulas of those that have derivatives."""
+    kernels = [
+        "" if texts is None else aten_cpp.unit(texts, sources(files))
+        for files, texts in zip(workspaces, written, strict=True)
+    ]
+    formulas = [
+        aten_cpp.formulas(texts) if texts is not None and DERIVATIVES in files and option == SILENCE else ""
+        for files, texts in zip(workspaces, written, strict=True)
+    ]
+    pairs = zip(
+        aten_cpp.complaints(kernels, aten_cpp.DECLARATIONS),
+        aten_cpp.complaints(formulas, aten_cpp.FORMULAS),
+        strict=True,
+    )
+    return [one or other for one, other in pairs]
 
 
 def torchgen_files(files: Files) -> dict[str, str]:

@@ -36,6 +36,11 @@ SEEN: dict[str, tuple[list[tuple[str, str]], Level, str]] = {
         "refused",
         "g++: expected initializer",
     ),
+    "a formula that does not compile": (
+        [("yaml derivatives.yaml", '- name: relu(Tensor self) -> Tensor\n  self: "0"\n')],
+        "refused",
+        "g++: operands to",
+    ),
     "a tag that is given twice": (
         [(NATIVE, "- func: tanh(Tensor self) -> Tensor\n  tags: [core, core]\n")],
         "wrong",

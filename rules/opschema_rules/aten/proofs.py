@@ -4,7 +4,7 @@ from __future__ import annotations
 
 WRITTEN = (
     "torchgen reads the files and writes all its C++ and Python from them, with an effect of every value; torch parses each"
-    " schema that this registers, and g++ compiles the declared kernels"
+    " schema that this registers, and g++ compiles the declared kernels and the formulas of derivatives"
 )
 
 LINKED = (

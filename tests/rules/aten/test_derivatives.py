@@ -311,16 +311,17 @@ def test_a_slip_in_a_variable_is_a_warning() -> None:
             "- name: relu(Tensor self) -> Tensor\n  self: f(self->sizes(), grad.size(-1), self.strides())\n",
             "- name: relu(Tensor self) -> Tensor\n  self: f(self->sym_sizes(), grad.sym_size(-1), self.sym_strides())\n",
         ),
-        (
-            "- name: relu(Tensor self) -> Tensor\n  self: 0 # ok\n",
-            '- name: relu(Tensor self) -> Tensor\n  self: "0" # ok\n',
-        ),
     ],
 )
 def test_fixes(before: str, after: str) -> None:
     texts, left = fix_files([PACK], example_files([("yaml derivatives.yaml", before)]), RULES, unsafe=True)
     assert texts == {"derivatives.yaml": after}
     assert [item.message for item in left.diagnostics if item.fix is not None] == []
+
+
+def test_a_number_has_no_fix_since_it_does_not_compile_in_quotes_either() -> None:
+    found = lint("- name: relu(Tensor self) -> Tensor\n  self: 0\n").diagnostics
+    assert [(item.code, item.fix) for item in found] == [("ATN402", None)]
 
 
 def test_a_folded_formula_has_no_fix() -> None:

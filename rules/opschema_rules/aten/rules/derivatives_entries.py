@@ -7,13 +7,11 @@ from collections.abc import Iterator
 from opschema_cli.lint.diagnostic import Diagnostic, Place
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.yaml import Node, scalar_value
-from opschema_cli.source.yaml_edit import quote_scalar
 from opschema_rules.aten.derivatives import DEFAULT, NOT_FORMULAS
-from opschema_rules.aten.findings import found, no_list, yaml_fix
+from opschema_rules.aten.findings import found, no_list
 from opschema_rules.aten.kinds import items_of
 from opschema_rules.aten.loader import refused
 from opschema_rules.aten.model import DerivativeEntry, DerivativesFile, Entry, is_date, string
-from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.vocabulary import hint
 
 _KINDS = {"mapping": "a mapping", "sequence": "a list"}
@@ -88,12 +86,13 @@ def derivative_yaml(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
     yield from (Diagnostic(message, Place(derivatives.path, node.span)) for node, message in refused(derivatives.file))
 
 
-@rule("ATN402", "derivative-field", fixable="safe", proof=WRITTEN, pure=True)
+@rule("ATN402", "derivative-field", pure=True)
 def derivative_field(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
     """A field of an entry of derivatives.yaml is missing or is not what torchgen reads.
 
     `name` is text. A formula is text, too: a plain `0`, `true` or `[...]` is something else to YAML, and one that is empty
-    is no C++. `dispatch` is a mapping from dispatch keys to mappings of formulas. torchgen answers most of these with a
+    is no C++. In quotes, a number compiles only where the formula is not that of a tensor: the gradient zero of `self` is
+    `zeros_like(self)`. `dispatch` is a mapping from dispatch keys to mappings of formulas. torchgen answers most of these with a
     `KeyError` or `AttributeError`.
 
     Bad:
@@ -115,7 +114,7 @@ def derivative_field(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
 
     ```yaml derivatives.yaml
     - name: square(Tensor self) -> Tensor
-      self: "0"
+      self: zeros_like(self)
       result: auto_element_wise
     ```
 
@@ -183,10 +182,7 @@ def _formulas(entry: DerivativeEntry, table: Node, leave_out: tuple[str, ...]) -
 
 def _no_formula(entry: DerivativeEntry, key: Node, value: Node, node: Node) -> Diagnostic:
     message = f"the formula of `{key.value}` is C++ in a string, and this is {written(node)}"
-    fix = None
-    if node.kind == "scalar" and scalar_value(node) is not None and string(node) is None:
-        fix = yaml_fix(entry, f'write `"{node.value}"`', lambda: quote_scalar(entry.file, value))
-    return found(entry, value if value.end > value.start else key, message, fix=fix)
+    return found(entry, value if value.end > value.start else key, message)
 
 
 @rule("ATN403", "derivative-duplicate-key", pure=True)
