@@ -99,7 +99,7 @@ def cases_of(pack: Pack, rule: Rule, files: Files, title: str, *, cures: bool) -
 
 def case_of(title: str, files: Files, fix: Fix) -> Case:
     """What one fix makes of files."""
-    return Case(f"{title}: {fix.title}", files, _fixed(files, fix), cures=False, doubt=fix.why_unsafe)
+    return Case(f"{title}: {fix.title}", files, apply_fix(files, fix), cures=False, doubt=fix.why_unsafe)
 
 
 def _fixes(pack: Pack, rule: Rule, files: Files) -> list[Fix]:
@@ -107,7 +107,8 @@ def _fixes(pack: Pack, rule: Rule, files: Files) -> list[Fix]:
     return [fix for fix in found if fix is not None]
 
 
-def _fixed(files: Files, fix: Fix) -> Files:
+def apply_fix(files: Files, fix: Fix) -> Files:
+    """The files with one fix applied."""
     edits: dict[str, list[Edit]] = {}
     for item in fix.edits:
         edits.setdefault(item.path, []).append(item.edit)
