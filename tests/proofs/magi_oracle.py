@@ -79,6 +79,7 @@ def _register(
 def examine(files: Files) -> dict[str, Seen]:
     """The outcomes of one workspace."""
     from tests.proofs.magi_calls import outcomes
+    from tests.proofs.torch_values import know_members
     from tests.rules.magi.oracle import Registry
     from tests.rules.magi.real_magi import _import_decorator, _install
 
@@ -90,6 +91,7 @@ def examine(files: Files) -> dict[str, Seen]:
     registry = Registry(real)
     _install("magi_compiler.api", magi_register_custom_op=registry.loud)
     _install("magi_oracle", same=registry.same)
+    know_members(text for path, text in files.items() if path.endswith(".py"))
     found = torch_oracle.examine(files)
     for name, op in registry.ops.items() if found["import"].level == "right" else ():
         found |= dict(outcomes(name, op, registry.functions[name]))

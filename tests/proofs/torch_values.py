@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 import torch
@@ -12,9 +13,6 @@ import torch
 _ONE = torch.arange(6, dtype=torch.float32).reshape(2, 3) + 1
 _OTHER = (torch.arange(6, dtype=torch.float32).reshape(2, 3) - 2) * 0.5
 _LONGER = torch.arange(12, dtype=torch.float32).reshape(4, 3) + 3
-
-MAX_STRINGS = 8
-"""How many strings an argument is set to."""
 
 BY_TYPE: dict[str, list[Any]] = {
     "Tensor": [_ONE, _OTHER, _LONGER],
@@ -38,10 +36,26 @@ BY_TYPE: dict[str, list[Any]] = {
 """Values by the type of a schema."""
 
 
-def know_strings(texts: Iterable[str]) -> None:
-    """Take the words that stand in quotes in some texts for values of strings, too."""
-    words = sorted({word for text in texts for word in re.findall(r"[\"'](\w+)[\"']", text)})
-    BY_TYPE["str"] = list(dict.fromkeys([*BY_TYPE["str"], *words]))[:MAX_STRINGS]
+def know_members(texts: Iterable[str]) -> None:
+    """Take the values of members, ``ADD = "add"``, in some texts for values of strings, too."""
+    words = sorted({word for text in texts for word in re.findall(r"^ +\w+ = [\"'](\w+)[\"']\r?$", text, re.MULTILINE)})
+    BY_TYPE["str"] = list(dict.fromkeys([*BY_TYPE["str"], *words]))
+
+
+@cache
+def _dtypes() -> dict[int, torch.dtype]:
+    """Dtypes by the numbers that schemas have for them."""
+    found = {}
+    for name in ("float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool"):
+        (argument,) = torch._C.parse_schema(f"f(ScalarType a={name}) -> int").arguments
+        found[argument.default_value] = getattr(torch, name)
+    return found
+
+
+def _default(argument: Any) -> Any:
+    """An argument's default as a function gets it."""
+    value = argument.default_value
+    return _dtypes().get(value, value) if "ScalarType" in str(argument.real_type) else value
 
 
 def values(argument: Any) -> list[Any]:
@@ -51,7 +65,7 @@ def values(argument: Any) -> list[Any]:
     known = BY_TYPE.get(kind[len("Optional[") : -1] if optional else kind, [])
     if argument.N is not None:
         known = [value for value in known if len(value) == argument.N] or [[2] * argument.N, [3] * argument.N]
-    first = [argument.default_value] if argument.has_default_value() else []
+    first = [_default(argument)] if argument.has_default_value() else []
     if optional and (not first or first[0] is not None):
         known = [None, *known]
     return [*first, *(value for value in known if not first or not _is_same(value, first[0]))] or [None]
