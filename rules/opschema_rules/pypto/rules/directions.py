@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Fix, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.text import Edit
+from opschema_rules.pypto import proofs
 from opschema_rules.pypto.claims import Claim, Reading, misplaced, readings, width
 from opschema_rules.pypto.dict_edits import fix_of
 from opschema_rules.pypto.facts import Payload, Slot
@@ -14,7 +15,7 @@ from opschema_rules.pypto.meeting import WORDS, fits
 from opschema_rules.pypto.model import Declared, Direction, Kernel, Program
 
 
-@rule("PTO103", "signature-direction", severity="warning", fixable="safe", needs=(CPP,))
+@rule("PTO103", "signature-direction", severity="warning", fixable="safe", proof=proofs.RECORDED, needs=(CPP,))
 def signature_direction(program: Program) -> Iterator[Diagnostic]:
     """A direction that is not how the orchestration adds the tensor.
 

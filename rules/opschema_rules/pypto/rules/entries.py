@@ -9,10 +9,11 @@ from opschema_cli.lint.diagnostic import CPP, Diagnostic, FileEdit, Fix, Place, 
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.text import Edit
 from opschema_cli.suggestions import near_names
+from opschema_rules.pypto import proofs
 from opschema_rules.pypto.model import OrchestrationPart, Program
 
 
-@rule("PTO113", "orchestration-function", fixable="unsafe")
+@rule("PTO113", "orchestration-function", fixable="unsafe", proof=proofs.LOADED)
 def orchestration_function(program: Program) -> Iterator[Diagnostic]:
     """A description that names a function which its orchestration's source does not have.
 

@@ -9,6 +9,7 @@ from itertools import combinations
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, FileEdit, Fix, Place, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.text import Edit
+from opschema_rules.pypto import proofs
 from opschema_rules.pypto.facts import KernelId
 from opschema_rules.pypto.model import Kernel, Program
 
@@ -140,7 +141,7 @@ def _cores(kernel: Kernel, named: list[KernelId], source: str) -> Iterator[Diagn
         yield Diagnostic(message, Place(source, item.span), (kernel.related(declared, "its `core_type`"),))
 
 
-@rule("PTO109", "name-source", severity="warning", fixable="safe")
+@rule("PTO109", "name-source", severity="warning", fixable="safe", proof=proofs.SAME)
 def name_source(program: Program) -> Iterator[Diagnostic]:
     """Two kernels of a program whose names are those of each other's sources.
 

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, FileEdit, Fix, Place, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.text import Edit
+from opschema_rules.pypto import proofs
 from opschema_rules.pypto.meeting import WORDS
 from opschema_rules.pypto.model import Declared, Direction, OrchestrationPart, Program
 from opschema_rules.pypto.staging import TensorUse, uses_of
 
 
-@rule("PTO106", "orch-out-read", severity="warning", fixable="unsafe", needs=(CPP,))
+@rule("PTO106", "orch-out-read", severity="warning", fixable="unsafe", proof=proofs.RECORDED, needs=(CPP,))
 def orch_out_read(program: Program) -> Iterator[Diagnostic]:
     """A tensor that the orchestration declares `OUT` and reads before anything has written it.
 
@@ -118,7 +119,7 @@ def orch_out_read(program: Program) -> Iterator[Diagnostic]:
             yield _finding(part, declared, (first, *others), message, reason)
 
 
-@rule("PTO107", "orch-in-written", severity="warning", fixable="unsafe", needs=(CPP,))
+@rule("PTO107", "orch-in-written", severity="warning", fixable="unsafe", proof=proofs.RECORDED, needs=(CPP,))
 def orch_in_written(program: Program) -> Iterator[Diagnostic]:
     """A tensor that the orchestration declares `IN` and writes.
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Severity
 from opschema_cli.lint.rule import rule
+from opschema_rules.pypto import proofs
 from opschema_rules.pypto.claims import misplaced
 from opschema_rules.pypto.facts import Payload, Slot
 from opschema_rules.pypto.meeting import Task, tasks
@@ -13,7 +14,7 @@ from opschema_rules.pypto.model import Kernel, Program
 from opschema_rules.pypto.rules.declaring import declaring
 
 
-@rule("PTO104", "scalar-position", fixable="safe", needs=(CPP,))
+@rule("PTO104", "scalar-position", fixable="safe", proof=proofs.RECORDED, needs=(CPP,))
 def scalar_position(program: Program) -> Iterator[Diagnostic]:
     """A scalar before a tensor.
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.text import Span
+from opschema_rules.pypto import proofs
 from opschema_rules.pypto.claims import Claim, Reading, is_shifted, readings
 from opschema_rules.pypto.facts import Slot
 from opschema_rules.pypto.meeting import WORDS, fits
@@ -15,7 +16,7 @@ from opschema_rules.pypto.model import Kernel, Program
 from opschema_rules.pypto.rules.declaring import declaring
 
 
-@rule("PTO101", "signature-missing", severity="warning", fixable="safe", needs=(CPP,))
+@rule("PTO101", "signature-missing", severity="warning", fixable="safe", proof=proofs.RECORDED, needs=(CPP,))
 def signature_missing(program: Program) -> Iterator[Diagnostic]:
     """A kernel that is submitted with tensors, and declares none.
 
@@ -112,7 +113,7 @@ def _listed(slots: Sequence[Slot]) -> str:
     return f"[{', '.join(WORDS[slot.kind] for slot in slots)}]"
 
 
-@rule("PTO102", "signature-short", severity="warning", fixable="safe", needs=(CPP,))
+@rule("PTO102", "signature-short", severity="warning", fixable="safe", proof=proofs.RECORDED, needs=(CPP,))
 def signature_short(program: Program) -> Iterator[Diagnostic]:
     """Kernels whose signatures do not cover the tensors that they are submitted with.
 

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Related
 from opschema_cli.lint.rule import rule
+from opschema_rules.pypto import proofs
 from opschema_rules.pypto.model import EntryParam, SpecEntry
 from opschema_rules.pypto.wrapping import head, lost, unstaged, wanted, wrap
 
 
-@rule("PTO110", "golden-output-direction", severity="warning", fixable="unsafe")
+@rule("PTO110", "golden-output-direction", severity="warning", fixable="unsafe", proof=proofs.SPECS)
 def golden_output_direction(entry: SpecEntry) -> Iterator[Diagnostic]:
     """A parameter's direction does not move what its `TensorSpec` needs moved.
 

@@ -1,0 +1,20 @@
+"""What the fixes and migrations of this pack are tested with; `tests/proofs/pypto_oracle.py` runs it."""
+
+RECORDED = (
+    "Python executes the description, and g++ builds the orchestration with a stand-in for simpler's headers, which records what"
+    " each task is submitted with as the orchestration runs; signatures are compared with that"
+)
+
+LOADED = (
+    "g++ builds the orchestration with a stand-in for simpler's headers, and the linker looks the function up in it as the"
+    " runtime does"
+)
+
+SAME = (
+    "Python executes the description before and after: all but the names is the same, and the names are the same ones"
+)
+
+SPECS = (
+    "Python executes the module with stand-ins for PyPTO's language and the golden harness, which compare each parameter's"
+    " direction with its spec; nothing is compiled"
+)
