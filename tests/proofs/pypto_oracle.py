@@ -3,13 +3,13 @@
 Python executes the description; :mod:`tests.proofs.pypto_runs` builds the orchestration with a stand-in for simpler's headers, and
 runs it. Probes and levels:
 
-- ``PATH``: the description is executed. The result is all that it says but names, signatures and the function.
-- ``PATH names``: the result is the names of the kernels, in order.
-- ``PATH orchestration``: *refused* where it cannot be built or has no such function. The result is what it submits.
-- ``PATH task KERNELS PAYLOAD``: *wrong* where the longest signature of the task's kernels leaves a tensor out or says otherwise
-  than the task does; *refused* where the runtime refuses the task.
-- ``PATH tensor INDEX``: *wrong* where a task reads a tensor of the orchestration that was neither copied to the device nor written,
-  or where what was written is not copied back. The result is whose data the host has in the end.
+- ``program``: the description is executed. The result is all that it says but names, signatures and the function.
+- ``program names``: the result is the names of the kernels, in order.
+- ``program orchestration``: *refused* where it cannot be built or has no such function. The result is what it submits.
+- ``program task KERNELS PAYLOAD``: *wrong* where the longest signature of the task's kernels, or their `arg_index`, leaves a tensor
+  out or says otherwise than the task does; *refused* where the runtime refuses the task.
+- ``program tensor INDEX``: *wrong* where a task reads a tensor of the orchestration that was neither copied to the device nor
+  written, or where what was written is not copied back. The result is whose data the host has in the end.
 - ``PATH ENTRY PARAMETER``: see :mod:`tests.proofs.pypto_specs`.
 
 Run as a module it reads workspaces (JSON, texts by path) from stdin and answers a line each; its argument is a folder for builds.
@@ -17,28 +17,17 @@ Run as a module it reads workspaces (JSON, texts by path) from stdin and answers
 
 from __future__ import annotations
 
-import enum
 import os
-import runpy
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
 
 from opschema_cli.proof import Files, Observation, Seen
 from tests.proofs.processes import failure, observe_with, serve
+from tests.proofs.pypto_descriptions import ArgDirection, Description, description, stand_in
 from tests.proofs.pypto_runs import RefusedError, Submitted, Used, runs
 from tests.proofs.pypto_specs import entries
-
-
-class ArgDirection(enum.IntEnum):
-    """The directions of simpler's `arg_direction.h`."""
-
-    SCALAR = 0
-    IN = 1
-    OUT = 2
-    INOUT = 3
 
 
 def observe(workspaces: Sequence[Files]) -> list[Observation]:
@@ -49,14 +38,12 @@ def observe(workspaces: Sequence[Files]) -> list[Observation]:
 
 def examine(root: Path, files: Mapping[str, str]) -> dict[str, Seen]:
     """The outcomes of one workspace."""
-    module = ModuleType("simpler.task_interface")
-    vars(module)["ArgDirection"] = ArgDirection
-    sys.modules |= {"simpler": ModuleType("simpler"), "simpler.task_interface": module}
+    stand_in()
     os.chdir(root)
     found: dict[str, Seen] = {}
     for path, text in files.items():
-        if path.endswith("kernel_config.py"):
-            found |= {f"{path}{probe}": seen for probe, seen in _described(root, root / path)}
+        if path.endswith("kernel_config.py") or "CALLABLE" in text:
+            found |= {f"program{probe}": seen for probe, seen in _described(root, root / path)}
         elif path.endswith(".py") and "TensorSpec" in text:
             found |= {f"{path}{probe}": seen for probe, seen in entries(root / path)}
     return found
@@ -64,40 +51,35 @@ def examine(root: Path, files: Mapping[str, str]) -> dict[str, Seen]:
 
 def _described(root: Path, path: Path) -> Iterator[tuple[str, Seen]]:
     try:
-        config = runpy.run_path(str(path))
+        found = description(root, path)
     except Exception as error:
         yield "", failure(error)
         return
-    orchestration, kernels = config["ORCHESTRATION"], config["KERNELS"]
-    plain = [{key: value for key, value in item.items() if key not in ("name", "signature")} for item in kernels]
-    said = f"{plain} {orchestration['source']} {config.get('RUNTIME_CONFIG')}".replace(str(root), "")
-    yield "", Seen("right", result=said)
-    yield " names", Seen("right", result=str(sorted(str(item.get("name")) for item in kernels)))
+    yield "", Seen("right", result=found.said())
+    yield " names", Seen("right", result=str(sorted(str(item.get("name")) for item in found.kernels)))
     try:
-        text = Path(orchestration["source"]).read_text(encoding="utf-8")
-        ways = runs(text, orchestration["function_name"], Path(sys.argv[1]))
+        text = Path(found.source).read_text(encoding="utf-8")
+        ways = runs(text, found.function, Path(sys.argv[1]))
     except (RefusedError, OSError) as error:
         yield " orchestration", failure(error)
         return
     yield " orchestration", Seen("right", result=str(ways))
-    signatures = {item["func_id"]: list(item.get("signature", ())) for item in kernels}
     for task in dict.fromkeys(task for way in ways for task in way):
         payload = ", ".join(item.kind for item in task.tensors)
-        yield f" task {task.kernels} [{payload}]", _task(task, signatures)
-    yield from _staged(orchestration.get("signature", ()), ways)
+        yield f" task {task.kernels} [{payload}]", _task(task, found)
+    yield from _staged(found.signature, ways)
 
 
-def _task(task: Submitted, signatures: Mapping[int, Sequence[ArgDirection]]) -> Seen:
+def _task(task: Submitted, found: Description) -> Seen:
     if task.refused:
         return Seen("refused", "a tensor is added behind a scalar")
-    lists = [signatures.get(kernel, ()) for kernel in task.kernels]
-    most = max(map(len, lists), default=0)
-    if most < len(task.tensors):
-        return Seen("wrong", f"{len(task.tensors)} tensors, and the longest signature has {most} entries")
-    for longest in (item for item in lists if len(item) == most):
-        for number, (entry, used) in enumerate(zip(longest, task.tensors, strict=False)):
-            if entry == ArgDirection.SCALAR or used.kind not in ("NO_DEP", entry.name):
-                return Seen("wrong", f"tensor {number} is {used.kind}, and the signature says {entry.name}")
+    claims = found.claims(task.kernels)
+    if missing := set(range(len(task.tensors))) - {number for number, _ in claims}:
+        return Seen("wrong", f"no entry is for the tensors {missing} of {len(task.tensors)}")
+    for number, entry in claims:
+        kind = task.tensors[number].kind if number < len(task.tensors) else entry.name
+        if kind not in ("NO_DEP", entry.name) or (entry == ArgDirection.SCALAR and number < len(task.tensors)):
+            return Seen("wrong", f"tensor {number} is {kind}, and the signature says {entry.name}")
     return Seen("right")
 
 

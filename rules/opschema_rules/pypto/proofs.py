@@ -18,3 +18,8 @@ SPECS = (
     "Python executes the module with stand-ins for PyPTO's language and the golden harness, which compare each parameter's"
     " direction with its spec; nothing is compiled"
 )
+
+DESCRIBED = (
+    "Python executes `kernel_config.py` and the scene test with stand-ins for simpler's modules, and both describe the same"
+    " program, whose orchestration g++ builds and runs with a stand-in for simpler's headers; the golden function is not run"
+)

@@ -13,6 +13,7 @@ from opschema_cli.migrate.codemods.rewrite import Rewrite
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.mentions import mentions
 from opschema_cli.migrate.migration import Note, Site, migration
+from opschema_rules.pypto import proofs
 from opschema_rules.pypto.claims import in_order, misplaced, width
 from opschema_rules.pypto.meeting import Task, entry_of, tasks
 from opschema_rules.pypto.migrations.layout import declare, line_width
@@ -57,6 +58,7 @@ def find(draft: Draft, options: ArgIndex) -> Iterator[Site]:
     rewrites_trees=True,
     scope=PROGRAMS,
     settled="every kernel has the field as the runtime wants it",
+    proof=proofs.RECORDED,
     needs=(CPP,),
 )
 def arg_index(draft: Draft, sites: Sequence[Site], options: ArgIndex) -> Iterator[Note]:

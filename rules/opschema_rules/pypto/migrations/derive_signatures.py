@@ -11,6 +11,7 @@ from opschema_cli.migrate.codemods.rewrite import Refused
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, Site, migration
 from opschema_cli.source.python_tree import TreeError
+from opschema_rules.pypto import proofs
 from opschema_rules.pypto.claims import width
 from opschema_rules.pypto.migrations.demands import Demand, Doubt, demands
 from opschema_rules.pypto.migrations.enum_name import EnumNames
@@ -57,6 +58,7 @@ def _codes(item: Demand | Doubt) -> tuple[str, ...]:
     options=DeriveSignatures,
     scope=PROGRAMS,
     settled="every signature that can be derived is declared so",
+    proof=proofs.RECORDED,
     needs=(CPP,),
 )
 def derive_signatures(draft: Draft, sites: Sequence[Site], options: DeriveSignatures) -> Iterator[Note]:

@@ -15,6 +15,7 @@ from opschema_cli.migrate.migration import Note, Site, migration
 from opschema_cli.project import Project
 from opschema_cli.source.python_tree import TreeError
 from opschema_cli.source.text import Edit, Source, Span
+from opschema_rules.pypto import proofs
 from opschema_rules.pypto.migrations.old_configs import Config, read_config
 from opschema_rules.pypto.migrations.old_goldens import Golden, read_golden
 from opschema_rules.pypto.migrations.old_mentions import Mentions, check_links
@@ -53,6 +54,7 @@ def find(draft: Draft, options: ToCallable) -> Iterator[Site]:
     options=ToCallable,
     scope=PROGRAMS,
     settled="no description is a module of its own",
+    proof=proofs.DESCRIBED,
 )
 def kernel_config_to_callable(draft: Draft, sites: Sequence[Site], options: ToCallable) -> Iterator[Note]:
     """Turn `kernel_config.py` and `golden.py` into one scene test with a `CALLABLE`.

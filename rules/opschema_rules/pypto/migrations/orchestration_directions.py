@@ -10,6 +10,7 @@ from opschema_cli.lint.diagnostic import CPP
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, Site, migration
 from opschema_cli.source.text import Edit
+from opschema_rules.pypto import proofs
 from opschema_rules.pypto.facts import Entry, Payload, Slot, Submit
 from opschema_rules.pypto.meeting import entry_of
 from opschema_rules.pypto.migrations.scopes import PROGRAMS
@@ -59,6 +60,7 @@ def _code(entry: Entry, index: int, direction: Direction, options: Orchestration
     options=OrchestrationDirections,
     scope=PROGRAMS,
     settled="no task reads a tensor that is declared `OUT` and not written yet",
+    proof=proofs.RECORDED,
     needs=(CPP,),
 )
 def orchestration_directions(draft: Draft, sites: Sequence[Site], options: OrchestrationDirections) -> Iterator[Note]:

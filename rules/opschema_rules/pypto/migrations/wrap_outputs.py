@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, Site, migration
 from opschema_cli.source.text import Edit
+from opschema_rules.pypto import proofs
 from opschema_rules.pypto.migrations.scopes import SPECS
 from opschema_rules.pypto.model import EntryParam, SpecEntry
 from opschema_rules.pypto.wrapping import lost, unstaged, wanted, wrap
@@ -25,7 +26,7 @@ def find(draft: Draft, options: object) -> Iterator[Site]:
                 yield Site(entry.at(param.param.span), title, (entry.name,), _CODES, (entry, edit))
 
 
-@migration("wrap-outputs", find=find, scope=SPECS, settled="every output is declared as one")
+@migration("wrap-outputs", find=find, scope=SPECS, settled="every output is declared as one", proof=proofs.SPECS)
 def wrap_outputs(draft: Draft, sites: Sequence[Site], options: object) -> Iterator[Note]:
     """Declare the outputs of entries as `pl.Out` or `pl.InOut`, as their `TensorSpec`s ask for.
 
