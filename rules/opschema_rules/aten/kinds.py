@@ -95,14 +95,14 @@ def _kind_by_content(file: YamlFile) -> Kind:
     if root is None:
         return ""
     if root.is_mapping:
-        return "backend" if _is_backend(root) else ""
+        return "backend" if _is_backend(root, file.path) else ""
     items = [item for item in items_of(file) if item.is_mapping]
     if {"backend", "cpp_namespace"} <= {key.value for item in items for key, _ in item.pairs()}:
         return "backend"  # meant as a mapping, and written as a list
     return _kind_of_list(items, file.path.rpartition("/")[2]) if items else ""
 
 
-def _is_backend(root: Node) -> bool:
+def _is_backend(root: Node, path: str) -> bool:
     """Whether a mapping names a backend and lists operators, or is meant to; or lists them as op-plugin or torch-mlir do."""
     keys = {key.value for key, _ in root.pairs() if key.kind == "scalar"}
     if ("all_version" in keys and {"official", "custom"} & keys) or (
@@ -111,7 +111,8 @@ def _is_backend(root: Node) -> bool:
         return True
     named = _REQUIRED & keys
     if named == {"backend"}:
-        return len(keys & _OWN_LISTS) > 1 or _has_slip(root, named)
+        lists = keys & _OWN_LISTS
+        return len(lists) > 1 or (bool(lists) and path.endswith(f"_{_NATIVE}")) or _has_slip(root, named)
     return bool(named) and (named == _REQUIRED or bool(keys.intersection(_LISTS)) or _has_slip(root, named))
 
 

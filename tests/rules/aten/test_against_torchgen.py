@@ -98,7 +98,6 @@ ONLY_OURS: tuple[tuple[str, str, str], ...] = (
         "read by `gen_lazy_tensor` only, which refuses it; a mapping or text passes for a list of its parts",
     ),
     ("ATN606", "", "read by `gen_lazy_tensor` only, or never looked up (`symint`)"),
-    ("ATN607", "for `Meta` itself", "those of structured operators, which torchgen writes and no entry names"),
     ("ATN611", "", "names in `symint` and `ir_gen` are never looked up"),
     ("ATN612", "", "names in `symint` and `ir_gen` are never looked up"),
     ("ATN613", "", "torchgen reads the lists into a mapping by operator"),

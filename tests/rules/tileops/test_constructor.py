@@ -190,8 +190,15 @@ def test_a_default_that_only_the_manifest_has_stands_in_the_code() -> None:
     assert [(linted.text(side.place), side.message) for side in linted.diagnostics[0].related] == [
         ("0.5", "`default: 0.5`")
     ]
-    assert fixed(*args) == ""
-    assert fixed(*args, unsafe=True) == "params: {eps: {type: float}}"
+    assert fixed(*args, unsafe=True) == ""  # the rows would lack what is required then
+
+
+def test_a_default_that_no_row_needs_may_go() -> None:
+    texts = files("{eps: {type: float, default: 0.5}}", "eps, *, kernel_map=None")
+    texts[YAML] = texts[YAML].replace("dtypes:", "eps: 0.5, dtypes:")
+    assert fix_files([PACK], texts, ["SIG203"])[0] == {}
+    changed, _ = fix_files([PACK], texts, ["SIG203"], unsafe=True)
+    assert "params: {eps: {type: float}}" in changed[YAML]
 
 
 ADDED = [

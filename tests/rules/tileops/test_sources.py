@@ -60,7 +60,12 @@ def test_a_path_to_the_old_place_of_the_kernel() -> None:
             "`source.kernel` names `kit/old.py`, which is no file; `kit/kernels/example.py` defines its class",
         )
     ]
-    assert fixed("SRC101", texts) == ["kernel: [kit/kernels/example.py, 'kit/kernels/example.py']"]
+    assert fixed("SRC101", texts) == []  # it is listed already
+
+
+def test_a_path_to_the_old_place_of_the_only_kernel() -> None:
+    texts = files("kernel: ['kit/old.py']")
+    assert fixed("SRC101", texts) == ["kernel: ['kit/kernels/example.py']"]
 
 
 def test_a_file_that_was_found_by_its_name_alone() -> None:
