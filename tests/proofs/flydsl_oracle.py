@@ -5,6 +5,8 @@ A kernel that nothing launches is given a launcher with its parameters. Probes a
 - ``import``.
 - ``NAME traced``: *refused* where FlyDSL raises; *wrong* where the traced program uses one of its launcher's arguments nowhere,
   such as a stream; else *right*. The result is a digest of FlyDSL's first intermediate program, without places in the source.
+- ``NAME described``, where it is traced: the result is the bytes of its kernels' buffer descriptors, by the last program that
+  FlyDSL makes; see :mod:`tests.proofs.flydsl_bytes`.
 - ``NAME without warnings``: *refused* with what FlyDSL warns of.
 
 Run as a module it reads workspaces (JSON, texts by path) from stdin and answers a line each; FlyDSL lies on its path.
@@ -25,10 +27,14 @@ from pathlib import Path
 from typing import Any
 
 from opschema_cli.proof import Files, Observation, Seen
+from tests.proofs.flydsl_bytes import described
 from tests.proofs.processes import failure, observe_with, serve
 
 _LINKING = ("lld", "ld.lld")
 """Words of the error with which a machine without the linker ends a trace that is complete."""
+
+SHAPE, STRIDES = (4, 4), (4, 1)
+"""Those of the tensors that are passed."""
 
 _VALUES = {"Tensor": "torch.zeros(4, 4)", "Stream": "fx.Stream(None)", "str": "'fast'", "float": "0.5"}
 """What is passed for an annotation that holds such a word; else a number."""
@@ -84,12 +90,16 @@ def _traced(path: Path, text: str) -> Iterator[tuple[str, Seen]]:
     for launcher in _functions(ast.parse(text), "flyc.jit"):
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
-            yield f"{launcher.name} traced", _trace(vars(module), launcher)
+            traced, size = _trace(vars(module), launcher)
+        yield f"{launcher.name} traced", traced
+        if traced.level != "refused":
+            yield f"{launcher.name} described", Seen("right", result=size)
         said = "; ".join(str(item.message) for item in [*loaded, *told])[:300]
         yield f"{launcher.name} without warnings", Seen("refused", said) if said else Seen("right")
 
 
-def _trace(names: dict[str, Any], launcher: ast.FunctionDef) -> Seen:
+def _trace(names: dict[str, Any], launcher: ast.FunctionDef) -> tuple[Seen, str]:
+    """The outcome, and the bytes of the descriptors."""
     required = launcher.args.args[: len(launcher.args.args) - len(launcher.args.defaults)]
     values = ", ".join(_value(item) for item in required)
     with tempfile.TemporaryDirectory() as folder:
@@ -98,9 +108,12 @@ def _trace(names: dict[str, Any], launcher: ast.FunctionDef) -> Seen:
             eval(f"{launcher.name}({values})", names)
         except Exception as error:  # whatever FlyDSL and Python refuse a program with
             if not any(word in str(error) for word in _LINKING):
-                return failure(error)
+                return failure(error), ""
         programs = sorted(Path(folder).rglob("*.mlir"))
-        return _judged(programs[0].read_text(encoding="utf-8")) if programs else Seen("refused", "no program")
+        if not programs:
+            return Seen("refused", "no program"), ""
+        first, last = (program.read_text(encoding="utf-8") for program in (programs[0], programs[-1]))
+        return _judged(first), str(described(last, SHAPE, STRIDES))
 
 
 def _value(item: ast.arg) -> str:

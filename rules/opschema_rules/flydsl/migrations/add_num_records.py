@@ -12,6 +12,7 @@ from opschema_cli.source.expected import expects_failure
 from opschema_cli.source.python import Expr
 from opschema_cli.source.resolution import ValueRef
 from opschema_cli.source.text import Place
+from opschema_rules.flydsl import proofs
 from opschema_rules.flydsl.contract import Era
 from opschema_rules.flydsl.migrations.extents import Layout, layouts
 from opschema_rules.flydsl.migrations.references import References
@@ -37,7 +38,9 @@ def find(draft: Draft, options: NoMigrationOptions) -> Iterator[Site]:
             yield Site(found.body.at(size), f"give `{found.api}` a byte count", ops, ("FLY201",), found)
 
 
-@migration("add-num-records", find=find, scope=TREE, settled="no buffer descriptor needs a byte count")
+@migration(
+    "add-num-records", find=find, scope=TREE, settled="no buffer descriptor needs a byte count", proof=proofs.NOTHING
+)
 def add_num_records(draft: Draft, sites: Sequence[Site], options: NoMigrationOptions) -> Iterator[Note]:
     """Tell which buffer descriptors need a byte count, and propose one. Nothing is written.
 

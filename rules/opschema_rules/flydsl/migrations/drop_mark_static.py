@@ -21,6 +21,7 @@ from opschema_cli.source.python import Class, Expr, PythonFile
 from opschema_cli.source.python_tree import PythonTree
 from opschema_cli.source.text import Span
 from opschema_cli.workspace import is_python
+from opschema_rules.flydsl import proofs
 from opschema_rules.flydsl.contract import Era
 from opschema_rules.flydsl.migrations.marking import NAME, is_wrapped, method_of, owner, pins
 from opschema_rules.flydsl.migrations.own_tests import only_tests
@@ -101,7 +102,7 @@ def _test_around(body: Body) -> Body | None:
     return next((item for item in reversed(functions) if item.function and item.function.name.startswith("test")), None)
 
 
-@migration("drop-mark-static", find=find, scope=TREE, settled="nothing calls `mark_static()`")
+@migration("drop-mark-static", find=find, scope=TREE, settled="nothing calls `mark_static()`", proof=proofs.TRACED)
 def drop_mark_static(draft: Draft, sites: Sequence[Site], options: NoMigrationOptions) -> Iterator[Note]:
     """Drop `mark_static()`: its calls, the tests that only test it, and the method itself.
 

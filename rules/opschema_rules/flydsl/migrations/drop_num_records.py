@@ -15,6 +15,7 @@ from opschema_cli.migrate.migration import NoMigrationOptions, Note, Site, migra
 from opschema_cli.migrate.workbench import LeftAlone, Workbench, left
 from opschema_cli.source.python_tree import PythonTree
 from opschema_cli.source.text import Place, Span
+from opschema_rules.flydsl import proofs
 from opschema_rules.flydsl.contract import UNKNOWN
 from opschema_rules.flydsl.migrations.extents import Sized, sizes
 from opschema_rules.flydsl.migrations.references import References
@@ -48,6 +49,7 @@ def find(draft: Draft, options: NoMigrationOptions) -> Iterator[Site]:
     find=find,
     scope=TREE,
     settled="no buffer descriptor has a byte count that the layout gives anyway",
+    proof=proofs.BYTES,
 )
 def drop_num_records(draft: Draft, sites: Sequence[Site], options: NoMigrationOptions) -> Iterator[Note]:
     """Drop the byte counts of buffer descriptors that say what the layout gives anyway.

@@ -21,6 +21,7 @@ from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import ValueRef
 from opschema_cli.source.python_tree import PythonTree, TreeError
 from opschema_cli.source.text import Place, Span
+from opschema_rules.flydsl import proofs
 from opschema_rules.flydsl.migrations.baked import Baked
 from opschema_rules.flydsl.migrations.callers import Group, group_above
 from opschema_rules.flydsl.migrations.constants import Constant, check_names, check_number, rename
@@ -103,6 +104,7 @@ def _extent(draft: Draft, tree: FlyTree, path: str, name: str) -> _Extent | None
     options=ExtentToParameter,
     scope=TREE,
     settled="no traced function reads such a constant",
+    proof=proofs.ROUND,
 )
 def extent_to_parameter(draft: Draft, sites: Sequence[Site], options: ExtentToParameter) -> Iterator[Note]:
     """Make an extent that kernels bake in a parameter of run time.

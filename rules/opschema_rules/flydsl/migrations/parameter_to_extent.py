@@ -19,6 +19,7 @@ from opschema_cli.migrate.workbench import LeftAlone, Workbench, left
 from opschema_cli.source.program import ValueRef
 from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Place
+from opschema_rules.flydsl import proofs
 from opschema_rules.flydsl.migrations.callers import calls_of
 from opschema_rules.flydsl.migrations.compile_time import check_plain
 from opschema_rules.flydsl.migrations.constants import Constant, check_names, check_number, rename
@@ -90,6 +91,7 @@ def _groups(tree: FlyTree, name: str) -> list[_Group]:
     options=ParameterToExtent,
     scope=TREE,
     settled="no kernel or launcher has such a parameter",
+    proof=proofs.ROUND,
 )
 def parameter_to_extent(draft: Draft, sites: Sequence[Site], options: ParameterToExtent) -> Iterator[Note]:
     """Make a parameter of run time an extent that kernels bake in.

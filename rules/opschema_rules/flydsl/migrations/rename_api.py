@@ -17,6 +17,7 @@ from opschema_cli.migrate.migration import Note, Site, migration
 from opschema_cli.migrate.workbench import LeftAlone, Workbench, left
 from opschema_cli.source.python_tree import PythonTree, TreeError
 from opschema_cli.workspace import is_python
+from opschema_rules.flydsl import proofs
 from opschema_rules.flydsl.api_renames import RENAMED, Renamed
 from opschema_rules.flydsl.contract import RELEASES
 from opschema_rules.flydsl.migrations.api_uses import ApiUse, api_uses, method_uses
@@ -62,7 +63,14 @@ def _rows(options: RenameApi) -> list[Renamed]:
     return [row for row in RENAMED if row.by(release)]
 
 
-@migration("rename-api", find=find, options=RenameApi, scope=TREE, settled="no name that was renamed is used")
+@migration(
+    "rename-api",
+    find=find,
+    options=RenameApi,
+    scope=TREE,
+    settled="no name that was renamed is used",
+    proof=proofs.TRACED,
+)
 def rename_api(draft: Draft, sites: Sequence[Site], options: RenameApi) -> Iterator[Note]:
     """Rename what FlyDSL calls by another name now, as `from_dlpack` of a torch tensor to `from_torch_tensor`.
 
