@@ -343,6 +343,8 @@ def validate(root: Path, files: Mapping[str, str]) -> dict[str, Seen]:
             found[f"{path} is validated"] = failure(error)
             continue
         found[f"{path} is validated"] = Seen("right")
+        # The ops of examples validate nothing, which shows only where the validator comes to them.
+        errors = [error for error in errors if "_validate_dtypes accepts" not in error]
         tags = [match.group(1) if (match := re.match(r"\[(\w+)\]", error)) else "other" for error in errors]
         reached = (
             ("schema",) if "schema" in tags else ("schema", "signature", "ctor", "shape", "dtype", "bench", "other")
