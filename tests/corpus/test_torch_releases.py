@@ -97,7 +97,8 @@ def test_a_lone_file_of_the_release_has_no_finding(corpus: Path, name: str) -> N
     assert lint_files([PACK], {"native_functions.yaml": text}).diagnostics == []
     broken = text.replace("tags: pointwise", "tags: poinwise", 1)
     (found,) = lint_files([PACK], {"native_functions.yaml": broken}).diagnostics
-    assert found.message == f"torch {name} has no tag `poinwise`; did you mean `pointwise`?"
+    assert f"torch {name}" in found.message  # which may be the installed one
+    assert found.message.endswith(" has no tag `poinwise`; did you mean `pointwise`?")
 
 
 # -- against its own torchgen -----------------------------------------------------------------------------------------
