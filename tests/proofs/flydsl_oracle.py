@@ -28,7 +28,7 @@ from typing import Any
 
 from opschema_cli.proof import Files, Observation, Seen
 from tests.proofs.flydsl_bytes import described
-from tests.proofs.processes import failure, observe_with, serve
+from tests.proofs.processes import ask, failure, in_folder, serve
 
 _LINKING = ("lld", "ld.lld")
 """Words of the error with which a machine without the linker ends a trace that is complete."""
@@ -42,7 +42,7 @@ _VALUES = {"Tensor": "torch.zeros(4, 4)", "Stream": "fx.Stream(None)", "str": "'
 
 def observe(folder: Path, workspaces: Sequence[Files]) -> list[Observation]:
     """The oracle, with the FlyDSL that is installed in a folder."""
-    return observe_with(__file__, workspaces, str(folder))
+    return ask("tests.proofs.flydsl_oracle", workspaces, str(folder))
 
 
 def examine(root: Path, files: Mapping[str, str]) -> dict[str, Seen]:
@@ -136,4 +136,4 @@ if __name__ == "__main__":
     sys.path.insert(0, sys.argv[1])
     settings = {"ARCH": "gfx942", "COMPILE_ONLY": "1", "FLYDSL_RUNTIME_ENABLE_CACHE": "0", "FLYDSL_DUMP_IR": "1"}
     os.environ.update(settings)
-    serve(examine)
+    serve(in_folder(examine))

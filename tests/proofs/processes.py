@@ -1,4 +1,4 @@
-"""Runs an oracle's examination of each workspace in a fork of one process, which has imported what is slow to import."""
+"""Runs an oracle in a process of its own, which answers for each workspace from a fork, once what is slow to import is there."""
 
 from __future__ import annotations
 
@@ -8,36 +8,44 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
 
 from opschema_cli.proof import Files, Observation, Seen
 
+ROOT = Path(__file__).parents[2]
 SECONDS = 120
 """How long one workspace may take."""
 
-Examine = Callable[[Path, Mapping[str, str]], dict[str, Seen]]
-"""The outcomes of one workspace, which lies in a folder; called in a process that nothing else uses."""
+Examine: TypeAlias = Callable[[Files], dict[str, Seen]]
+"""Gives the outcomes of one workspace, in a process that nothing else uses."""
 
 
-def observe_with(script: str, workspaces: Sequence[Files], *arguments: str) -> list[Observation]:
-    """Run a script that calls :func:`serve`, and give it the workspaces.
+def ask(module: str, workspaces: Sequence[Files], *arguments: str) -> list[Observation]:
+    """The answers of an oracle: a module that calls :func:`serve` when it is run.
 
     Raises:
         subprocess.CalledProcessError: the oracle itself fails.
-        subprocess.TimeoutExpired: a workspace does not end.
+        subprocess.TimeoutExpired: it does not end.
     """
-    texts = [msgspec.json.encode(dict(sorted(files.items()))) for files in workspaces]
-    once = list(dict.fromkeys(texts))
-    data = b"[" + b",".join(once) + b"]"
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, script, *arguments]
-    done = subprocess.run(command, input=data, stdout=subprocess.PIPE, check=True, timeout=1200, env=environment)
-    seen = [msgspec.json.decode(line, type=dict[str, Seen]) for line in done.stdout.splitlines()]
-    found = dict(zip(once, seen, strict=True))
-    return [found[text] for text in texts]
+    paths = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
+    texts = [msgspec.json.encode(dict(files)) for files in workspaces]
+    different = list(dict.fromkeys(texts))
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", module, *arguments],
+        input=b"[" + b",".join(different) + b"]",
+        stdout=subprocess.PIPE,
+        check=True,
+        timeout=1200,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": paths},
+    )
+    answers = [msgspec.json.decode(line, type=dict[str, Seen]) for line in done.stdout.splitlines()]
+    by_text = dict(zip(different, answers, strict=True))
+    return [by_text[text] for text in texts]
 
 
 def failure(error: BaseException) -> Seen:
@@ -53,7 +61,26 @@ def serve(examine: Examine) -> None:
         sys.stdout.buffer.write(_answer(examine, files) + b"\n")
 
 
-def _answer(examine: Examine, files: Mapping[str, str]) -> bytes:
+def in_folder(examine: Callable[[Path, Files], dict[str, Seen]]) -> Examine:
+    """Examine a workspace that lies in a folder."""
+
+    def of_files(files: Files) -> dict[str, Seen]:
+        with tempfile.TemporaryDirectory() as folder:
+            write_files(Path(folder), files)
+            return examine(Path(folder), files)
+
+    return of_files
+
+
+def write_files(folder: Path, files: Files) -> None:
+    """Write a workspace to a folder."""
+    for path, text in files.items():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(text.encode())
+
+
+def _answer(examine: Examine, files: Files) -> bytes:
     """The outcomes of a workspace, from a fork; a process that dies is a refusal."""
     reader, writer = os.pipe()
     child = os.fork()
@@ -63,8 +90,8 @@ def _answer(examine: Examine, files: Mapping[str, str]) -> bytes:
         os.dup2(1, 2)
         signal.alarm(SECONDS)
         try:
-            with tempfile.TemporaryDirectory() as folder, os.fdopen(writer, "wb") as stream:
-                stream.write(msgspec.json.encode(examine(_written(Path(folder), files), files)))
+            with os.fdopen(writer, "wb") as stream:
+                stream.write(msgspec.json.encode(examine(files)))
         finally:
             os._exit(0)
     os.close(writer)
@@ -72,11 +99,3 @@ def _answer(examine: Examine, files: Mapping[str, str]) -> bytes:
         data = stream.read()
     os.waitpid(child, 0)
     return data or msgspec.json.encode({"process": Seen("refused", "the process died")})
-
-
-def _written(folder: Path, files: Mapping[str, str]) -> Path:
-    for path, text in files.items():
-        target = folder / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(text.encode())
-    return folder

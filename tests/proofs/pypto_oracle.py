@@ -24,7 +24,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from opschema_cli.proof import Files, Observation, Seen
-from tests.proofs.processes import failure, observe_with, serve
+from tests.proofs.processes import ask, failure, in_folder, serve
 from tests.proofs.pypto_descriptions import ArgDirection, Description, description, stand_in
 from tests.proofs.pypto_runs import RefusedError, Submitted, Used, runs
 from tests.proofs.pypto_specs import entries
@@ -33,7 +33,7 @@ from tests.proofs.pypto_specs import entries
 def observe(workspaces: Sequence[Files]) -> list[Observation]:
     """The oracle."""
     with tempfile.TemporaryDirectory() as cache:
-        return observe_with(__file__, workspaces, cache)
+        return ask("tests.proofs.pypto_oracle", workspaces, cache)
 
 
 def examine(root: Path, files: Mapping[str, str]) -> dict[str, Seen]:
@@ -108,4 +108,4 @@ def _tensor(declared: ArgDirection | None, uses: Sequence[Used]) -> Seen:
 
 
 if __name__ == "__main__":
-    serve(examine)
+    serve(in_folder(examine))

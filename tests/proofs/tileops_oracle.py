@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from opschema_cli.proof import Files, Observation, Seen
-from tests.proofs.processes import failure, observe_with, serve
+from tests.proofs.processes import ask, failure, in_folder, serve
 
 _COUNTED = 8
 """Errors of one check that are counted, so that one that is cured among others shows."""
@@ -45,12 +45,12 @@ VALIDATOR = "tileops-52dbc086/scripts/validate_manifest.py"
 
 def rows(workspaces: Sequence[Files]) -> list[Observation]:
     """What PyYAML and torch make of manifests and their ops; see :data:`opschema_cli.proof.Oracle`."""
-    return observe_with(__file__, workspaces)
+    return ask("tests.proofs.tileops_oracle", workspaces)
 
 
 def validator(workspaces: Sequence[Files]) -> list[Observation]:
     """What TileOPs' own validator says of them."""
-    return observe_with(__file__, workspaces, str(Path(os.environ["OPSCHEMA_CORPUS"], VALIDATOR)))
+    return ask("tests.proofs.tileops_oracle", workspaces, str(Path(os.environ["OPSCHEMA_CORPUS"], VALIDATOR)))
 
 
 # --- in the forked process: PyYAML and torch
@@ -367,7 +367,7 @@ if __name__ == "__main__":
         assert Op
         assert validate_manifest
         torch.set_num_threads(1)
-        serve(validate)
+        serve(in_folder(validate))
     else:
         import ruamel.yaml
         import torch
@@ -376,4 +376,4 @@ if __name__ == "__main__":
         torch.set_num_threads(1)
         assert ruamel.yaml
         assert yaml
-        serve(examine)
+        serve(in_folder(examine))

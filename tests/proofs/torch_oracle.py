@@ -18,58 +18,23 @@ Run as a module it reads workspaces (JSON, texts by path) from stdin and answers
 from __future__ import annotations
 
 import ast
-import gc
 import importlib
 import logging
-import os
 import re
-import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
-
-import msgspec
+from typing import Any
 
 from opschema_cli.proof import Files, Observation, Seen
-
-ROOT = Path(__file__).parents[2]
-SECONDS = 60
-"""How long one workspace may take."""
-
-Examine: TypeAlias = Callable[[Files], dict[str, Seen]]
-"""Gives the outcomes of one workspace, in the forked process."""
+from tests.proofs import processes
+from tests.proofs.processes import write_files
 
 
 def observe(workspaces: Sequence[Files]) -> list[Observation]:
     """The oracle, in a process of its own; see :data:`opschema_cli.proof.Oracle`."""
-    return ask("tests.proofs.torch_oracle", workspaces)
-
-
-def ask(module: str, workspaces: Sequence[Files], *arguments: str) -> list[Observation]:
-    """The answers of an oracle that is run as a module.
-
-    Raises:
-        subprocess.CalledProcessError: the oracle itself fails.
-        subprocess.TimeoutExpired: it does not end.
-    """
-    paths = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
-    texts = [msgspec.json.encode(dict(files)) for files in workspaces]
-    different = list(dict.fromkeys(texts))
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", module, *arguments],
-        input=b"[" + b",".join(different) + b"]",
-        capture_output=True,
-        check=True,
-        timeout=1200,
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": paths},
-    )
-    answers = [msgspec.json.decode(line, type=dict[str, Seen]) for line in done.stdout.splitlines()]
-    by_text = dict(zip(different, answers, strict=True))
-    return [by_text[text] for text in texts]
+    return processes.ask("tests.proofs.torch_oracle", workspaces)
 
 
 # --- in the forked process
@@ -97,10 +62,7 @@ def examine(files: Files) -> dict[str, Seen]:
 def import_all(files: Files) -> None:
     """Write a workspace to a folder and import its Python modules."""
     with tempfile.TemporaryDirectory() as folder:
-        for path, text in files.items():
-            target = Path(folder, path)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(text.encode())
+        write_files(Path(folder), files)
         sys.path.insert(0, folder)
         for path in sorted(files):
             if path.endswith(".py"):
@@ -171,16 +133,7 @@ def _key(device: str) -> str:
 # --- the process that forks
 
 
-def serve(examine: Examine) -> None:
-    """Read workspaces from stdin and answer each, a line, from a fork."""
-    given = msgspec.json.decode(sys.stdin.buffer.read(), type=list[dict[str, str]])
-    _warm()
-    gc.freeze()  # a fork that looked through all of torch for garbage would also copy it
-    for files in given:
-        sys.stdout.buffer.write(_answer(files, examine) + b"\n")
-
-
-def _warm() -> None:
+def warm() -> None:
     """Load what the workspaces need before the forks, but for autograd's engine, whose threads do not survive a fork."""
     import torch
     import torch._functorch.pyfunctorch
@@ -194,26 +147,6 @@ def _warm() -> None:
     torch.vmap(lambda x: x + 1)(torch.ones(2))
 
 
-def _answer(files: Files, examine: Examine) -> bytes:
-    """The outcomes of a workspace, from a fork; a process that dies is a refusal."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reader)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a workspace prints is no answer
-        os.dup2(1, 2)
-        signal.alarm(SECONDS)
-        try:
-            with os.fdopen(writer, "wb") as stream:
-                stream.write(msgspec.json.encode(examine(files)))
-        finally:
-            os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader, "rb") as stream:
-        data = stream.read()
-    os.waitpid(child, 0)
-    return data or msgspec.json.encode({"import": Seen("refused", "the process died")})
-
-
 if __name__ == "__main__":
-    serve(examine)
+    warm()
+    processes.serve(examine)
