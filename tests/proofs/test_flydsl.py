@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
 
 from opschema_cli.lint.rule import Rule
-from opschema_cli.proof import Case, Files, fix_cases, judge, windows_lines
+from opschema_cli.proof import Case, Files, fix_cases, windows_lines
 from opschema_rules.flydsl import proofs
 from opschema_rules.flydsl.pack import PACK
+from tests.proofs.by_rule import complaints_by_rule
 from tests.proofs.flydsl_oracle import observe
 from tests.proofs.python_variants import python_variants
 from tests.rules.flydsl.key_oracle import RELEASES
@@ -33,18 +34,9 @@ def _cases() -> dict[str, list[Case]]:
 
 @cache
 def _complaints(folder: Path) -> dict[str, list[str]]:
-    """What FlyDSL has against the fixes of each rule; it is started once."""
-    cases = [(code, case) for code, found in _cases().items() for case in found]
-    seen = observe(folder, [files for _, case in cases for files in (case.before, case.after)])
+    """What FlyDSL has against the fixes of each rule."""
     same = {rule.code for rule in PACK.rules if rule.proof == proofs.SAME}
-    found: dict[str, list[str]] = {code: [] for code in _cases()}
-    for (code, case), before, after in zip(cases, seen[::2], seen[1::2], strict=True):
-        cures = case.cures and code not in same
-        lines = list(judge(before, after, cures=cures, doubted=bool(case.doubt), others=case.others))
-        if code in same and before != after:
-            lines.append(f"{before} became {after}")
-        found[code] += [f"{case.title}: {line}" for line in lines]
-    return found
+    return complaints_by_rule(_cases(), partial(observe, folder), cured=_cases().keys() - same, same=same)
 
 
 @pytest.mark.parametrize("rule", FIXABLE)

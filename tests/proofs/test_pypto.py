@@ -10,6 +10,7 @@ from opschema_cli.lint.rule import Rule
 from opschema_cli.proof import Case, fix_cases, judge
 from opschema_rules.pypto import proofs
 from opschema_rules.pypto.pack import PACK
+from tests.proofs.by_rule import complaints_by_rule
 from tests.proofs.pypto_oracle import observe
 from tests.proofs.pypto_variants import variants
 
@@ -23,18 +24,9 @@ def _cases() -> dict[str, list[Case]]:
 
 @cache
 def _complaints() -> dict[str, list[str]]:
-    """What the oracle has against the fixes of each rule; it is started once."""
-    cases = [(code, case) for code, found in _cases().items() for case in found]
-    seen = observe([files for _, case in cases for files in (case.before, case.after)])
+    """What the oracle has against the fixes of each rule."""
     same = {rule.code for rule in PACK.rules if rule.proof == proofs.SAME}
-    found: dict[str, list[str]] = {code: [] for code in _cases()}
-    for (code, case), before, after in zip(cases, seen[::2], seen[1::2], strict=True):
-        cures = case.cures and code not in same
-        lines = list(judge(before, after, cures=cures, doubted=bool(case.doubt), others=case.others))
-        if code in same and before != after:
-            lines.append(f"{before} became {after}")
-        found[code] += [f"{case.title}: {line}" for line in lines]
-    return found
+    return complaints_by_rule(_cases(), observe, cured=_cases().keys() - same, same=same)
 
 
 @pytest.mark.parametrize("rule", FIXABLE)

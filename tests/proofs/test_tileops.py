@@ -11,10 +11,11 @@ from itertools import chain
 import pytest
 
 from opschema_cli.lint.rule import Rule
-from opschema_cli.proof import Case, Files, Oracle, cases_of, fix_cases, judge, windows_lines
+from opschema_cli.proof import Case, Files, Oracle, cases_of, fix_cases, windows_lines
 from opschema_rules.tileops import proofs
 from opschema_rules.tileops.pack import PACK
 from tests.proofs import yaml_variants
+from tests.proofs.by_rule import complaints_by_rule
 from tests.proofs.tileops_oracle import rows, validator
 from tests.proofs.tileops_variants import revalued
 
@@ -54,15 +55,9 @@ def _cases_of_all() -> dict[str, list[Case]]:
 
 @cache
 def _complaints(oracle: Oracle, proof: str) -> dict[str, list[str]]:
-    """What an oracle says of the fixes of each rule; they must cure what it is named as the proof of."""
-    cases = [(code, case) for code, found in _cases_of_all().items() for case in found]
-    seen = oracle([files for _, case in cases for files in (case.before, case.after)])
+    """What an oracle has against the fixes of each rule; they must cure what it is named as the proof of."""
     cured = {rule.code for rule in PACK.rules if rule.proof == proof}
-    found: dict[str, list[str]] = {code: [] for code in _cases_of_all()}
-    for (code, case), before, after in zip(cases, seen[::2], seen[1::2], strict=True):
-        lines = judge(before, after, cures=case.cures and code in cured, doubted=bool(case.doubt), others=case.others)
-        found[code] += [f"{case.title}: {line}" for line in lines]
-    return found
+    return complaints_by_rule(_cases_of_all(), oracle, cured=cured)
 
 
 @pytest.mark.parametrize("rule", FIXABLE)
