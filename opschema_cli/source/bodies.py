@@ -8,7 +8,7 @@ from functools import cached_property, partial
 import msgspec
 
 from opschema_cli.source.program import ClassRef, External, FunctionRef, Program, Resolution
-from opschema_cli.source.python import Class, Expr, Function, Param, PythonFile, Scope
+from opschema_cli.source.python import Class, Expr, Function, Param, PythonFile, Scope, Statement
 from opschema_cli.source.text import Place, Span
 
 MAX_HOPS = 4
@@ -29,6 +29,11 @@ class Body(msgspec.Struct, frozen=True, eq=False, dict=True):
     def scope(self) -> Scope:
         """What happens in it; of a function unpacked when it is asked for."""
         return (self.function or self.cls or self.file).body
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        """A function's statements, unpacked when they are asked for; none of a module or class."""
+        return self.function.statements if self.function is not None else ()
 
     @property
     def definition(self) -> Function | Class | None:

@@ -2,7 +2,7 @@
 
 Plain data, cached by content, so that a run over unchanged files parses nothing. The facts are
 collected by :mod:`opschema_cli.source.python_facts` and joined over modules by
-:mod:`opschema_cli.source.program`.
+:mod:`opschema_cli.source.program`. The module is long because these structures refer to one another.
 """
 
 from __future__ import annotations
@@ -18,26 +18,59 @@ from opschema_cli.source.text import Source, Span
 
 T = TypeVar("T")
 
-FACTS_VERSION = 11
+FACTS_VERSION = 12
 """Part of every cache key; raise it when the facts or their collection change."""
 
 Constant: TypeAlias = "None | bool | int | float | str"
 ExprKind: TypeAlias = Literal[
-    "const", "name", "call", "tuple", "list", "set", "dict", "unary", "binary", "subscript", "lambda",
-    "attribute", "boolop", "compare", "other",
+    "const", "literal", "name", "attribute", "call", "tuple", "list", "set", "dict", "starred", "unary", "binary",
+    "boolop", "compare", "subscript", "slice", "absent", "ifexp", "fstring", "field", "listcomp", "setcomp",
+    "generator", "dictcomp", "for", "lambda", "walrus", "await", "yield", "yield-from", "other",
+]  # fmt: skip
+StatementKind: TypeAlias = Literal[
+    "expr", "assign", "annassign", "augassign", "return", "delete", "if", "while", "for", "with", "try", "except",
+    "match", "case", "raise", "assert", "import", "def", "class", "global", "nonlocal", "pass", "break", "continue",
+    "other",
 ]  # fmt: skip
 ParamKind: TypeAlias = Literal["posonly", "normal", "kwonly", "vararg", "kwarg"]
 
 
 class Expr(msgspec.Struct, array_like=True, gc=False):
-    """An expression, as far as linting needs it.
+    """An expression.
 
-    ``text`` is a name's dotted path (``torch.float16``) or an operator. ``items`` are a container's elements
-    (of a dict keys and values in turn; an unpacked mapping has a ``**`` key), an operator's operands, a subscript's
-    value and index, or a call's callee and arguments; ``keywords`` then names each argument: empty by
-    position, ``*``, ``**``, or the keyword. An ``attribute`` is one of a value that is no dotted name
-    (``type(self).op``): its ``text`` and the value. A ``boolop`` holds all operands of ``and`` or ``or``, a
-    ``compare`` its operands and between them, in ``text``, the operators. ``other`` is anything else.
+    ========================== =========================================================================================
+    kind                       ``text`` and ``items``
+    ========================== =========================================================================================
+    ``const``                  a constant in ``value``: None, a boolean, an integer of up to 64 bits, a float, a string
+    ``literal``                any other constant (bytes, ``...``, ``1j``): ``text`` is its source text
+    ``name``                   ``text`` is a dotted path (``torch.float16``)
+    ``attribute``              of a value that is no dotted path (``type(self).op``): ``text``; the value
+    ``call``                   the callee and the arguments; ``keywords`` names each argument: empty by position, ``*``,
+                               ``**``, or the keyword
+    ``tuple`` ``list`` ``set`` the elements
+    ``dict``                   keys and values in turn; the key of an unpacked mapping is ``absent`` with the text ``**``
+    ``starred``                the value
+    ``unary`` ``binary``       ``text`` is the operator; the operands
+    ``boolop``                 ``text`` is ``and`` or ``or``; all operands
+    ``compare``                ``text`` has the operators with a blank between them (``<``, ``is-not``); the operands
+    ``subscript``              the value and the indices: one, or the elements of a tuple without brackets
+    ``slice``                  lower bound, upper bound and step; ``absent`` where there is none
+    ``ifexp``                  the test, the value if it holds, the value if not
+    ``fstring``                its parts: ``const`` strings and ``field``
+    ``field``                  ``text`` is the conversion (``r``, ``s``, ``a`` or empty); the value, and the format
+                               specification as ``fstring`` if there is one
+    ``listcomp`` ``setcomp``   the element and a ``for`` for each clause; ``generator`` is the same
+    ``dictcomp``               the key, the value, and a ``for`` for each clause
+    ``for``                    ``text`` may be ``async``; the target, the iterable and the conditions
+    ``lambda``                 the names of the parameters, and last the body; see also :attr:`Scope.lambdas`
+    ``walrus``                 the name and the value
+    ``await`` ``yield-from``   the value
+    ``yield``                  the value if there is one
+    ``other``                  what nests too deeply
+    ========================== =========================================================================================
+
+    Parts of an ``fstring`` other than the values of its fields have the span of the entire ``fstring``. The span of a
+    ``for`` reaches from its target to its last part.
     """
 
     kind: ExprKind
@@ -82,6 +115,58 @@ class Expr(msgspec.Struct, array_like=True, gc=False):
         yield self
         for item in self.items:
             yield from item.walk()
+
+
+class Statement(msgspec.Struct, array_like=True, gc=False):
+    """A statement of a function.
+
+    ======================== ====================================== ==================================================
+    kind                     ``exprs``                              ``blocks``; ``text``
+    ======================== ====================================== ==================================================
+    ``expr``                 the value
+    ``assign``               the targets, and last the value
+    ``annassign``            target, annotation, value if any
+    ``augassign``            target and value                       ``text`` is the operator (``+``)
+    ``return``               the value if any
+    ``delete``               the targets
+    ``if`` ``while``         the test                               body, else; ``elif`` is an ``if`` in the else
+    ``for``                  target and iterable                    body, else; ``text`` may be ``async``
+    ``with``                 contexts and targets in turn, a        body; ``text`` may be ``async``
+                             missing target is ``absent``
+    ``try``                  none                                   body, handlers (``except``), else, finally;
+                                                                    ``text`` is ``*`` for ``except*``
+    ``except``               the type if any                        body; ``text`` is the name
+    ``match``                the subject                            the cases (``case``)
+    ``case``                 the guard if any                       body; ``text`` has the names that it binds
+    ``raise``                exception and cause, if any
+    ``assert``               the test, the message if any
+    ``import``               none                                   ``text`` has the names that it binds
+    ``def`` ``class``        none                                   ``text`` is the name; see :attr:`Scope.functions`
+    ``global`` ``nonlocal``  none                                   ``text`` has the names
+    ``pass`` ``break``       none                                   ``continue`` is the same
+    ``other``                none                                   nests too deeply
+    ======================== ====================================== ==================================================
+
+    Several names in ``text`` are joined by commas. The span of a ``def`` or ``class`` includes its decorators and is the
+    ``outer`` span of the :class:`Function` or :class:`Class`.
+    """
+
+    kind: StatementKind
+    start: int
+    end: int
+    text: str = ""
+    exprs: tuple[Expr, ...] = ()
+    blocks: tuple[tuple[Statement, ...], ...] = ()
+
+    @property
+    def span(self) -> Span:
+        """Where the statement is written."""
+        return Span(self.start, self.end)
+
+    @property
+    def names(self) -> list[str]:
+        """The names in ``text`` of a statement that binds or declares names."""
+        return self.text.split(",") if self.text else []
 
 
 class Param(msgspec.Struct, array_like=True, gc=False):
@@ -310,11 +395,16 @@ def packed_body(body: Scope) -> bytes:
     return msgspec.msgpack.encode(body)
 
 
+def packed_statements(statements: Iterable[Statement]) -> bytes:
+    """The statements of a function as the function holds them."""
+    return msgspec.msgpack.encode(tuple(statements))
+
+
 class Function(msgspec.Struct, array_like=True, dict=True):
     """A function or method. ``start``/``end`` bound its name, ``outer`` the whole definition with decorators.
 
-    ``packed_body`` holds ``body``: of most functions nobody asks more than how to call them. ``written`` are the attributes
-    to which it assigns something, or what is written in it does, as dotted targets.
+    ``packed_body`` holds ``body`` and ``packed_statements`` holds ``statements``, since most functions are only asked how to
+    call them. ``written`` are the attributes to which it assigns something, or what is written in it does, as dotted targets.
     """
 
     name: str
@@ -329,11 +419,17 @@ class Function(msgspec.Struct, array_like=True, dict=True):
     sure: bool = True
     guards: tuple[Guard, ...] = ()
     written: tuple[str, ...] = ()
+    packed_statements: bytes = b""
 
     @cached_property
     def body(self) -> Scope:
         """What happens in it."""
         return _BODY.decode(self.packed_body)
+
+    @cached_property
+    def statements(self) -> tuple[Statement, ...]:
+        """Its statements without the docstring; of a lambda one ``return``."""
+        return _STATEMENTS.decode(self.packed_statements) if self.packed_statements else ()
 
     @property
     def span(self) -> Span:
@@ -385,6 +481,7 @@ class ModuleFacts(msgspec.Struct, array_like=True, gc=False):
 
 
 _BODY = msgspec.msgpack.Decoder(Scope)
+_STATEMENTS = msgspec.msgpack.Decoder(tuple[Statement, ...])
 
 
 class PythonFile:
