@@ -197,20 +197,23 @@ def test_exceptions_are_caught_whole_only_where_foreign_code_runs() -> None:
                 found[path.relative_to(ROOT).as_posix()] = found.get(path.relative_to(ROOT).as_posix(), 0) + (
                     not reraises
                 )
-    assert {path: count for path, count in found.items() if count} == {
-        "opschema_cli/main.py": 1,  # the one error boundary
-        "opschema_cli/lint/execute.py": 3,  # a pack that loads, a rule that looks for suspects, and one that runs
-        "opschema_cli/lint/recognition.py": 1,  # a pack that is asked whether a file is its own
-        "opschema_cli/lint/aside.py": 1,  # all that runs in the process aside; it runs again here, where it is told
-        "opschema_cli/migrate/engine.py": 2,  # a pack's migrations that are imported, a migration that runs
-        "opschema_cli/lint/registry.py": 2,  # a plugin that is imported, a pack that looks for its files
-        "opschema_cli/lint/loading.py": 2,  # an installed pack that is imported, and asked for its rules
-        "opschema_cli/verify/prepare.py": 1,  # torch that is installed and cannot be imported
-        "opschema_cli/verify/worker.py": 3,  # a tree that is imported, and its ops that are made and called, in a worker
-        "opschema_cli/verify/runner.py": 1,  # an op that is asked for a gradient, in a worker
-        "opschema_cli/verify/methods.py": 1,  # a method of an op, in a worker
-        "opschema_cli/verify/operators.py": 2,  # a fake kernel, and torch's own tests of an operator, in a worker
-    }
+    assert (
+        {path: count for path, count in found.items() if count}
+        == {
+            "opschema_cli/main.py": 1,  # the one error boundary
+            "opschema_cli/lint/execute.py": 3,  # a pack that loads, a rule that looks for suspects, and one that runs
+            "opschema_cli/lint/recognition.py": 1,  # a pack that is asked whether a file is its own
+            "opschema_cli/lint/forked_run.py": 1,  # all that runs in the forked process; it runs again here, where it is reported
+            "opschema_cli/migrate/engine.py": 2,  # a pack's migrations that are imported, a migration that runs
+            "opschema_cli/lint/registry.py": 2,  # a plugin that is imported, a pack that looks for its files
+            "opschema_cli/lint/loading.py": 2,  # an installed pack that is imported, and asked for its rules
+            "opschema_cli/verify/prepare.py": 1,  # torch that is installed and cannot be imported
+            "opschema_cli/verify/worker.py": 3,  # a tree that is imported, and its ops that are made and called, in a worker
+            "opschema_cli/verify/runner.py": 1,  # an op that is asked for a gradient, in a worker
+            "opschema_cli/verify/methods.py": 1,  # a method of an op, in a worker
+            "opschema_cli/verify/operators.py": 2,  # a fake kernel, and torch's own tests of an operator, in a worker
+        }
+    )
 
 
 # What a run imports

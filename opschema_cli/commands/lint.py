@@ -22,8 +22,8 @@ from opschema_cli.lint.diagnostic import Severity
 from opschema_cli.lint.fix import Fixed, fix_all
 from opschema_cli.lint.limits import shown_findings
 from opschema_cli.lint.registry import Registry
-from opschema_cli.lint.replay import Before, recall, remember, run_key
-from opschema_cli.lint.runner import Job, Looked, Outcome, conclude, look, run
+from opschema_cli.lint.replay import StaleRun, recall, remember, run_key
+from opschema_cli.lint.runner import Job, Outcome, PackFindings, report_outcome, run, run_packs
 from opschema_cli.lint.settings import Settings, resolve_settings
 from opschema_cli.project import Project
 from opschema_cli.reporters import FORMATS, Report, RuleInfo, Summary, load_writer
@@ -33,8 +33,8 @@ from opschema_cli.session import Session, path_filter
 from opschema_cli.source.text import DecodeError, decode
 from opschema_cli.workspace import check_output, is_python, read_regular
 
-PARSED_ASIDE = 4
-"""Most changed Python files that the process aside parses; more are parsed by workers."""
+PARSED_IN_FORK = 4
+"""Most changed Python files that the forked process parses; more are parsed by workers."""
 
 
 class LintOptions(msgspec.Struct, frozen=True):
@@ -241,21 +241,21 @@ def _run(session: Session, inputs: Inputs, options: LintOptions) -> tuple[Outcom
         known = recall(session.cache, key, workspace) if replay else None
         if isinstance(known, Outcome):
             return known, project
-        outcome = _run_packs(session, project, inputs, options, known)
+        outcome = _run_anew(session, project, inputs, options, known)
     if replay:
         remember(session.cache, key, workspace, outcome)
     return outcome, project
 
 
-def _run_packs(
-    session: Session, project: Project, inputs: Inputs, options: LintOptions, known: Before | None
+def _run_anew(
+    session: Session, project: Project, inputs: Inputs, options: LintOptions, known: StaleRun | None
 ) -> Outcome:
-    """Run all packs; if little has changed since the last run with the help of a second process."""
+    """Run all packs; if little has changed since the last run, some of them in a forked process."""
     if known is not None and session.spares_process(known.changed) and not (options.fix or options.diff):
         # The packs come in the order of their names.
         others = session.registry.narrowed(known.packs[1:])
         modules = [path for path in known.changed if is_python(path)]
-        if others.used or 0 < len(modules) <= PARSED_ASIDE:
+        if others.used or 0 < len(modules) <= PARSED_IN_FORK:
             return _run_divided(session, project, inputs, options, others, modules)
     session.warm_up(known.changed if known is not None else None)
     registry = session.registry_for(project, prefetch=True)
@@ -270,42 +270,42 @@ def _run_divided(
     others: Registry,
     changed: Sequence[str],
 ) -> Outcome:
-    """Run the packs of ``others`` in a process aside and here what else finds something. If few Python files have ``changed``,
-    that process has them parsed for both: it begins before this one needs them, which finds them in the cache.
+    """Run the packs of ``others`` in a forked process and the rest here. If few Python files have ``changed``, the child
+    parses them for both: it starts before this process needs them, which then finds them in the cache.
     """
-    # Not at the top: an unchanged workspace does without.
-    from opschema_cli.lint.aside import Aside
+    # Not at the top: an unchanged workspace does not need it.
+    from opschema_cli.lint.forked_run import ForkedRun
 
-    few = len(changed) <= PARSED_ASIDE
+    few = len(changed) <= PARSED_IN_FORK
 
-    def look_aside(begun: Callable[[], None]) -> tuple[Looked, Project]:
-        with closing(session.forked()) as forked:
-            there = forked.project(stamp=inputs.stamp)
+    def run_others(report_parsed: Callable[[], None]) -> tuple[PackFindings, Project]:
+        with closing(session.forked()) as child:
+            forked = child.project(stamp=inputs.stamp)
             for path in changed if few else ():
-                there.expect_file(path)
-            there.when_settled(begun)
+                forked.expect_file(path)
+            forked.when_settled(report_parsed)
             if not others.used:
-                there.settle()
-                return Looked(), there
-            forked.prefetch(others, there)
-            job = _job(forked, others, inputs, options)
-            there.settle()
-            return look(job, there), there
+                forked.settle()
+                return PackFindings(), forked
+            child.prefetch(others, forked)
+            job = _job(child, others, inputs, options)
+            forked.settle()
+            return run_packs(job, forked), forked
 
-    aside = Aside(look_aside)
-    session.helpers.callback(aside.close)
+    run_of_others = ForkedRun(run_others)
+    session.helpers.callback(run_of_others.close)
     if not few:
         session.warm_up(changed)
     job = _job(session, session.registry_for(project, prefetch=not few, but=others), inputs, options)
-    aside.begun()
-    looked = look(job, project)
-    # While there is nothing else to do.
+    run_of_others.wait_parsed()
+    findings = run_packs(job, project)
+    # While the child is still busy.
     project.save_readings()
     _load_reporter(options)
-    rest = aside.join(project)
+    rest = run_of_others.join(project)
     if rest is None:
-        rest = look(_job(session, others, inputs, options), project)
-    return conclude(job, project, looked.joined(rest))
+        rest = run_packs(_job(session, others, inputs, options), project)
+    return report_outcome(job, project, findings.joined(rest))
 
 
 def _fingerprint(session: Session, inputs: Inputs, options: LintOptions) -> bytes:

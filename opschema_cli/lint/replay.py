@@ -25,8 +25,8 @@ from opschema_cli.workspace import Asked, Workspace
 _KIND = "run"
 
 
-class Before(msgspec.Struct):
-    """The last run, over files of which some have ``changed`` since; and the ``packs`` that found something then."""
+class StaleRun(msgspec.Struct):
+    """The last run if some files have ``changed`` since, with the ``packs`` that found something then."""
 
     changed: list[str]
     packs: list[str]
@@ -88,7 +88,7 @@ def run_key(workspace: Workspace, settings: bytes, stamp: str) -> str:
     return digest.hexdigest()
 
 
-def recall(cache: Cache, key: str, workspace: Workspace) -> Outcome | Before | None:
+def recall(cache: Cache, key: str, workspace: Workspace) -> Outcome | StaleRun | None:
     """The stored outcome under ``key`` if every file that the run read still has its bytes; else what has changed since. None
     if there is none, or more has changed than files.
     """
@@ -97,7 +97,7 @@ def recall(cache: Cache, key: str, workspace: Workspace) -> Outcome | Before | N
     if stored is None or changed is None:
         return None
     if changed or not all(map(still_missing, stored.not_checked)):
-        return Before(changed, stored.packs)
+        return StaleRun(changed, stored.packs)
     return stored.outcome
 
 

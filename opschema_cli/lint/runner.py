@@ -69,7 +69,7 @@ class Job(msgspec.Struct, frozen=True):
     stamp: str = ""
 
 
-class Looked(msgspec.Struct):
+class PackFindings(msgspec.Struct):
     """What packs found, each finding by itself, and how much they looked at; ``declaring`` are their schema files."""
 
     packs: list[str] = msgspec.field(default_factory=list)
@@ -83,9 +83,9 @@ class Looked(msgspec.Struct):
     crashed: bool = False
     declaring: list[str] = msgspec.field(default_factory=list)
 
-    def joined(self, other: Looked) -> Looked:
+    def joined(self, other: PackFindings) -> PackFindings:
         """Both."""
-        return Looked(
+        return PackFindings(
             sorted(self.packs + other.packs),
             self.ops + other.ops,
             self.unresolved + other.unresolved,
@@ -101,13 +101,13 @@ class Looked(msgspec.Struct):
 
 def run(job: Job, project: Project) -> Outcome:
     """Lint a project."""
-    return conclude(job, project, look(job, project))
+    return report_outcome(job, project, run_packs(job, project))
 
 
-def look(job: Job, project: Project) -> Looked:
+def run_packs(job: Job, project: Project) -> PackFindings:
     """Run the rules of all packs in use."""
     suggestions.start_anew()
-    looked = Looked()
+    findings = PackFindings()
     executor = Executor(job.settings, project.cache, job.stamp)
     meant: dict[str, set[str]] = {}
     for pack in job.registry.packs[1:]:
@@ -115,20 +115,20 @@ def look(job: Job, project: Project) -> Looked:
     for pack in job.registry.packs:
         loaded = executor.load(pack, project)
         if loaded is not None:
-            looked.packs.append(pack.name)
-            looked.ops += loaded.ops
-            looked.unresolved += loaded.unresolved
-            looked.declaring += loaded.files
-            looked.entries += loaded.entries
+            findings.packs.append(pack.name)
+            findings.ops += loaded.ops
+            findings.unresolved += loaded.unresolved
+            findings.declaring += loaded.files
+            findings.entries += loaded.entries
             executor.run(pack, loaded, project)
             meant[pack.name] = project.claimed.union(loaded.files)
             project.claimed = set()
     project.settle()
     _forget_unrecognised(job, project, meant)
-    looked.found, looked.timings = executor.found, executor.timings
-    looked.not_checked = [*executor.not_checked, *(pack.not_checked for pack in job.registry.broken)]
-    looked.failed, looked.crashed = executor.failed, executor.crashed
-    return looked
+    findings.found, findings.timings = executor.found, executor.timings
+    findings.not_checked = [*executor.not_checked, *(pack.not_checked for pack in job.registry.broken)]
+    findings.failed, findings.crashed = executor.failed, executor.crashed
+    return findings
 
 
 def _forget_unrecognised(job: Job, project: Project, meant: Mapping[str, Set[str]]) -> None:
@@ -143,22 +143,22 @@ def _forget_unrecognised(job: Job, project: Project, meant: Mapping[str, Set[str
             del project.problems[code, path]
 
 
-def conclude(job: Job, project: Project, looked: Looked) -> Outcome:
+def report_outcome(job: Job, project: Project, findings: PackFindings) -> Outcome:
     """What is reported of what was found; what was told of files is kept for later runs."""
-    outcome = Outcome(ops=looked.ops, packs=looked.packs, timings=looked.timings, crashed=looked.crashed)
-    outcome.files = _files_read(project, looked)
+    outcome = Outcome(ops=findings.ops, packs=findings.packs, timings=findings.timings, crashed=findings.crashed)
+    outcome.files = _files_read(project, findings)
     outcome.unresolved = sorted(
-        set(looked.unresolved), key=lambda item: (item.place.path, item.place.span, item.reason)
+        set(findings.unresolved), key=lambda item: (item.place.path, item.place.span, item.reason)
     )
-    kept = _join(_complete(job, item) for item in (*looked.found, *project.problems.values()))
+    kept = _join(_complete(job, item) for item in (*findings.found, *project.problems.values()))
     kept = [item for item in kept if item.code == CRASHED.code or _wanted(job, item)]
-    linted = bool(looked.ops or looked.declaring or kept)
+    linted = bool(findings.ops or findings.declaring or kept)
     sightings = [sighting for head in job.registry.heads for sighting in head.unread]
-    outcome.unread = list(find_unread(project, sightings, set(looked.declaring), nothing=not linted))
+    outcome.unread = list(find_unread(project, sightings, set(findings.declaring), nothing=not linted))
     kept += [_complete(job, item) for item in _silence(project.workspace)]
-    outcome.not_checked = [_counted(job, item) for item in joined(looked.not_checked)]
-    outcome.judged = _judged(job, looked, kept)
-    kept = _suppress(job, project, looked.entries, kept, outcome)
+    outcome.not_checked = [_counted(job, item) for item in joined(findings.not_checked)]
+    outcome.judged = _judged(job, findings, kept)
+    kept = _suppress(job, project, findings.entries, kept, outcome)
     project.save_readings()
     outcome.nothing = not linted or (job.paths is not None and job.paths.isdisjoint(project.inputs))
     kept = _hold(job, project, kept, outcome)
@@ -219,10 +219,10 @@ def _hold(job: Job, project: Project, kept: list[Diagnostic], outcome: Outcome) 
     return kept + [_complete(job, item) for item in extra if _wanted(job, item)]
 
 
-def _files_read(project: Project, looked: Looked) -> int:
+def _files_read(project: Project, findings: PackFindings) -> int:
     """How many files of the workspace were read, whatever their language."""
     shut = {path for code, path in project.problems if code == UNREADABLE.code}
-    unread = shut.union(*(item.files for item in looked.not_checked))
+    unread = shut.union(*(item.files for item in findings.not_checked))
     return len((project.inputs & project.workspace.file_set) - unread)
 
 
@@ -241,11 +241,11 @@ def _counted(job: Job, item: NotChecked) -> NotChecked:
 _FILE_PROBLEMS = frozenset(rule.code for rule in UNCHECKED if rule not in (CRASHED, NOT_CHECKED))
 
 
-def _judged(job: Job, looked: Looked, kept: Iterable[Diagnostic]) -> frozenset[str]:
+def _judged(job: Job, findings: PackFindings, kept: Iterable[Diagnostic]) -> frozenset[str]:
     """The rules that ran and saw all. A file that cannot be read or parsed may matter to any of them."""
     if any(item.code in _FILE_PROBLEMS for item in kept):
         return frozenset()
-    return job.settings.enabled - looked.failed - {code for item in looked.not_checked for code in item.rules}
+    return job.settings.enabled - findings.failed - {code for item in findings.not_checked for code in item.rules}
 
 
 def _wanted(job: Job, item: Diagnostic) -> bool:

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import msgspec
 
-from opschema_cli.source.by_key import ByKey
+from opschema_cli.source.keyed_struct import KeyedStruct
 from opschema_cli.source.text import Span
 
 NOWHERE = Span(0, 0)
@@ -34,7 +34,7 @@ class AliasInfo(msgspec.Struct, frozen=True):
         return f"({'|'.join(self.before)}{'!' if self.write else ''}{after})"
 
 
-class SchemaType(ByKey, frozen=True, dict=True):
+class SchemaType(KeyedStruct, frozen=True, dict=True):
     """A type; equal to another if torch takes them for the same, whatever they alias.
 
     A base type has a ``name`` (``Tensor``, ``SymInt``, or a class). A list or optional is one of ``inner``; ``size`` is a

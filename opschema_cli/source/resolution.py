@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from opschema_cli.source.by_key import ByKey
+from opschema_cli.source.keyed_struct import KeyedStruct
 from opschema_cli.source.python import Assign, Binding, Class, Expr, Function, PythonFile, Scope
 
 HARMLESS_BASES = frozenset(
@@ -54,7 +54,7 @@ ClassKey: TypeAlias = "tuple[str, int]"
 """A class's file and place."""
 
 
-class ClassRef(ByKey, frozen=True, dict=True):
+class ClassRef(KeyedStruct, frozen=True, dict=True):
     """A class and the file that defines it."""
 
     file: PythonFile

@@ -15,9 +15,9 @@ from typing import AnyStr, NamedTuple
 
 import msgspec
 
-from opschema_cli.source.by_key import ByKey
 from opschema_cli.source.declared_encoding import declared_encoding
 from opschema_cli.source.decode_error import DecodeError as DecodeError
+from opschema_cli.source.keyed_struct import KeyedStruct
 
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 
@@ -58,7 +58,7 @@ class EditConflictError(ValueError):
         self.offset = offset
 
 
-class Source(ByKey, frozen=True, dict=True):
+class Source(KeyedStruct, frozen=True, dict=True):
     """One file's text.
 
     ``text`` never holds the byte order mark; ``encoding`` is the codec that turns it back into the

@@ -120,7 +120,7 @@ def test_what_the_other_process_read_is_an_input_of_the_run(opschema: Opschema, 
 def test_where_the_other_process_dies_its_packs_run_here(
     tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    from opschema_cli.lint import aside
+    from opschema_cli.lint import forked_run
     from opschema_cli.main import run
 
     monkeypatch.chdir(tree)
@@ -135,13 +135,15 @@ def test_where_the_other_process_dies_its_packs_run_here(
     change(tree, "\n# a remark\n")
     asked: list[object] = []
 
-    def die(look: object, pipe: object) -> None:
+    def die(task: object, pipe: object) -> None:
         import os
 
         os._exit(1)
 
-    join = aside.Aside.join
-    monkeypatch.setattr(aside, "_serve", die)
-    monkeypatch.setattr(aside.Aside, "join", lambda self, project: (asked.append(self), join(self, project))[1])
+    join = forked_run.ForkedRun.join
+    monkeypatch.setattr(forked_run, "_run_child", die)
+    monkeypatch.setattr(
+        forked_run.ForkedRun, "join", lambda self, project: (asked.append(self), join(self, project))[1]
+    )
     assert told() == before
     assert len(asked) == 1

@@ -11,7 +11,7 @@ import pytest
 
 from opschema_cli.cache import Cache
 from opschema_cli.commands import lint as command
-from opschema_cli.lint.replay import Before, code_stamp, recall, remember
+from opschema_cli.lint.replay import StaleRun, code_stamp, recall, remember
 from opschema_cli.lint.runner import Outcome
 from opschema_cli.main import run
 from opschema_cli.workspace import Workspace
@@ -54,7 +54,7 @@ class Runs:
 def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
     counter = Runs()
     monkeypatch.setattr(command, "run", counter.counted(command.run))
-    monkeypatch.setattr(command, "conclude", counter.counted(command.conclude))  # where two processes run
+    monkeypatch.setattr(command, "report_outcome", counter.counted(command.report_outcome))  # where two processes run
     return counter
 
 
@@ -177,7 +177,7 @@ def test_two_workspaces_do_not_share_runs(root: Path, lint: Lint, runs: Runs, mo
 
 
 @pytest.fixture
-def recalled(root: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Outcome | Before | None]:
+def recalled(root: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Outcome | StaleRun | None]:
     """What is recalled of a run that read ``outside.yaml`` beside the root and asked for the variable ``TOY_HOME``."""
     monkeypatch.setenv("TOY_HOME", "here")
     (root.parent / "outside.yaml").write_text("old")
@@ -200,7 +200,7 @@ def test_a_file_outside_the_root_that_changes_or_appears_makes_a_new_run(
     (root.parent / "missing.yaml").write_text("")
     (root.parent / "outside.yaml").write_text("new")
     changed = [f"{root.parent.as_posix()}/missing.yaml", f"{root.parent.as_posix()}/outside.yaml"]
-    assert recalled() == Before(changed, [])
+    assert recalled() == StaleRun(changed, [])
 
 
 @pytest.mark.parametrize("value", ["elsewhere", None])
@@ -223,7 +223,7 @@ def pin(root: Path, commit: str) -> None:
 
 
 @pytest.fixture
-def pinned(root: Path) -> Callable[[], Outcome | Before | None]:
+def pinned(root: Path) -> Callable[[], Outcome | StaleRun | None]:
     """What is recalled of a run that asked for the pin of a submodule."""
     git(root, "init")
     pin(root, PINS[0])

@@ -145,7 +145,7 @@ class Groups(msgspec.Struct, eq=False, dict=True):
     without overload and suffix, of entries that cannot be read.
     """
 
-    by_key: Mapping[SignatureKey, Group]
+    keyed_struct: Mapping[SignatureKey, Group]
     by_entry: Mapping[NativeEntry, Group]
     named: Mapping[str, NativeEntry]
     repeats: Sequence[tuple[NativeEntry, NativeEntry]]
@@ -154,7 +154,7 @@ class Groups(msgspec.Struct, eq=False, dict=True):
     @cached_property
     def all(self) -> tuple[Group, ...]:
         """Every group, in the order of the file."""
-        return tuple(self.by_key.values())
+        return tuple(self.keyed_struct.values())
 
     @cached_property
     def without_out(self) -> Mapping[tuple[str, str, str], Sequence[Group]]:
@@ -169,7 +169,7 @@ class Groups(msgspec.Struct, eq=False, dict=True):
     def copies(self) -> Mapping[SignatureKey, Sequence[Group]]:
         """The groups of operators that copy, by the signature of the view."""
         found: dict[SignatureKey, list[Group]] = {}
-        for key, group in self.by_key.items():
+        for key, group in self.keyed_struct.items():
             if view_base(key[0].base) != key[0].base:
                 found.setdefault(view_key(key), []).append(group)
         return found
@@ -241,7 +241,7 @@ class Groups(msgspec.Struct, eq=False, dict=True):
         """The groups of names that stand twice: either may be the one that is meant."""
         found = {self.by_entry[first] for _, first in self.repeats}
         keys = (signed(entry.schema)[1] for entry, _ in self.repeats if entry.schema is not None)
-        return frozenset(found.union(self.by_key[key] for key in keys if key in self.by_key))
+        return frozenset(found.union(self.keyed_struct[key] for key in keys if key in self.keyed_struct))
 
     def knows_all(self, base: str) -> bool:
         """Whether no entry that cannot be read may be an operator of this name, whatever its overload."""
@@ -258,7 +258,7 @@ _NAME = re.compile(r"\w+(?:\.\w+)?", re.ASCII)
 
 def groups_of(native: NativeFile) -> Groups:
     """The groups of the entries that can be read; a name that appears twice counts once."""
-    by_key: dict[SignatureKey, Group] = {}
+    keyed_struct: dict[SignatureKey, Group] = {}
     by_entry: dict[NativeEntry, Group] = {}
     named: dict[str, NativeEntry] = {}
     repeats: list[tuple[NativeEntry, NativeEntry]] = []
@@ -275,15 +275,15 @@ def groups_of(native: NativeFile) -> Groups:
             continue
         named[name] = entry
         kind, key = signed(schema, may_write=entry.schema_text is None or "!" in entry.schema_text.text)
-        group = by_key.get(key)
+        group = keyed_struct.get(key)
         if group is None:
-            group = by_key[key] = Group(key)
+            group = keyed_struct[key] = Group(key)
         by_entry[entry] = group
         if kind in group.variants:
             group.repeated.append((entry, group.variants[kind]))
         else:
             group.variants[kind] = entry
-    return Groups(by_key, by_entry, named, repeats, frozenset(unread))
+    return Groups(keyed_struct, by_entry, named, repeats, frozenset(unread))
 
 
 def _unread_base(entry: NativeEntry) -> str:

@@ -10,7 +10,7 @@ import msgspec
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.by_key import ByKey
+from opschema_cli.source.keyed_struct import KeyedStruct
 from opschema_cli.source.program import ClassRef
 from opschema_cli.source.python import Constant, Expr
 from opschema_rules.torchlib.apis import Api
@@ -25,7 +25,7 @@ class Unknown(msgspec.Struct, frozen=True):
     reason: str = "it is computed at run time"
 
 
-class Text(ByKey, frozen=True):
+class Text(KeyedStruct, frozen=True):
     """A string: one of ``names``; None when they are not known, but that it begins with ``prefix``."""
 
     names: frozenset[str] | None
@@ -98,7 +98,7 @@ class Same(msgspec.Struct, frozen=True):
     """A decorator that leaves a function's signature as it is."""
 
 
-class Handle(ByKey, frozen=True):
+class Handle(KeyedStruct, frozen=True):
     """A custom op as Python holds it: of which call and function it was made, and under which names."""
 
     key: HandleKey
@@ -138,7 +138,7 @@ class Method(msgspec.Struct, frozen=True):
     name: str
 
 
-class Inferred(ByKey, frozen=True):
+class Inferred(KeyedStruct, frozen=True):
     """A schema that ``infer_schema`` makes of a function, behind the operator's name when that was put before it."""
 
     function: Value

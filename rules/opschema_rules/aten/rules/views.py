@@ -319,7 +319,7 @@ def view_name(native: NativeFile) -> Iterator[Diagnostic]:
     ```
     """
     for key, copies in native.groups.copies.items() if native.torchgen.exceptions.functionalizes else ():
-        plain = native.groups.by_key.get(key)
+        plain = native.groups.keyed_struct.get(key)
         seen: dict[str, NativeEntry] = {}
         for group in [*([plain] if plain is not None else ()), *copies]:
             for kind, entry in group.variants.items():

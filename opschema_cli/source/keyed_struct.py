@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 
-class ByKey(msgspec.Struct, frozen=True, eq=False):
+class KeyedStruct(msgspec.Struct, frozen=True, eq=False):
     """A struct that equals another of its type if their ``key`` is equal, which those that inherit from it do without ``eq``."""
 
     @property

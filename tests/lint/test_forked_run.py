@@ -1,4 +1,4 @@
-"""Packs in a process aside find what they find here, and what that process asked of the workspace is known."""
+"""Packs in a forked process find what they find here, and what that process asked of the workspace is known."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from opschema_cli.cache import Cache
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.diagnostic import Diagnostic, NotUnderstood, Place, Severity
-from opschema_cli.lint.runner import Looked
+from opschema_cli.lint.runner import PackFindings
 from opschema_cli.project import Project
 from opschema_cli.source.text import Span
 from opschema_cli.workspace import Workspace
@@ -25,10 +25,10 @@ FOUND = Diagnostic("message", Place("a.py", Span(1, 2)), code="TOY001", severity
 UNRESOLVED = NotUnderstood(Place("a.py", Span(0, 1)), "it cannot be followed")
 
 
-def aside(look: Callable[[], tuple[Looked, Project]], project: Project) -> Looked | None:
-    from opschema_cli.lint.aside import Aside
+def forked(task: Callable[[], tuple[PackFindings, Project]], project: Project) -> PackFindings | None:
+    from opschema_cli.lint.forked_run import ForkedRun
 
-    process = Aside(lambda begun: look())
+    process = ForkedRun(lambda report_parsed: task())
     try:
         return process.join(project)
     finally:
@@ -40,23 +40,23 @@ def project_of(folder: Path) -> Project:
 
 
 def test_what_was_found_and_asked_there_is_known_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPSCHEMA_TEST_ASIDE", "set")
+    monkeypatch.setenv("OPSCHEMA_TEST_FORK", "set")
     (tmp_path / "a.py").write_text("x = (\n")
     (tmp_path / "peeked").write_text("x")
     outside = tmp_path.parent / "outside.txt"
 
-    def look() -> tuple[Looked, Project]:
+    def task() -> tuple[PackFindings, Project]:
         there = project_of(tmp_path)
         there.python("a.py")
         there.workspace.peek("peeked")
         there.workspace.is_file("missing")
-        there.workspace.variable("OPSCHEMA_TEST_ASIDE")
+        there.workspace.variable("OPSCHEMA_TEST_FORK")
         there.workspace.submodule_pin("third_party/x")
         there.workspace.admit(outside)
-        return Looked(["toy"], 3, [UNRESOLVED], [], [FOUND]), there
+        return PackFindings(["toy"], 3, [UNRESOLVED], [], [FOUND]), there
 
     here = project_of(tmp_path)
-    found = aside(look, here)
+    found = forked(task, here)
     assert found is not None
     assert (found.packs, found.ops, found.unresolved, found.found, found.crashed) == (
         ["toy"],
@@ -70,84 +70,84 @@ def test_what_was_found_and_asked_there_is_known_here(tmp_path: Path, monkeypatc
     workspace = here.workspace
     assert set(workspace.reads) == {"a.py", "peeked"}
     assert workspace.probes == {"missing": False}
-    assert workspace.environment == {"OPSCHEMA_TEST_ASIDE": "set"}
+    assert workspace.environment == {"OPSCHEMA_TEST_FORK": "set"}
     assert workspace.pins == {"third_party/x": None}
     assert workspace.admitted == {outside.as_posix()}
 
 
 def test_a_refusal_there_is_one_here(tmp_path: Path) -> None:
-    def look() -> tuple[Looked, Project]:
+    def task() -> tuple[PackFindings, Project]:
         raise OpschemaError("tool.opschema.toy: no")
 
     with pytest.raises(OpschemaError, match=r"tool\.opschema\.toy: no"):
-        aside(look, project_of(tmp_path))
+        forked(task, project_of(tmp_path))
 
 
 @pytest.mark.parametrize("end", [lambda: 1 // 0, lambda: os.kill(os.getpid(), signal.SIGKILL), lambda: sys.exit(0)])
 def test_a_process_that_dies_has_found_nothing(
     tmp_path: Path, end: Callable[[], object], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    def look() -> tuple[Looked, Project]:
+    def task() -> tuple[PackFindings, Project]:
         end()
         raise AssertionError
 
     here = project_of(tmp_path)
-    assert aside(look, here) is None
+    assert forked(task, here) is None
     assert not here.workspace.reads
     assert capfd.readouterr() == ("", "")
 
 
 def test_closing_does_not_wait_for_it(tmp_path: Path) -> None:
-    from opschema_cli.lint.aside import Aside
+    from opschema_cli.lint.forked_run import ForkedRun
 
     started = time.monotonic()
-    process = Aside(lambda begun: (time.sleep(60), (Looked(), project_of(tmp_path)))[1])
+    process = ForkedRun(lambda report_parsed: (time.sleep(60), (PackFindings(), project_of(tmp_path)))[1])
     process.close()
     process.close()
     assert time.monotonic() - started < 30
     with pytest.raises(ProcessLookupError):
-        os.kill(process._process, 0)
+        os.kill(process._pid, 0)
 
 
 def test_a_file_that_is_no_more_as_it_was_read_there_makes_the_packs_run_here(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("before")
 
-    def look() -> tuple[Looked, Project]:
+    def task() -> tuple[PackFindings, Project]:
         there = project_of(tmp_path)
         there.workspace.peek("a.txt")
         (tmp_path / "a.txt").write_text("after")
-        return Looked(["toy"]), there
+        return PackFindings(["toy"]), there
 
-    assert aside(look, project_of(tmp_path)) is None
+    assert forked(task, project_of(tmp_path)) is None
 
 
 def test_where_nobody_waits_for_children_it_works_too(tmp_path: Path) -> None:
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     try:
-        found = aside(lambda: (Looked(["toy"]), project_of(tmp_path)), project_of(tmp_path))
+        found = forked(lambda: (PackFindings(["toy"]), project_of(tmp_path)), project_of(tmp_path))
     finally:
         signal.signal(signal.SIGCHLD, before)
     assert found is not None
     assert found.packs == ["toy"]
 
 
-def test_that_it_has_begun_is_waited_for(tmp_path: Path) -> None:
-    from opschema_cli.lint.aside import Aside
+def test_wait_parsed_waits_for_the_report(tmp_path: Path) -> None:
+    from opschema_cli.lint.forked_run import ForkedRun
 
-    def look(begun: Callable[[], None]) -> tuple[Looked, Project]:
+    def task(report_parsed: Callable[[], None]) -> tuple[PackFindings, Project]:
         (tmp_path / "first").touch()
-        begun()
+        report_parsed()
         while not (tmp_path / "second").exists():
             time.sleep(0.01)
-        begun()
-        return Looked(["toy"]), project_of(tmp_path)
+        report_parsed()
+        return PackFindings(["toy"]), project_of(tmp_path)
 
-    process = Aside(look)
+    process = ForkedRun(task)
     try:
-        process.begun()
+        process.wait_parsed()
         assert (tmp_path / "first").exists()
         (tmp_path / "second").touch()
-        process.begun()
+        process.wait_parsed()
         found = process.join(project_of(tmp_path))
     finally:
         process.close()
@@ -156,21 +156,21 @@ def test_that_it_has_begun_is_waited_for(tmp_path: Path) -> None:
 
 
 def test_that_it_died_before_ends_the_wait(tmp_path: Path) -> None:
-    from opschema_cli.lint.aside import Aside
+    from opschema_cli.lint.forked_run import ForkedRun
 
-    process = Aside(lambda begun: os._exit(1))
+    process = ForkedRun(lambda report_parsed: os._exit(1))
     try:
-        process.begun()
+        process.wait_parsed()
         assert process.join(project_of(tmp_path)) is None
     finally:
         process.close()
 
 
 def test_what_is_kept_afterwards_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from opschema_cli.lint.aside import Aside
+    from opschema_cli.lint.forked_run import ForkedRun
 
     monkeypatch.setattr(Project, "save_readings", lambda self: (time.sleep(0.3), (tmp_path / "kept").touch()))
-    process = Aside(lambda begun: (Looked(["toy"]), project_of(tmp_path)))
+    process = ForkedRun(lambda report_parsed: (PackFindings(["toy"]), project_of(tmp_path)))
     assert process.join(project_of(tmp_path)) is not None
     process.close()
     assert (tmp_path / "kept").exists()

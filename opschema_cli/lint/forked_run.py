@@ -1,0 +1,155 @@
+"""Run some packs in a forked process while this process runs the others.
+
+After a small change nearly everything is cached, and what is left is the packs' own time, which two processes share:
+
+1. :class:`ForkedRun` forks. The child parses the changed files into the cache and sends one byte, :data:`_PARSED`.
+2. :meth:`ForkedRun.wait_parsed` waits for that byte; this process then finds the parsed files in the cache.
+3. The child runs its packs and sends one :class:`_Answer`: findings, file problems, and all it asked of the workspace.
+4. :meth:`ForkedRun.join` reads the answer and adds what the child asked to the inputs of this run. Without an answer
+   (the child died, or read a file that has changed since) it returns None, and the caller runs those packs itself.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import IO, NoReturn, TypeAlias
+
+import msgspec
+
+from opschema_cli.cache import decoded
+from opschema_cli.errors import OpschemaError
+from opschema_cli.lint.diagnostic import Diagnostic
+from opschema_cli.lint.runner import PackFindings
+from opschema_cli.project import Project
+from opschema_cli.source.interrupts import no_interrupts
+from opschema_cli.workspace import Asked
+
+_PARSED = b"1"
+
+_PATIENCE = 5.0
+"""Seconds to wait for a child that has answered, while it stores readings in the cache."""
+
+Task: TypeAlias = "Callable[[Callable[[], None]], tuple[PackFindings, Project]]"
+"""The child's work. Its argument is a function to call once the changed files are parsed; it returns the findings and the
+project that was read, whose readings are then cached.
+"""
+
+
+class _Answer(msgspec.Struct, array_like=True):
+    """Findings of the child, problems of the files it read, its inputs, and all it asked of the workspace.
+
+    ``refused`` is the message of an :class:`OpschemaError`; nothing else is set then.
+    """
+
+    findings: PackFindings | None = None
+    problems: list[Diagnostic] = msgspec.field(default_factory=list)
+    inputs: list[str] = msgspec.field(default_factory=list)
+    asked: Asked | None = None
+    refused: str = ""
+
+
+class ForkedRun:
+    """A forked child that runs ``task``. Linux only: elsewhere a fork of a running program is not safe."""
+
+    def __init__(self, task: Task) -> None:
+        reader, writer = os.pipe()
+        with no_interrupts():
+            self._pid = os.fork()
+            if not self._pid:
+                os.close(reader)
+                _run_child(task, writer)
+        os.close(writer)
+        self._pipe = os.fdopen(reader, "rb")
+        self._parsed = False
+        self._answered = False
+
+    def wait_parsed(self) -> None:
+        """Wait until the child has parsed the changed files, or has died."""
+        if not self._parsed:
+            self._pipe.read(len(_PARSED))
+            self._parsed = True
+
+    def join(self, project: Project) -> PackFindings | None:
+        """Wait for the child's findings, and add its inputs and file problems to ``project``.
+
+        None if the child died, or if a file that it read has changed since.
+
+        Raises:
+            OpschemaError: a pack refuses its configuration, or cannot be loaded.
+        """
+        self.wait_parsed()
+        answer = decoded(self._pipe.read(), _Answer)
+        self._answered = answer is not None
+        if answer is not None and answer.refused:
+            raise OpschemaError(answer.refused)
+        # `ask_again` also records the child's questions as inputs of this run.
+        if answer is None or answer.asked is None or project.workspace.ask_again(answer.asked) != []:
+            return None
+        project.inputs.update(answer.inputs)
+        project.take_problems(answer.problems)
+        return answer.findings
+
+    def close(self) -> None:
+        """End the child: after :data:`_PATIENCE` seconds if it has answered, at once otherwise."""
+        if self._pipe.closed:
+            return
+        self._pipe.close()
+        deadline = time.monotonic() + (_PATIENCE if self._answered else 0)
+        ended = False
+        try:
+            while not (ended := self._has_ended()) and time.monotonic() < deadline:
+                time.sleep(0.002)
+        finally:
+            if not ended:
+                os.kill(self._pid, signal.SIGKILL)
+                with suppress(ChildProcessError):
+                    os.waitpid(self._pid, 0)
+
+    def _has_ended(self) -> bool:
+        try:
+            return os.waitpid(self._pid, os.WNOHANG)[0] != 0
+        except ChildProcessError:  # SIGCHLD is ignored here, so the kernel has reaped it
+            return True
+
+
+def _run_child(task: Task, pipe: int) -> NoReturn:
+    faulthandler.disable()  # the parent runs the packs again if this process dies
+    try:
+        with os.fdopen(pipe, "wb") as stream:
+            report_parsed = _once(stream, _PARSED)
+            answer, project = _answer_of(lambda: task(report_parsed))
+            report_parsed()
+            stream.write(msgspec.msgpack.encode(answer))
+        if project is not None:
+            project.save_readings()  # the parent does not wait for this
+    except BaseException:  # the parent runs the packs again, and reports why they fail
+        os._exit(1)
+    os._exit(0)
+
+
+def _once(stream: IO[bytes], data: bytes) -> Callable[[], None]:
+    """A function that writes ``data`` when it is first called."""
+    written = False
+
+    def write() -> None:
+        nonlocal written
+        if not written:
+            written = True
+            stream.write(data)
+            stream.flush()
+
+    return write
+
+
+def _answer_of(task: Callable[[], tuple[PackFindings, Project]]) -> tuple[_Answer, Project | None]:
+    try:
+        findings, project = task()
+    except OpschemaError as error:
+        return _Answer(refused=str(error)), None
+    problems, inputs = list(project.problems.values()), sorted(project.inputs)
+    return _Answer(findings, problems, inputs, project.workspace.asked), project
