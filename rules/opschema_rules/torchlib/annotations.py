@@ -21,7 +21,7 @@ from opschema_cli.source.program import (
 )
 from opschema_cli.source.python import Expr, PythonFile
 from opschema_rules.torchlib import snippets
-from opschema_rules.torchlib.names import bindings
+from opschema_cli.evaluation.reaching import bindings
 
 MAX_DEPTH = 20
 """Deepest nesting of types and aliases that is followed."""

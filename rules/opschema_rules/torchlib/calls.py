@@ -8,12 +8,12 @@ from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Function, PythonFile, Scope
-from opschema_rules.torchlib.evaluation import Evaluator
+from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_rules.torchlib.mentions import words_of_operators
 from opschema_rules.torchlib.model import OpCall, Operator, Through
 from opschema_rules.torchlib.operators import Join
 from opschema_rules.torchlib.outlines import last_word
-from opschema_rules.torchlib.values import Handle, OpName, Outside, Unknown, Value
+from opschema_cli.evaluation.values import Handle, OpName, Outside, Unknown, Value
 
 
 class CallFinder:

@@ -9,14 +9,14 @@ from opschema_cli.lint.diagnostic import Place
 from opschema_cli.schema.schema_string import parse_schema
 from opschema_cli.source.program import Unresolved
 from opschema_rules.torchlib import apis
-from opschema_rules.torchlib.evaluation import Evaluator
+from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_rules.torchlib.inference import Inferrer, Mutates
 from opschema_rules.torchlib.model import Definition
 from opschema_rules.torchlib.options import mutates_of, mutates_problems, tags_of, words_of
 from opschema_rules.torchlib.origin import moment, origin
 from opschema_rules.torchlib.registrations import Event
 from opschema_rules.torchlib.tags import refused, tagged
-from opschema_rules.torchlib.values import (
+from opschema_cli.evaluation.values import (
     Func,
     Given,
     Inferred,

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
-from opschema_rules.torchlib.evaluation import Evaluator
+from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_rules.torchlib.inference import Mutates
 from opschema_rules.torchlib.model import Problem
-from opschema_rules.torchlib.values import Given, Items, Outside, Plain, Table, Text, Value
+from opschema_cli.evaluation.values import Given, Items, Outside, Plain, Table, Text, Value
 
 
 def words_of(evaluator: Evaluator, given: Given | None) -> frozenset[str] | None:

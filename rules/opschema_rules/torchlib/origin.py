@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Use
-from opschema_rules.torchlib.evaluation import Evaluator
+from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_rules.torchlib.registrations import Event
-from opschema_rules.torchlib.values import Frame, Func, Items, Text, Unknown, Value
+from opschema_cli.evaluation.values import Frame, Func, Items, Text, Unknown, Value
 
 
 def origin(

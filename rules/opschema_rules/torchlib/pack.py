@@ -17,7 +17,7 @@ from opschema_rules.torchlib.annotations import Annotations
 from opschema_rules.torchlib.calls import CallFinder
 from opschema_rules.torchlib.definitions import Definer
 from opschema_rules.torchlib.describe import describe_tree
-from opschema_rules.torchlib.evaluation import Evaluator
+from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_rules.torchlib.examples import example_files
 from opschema_rules.torchlib.head import TorchlibOptions, claims, cpp_sources, detect, reaching, registering, sources
 from opschema_rules.torchlib.inference import Inferrer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from opschema_rules.torchlib import apis
-from opschema_rules.torchlib.values import (
+from opschema_cli.evaluation.values import (
     Arguments,
     Func,
     Given,
@@ -22,7 +22,7 @@ from opschema_rules.torchlib.values import (
 )
 
 if TYPE_CHECKING:
-    from opschema_rules.torchlib.evaluation import Evaluator
+    from opschema_cli.evaluation.evaluator import Evaluator
 
 
 def registration(evaluator: Evaluator, callee: Value, arguments: Arguments) -> Waiting | None:

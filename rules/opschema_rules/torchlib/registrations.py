@@ -14,14 +14,14 @@ import msgspec
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.python import Expr, Function, PythonFile
 from opschema_rules.torchlib import apis
-from opschema_rules.torchlib.calling import arguments_of
-from opschema_rules.torchlib.conditions import doubts, runs
-from opschema_rules.torchlib.evaluation import Evaluator
-from opschema_rules.torchlib.lookup import decorate
-from opschema_rules.torchlib.loops import Turns
+from opschema_cli.evaluation.binding import arguments_of
+from opschema_cli.evaluation.conditions import doubts, runs
+from opschema_cli.evaluation.evaluator import Evaluator
+from opschema_cli.evaluation.lookup import decorate
+from opschema_cli.evaluation.loops import Turns
 from opschema_rules.torchlib.outlines import Words, last_word, public
 from opschema_rules.torchlib.registering import registration
-from opschema_rules.torchlib.values import (
+from opschema_cli.evaluation.values import (
     Arguments,
     ClassValue,
     Frame,

@@ -9,12 +9,12 @@ import msgspec
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import Unresolved
 from opschema_rules.torchlib import apis
-from opschema_rules.torchlib.evaluation import Evaluator
+from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_rules.torchlib.model import Registration, Role
 from opschema_rules.torchlib.options import words_of
 from opschema_rules.torchlib.origin import origin
 from opschema_rules.torchlib.registrations import Event
-from opschema_rules.torchlib.values import Func, Given, Outside, Text, Unknown, Value
+from opschema_cli.evaluation.values import Func, Given, Outside, Text, Unknown, Value
 
 _FAKE_KEYS = frozenset({"Meta", "meta"})
 _OTHER_KEYS = (

@@ -14,7 +14,7 @@ from opschema_cli.source.strings import strings
 from opschema_cli.source.text import Edit
 from opschema_rules.torchlib.apis import LIBRARIES
 from opschema_rules.torchlib.model import Tree
-from opschema_rules.torchlib.names import excludes
+from opschema_cli.evaluation.reaching import excludes
 from opschema_rules.torchlib.proofs import REGISTRATION
 
 KINDS = ("DEF", "IMPL", "FRAGMENT")

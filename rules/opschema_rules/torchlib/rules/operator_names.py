@@ -13,7 +13,7 @@ from opschema_cli.source.python import Scope
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.suggestions import near_names
 from opschema_rules.torchlib.model import Definition, Operator, Registration, StrayRegistration, Tree
-from opschema_rules.torchlib.names import excludes
+from opschema_cli.evaluation.reaching import excludes
 from opschema_rules.torchlib.proofs import REGISTRATION
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)

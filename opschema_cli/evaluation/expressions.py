@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from opschema_cli.source.python import Expr
 from opschema_rules.torchlib import snippets
-from opschema_rules.torchlib.calling import arguments_of
-from opschema_rules.torchlib.conditions import holds, truth
-from opschema_rules.torchlib.texts import cut, joined
-from opschema_rules.torchlib.values import (
+from opschema_cli.evaluation.binding import arguments_of
+from opschema_cli.evaluation.conditions import holds, truth
+from opschema_cli.evaluation.strings import cut, joined
+from opschema_cli.evaluation.values import (
     MAX_ALTERNATIVES,
     UNKNOWN,
     Frame,
@@ -30,7 +30,7 @@ from opschema_rules.torchlib.values import (
 )
 
 if TYPE_CHECKING:
-    from opschema_rules.torchlib.evaluation import Evaluator
+    from opschema_cli.evaluation.evaluator import Evaluator
 
 
 def alternatives(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from opschema_rules.torchlib import apis
 from opschema_rules.torchlib.registering import library, registered
-from opschema_rules.torchlib.texts import MAX_NAMES
-from opschema_rules.torchlib.values import (
+from opschema_cli.evaluation.strings import MAX_NAMES
+from opschema_cli.evaluation.values import (
     UNKNOWN,
     Arguments,
     ClassValue,
@@ -29,7 +29,7 @@ from opschema_rules.torchlib.values import (
 )
 
 if TYPE_CHECKING:
-    from opschema_rules.torchlib.evaluation import Evaluator
+    from opschema_cli.evaluation.evaluator import Evaluator
 
 
 def applied_outside(evaluator: Evaluator, name: str, arguments: Arguments) -> Iterator[Value]:

@@ -10,9 +10,9 @@ from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import ClassRef, FunctionRef, ValueRef
 from opschema_cli.source.python import Expr, Function
 from opschema_rules.torchlib import apis
-from opschema_rules.torchlib.lookup import decorated
-from opschema_rules.torchlib.names import bindings
-from opschema_rules.torchlib.values import (
+from opschema_cli.evaluation.lookup import decorated
+from opschema_cli.evaluation.reaching import bindings
+from opschema_cli.evaluation.values import (
     NO_CALL,
     UNKNOWN,
     Arguments,
@@ -37,7 +37,7 @@ from opschema_rules.torchlib.values import (
 )
 
 if TYPE_CHECKING:
-    from opschema_rules.torchlib.evaluation import Evaluator
+    from opschema_cli.evaluation.evaluator import Evaluator
 
 _NAMES = ("__name__", "__qualname__")
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from opschema_cli.source.program import ClassRef
 from opschema_cli.source.python import Assign, Binding, Class, Expr, Function, Import, PythonFile
-from opschema_rules.torchlib.conditions import doubts, runs
-from opschema_rules.torchlib.names import bindings, bound_at, excludes, reaching
-from opschema_rules.torchlib.values import (
+from opschema_cli.evaluation.conditions import doubts, runs
+from opschema_cli.evaluation.reaching import bindings, bound_at, excludes, reaching
+from opschema_cli.evaluation.values import (
     UNKNOWN,
     Arguments,
     ClassValue,
@@ -27,7 +27,7 @@ from opschema_rules.torchlib.values import (
 )
 
 if TYPE_CHECKING:
-    from opschema_rules.torchlib.evaluation import Evaluator
+    from opschema_cli.evaluation.evaluator import Evaluator
 
 
 def found_by_name(evaluator: Evaluator, frame: Frame, name: str, at: int | None) -> Values:

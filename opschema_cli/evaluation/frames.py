@@ -7,8 +7,8 @@ from __future__ import annotations
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.python import PythonFile
 from opschema_cli.source.text import Span
-from opschema_rules.torchlib.calling import bind
-from opschema_rules.torchlib.values import Arguments, ClassValue, Frame, Func, Given, Instance, Site
+from opschema_cli.evaluation.binding import bind
+from opschema_cli.evaluation.values import Arguments, ClassValue, Frame, Func, Given, Instance, Site
 
 MAX_DEPTH = 8
 """Longest chain of calls that is followed."""

@@ -13,13 +13,13 @@ from opschema_cli.source.bodies import Bodies
 from opschema_cli.source.python import Expr
 from opschema_cli.source.resolution import ClassKey
 from opschema_cli.source.text import Span
-from opschema_rules.torchlib.applying import applied
-from opschema_rules.torchlib.attributes import attribute_of
-from opschema_rules.torchlib.expressions import alternatives
-from opschema_rules.torchlib.frames import Frames
-from opschema_rules.torchlib.lookup import found_by_name
-from opschema_rules.torchlib.texts import any_of
-from opschema_rules.torchlib.values import (
+from opschema_cli.evaluation.calls import applied
+from opschema_cli.evaluation.attributes import attribute_of
+from opschema_cli.evaluation.expressions import alternatives
+from opschema_cli.evaluation.frames import Frames
+from opschema_cli.evaluation.lookup import found_by_name
+from opschema_cli.evaluation.strings import any_of
+from opschema_cli.evaluation.values import (
     UNKNOWN,
     Arguments,
     Frame,

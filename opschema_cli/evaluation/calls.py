@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from functools import singledispatch
 from typing import TYPE_CHECKING
 
-from opschema_rules.torchlib.conditions import runs
+from opschema_cli.evaluation.conditions import runs
 from opschema_rules.torchlib.registering import api_of, registered, result
-from opschema_rules.torchlib.standard import applied_outside
-from opschema_rules.torchlib.values import (
+from opschema_cli.evaluation.standard import applied_outside
+from opschema_cli.evaluation.values import (
     UNKNOWN,
     Arguments,
     ClassValue,
@@ -32,7 +32,7 @@ from opschema_rules.torchlib.values import (
 )
 
 if TYPE_CHECKING:
-    from opschema_rules.torchlib.evaluation import Evaluator
+    from opschema_cli.evaluation.evaluator import Evaluator
 
 
 @singledispatch

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from opschema_cli.source.python import Expr, Loop
-from opschema_rules.torchlib.evaluation import Evaluator
+from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_rules.torchlib.outlines import last_word
-from opschema_rules.torchlib.values import Frame, Given, Items, Table, Text
+from opschema_cli.evaluation.values import Frame, Given, Items, Table, Text
 
 MAX_TURNS = 2_000
 """Most turns of a loop, with those of the loops in it, that are followed one by one."""

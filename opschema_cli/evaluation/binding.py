@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from opschema_cli.source.python import Expr
-from opschema_rules.torchlib.conditions import doubts, runs
-from opschema_rules.torchlib.names import bindings
-from opschema_rules.torchlib.values import Arguments, Frame, Func, Given, Items, Plain, Table, Unknown
+from opschema_cli.evaluation.conditions import doubts, runs
+from opschema_cli.evaluation.reaching import bindings
+from opschema_cli.evaluation.values import Arguments, Frame, Func, Given, Items, Plain, Table, Unknown
 
 if TYPE_CHECKING:
-    from opschema_rules.torchlib.evaluation import Evaluator
+    from opschema_cli.evaluation.evaluator import Evaluator
 
 
 def arguments_of(evaluator: Evaluator, frame: Frame, call: Expr) -> Arguments:

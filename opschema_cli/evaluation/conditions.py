@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Span
-from opschema_rules.torchlib.names import guards
-from opschema_rules.torchlib.values import (
+from opschema_cli.evaluation.reaching import guards
+from opschema_cli.evaluation.values import (
     Frame,
     Instance,
     Items,
@@ -21,7 +21,7 @@ from opschema_rules.torchlib.values import (
 )
 
 if TYPE_CHECKING:
-    from opschema_rules.torchlib.evaluation import Evaluator
+    from opschema_cli.evaluation.evaluator import Evaluator
 
 
 def runs(evaluator: Evaluator, frame: Frame, span: Span) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import product
 
 from opschema_cli.lint.diagnostic import Place
-from opschema_rules.torchlib.values import Inferred, Plain, Text, Value
+from opschema_cli.evaluation.values import Inferred, Plain, Text, Value
 
 MAX_NAMES = 5_000
 """Most strings that one expression is taken to stand for."""

@@ -1,0 +1,1 @@
+"""Static evaluation of Python expressions, once for all packs."""
