@@ -58,6 +58,7 @@ ROOMS = {
     "private": set(),
     "permissions": {"private", "errors"},
     "plugins": {"permissions", "workspace", "errors"},
+    "evaluation": {"source"},
     "source": {"errors"},
     "errors": set(),
 }

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import singledispatch
 from typing import TYPE_CHECKING
 
-from opschema_cli.source.bodies import Body
-from opschema_cli.source.program import ClassRef, FunctionRef, ValueRef
-from opschema_cli.source.python import Expr, Function
-from opschema_rules.torchlib import apis
 from opschema_cli.evaluation.lookup import decorated
 from opschema_cli.evaluation.reaching import bindings
 from opschema_cli.evaluation.values import (
     NO_CALL,
     UNKNOWN,
     Arguments,
+    BoundArgument,
     ClassValue,
+    ExternalName,
     Frame,
     Func,
-    Given,
-    Handle,
     Instance,
-    LibraryValue,
-    Method,
     ModuleValue,
-    OpName,
-    Outside,
+    PackValue,
     Partial,
     Plain,
     Text,
@@ -35,6 +28,9 @@ from opschema_cli.evaluation.values import (
     Values,
     distinct,
 )
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.program import ClassRef, FunctionRef, ValueRef
+from opschema_cli.source.python import Expr, Function
 
 if TYPE_CHECKING:
     from opschema_cli.evaluation.evaluator import Evaluator
@@ -48,28 +44,9 @@ def attribute_of(value: object, evaluator: Evaluator, name: str) -> Values:
     return UNKNOWN
 
 
-@attribute_of.register(Outside)
-def _of_outside(value: Outside, evaluator: Evaluator, name: str) -> Values:
-    return (OpName((name,)) if value.name == "torch.ops" else Outside(f"{value.name}.{name}"),)
-
-
-@attribute_of.register(OpName)
-def _of_op_name(value: OpName, evaluator: Evaluator, name: str) -> Values:
-    return (OpName((*value.parts, name)),)
-
-
-@attribute_of.register(LibraryValue)
-def _of_library(value: LibraryValue, evaluator: Evaluator, name: str) -> Values:
-    return (Method(value, name),) if name in apis.LIBRARY else UNKNOWN
-
-
-@attribute_of.register(Handle)
-def _of_handle(value: Handle, evaluator: Evaluator, name: str) -> Values:
-    if name in apis.HANDLE:
-        return (Method(value, name),)
-    if name == "_init_fn":
-        return (value.function,)
-    return (value,) if name in ("_opoverload", "default", "op") else UNKNOWN
+@attribute_of.register(ExternalName)
+def _of_outside(value: ExternalName, evaluator: Evaluator, name: str) -> Values:
+    return (evaluator.external(f"{value.name}.{name}"),)
 
 
 @attribute_of.register(Func)
@@ -84,7 +61,7 @@ def _of_module(value: ModuleValue, evaluator: Evaluator, name: str) -> Values:
     if file is None:
         return UNKNOWN
     found = evaluator.lookup(evaluator.frames.module(file), name)
-    if isinstance(found[0], Unknown | Outside) and value.path.endswith("__init__.py"):
+    if isinstance(found[0], Unknown | ExternalName) and value.path.endswith("__init__.py"):
         inner = program.module_path(f"{program.module_name(value.path)}.{name}")
         if inner is not None and not bindings(file.body, name):
             return (ModuleValue(inner),)
@@ -122,20 +99,28 @@ def _written(evaluator: Evaluator, ref: ClassRef, name: str, below: bool) -> Val
     program = evaluator.program
     refs = evaluator.bodies.family(ref) if below else program.lineage(ref)
     given = [item for owner in refs for item in evaluator.written.get((owner.key, name), ())]
-    return distinct(_by_site(value for item in given for value in evaluator.values(item)))
+    return distinct(_merged(value for item in given for value in evaluator.values(item)))
 
 
-def _by_site(values: Iterable[Value]) -> Iterator[Value]:
-    """Values of which the custom ops that one factory makes are one."""
-    made: dict[tuple[str, int, int], Handle] = {}
+def _merged(values: Iterable[Value]) -> list[Value]:
+    """Values with those of one origin made one, behind the others."""
+    others: list[Value] = []
+    made: list[PackValue] = []
     for value in values:
-        if not isinstance(value, Handle):
-            yield value
-        elif (first := made.setdefault(value.key[:3], value)) is not value:
-            known = first.names.names is not None and value.names.names is not None
-            names = (first.names.names or frozenset()) | (value.names.names or frozenset()) if known else None
-            made[value.key[:3]] = Handle((*value.key[:3], names), Text(names), first.function, first.legacy)
-    yield from made.values()
+        if isinstance(value, PackValue):
+            _merge_into(made, value)
+        else:
+            others.append(value)
+    return [*others, *made]
+
+
+def _merge_into(made: list[PackValue], value: PackValue) -> None:
+    for index, first in enumerate(made):
+        one = first.merged(value)
+        if one is not None:
+            made[index] = one
+            return
+    made.append(value)
 
 
 def _member(evaluator: Evaluator, value: ClassValue | Instance, name: str) -> Values:
@@ -157,22 +142,22 @@ def _frame_of(evaluator: Evaluator, member: ValueRef) -> Frame:
 
 
 def _method(evaluator: Evaluator, value: ClassValue | Instance, body: Body) -> Values:
-    """A method as it is read from a class or an object: with that as its first argument; of a custom op the op."""
+    """A method as it is read from a class or an object: with that as its first argument."""
     frame, function = evaluator.frames.assumed(body.parent or body), body.function
     names = function.decorator_names if function is not None else []
-    handles = _handles(evaluator, frame, function)
-    if handles or "staticmethod" in names or (isinstance(value, ClassValue) and "classmethod" not in names):
-        return handles or (Func(body, frame),)
+    replaced = _replacements(evaluator, frame, function)
+    if replaced or "staticmethod" in names or (isinstance(value, ClassValue) and "classmethod" not in names):
+        return replaced or (Func(body, frame),)
     this = ClassValue(value.ref) if "classmethod" in names else value
-    bound = Partial(Func(body, frame), Arguments(frame, NO_CALL, (Given(frame, None, (this,)),)))
+    bound = Partial(Func(body, frame), Arguments(frame, NO_CALL, (BoundArgument(frame, None, (this,)),)))
     is_property = function is not None and function.is_property
     return distinct(evaluator.apply(bound.target, bound.arguments)) if is_property else (bound,)
 
 
-def _handles(evaluator: Evaluator, frame: Frame, function: Function | None) -> Values:
-    """The custom op that a decorated function is; empty for any other."""
+def _replacements(evaluator: Evaluator, frame: Frame, function: Function | None) -> Values:
+    """Values that decorators put in the place of a method; empty for any other."""
     found = decorated(evaluator, frame, function) if function is not None and function.decorators else ()
-    return found if any(isinstance(item, Handle) for item in found) else ()
+    return found if any(isinstance(item, PackValue) and item.replaces_methods for item in found) else ()
 
 
 # Attributes of objects
@@ -204,9 +189,9 @@ def _valued(evaluator: Evaluator, frame: Frame, expr: Expr | None) -> Values:
 
 
 def _forwarded(evaluator: Evaluator, value: Instance, frame: Frame, name: str) -> Values:
-    """The attribute of a custom op that an object forwards to, as one with ``__getattr__`` does that is made of an op."""
+    """The attribute of a value of a pack that an object forwards to, as one with ``__getattr__`` does that is made of it."""
     if not isinstance(evaluator.program.member(value.ref, "__getattr__"), FunctionRef):
         return UNKNOWN
     held = [item for given in frame.bindings.values() for item in evaluator.values(given)]
-    handles = [item for item in held if isinstance(item, Handle)]
-    return distinct(item for handle in handles for item in attribute_of(handle, evaluator, name)) or UNKNOWN
+    known = [item for item in held if isinstance(item, PackValue)]
+    return distinct(found for item in known for found in evaluator.attribute(item, name)) or UNKNOWN

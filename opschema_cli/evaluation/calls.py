@@ -7,26 +7,21 @@ from functools import singledispatch
 from typing import TYPE_CHECKING
 
 from opschema_cli.evaluation.conditions import runs
-from opschema_rules.torchlib.registering import api_of, registered, result
-from opschema_cli.evaluation.standard import applied_outside
+from opschema_cli.evaluation.standard import called_outside
 from opschema_cli.evaluation.values import (
     UNKNOWN,
     Arguments,
+    BoundArgument,
     ClassValue,
+    ExternalName,
     Frame,
     Func,
-    Given,
-    Handle,
     Instance,
-    Method,
-    OpName,
-    Outside,
     Partial,
     Same,
     Unknown,
     Value,
     Values,
-    Waiting,
     Wraps,
     distinct,
 )
@@ -41,19 +36,9 @@ def applied(callee: object, evaluator: Evaluator, arguments: Arguments) -> Itera
     yield Unknown("what it calls is not known")
 
 
-@applied.register(Outside)
-def _outside(callee: Outside, evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
-    return applied_outside(evaluator, callee.name, arguments)
-
-
-@applied.register(Method)
-def _method(callee: Method, evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
-    yield registered(evaluator, api_of(callee), callee.receiver, arguments)
-
-
-@applied.register(Waiting)
-def _waiting(callee: Waiting, evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
-    yield result(evaluator, callee, evaluator.decorated(arguments))
+@applied.register(ExternalName)
+def _outside(callee: ExternalName, evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
+    return called_outside(evaluator, callee.name, arguments)
 
 
 @applied.register(Partial)
@@ -79,7 +64,7 @@ def _class(callee: ClassValue, evaluator: Evaluator, arguments: Arguments) -> It
     if init is None:
         yield Instance(callee.ref)
         return
-    this = Given(arguments.frame, None, (Instance(callee.ref),))
+    this = BoundArgument(arguments.frame, None, (Instance(callee.ref),))
     positional = (this, *arguments.positional)
     passed = Arguments(arguments.frame, arguments.call, positional, arguments.keywords, arguments.open)
     yield Instance(callee.ref, evaluator.frames.entered(init, passed))
@@ -100,9 +85,3 @@ def _wraps(callee: Wraps, evaluator: Evaluator, arguments: Arguments) -> Iterato
 @applied.register(Same)
 def _same(callee: Same, evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
     yield evaluator.decorated(arguments)
-
-
-@applied.register(Handle)
-@applied.register(OpName)
-def _operator(callee: Handle | OpName, evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
-    yield Unknown("it is what an operator returns")

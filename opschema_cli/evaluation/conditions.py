@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opschema_cli.source.python import Expr
-from opschema_cli.source.text import Span
 from opschema_cli.evaluation.reaching import guards
 from opschema_cli.evaluation.values import (
+    ExternalName,
     Frame,
     Instance,
     Items,
-    Outside,
     Plain,
     Table,
     Text,
@@ -19,6 +17,8 @@ from opschema_cli.evaluation.values import (
     Value,
     Values,
 )
+from opschema_cli.source.python import Expr
+from opschema_cli.source.text import Span
 
 if TYPE_CHECKING:
     from opschema_cli.evaluation.evaluator import Evaluator
@@ -97,7 +97,7 @@ def truth(value: Value) -> bool | None:
     if isinstance(value, Text):
         return None if value.names is None else True if "" not in value.names else None
     if isinstance(value, Items):
-        return bool(value.given)
+        return bool(value.elements)
     if isinstance(value, Table):
-        return True if value.given else None if value.open else False
-    return None if isinstance(value, Unknown | Outside | Instance) else True
+        return True if value.entries else None if value.open else False
+    return None if isinstance(value, Unknown | ExternalName | Instance) else True

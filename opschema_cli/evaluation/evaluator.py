@@ -1,4 +1,4 @@
-"""What expressions of registering code stand for, each as all that it may be.
+"""Evaluation of the expressions of a tree, each to all values that it may have.
 
 Nothing is run. What cannot be told is :class:`Unknown`, and stands beside the alternatives that are known. What
 expressions, names, attributes and calls are is written in the rooms beside; here it is kept, and its depth bounded.
@@ -6,24 +6,23 @@ expressions, names, attributes and calls are is written in the rooms beside; her
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from opschema_cli.source.bodies import Bodies
-from opschema_cli.source.python import Expr
-from opschema_cli.source.resolution import ClassKey
-from opschema_cli.source.text import Span
-from opschema_cli.evaluation.calls import applied
 from opschema_cli.evaluation.attributes import attribute_of
+from opschema_cli.evaluation.calls import applied
+from opschema_cli.evaluation.dialect import Dialect, ExternalCall
 from opschema_cli.evaluation.expressions import alternatives
 from opschema_cli.evaluation.frames import Frames
+from opschema_cli.evaluation.limits import MAX_HOPS, MAX_STEPS
 from opschema_cli.evaluation.lookup import found_by_name
 from opschema_cli.evaluation.strings import any_of
 from opschema_cli.evaluation.values import (
     UNKNOWN,
     Arguments,
+    BoundArgument,
+    ExternalName,
     Frame,
-    Given,
     Plain,
     Text,
     Unknown,
@@ -31,30 +30,30 @@ from opschema_cli.evaluation.values import (
     Values,
     distinct,
 )
+from opschema_cli.source.bodies import Bodies
+from opschema_cli.source.python import Expr
+from opschema_cli.source.resolution import ClassKey
+from opschema_cli.source.text import Span
 
 if TYPE_CHECKING:
     from functools import _SingleDispatchCallable
 
 T = TypeVar("T")
 
-MAX_HOPS = 60
-"""Deepest nesting of expressions and names that is followed."""
-
-MAX_STEPS = 400_000
-"""Most expressions that are evaluated in one tree, each in each frame."""
-
 
 class Evaluator:
     """Evaluates the expressions of one tree, each once in each frame.
 
-    ``written`` is what code outside a class was seen to write to its attributes.
+    ``dialects`` say what names of other packages mean, the first one that knows a name first. ``written`` is what code
+    outside a class was seen to write to its attributes.
     """
 
-    def __init__(self, bodies: Bodies) -> None:
+    def __init__(self, bodies: Bodies, dialects: Sequence[Dialect] = ()) -> None:
+        self.dialects = tuple(dialects)
         self.bodies = bodies
         self.program = bodies.program
         self.frames = Frames(bodies)
-        self.written: dict[tuple[ClassKey, str], list[Given]] = {}
+        self.written: dict[tuple[ClassKey, str], list[BoundArgument]] = {}
         self._hops = 0
         self._steps = 0
         self._known: dict[tuple[Frame, int], Values] = {}
@@ -100,29 +99,38 @@ class Evaluator:
         """What a call may give."""
         return _reader(applied, callee)(callee, self, arguments)
 
+    def external(self, name: str) -> Value:
+        """The value of an external name."""
+        found = (dialect.names[name] for dialect in self.dialects if name in dialect.names)
+        return next(found, None) or ExternalName(name)
+
+    def external_call(self, name: str) -> ExternalCall | None:
+        """The function of a dialect that reads calls of an external name; None if no dialect knows it."""
+        return next((read for dialect in self.dialects if (read := dialect.calls(name)) is not None), None)
+
     # Arguments
 
-    def values(self, given: Given | None) -> Values:
+    def values(self, argument: BoundArgument | None) -> Values:
         """What an argument may be; empty when there is none."""
-        if given is None:
+        if argument is None:
             return ()
-        if given.expr is None:
-            return given.values or UNKNOWN
-        return given.values or self.evaluate(given.frame, given.expr)
+        if argument.expr is None:
+            return argument.values or UNKNOWN
+        return argument.values or self.evaluate(argument.frame, argument.expr)
 
-    def given(self, given: Given | None) -> list[Value]:
+    def not_none(self, argument: BoundArgument | None) -> list[Value]:
         """The same, but ``None``, which stands for no argument, left out."""
-        return [item for item in self.values(given) if item != Plain(None)]
+        return [item for item in self.values(argument) if item != Plain(None)]
 
-    def text(self, given: Given | None) -> str | None:
+    def text(self, argument: BoundArgument | None) -> str | None:
         """The one string that an argument is; None when it is not known, or may be several."""
-        found = self.given(given)
+        found = self.not_none(argument)
         names = found[0].names if len(found) == 1 and isinstance(found[0], Text) else None
         return min(names) if names is not None and len(names) == 1 else None
 
-    def strings(self, given: Given | None) -> Text:
+    def strings(self, argument: BoundArgument | None) -> Text:
         """The strings that an argument may be, as one value."""
-        found, place = self.values(given), given.place if given is not None else None
+        found, place = self.values(argument), argument.place if argument is not None else None
         texts = [item for item in found if isinstance(item, Text)]
         return any_of(texts, place) if texts and len(texts) == len(found) else Text(None, "", place)
 

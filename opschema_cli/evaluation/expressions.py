@@ -8,17 +8,16 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING
 
-from opschema_cli.source.python import Expr
-from opschema_rules.torchlib import snippets
+from opschema_cli.evaluation import snippets
 from opschema_cli.evaluation.binding import arguments_of
 from opschema_cli.evaluation.conditions import holds, truth
+from opschema_cli.evaluation.limits import MAX_ALTERNATIVES
 from opschema_cli.evaluation.strings import cut, joined
 from opschema_cli.evaluation.values import (
-    MAX_ALTERNATIVES,
     UNKNOWN,
+    BoundArgument,
     Frame,
     Func,
-    Given,
     Items,
     Plain,
     Table,
@@ -28,6 +27,7 @@ from opschema_cli.evaluation.values import (
     Values,
     distinct,
 )
+from opschema_cli.source.python import Expr
 
 if TYPE_CHECKING:
     from opschema_cli.evaluation.evaluator import Evaluator
@@ -67,12 +67,12 @@ def _lambda(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:
 
 
 def _display(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:
-    yield Items(tuple(Given(frame, item) for item in expr.items))
+    yield Items(tuple(BoundArgument(frame, item) for item in expr.items))
 
 
 def _dictionary(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:
     pairs = list(zip(expr.items[::2], expr.items[1::2], strict=True))
-    known = [(key.value, Given(frame, value)) for key, value in pairs if isinstance(key.value, str)]
+    known = [(key.value, BoundArgument(frame, value)) for key, value in pairs if isinstance(key.value, str)]
     yield Table(tuple(known), len(known) != len(pairs))
 
 
@@ -104,12 +104,12 @@ def _item(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:
             yield from evaluator.values(_held(holder, key)) or UNKNOWN
 
 
-def _held(holder: Value, key: Value) -> Given | None:
+def _held(holder: Value, key: Value) -> BoundArgument | None:
     """What a container holds under a key."""
     if isinstance(holder, Items) and isinstance(key, Plain) and isinstance(key.value, int):
-        return holder.given[key.value] if -len(holder.given) <= key.value < len(holder.given) else None
+        return holder.elements[key.value] if -len(holder.elements) <= key.value < len(holder.elements) else None
     if isinstance(holder, Table) and isinstance(key, Text) and key.names is not None and len(key.names) == 1:
-        return dict(holder.given).get(min(key.names))
+        return dict(holder.entries).get(min(key.names))
     return None
 
 

@@ -4,17 +4,12 @@ functions of which no call is looked at.
 
 from __future__ import annotations
 
+from opschema_cli.evaluation.binding import bind
+from opschema_cli.evaluation.limits import MAX_CALLS, MAX_FRAMES
+from opschema_cli.evaluation.values import Arguments, BoundArgument, ClassValue, Frame, Func, Instance, Site
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.python import PythonFile
 from opschema_cli.source.text import Span
-from opschema_cli.evaluation.binding import bind
-from opschema_cli.evaluation.values import Arguments, ClassValue, Frame, Func, Given, Instance, Site
-
-MAX_DEPTH = 8
-"""Longest chain of calls that is followed."""
-
-MAX_FRAMES = 20_000
-"""Most calls that are followed in one tree."""
 
 
 class Frames:
@@ -43,7 +38,7 @@ class Frames:
         """The frame of a followed call; None when the chain is too long."""
         key = (arguments.frame, arguments.call.span, callee)
         if key not in self._entered:
-            deep = arguments.frame.depth >= MAX_DEPTH or len(self._entered) >= MAX_FRAMES
+            deep = arguments.frame.depth >= MAX_CALLS or len(self._entered) >= MAX_FRAMES
             site = Site(arguments.frame, arguments.call)
             self._entered[key] = None if deep else Frame(callee.body, callee.frame, bind(callee, arguments), site)
         return self._entered[key]
@@ -58,14 +53,14 @@ class Frames:
             return self.of_class(body, self.assumed(body.parent))
         if body not in self._assumed:
             parent = self.assumed(body.parent)
-            known = {item.name: Given(parent) for item in body.params} | _this(body, parent)
+            known = {item.name: BoundArgument(parent) for item in body.params} | _this(body, parent)
             self._assumed[body] = Frame(body, parent, known, None, True)
         return self._assumed[body]
 
 
-def _this(body: Body, parent: Frame) -> dict[str, Given]:
+def _this(body: Body, parent: Frame) -> dict[str, BoundArgument]:
     """What a method is called of."""
     if not body.this or body.owner is None or body.method is not body or body.function is None:
         return {}
     is_class = "classmethod" in body.function.decorator_names
-    return {body.this: Given(parent, None, (ClassValue(body.owner) if is_class else Instance(body.owner),))}
+    return {body.this: BoundArgument(parent, None, (ClassValue(body.owner) if is_class else Instance(body.owner),))}

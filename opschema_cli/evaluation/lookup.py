@@ -5,26 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from opschema_cli.source.program import ClassRef
-from opschema_cli.source.python import Assign, Binding, Class, Expr, Function, Import, PythonFile
 from opschema_cli.evaluation.conditions import doubts, runs
+from opschema_cli.evaluation.limits import MAX_BINDINGS
 from opschema_cli.evaluation.reaching import bindings, bound_at, excludes, reaching
 from opschema_cli.evaluation.values import (
     UNKNOWN,
     Arguments,
+    BoundArgument,
     ClassValue,
+    ExternalName,
     Frame,
     Func,
-    Given,
-    LibraryValue,
     ModuleValue,
-    Outside,
+    PackValue,
     Plain,
     Unknown,
     Value,
     Values,
     distinct,
 )
+from opschema_cli.source.program import ClassRef
+from opschema_cli.source.python import Assign, Binding, Class, Expr, Function, Import, PythonFile
 
 if TYPE_CHECKING:
     from opschema_cli.evaluation.evaluator import Evaluator
@@ -43,10 +44,6 @@ def found_by_name(evaluator: Evaluator, frame: Frame, name: str, at: int | None)
         if found:
             return found
     return _beyond(evaluator, frame.body.file, name)
-
-
-MAX_BINDINGS = 200
-"""Bindings of one name in one scope from which on it is not asked which of them a use sees."""
 
 
 def _bound(evaluator: Evaluator, frame: Frame, name: str, at: int | None) -> Values:
@@ -82,12 +79,14 @@ def _of_binding(evaluator: Evaluator, frame: Frame, item: Binding) -> Values:
 
 
 def _entered_as(evaluator: Evaluator, frame: Frame, item: Assign) -> Values:
-    """What ``with … as name`` binds: of a library it is the library."""
+    """Values that ``with … as name`` binds."""
     text = frame.body.file.source.text
     for call in frame.body.scope.calls:
         if call.end < item.start and text[call.end : item.start].split() == ["as"]:
             found = evaluator.evaluate(frame, call)
-            return found if all(isinstance(value, LibraryValue) for value in found) else UNKNOWN
+            return distinct(
+                item for value in found for item in (value.entered if isinstance(value, PackValue) else UNKNOWN)
+            )
     return UNKNOWN
 
 
@@ -117,7 +116,7 @@ def decorated(evaluator: Evaluator, frame: Frame, function: Function) -> Values:
 
 def decorate(evaluator: Evaluator, frame: Frame, decorator: Expr, found: Values) -> Values:
     """What a decorator makes of a function."""
-    given = Arguments(frame, decorator, (Given(frame, None, found),))
+    given = Arguments(frame, decorator, (BoundArgument(frame, None, found),))
     return distinct(item for callee in evaluator.evaluate(frame, decorator) for item in evaluator.apply(callee, given))
 
 
@@ -152,7 +151,7 @@ def _module_path(evaluator: Evaluator, dotted: str) -> str | None:
 
 
 def _elsewhere(evaluator: Evaluator, dotted: str) -> Values:
-    return UNKNOWN if evaluator.program.is_local(dotted) else (Outside(dotted),)
+    return UNKNOWN if evaluator.program.is_local(dotted) else (evaluator.external(dotted),)
 
 
 def _beyond(evaluator: Evaluator, file: PythonFile, name: str) -> Values:
@@ -161,7 +160,7 @@ def _beyond(evaluator: Evaluator, file: PythonFile, name: str) -> Values:
         if item.attr == "*":
             star = Import(name, item.module, name, item.level, item.start, item.end)
             found = _imported(evaluator, file, star)
-            if not isinstance(found[0], Unknown | Outside):
+            if not isinstance(found[0], Unknown | ExternalName):
                 return found
     resolved = evaluator.program.resolve(file, name)
-    return (Outside(name),) if getattr(resolved, "name", "") == name else UNKNOWN
+    return (evaluator.external(name),) if getattr(resolved, "name", "") == name else UNKNOWN

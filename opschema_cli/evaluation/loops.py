@@ -1,16 +1,13 @@
-"""Loops that register, turn by turn."""
+"""Loops, turn by turn."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from opschema_cli.source.python import Expr, Loop
 from opschema_cli.evaluation.evaluator import Evaluator
-from opschema_rules.torchlib.outlines import last_word
-from opschema_cli.evaluation.values import Frame, Given, Items, Table, Text
-
-MAX_TURNS = 2_000
-"""Most turns of a loop, with those of the loops in it, that are followed one by one."""
+from opschema_cli.evaluation.limits import MAX_TURNS
+from opschema_cli.evaluation.values import BoundArgument, Frame, Items, Table, Text
+from opschema_cli.source.python import Expr, Loop
 
 
 class Turns:
@@ -43,31 +40,31 @@ class Turns:
             self._turns[key] = [_with(frame, item) for item in bound] if known else [frame]
         return self._turns[key]
 
-    def _elements(self, frame: Frame, iterable: Expr) -> Iterator[Given]:
+    def _elements(self, frame: Frame, iterable: Expr) -> Iterator[BoundArgument]:
         method = iterable.items[0] if iterable.kind == "call" else None
-        if method is None or method.kind != "name" or last_word(method) != "items":
+        if method is None or method.kind != "name" or not method.text.endswith(".items"):
             for value in self.evaluator.evaluate(frame, iterable):
-                yield from value.given if isinstance(value, Items) else ()
+                yield from value.elements if isinstance(value, Items) else ()
             return
         name = method.text.rpartition(".")[0]
         holder = self.evaluator.keep(frame, Expr("name", method.start, method.start + len(name), name))
         for value in self.evaluator.evaluate(frame, holder):
             yield from _pairs(frame, value) if isinstance(value, Table) else ()
 
-    def _targets(self, frame: Frame, loop: Loop, element: Given) -> dict[str, Given]:
+    def _targets(self, frame: Frame, loop: Loop, element: BoundArgument) -> dict[str, BoundArgument]:
         if len(loop.targets) == 1:
             return {loop.targets[0]: element}
         found = self.evaluator.values(element)
-        parts = found[0].given if len(found) == 1 and isinstance(found[0], Items) else ()
-        unknown = {name: Given(frame) for name in loop.targets}
+        parts = found[0].elements if len(found) == 1 and isinstance(found[0], Items) else ()
+        unknown = {name: BoundArgument(frame) for name in loop.targets}
         return dict(zip(loop.targets, parts, strict=True)) if len(parts) == len(loop.targets) else unknown
 
 
-def _with(frame: Frame, bound: dict[str, Given]) -> Frame:
+def _with(frame: Frame, bound: dict[str, BoundArgument]) -> Frame:
     return Frame(frame.body, frame.parent, {**frame.bindings, **bound}, frame.site, frame.assumed)
 
 
-def _pairs(frame: Frame, table: Table) -> Iterator[Given]:
-    for key, given in table.given:
-        name = Given(frame, None, (Text(frozenset({key})),))
-        yield Given(frame, None, (Items((name, given)),))
+def _pairs(frame: Frame, table: Table) -> Iterator[BoundArgument]:
+    for key, given in table.entries:
+        name = BoundArgument(frame, None, (Text(frozenset({key})),))
+        yield BoundArgument(frame, None, (Items((name, given)),))

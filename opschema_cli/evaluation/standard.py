@@ -1,4 +1,4 @@
-"""What calls of functions outside the workspace give: torch's, and those of the standard library that registering code uses."""
+"""Calls of functions outside the workspace: those that a dialect knows, and those of the standard library."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ from collections.abc import Callable, Iterator
 from itertools import product
 from typing import TYPE_CHECKING
 
-from opschema_rules.torchlib import apis
-from opschema_rules.torchlib.registering import library, registered
-from opschema_cli.evaluation.strings import MAX_NAMES
+from opschema_cli.evaluation.limits import MAX_STRINGS
 from opschema_cli.evaluation.values import (
     UNKNOWN,
     Arguments,
+    BoundArgument,
     ClassValue,
     Func,
-    Given,
-    Inferred,
     Instance,
     Items,
     Partial,
@@ -32,16 +29,25 @@ if TYPE_CHECKING:
     from opschema_cli.evaluation.evaluator import Evaluator
 
 
-def applied_outside(evaluator: Evaluator, name: str, arguments: Arguments) -> Iterator[Value]:
-    """What a call of the function of that full name may give."""
-    api = apis.api_of(name)
-    if api is not None:
-        yield registered(evaluator, api, None, arguments, legacy=apis.is_legacy(name))
-    elif name in apis.LIBRARIES:
-        yield library(evaluator, arguments)
-    elif name in apis.INFER:
-        yield Inferred(evaluator.decorated(arguments), arguments)
-    elif name in apis.SAME:
+TRANSPARENT = frozenset(
+    {"functools.cache", "functools.lru_cache", "staticmethod", "classmethod", "typing.no_type_check"}
+    | {
+        "typing.overload",
+        "typing.final",
+        "typing_extensions.deprecated",
+        "warnings.deprecated",
+        "typing_extensions.override",
+    }
+)
+"""Decorators, called or not, under which a function is still itself."""
+
+
+def called_outside(evaluator: Evaluator, name: str, arguments: Arguments) -> Iterator[Value]:
+    """Values that a call of the function of that full name may give."""
+    read = evaluator.external_call(name)
+    if read is not None:
+        yield from read(evaluator, arguments)
+    elif name in TRANSPARENT or any(name in dialect.transparent for dialect in evaluator.dialects):
         functions: list[Value] = [item for item in _plain(evaluator, arguments, 0) if isinstance(item, Func)]
         yield from functions or [Same()]
     elif name in _STANDARD:
@@ -90,10 +96,10 @@ def _range(evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
     plain = [evaluator.values(item) for item in arguments.positional]
     ends = [values[0].value if len(values) == 1 and isinstance(values[0], Plain) else None for values in plain]
     whole = [end for end in ends if isinstance(end, int)]
-    if len(whole) != len(ends) or not 0 < len(whole) < 3 or len(range(*whole)) > MAX_NAMES:
+    if len(whole) != len(ends) or not 0 < len(whole) < 3 or len(range(*whole)) > MAX_STRINGS:
         yield Unknown()
     else:
-        yield Items(tuple(Given(arguments.frame, None, (Plain(number),)) for number in range(*whole)))
+        yield Items(tuple(BoundArgument(arguments.frame, None, (Plain(number),)) for number in range(*whole)))
 
 
 def _str(evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:

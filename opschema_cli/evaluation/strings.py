@@ -5,23 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
-from opschema_cli.lint.diagnostic import Place
-from opschema_cli.evaluation.values import Inferred, Plain, Text, Value
-
-MAX_NAMES = 5_000
-"""Most strings that one expression is taken to stand for."""
+from opschema_cli.evaluation.limits import MAX_STRINGS
+from opschema_cli.evaluation.values import PackValue, Plain, Text, Value
+from opschema_cli.source.text import Place
 
 
 def joined(parts: Sequence[Value]) -> Value:
-    """Strings, and a schema behind them, put together; what is not known hides all behind it."""
+    """Strings, and a value of a pack behind them, put together; what is not known hides all behind it."""
     text = frozenset({""})
     for index, part in enumerate(parts):
-        if isinstance(part, Inferred) and index == len(parts) - 1 and part.name is None:
-            return Inferred(part.function, part.arguments, Text(text))
+        if (
+            isinstance(part, PackValue)
+            and index == len(parts) - 1
+            and (made := part.appended_to(Text(text))) is not None
+        ):
+            return made
         if isinstance(part, Plain) and isinstance(part.value, int):
             part = Text(frozenset({str(part.value)}))
         names = part.names if isinstance(part, Text) else None
-        if names is None or len(text) * len(names) > MAX_NAMES:
+        if names is None or len(text) * len(names) > MAX_STRINGS:
             start = min(text) if len(text) == 1 else ""
             return Text(None, start + (part.prefix if isinstance(part, Text) else ""))
         text = frozenset(a + b for a, b in product(text, names))

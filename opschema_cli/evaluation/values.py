@@ -1,4 +1,4 @@
-"""What an expression of registering code may stand for, as far as it can be told without running it."""
+"""Values of expressions, as far as they are known without running them."""
 
 from __future__ import annotations
 
@@ -8,15 +8,34 @@ from typing import TypeAlias
 
 import msgspec
 
-from opschema_cli.lint.diagnostic import Place
+from opschema_cli.evaluation.limits import MAX_ALTERNATIVES
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.keyed_struct import KeyedStruct
 from opschema_cli.source.program import ClassRef
 from opschema_cli.source.python import Constant, Expr
-from opschema_rules.torchlib.apis import Api
+from opschema_cli.source.text import Place
 
-MAX_ALTERNATIVES = 12
-"""Most values that one expression is taken to have."""
+
+class PackValue(msgspec.Struct, frozen=True):
+    """Base of the value types that packs add: what their own APIs make and return."""
+
+    @property
+    def entered(self) -> Values:
+        """Values that ``with value as name`` binds."""
+        return UNKNOWN
+
+    @property
+    def replaces_methods(self) -> bool:
+        """Whether a method whose decorators make this value is read as this value, not as a method."""
+        return False
+
+    def appended_to(self, text: Text) -> Value | None:
+        """Value of a string followed by this value; None when that is not known."""
+        return None
+
+    def merged(self, other: PackValue) -> PackValue | None:
+        """One value for two of one origin, written to one attribute; None when they are different values."""
+        return None
 
 
 class Unknown(msgspec.Struct, frozen=True):
@@ -49,8 +68,8 @@ class Plain(msgspec.Struct, frozen=True):
     value: Constant
 
 
-class Outside(msgspec.Struct, frozen=True):
-    """What lies outside the workspace, by its full dotted name."""
+class ExternalName(msgspec.Struct, frozen=True):
+    """A name of another package, by its full dotted name."""
 
     name: str
 
@@ -98,81 +117,17 @@ class Same(msgspec.Struct, frozen=True):
     """A decorator that leaves a function's signature as it is."""
 
 
-class Handle(KeyedStruct, frozen=True):
-    """A custom op as Python holds it: of which call and function it was made, and under which names."""
-
-    key: HandleKey
-    names: Text
-    function: Value
-    legacy: bool = False
-
-
-HandleKey: TypeAlias = "tuple[str, int, int, frozenset[str] | None]"
-"""The file and place of the registering call, the function, and the names."""
-
-
-class LibraryValue(msgspec.Struct, frozen=True):
-    """A ``torch.library.Library``: its namespace, None when not known, and its own dispatch key."""
-
-    namespace: str | None
-    key: str | None = ""
-
-
-class OpName(msgspec.Struct, frozen=True):
-    """``torch.ops.namespace.name`` with or without overload, as ``namespace::name.overload``; or a part of it."""
-
-    parts: tuple[str, ...]
-
-    @property
-    def name(self) -> str:
-        """The qualified name; empty when it is but a part."""
-        namespace, *rest = self.parts or ("",)
-        overload = [item for item in rest[1:] if item != "default"]
-        return f"{namespace}::{'.'.join([rest[0], *overload])}" if rest and len(rest) < 3 else ""
-
-
-class Method(msgspec.Struct, frozen=True):
-    """A method of a library or of a custom op."""
-
-    receiver: Handle | LibraryValue
-    name: str
-
-
-class Inferred(KeyedStruct, frozen=True):
-    """A schema that ``infer_schema`` makes of a function, behind the operator's name when that was put before it."""
-
-    function: Value
-    arguments: Arguments
-    name: Text | None = None
-
-    @property
-    def key(self) -> tuple[Value, Text | None]:
-        """All but the arguments."""
-        return self.function, self.name
-
-
 class Items(msgspec.Struct, frozen=True):
     """A tuple, list or set."""
 
-    given: tuple[Given, ...]
+    elements: tuple[BoundArgument, ...]
 
 
 class Table(msgspec.Struct, frozen=True):
     """A dictionary with constant keys; ``open`` when it may hold more."""
 
-    given: tuple[tuple[str, Given], ...]
+    entries: tuple[tuple[str, BoundArgument], ...]
     open: bool = False
-
-
-class Waiting(msgspec.Struct, frozen=True):
-    """A registering call that waits for its function: a decorator. ``late`` when it did not pass any, and that has come
-    by a call of its own.
-    """
-
-    api: Api
-    receiver: Value | None
-    arguments: Arguments
-    late: bool = False
 
 
 class Partial(msgspec.Struct, frozen=True):
@@ -183,8 +138,8 @@ class Partial(msgspec.Struct, frozen=True):
 
 
 Value: TypeAlias = (
-    "Unknown | Text | Plain | Outside | ModuleValue | ClassValue | Instance | Func | Wraps | Same | Handle | LibraryValue"
-    " | OpName | Method | Inferred | Items | Table | Waiting | Partial"
+    "Unknown | Text | Plain | ExternalName | ModuleValue | ClassValue | Instance | Func | Wraps | Same | Items | Table | Partial"
+    " | PackValue"
 )
 Values: TypeAlias = "tuple[Value, ...]"
 
@@ -200,7 +155,7 @@ def distinct(values: Iterable[Value]) -> Values:
     return found if len(found) <= MAX_ALTERNATIVES else UNKNOWN
 
 
-class Given(msgspec.Struct, frozen=True, eq=False):
+class BoundArgument(msgspec.Struct, frozen=True, eq=False):
     """An argument: an expression in a frame, or values that are known; its place is that of the expression."""
 
     frame: Frame
@@ -218,8 +173,8 @@ class Arguments(msgspec.Struct, frozen=True, eq=False):
 
     frame: Frame
     call: Expr
-    positional: tuple[Given, ...] = ()
-    keywords: Mapping[str, Given] = msgspec.field(default_factory=dict)
+    positional: tuple[BoundArgument, ...] = ()
+    keywords: Mapping[str, BoundArgument] = msgspec.field(default_factory=dict)
     open: bool = False
 
     def joined(self, later: Arguments) -> Arguments:
@@ -227,7 +182,7 @@ class Arguments(msgspec.Struct, frozen=True, eq=False):
         words = {**self.keywords, **later.keywords}
         return Arguments(later.frame, later.call, (*self.positional, *later.positional), words, self.open or later.open)
 
-    def bound(self, names: tuple[str, ...]) -> dict[str, Given]:
+    def by_name(self, names: tuple[str, ...]) -> dict[str, BoundArgument]:
         """The arguments by the names of parameters of which each may be given by its place or its name."""
         found = dict(zip(names, self.positional, strict=False))
         return {**found, **{name: given for name, given in self.keywords.items() if name in names}}
@@ -249,7 +204,7 @@ class Frame(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     body: Body
     parent: Frame | None = None
-    bindings: Mapping[str, Given] = msgspec.field(default_factory=dict)
+    bindings: Mapping[str, BoundArgument] = msgspec.field(default_factory=dict)
     site: Site | None = None
     assumed: bool = False
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from opschema_cli.evaluation.snippets import dotted
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.source.function_tree import FunctionTree, function_tree
 from opschema_rules.magi.model import MagiOp
 from opschema_rules.magi.signature import Leaf
-from opschema_rules.torchlib.snippets import dotted
 from opschema_rules.torchlib.storage import rebound
 
 _SCALAR = frozenset({"sum", "mean", "prod", "max", "min", "amax", "amin", "std", "var", "norm", "median", "logsumexp"})

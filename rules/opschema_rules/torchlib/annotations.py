@@ -7,6 +7,8 @@ from typing import Literal
 
 import msgspec
 
+from opschema_cli.evaluation import snippets
+from opschema_cli.evaluation.reaching import bindings
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.program import (
     HARMLESS_BASES,
@@ -20,8 +22,6 @@ from opschema_cli.source.program import (
     ValueRef,
 )
 from opschema_cli.source.python import Expr, PythonFile
-from opschema_rules.torchlib import snippets
-from opschema_cli.evaluation.reaching import bindings
 
 MAX_DEPTH = 20
 """Deepest nesting of types and aliases that is followed."""

@@ -117,12 +117,10 @@ _LEGACY_MODULES = ("torch._custom_ops.", "torch._custom_op.impl.")
 LIBRARIES = frozenset({"torch.library.Library", "torch.library._scoped_library"})
 INFER = frozenset({"torch.library.infer_schema", "torch._library.infer_schema.infer_schema",
 "torch._custom_op.impl.infer_schema"})  # fmt: skip
-SAME = frozenset(
+TRANSPARENT = frozenset(
     {f"torch.{name}" for name in ("no_grad", "inference_mode", "enable_grad", "compiler.disable", "_dynamo.disable")}
     | {"torch.compiler.allow_in_graph", "torch._dynamo.allow_in_graph", "torch.jit.ignore", "torch.jit.unused"}
     | {"torch._disable_dynamo", "torch.cuda.nvtx.range", "torch.autograd.profiler.record_function"}
-    | {"functools.cache", "functools.lru_cache", "staticmethod", "classmethod", "typing.no_type_check"}
-    | {"typing.overload", "typing.final", "typing_extensions.deprecated", "warnings.deprecated", "typing_extensions.override"}
 )  # fmt: skip
 """Decorators, called or not, under which a function's signature is still seen."""
 

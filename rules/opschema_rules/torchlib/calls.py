@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from opschema_cli.evaluation.evaluator import Evaluator
+from opschema_cli.evaluation.values import ExternalName, Unknown, Value
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Function, PythonFile, Scope
-from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_rules.torchlib.mentions import words_of_operators
 from opschema_rules.torchlib.model import OpCall, Operator, Through
 from opschema_rules.torchlib.operators import Join
 from opschema_rules.torchlib.outlines import last_word
-from opschema_cli.evaluation.values import Handle, OpName, Outside, Unknown, Value
+from opschema_rules.torchlib.values import Handle, OpName
 
 
 class CallFinder:
@@ -66,7 +67,7 @@ class CallFinder:
 
 def _is_foreign(callee: Value) -> bool:
     """Whether what is called may register something, for all that is known."""
-    if isinstance(callee, Outside):
+    if isinstance(callee, ExternalName):
         return "." in callee.name and not callee.name.startswith(("torch.", "functools.", "inspect.", "pytest."))
     return isinstance(callee, Unknown)
 

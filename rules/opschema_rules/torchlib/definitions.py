@@ -5,25 +5,19 @@ from __future__ import annotations
 import msgspec
 from msgspec.structs import replace
 
+from opschema_cli.evaluation.evaluator import Evaluator
+from opschema_cli.evaluation.values import BoundArgument, Func, Plain, Text
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.schema.schema_string import parse_schema
 from opschema_cli.source.program import Unresolved
 from opschema_rules.torchlib import apis
-from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_rules.torchlib.inference import Inferrer, Mutates
 from opschema_rules.torchlib.model import Definition
 from opschema_rules.torchlib.options import mutates_of, mutates_problems, tags_of, words_of
 from opschema_rules.torchlib.origin import moment, origin
 from opschema_rules.torchlib.registrations import Event
 from opschema_rules.torchlib.tags import refused, tagged
-from opschema_cli.evaluation.values import (
-    Func,
-    Given,
-    Inferred,
-    LibraryValue,
-    Plain,
-    Text,
-)
+from opschema_rules.torchlib.values import Inferred, LibraryValue
 
 
 class Named(msgspec.Struct, frozen=True):
@@ -91,11 +85,13 @@ class Definer:
             whole = value.name if isinstance(value, Inferred) else value
             text = whole if isinstance(whole, Text) else Text(None)
             names = qualified(self.namespace(event), _names_in(text))
-        function = self._function(Given(event.frame, None, (own.function,))) if isinstance(own, Inferred) else None
+        function = (
+            self._function(BoundArgument(event.frame, None, (own.function,))) if isinstance(own, Inferred) else None
+        )
         made = self._made(event, function, names)
         if isinstance(own, Inferred):
             arguments = own.arguments
-            given = arguments.bound(("prototype_function", "mutates_args", "op_name", "tags"))
+            given = arguments.by_name(("prototype_function", "mutates_args", "op_name", "tags"))
             mutates = mutates_of(self.evaluator, given.get("mutates_args"))
             tags = tags_of(self.evaluator, given, is_open=arguments.open)
             return Named(self._inferred(event, made, function, mutates, tags), names)
@@ -170,8 +166,8 @@ class Definer:
             place = Place(mutates.path, place.span)
         return replace(made, mutates=names, mutates_unknown=mutates.unknown, mutates_place=place)
 
-    def _function(self, given: Given | None) -> Func | None:
-        found = self.evaluator.given(given)
+    def _function(self, given: BoundArgument | None) -> Func | None:
+        found = self.evaluator.not_none(given)
         value = found[0] if len(found) == 1 else None
         return value if isinstance(value, Func) else None
 

@@ -8,26 +8,18 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from opschema_cli.evaluation.evaluator import Evaluator
+from opschema_cli.evaluation.values import Frame, Plain, Text, Unknown, Value
 from opschema_cli.lint.diagnostic import Place
 from opschema_rules.torchlib import apis
 from opschema_rules.torchlib.definitions import Definer, Named, qualified
-from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_rules.torchlib.gaps import Gaps
 from opschema_rules.torchlib.model import Operator, Registration, StrayRegistration, Tree
 from opschema_rules.torchlib.origin import is_mentioned
 from opschema_rules.torchlib.registering import handle_key
 from opschema_rules.torchlib.registrations import Event
 from opschema_rules.torchlib.roles import Part, parts_of, read_part
-from opschema_cli.evaluation.values import (
-    Frame,
-    Handle,
-    HandleKey,
-    OpName,
-    Plain,
-    Text,
-    Unknown,
-    Value,
-)
+from opschema_rules.torchlib.values import Handle, HandleKey, OpName
 
 if TYPE_CHECKING:
     from opschema_rules.torchlib.cpp_model import CppOperators

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from opschema_cli.evaluation.evaluator import Evaluator
+from opschema_cli.evaluation.values import BoundArgument, ExternalName, Items, Plain, Table, Text, Value
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
-from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_rules.torchlib.inference import Mutates
 from opschema_rules.torchlib.model import Problem
-from opschema_cli.evaluation.values import Given, Items, Outside, Plain, Table, Text, Value
 
 
-def words_of(evaluator: Evaluator, given: Given | None) -> frozenset[str] | None:
+def words_of(evaluator: Evaluator, given: BoundArgument | None) -> frozenset[str] | None:
     """One string or several, a tag or key of torch by its last word; empty when nothing is given, None when not known."""
     words: set[str] = set()
-    for value in evaluator.given(given):
-        parts = [evaluator.values(item) for item in value.given] if isinstance(value, Items) else [(value,)]
+    for value in evaluator.not_none(given):
+        parts = [evaluator.values(item) for item in value.elements] if isinstance(value, Items) else [(value,)]
         texts = [_words(item[0]) if len(item) == 1 else None for item in parts]
         known = [item for item in texts if item is not None]
         if len(known) != len(texts):
@@ -28,18 +28,18 @@ def words_of(evaluator: Evaluator, given: Given | None) -> frozenset[str] | None
 
 def _words(value: Value) -> frozenset[str] | None:
     """The strings that a value may be; a tag or key of torch by its last word."""
-    if isinstance(value, Outside):
+    if isinstance(value, ExternalName):
         holder, _, word = value.name.rpartition(".")
         return frozenset({word}) if holder.startswith("torch.") and holder.endswith((".Tag", ".DispatchKey")) else None
     return value.names if isinstance(value, Text) else None
 
 
-def tags_of(evaluator: Evaluator, given: Mapping[str, Given], *, is_open: bool) -> frozenset[str] | None:
+def tags_of(evaluator: Evaluator, given: Mapping[str, BoundArgument], *, is_open: bool) -> frozenset[str] | None:
     """The tags that are given, as ``inplace``; None when they are not known."""
     return None if is_open and "tags" not in given else words_of(evaluator, given.get("tags"))
 
 
-def mutates_of(evaluator: Evaluator, given: Given | None, *, default: bool = False) -> Mutates:
+def mutates_of(evaluator: Evaluator, given: BoundArgument | None, *, default: bool = False) -> Mutates:
     """What ``mutates_args`` says; with ``default`` none is no names."""
     if given is None:
         return Mutates({} if default else None)
@@ -57,10 +57,10 @@ def mutates_of(evaluator: Evaluator, given: Given | None, *, default: bool = Fal
 def _names(evaluator: Evaluator, value: Value | None) -> dict[str, Expr | None] | None:
     """The names in a container, each with where it is written; None when they are not known."""
     if isinstance(value, Table) and not value.open:
-        return {name: item.expr for name, item in value.given}
+        return {name: item.expr for name, item in value.entries}
     if not isinstance(value, Items):
         return None
-    texts = [(evaluator.text(item), item.expr) for item in value.given]
+    texts = [(evaluator.text(item), item.expr) for item in value.elements]
     known = {name: expr for name, expr in texts if name is not None}
     return known if len(known) == len(texts) else None
 

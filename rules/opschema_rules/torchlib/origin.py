@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from opschema_cli.evaluation.evaluator import Evaluator
+from opschema_cli.evaluation.values import Frame, Func, Items, Text, Unknown, Value
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Use
-from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_rules.torchlib.registrations import Event
-from opschema_cli.evaluation.values import Frame, Func, Items, Text, Unknown, Value
 
 
 def origin(
@@ -33,7 +33,7 @@ def moment(event: Event, function: Func) -> int | None:
 
 def _is_passed(evaluator: Evaluator, frame: Frame, function: Func | None, names: Text, schema: Text | None) -> bool:
     passed = [value for given in frame.bindings.values() for value in evaluator.values(given)]
-    held = [given for value in passed if isinstance(value, Items) for given in value.given]
+    held = [given for value in passed if isinstance(value, Items) for given in value.elements]
     passed += [item for given in held for item in evaluator.values(given)]
     if function is None:
         return any(_is_name(item, names) for item in passed)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.lint.diagnostic import NotUnderstood
 from opschema_cli.lint.pack import Description, Entry, Loaded, Pack, collect_rules
 from opschema_cli.project import Project
@@ -17,7 +18,7 @@ from opschema_rules.torchlib.annotations import Annotations
 from opschema_rules.torchlib.calls import CallFinder
 from opschema_rules.torchlib.definitions import Definer
 from opschema_rules.torchlib.describe import describe_tree
-from opschema_cli.evaluation.evaluator import Evaluator
+from opschema_rules.torchlib.dialect import TORCH
 from opschema_rules.torchlib.examples import example_files
 from opschema_rules.torchlib.head import TorchlibOptions, claims, cpp_sources, detect, reaching, registering, sources
 from opschema_rules.torchlib.inference import Inferrer
@@ -72,7 +73,7 @@ def read_tree(project: Project, options: TorchlibOptions) -> Tree:
     """The operators of a workspace, with what is registered for them."""
     modules = sources(project, options)
     paths, words = _search(project, options).finish()
-    evaluator = Evaluator(Bodies(Program(project.workspace.files, project.python, paths), paths))
+    evaluator = Evaluator(Bodies(Program(project.workspace.files, project.python, paths), paths), (TORCH,))
     tree = Tree(project, evaluator.bodies, find_release(project, options.torch))
     opaque = any(found for _, found in project.scan(REGISTERS_CLASSES, modules))
     definer = Definer(evaluator, Inferrer(Annotations(tree.bodies, opaque=opaque), tree.torch))

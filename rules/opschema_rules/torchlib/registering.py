@@ -4,22 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from opschema_cli.evaluation.values import Arguments, BoundArgument, ExternalName, Func, Partial, Text, Unknown, Value
 from opschema_rules.torchlib import apis
-from opschema_cli.evaluation.values import (
-    Arguments,
-    Func,
-    Given,
-    Handle,
-    HandleKey,
-    LibraryValue,
-    Method,
-    Outside,
-    Partial,
-    Text,
-    Unknown,
-    Value,
-    Waiting,
-)
+from opschema_rules.torchlib.values import Handle, HandleKey, LibraryValue, Method, Waiting
 
 if TYPE_CHECKING:
     from opschema_cli.evaluation.evaluator import Evaluator
@@ -32,7 +19,7 @@ def registration(evaluator: Evaluator, callee: Value, arguments: Arguments) -> W
     if isinstance(callee, Waiting):
         return _completed(callee, arguments)
     api = api_of(callee) if isinstance(callee, Method) else None
-    if isinstance(callee, Outside):
+    if isinstance(callee, ExternalName):
         api = apis.api_of(callee.name)
     if api is None:
         return None
@@ -62,12 +49,12 @@ def _waiting(evaluator: Evaluator, api: apis.Api, receiver: Value | None, argume
     return Waiting(api, receiver, arguments)
 
 
-def _function_given(waiting: Waiting) -> Given | None:
-    return waiting.arguments.bound(waiting.api.params).get(waiting.api.function)
+def _function_given(waiting: Waiting) -> BoundArgument | None:
+    return waiting.arguments.by_name(waiting.api.params).get(waiting.api.function)
 
 
 def _is_complete(evaluator: Evaluator, waiting: Waiting) -> bool:
-    return not waiting.api.function or bool(evaluator.given(_function_given(waiting)))
+    return not waiting.api.function or bool(evaluator.not_none(_function_given(waiting)))
 
 
 def registered(
@@ -77,7 +64,7 @@ def registered(
     waiting = _waiting(evaluator, api, receiver, arguments)
     if not _is_complete(evaluator, waiting):
         return waiting
-    found = evaluator.given(_function_given(waiting))
+    found = evaluator.not_none(_function_given(waiting))
     return result(evaluator, waiting, found[0] if len(found) == 1 else Unknown(), legacy=legacy)
 
 
@@ -85,7 +72,7 @@ def result(evaluator: Evaluator, waiting: Waiting, function: Value, *, legacy: b
     """What a complete one returns: the handle of a custom op; the function that it was given from the others."""
     if waiting.api.defines not in ("custom_op", "triton_op"):
         return function
-    names = evaluator.strings(waiting.arguments.bound(waiting.api.params).get(waiting.api.op))
+    names = evaluator.strings(waiting.arguments.by_name(waiting.api.params).get(waiting.api.op))
     return Handle(handle_key(waiting.arguments, function, names), names, function, legacy)
 
 
@@ -97,6 +84,6 @@ def handle_key(arguments: Arguments, function: Value, names: Text) -> HandleKey:
 
 def library(evaluator: Evaluator, arguments: Arguments) -> LibraryValue:
     """What ``Library(ns, kind, dispatch_key)`` makes."""
-    given = arguments.bound(("ns", "kind", "dispatch_key"))
+    given = arguments.by_name(("ns", "kind", "dispatch_key"))
     key = evaluator.text(given.get("dispatch_key")) if "dispatch_key" in given else ""
     return LibraryValue(evaluator.text(given.get("ns")), key)

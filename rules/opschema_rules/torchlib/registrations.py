@@ -11,29 +11,29 @@ from functools import cached_property
 
 import msgspec
 
-from opschema_cli.source.bodies import Bodies, Body
-from opschema_cli.source.python import Expr, Function, PythonFile
-from opschema_rules.torchlib import apis
 from opschema_cli.evaluation.binding import arguments_of
 from opschema_cli.evaluation.conditions import doubts, runs
 from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.lookup import decorate
 from opschema_cli.evaluation.loops import Turns
-from opschema_rules.torchlib.outlines import Words, last_word, public
-from opschema_rules.torchlib.registering import registration
 from opschema_cli.evaluation.values import (
     Arguments,
+    BoundArgument,
     ClassValue,
     Frame,
     Func,
-    Given,
     Instance,
     Partial,
     Text,
     Value,
     Values,
-    Waiting,
 )
+from opschema_cli.source.bodies import Bodies, Body
+from opschema_cli.source.python import Expr, Function, PythonFile
+from opschema_rules.torchlib import apis
+from opschema_rules.torchlib.outlines import Words, last_word, public
+from opschema_rules.torchlib.registering import registration
+from opschema_rules.torchlib.values import Waiting
 
 
 class Event(msgspec.Struct, frozen=True, eq=False, dict=True):
@@ -53,9 +53,9 @@ class Event(msgspec.Struct, frozen=True, eq=False, dict=True):
         return self.waiting.api
 
     @cached_property
-    def given(self) -> dict[str, Given]:
+    def given(self) -> dict[str, BoundArgument]:
         """What it is given, by the names of its parameters."""
-        return self.waiting.arguments.bound(self.api.params)
+        return self.waiting.arguments.by_name(self.api.params)
 
     @property
     def open(self) -> bool:
@@ -117,7 +117,7 @@ class Walker:
         self.walk(self.evaluator.frames.of_class(body, frame), conditional=conditional)
         for decorator in body.cls.decorators if body.cls is not None else ():
             if last_word(decorator) in words and body.cls is not None:
-                given = Given(frame, None, self.evaluator.lookup(frame, body.cls.name))
+                given = BoundArgument(frame, None, self.evaluator.lookup(frame, body.cls.name))
                 self._apply(frame, decorator, Arguments(frame, decorator, (given,)), conditional)
 
     def _decorated(self, frame: Frame, body: Body, function: Function, *, conditional: bool) -> None:
@@ -126,7 +126,7 @@ class Walker:
         found: Values = (Func(body, frame),)
         doubtful = conditional or bool(doubts(self.evaluator, frame, function.start))
         for decorator in reversed(function.decorators):
-            self._apply(frame, decorator, Arguments(frame, decorator, (Given(frame, None, found),)), doubtful)
+            self._apply(frame, decorator, Arguments(frame, decorator, (BoundArgument(frame, None, found),)), doubtful)
             found = decorate(self.evaluator, frame, decorator, found)
 
     def _call(self, frame: Frame, call: Expr, *, conditional: bool) -> None:
@@ -191,17 +191,17 @@ class Walker:
             holder, _, name = assign.target.rpartition(".")
             if holder and "." not in holder and assign.value is not None:
                 key = self.evaluator.keep(frame, Expr("name", assign.start, assign.start + len(holder), holder))
-                self._written(frame, key, Given(frame, None, (Text(frozenset({name})),)), assign.value)
+                self._written(frame, key, BoundArgument(frame, None, (Text(frozenset({name})),)), assign.value)
         for call in frame.body.scope.calls:
             if call.callee == "setattr" and len(plain := call.positional()) == 3:
-                self._written(frame, plain[0], Given(frame, plain[1]), plain[2])
+                self._written(frame, plain[0], BoundArgument(frame, plain[1]), plain[2])
 
-    def _written(self, frame: Frame, holder: Expr, name: Given, value: Expr) -> None:
+    def _written(self, frame: Frame, holder: Expr, name: BoundArgument, value: Expr) -> None:
         for turn in self._turns.at(frame, holder.start):
-            word = self.evaluator.text(Given(turn, name.expr, name.values))
+            word = self.evaluator.text(BoundArgument(turn, name.expr, name.values))
             for item in self.evaluator.evaluate(turn, holder) if word else ():
                 if isinstance(item, ClassValue) and word:
-                    self.evaluator.written.setdefault((item.ref.key, word), []).append(Given(turn, value))
+                    self.evaluator.written.setdefault((item.ref.key, word), []).append(BoundArgument(turn, value))
 
 
 def helpers(files: Iterable[PythonFile], words: Words) -> Iterator[tuple[str, str]]:

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import msgspec
 
+from opschema_cli.evaluation.evaluator import Evaluator
+from opschema_cli.evaluation.values import BoundArgument, ExternalName, Func, Text, Unknown, Value
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import Unresolved
 from opschema_rules.torchlib import apis
-from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_rules.torchlib.model import Registration, Role
 from opschema_rules.torchlib.options import words_of
 from opschema_rules.torchlib.origin import origin
 from opschema_rules.torchlib.registrations import Event
-from opschema_cli.evaluation.values import Func, Given, Outside, Text, Unknown, Value
 
 _FAKE_KEYS = frozenset({"Meta", "meta"})
 _OTHER_KEYS = (
@@ -41,7 +41,7 @@ class Part(msgspec.Struct, frozen=True):
 def parts_of(evaluator: Evaluator, event: Event) -> Iterator[Part]:
     """What an event registers; vLLM's helper a kernel, and perhaps a fake."""
     if event.api is apis.DIRECT:
-        if evaluator.given(event.given.get("fake_impl")):
+        if evaluator.not_none(event.given.get("fake_impl")):
             yield Part("fake", "fake_impl", "")
         yield Part("kernel", "op_func", "dispatch_key")
     elif event.api.role is not None:
@@ -54,7 +54,7 @@ def read_part(evaluator: Evaluator, event: Event, part: Part, names: Text) -> Re
     frame, call = origin(evaluator, event, value if isinstance(value, Func) else None, names)
     keys = _keys(evaluator, event, part.keys)
     given = event.given.get("setup_context")
-    setup = _one(evaluator, given) if evaluator.given(given) else None
+    setup = _one(evaluator, given) if evaluator.not_none(given) else None
     role = "fallthrough" if _is_fallthrough(value) else role_of(part.role, keys)
     return Registration(
         role, frame.body.at(call), keys, _body(value), _body(setup), frame.body, call,
@@ -62,19 +62,19 @@ def read_part(evaluator: Evaluator, event: Event, part: Part, names: Text) -> Re
     )  # fmt: skip
 
 
-def _one(evaluator: Evaluator, given: Given | None) -> Value:
-    found = evaluator.given(given)
+def _one(evaluator: Evaluator, given: BoundArgument | None) -> Value:
+    found = evaluator.not_none(given)
     return found[0] if len(found) == 1 else Unknown("it may be several functions" if found else "it is not known")
 
 
 def _is_fallthrough(value: Value | None) -> bool:
-    return isinstance(value, Outside) and value.name.endswith(".fallthrough_kernel")
+    return isinstance(value, ExternalName) and value.name.endswith(".fallthrough_kernel")
 
 
 def _body(value: Value | None) -> Body | Unresolved | None:
     if value is None or isinstance(value, Func):
         return value.body if value is not None else None
-    outside = f"`{value.name}` lies outside the workspace" if isinstance(value, Outside) else ""
+    outside = f"`{value.name}` lies outside the workspace" if isinstance(value, ExternalName) else ""
     return Unresolved(outside or getattr(value, "reason", "it is no function"))
 
 

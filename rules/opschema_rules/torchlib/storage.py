@@ -6,12 +6,12 @@ import ast
 from collections.abc import Iterator
 from functools import lru_cache
 
+from opschema_cli.evaluation.snippets import dotted
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.function_tree import FunctionTree
 from opschema_rules.torchlib.model import Operator, Registration
 from opschema_rules.torchlib.passing import filled, mismatches, pairs
-from opschema_rules.torchlib.snippets import dotted
 
 _VIEWS = frozenset(
     {"view", "view_as", "t", "transpose", "permute", "unsqueeze", "squeeze", "expand", "expand_as", "narrow", "select"}

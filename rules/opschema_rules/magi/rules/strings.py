@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from opschema_cli.evaluation.snippets import dotted
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import MAX_HOPS
@@ -21,7 +22,6 @@ from opschema_rules.magi.registrations import Written
 from opschema_rules.magi.reporting import called, is_sound, lowers, registered, type_place
 from opschema_rules.magi.signature import Leaf
 from opschema_rules.magi.usage import is_called_to_fail
-from opschema_rules.torchlib.snippets import dotted
 
 
 def lowered_enums(op: MagiOp) -> Iterator[tuple[Leaf, EnumKind]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from opschema_cli.evaluation.reaching import excludes
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, FileEdit, Fix, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Bodies, Body
@@ -14,7 +15,6 @@ from opschema_cli.source.strings import strings
 from opschema_cli.source.text import Edit
 from opschema_rules.torchlib.apis import LIBRARIES
 from opschema_rules.torchlib.model import Tree
-from opschema_cli.evaluation.reaching import excludes
 from opschema_rules.torchlib.proofs import REGISTRATION
 
 KINDS = ("DEF", "IMPL", "FRAGMENT")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from opschema_cli.evaluation.reaching import excludes
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, FileEdit, Fix, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.schema_tokens import KEYWORDS
@@ -13,7 +14,6 @@ from opschema_cli.source.python import Scope
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.suggestions import near_names
 from opschema_rules.torchlib.model import Definition, Operator, Registration, StrayRegistration, Tree
-from opschema_cli.evaluation.reaching import excludes
 from opschema_rules.torchlib.proofs import REGISTRATION
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from opschema_cli.evaluation import snippets
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema
@@ -15,7 +16,6 @@ from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import Folded
 from opschema_cli.source.python import Expr, Param
 from opschema_cli.source.text import Edit
-from opschema_rules.torchlib import snippets
 from opschema_rules.torchlib.model import Operator
 from opschema_rules.torchlib.proofs import REGISTRATION
 from opschema_rules.torchlib.spelling import optional_of

@@ -7,10 +7,8 @@ import warnings
 from functools import lru_cache
 from typing import Literal
 
+from opschema_cli.evaluation.limits import MAX_CHARACTERS
 from opschema_cli.source.python import Expr
-
-MAX_CHARACTERS = 2000
-"""Longest expression that is read."""
 
 
 @lru_cache(maxsize=2048)

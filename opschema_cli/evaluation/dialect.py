@@ -1,0 +1,50 @@
+"""Meaning of names outside the workspace, as a pack knows it.
+
+The evaluator follows the code of the workspace. What it cannot look into are names of other packages: a dialect says what
+calling them gives. A dialect that knows one decorator which leaves a function unchanged, and one factory of handles::
+
+    class Handle(PackValue, frozen=True):
+        name: str
+
+    def _make_handle(evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
+        yield Handle(evaluator.text(arguments.by_name(("name",)).get("name")) or "")
+
+    DIALECT = Dialect(calls={"acme.handle": _make_handle}.get, transparent=frozenset({"acme.traced"}))
+
+    evaluator = Evaluator(bodies, (DIALECT,))
+
+A value type of a pack's own is a struct that inherits from :class:`~opschema_cli.evaluation.values.PackValue`. Functions
+registered for it say what its attributes are (``@attribute_of.register``) and what calling it gives (``@applied.register``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
+
+from opschema_cli.evaluation.values import Arguments, Value
+
+if TYPE_CHECKING:
+    from opschema_cli.evaluation.evaluator import Evaluator
+
+ExternalCall: TypeAlias = "Callable[[Evaluator, Arguments], Iterator[Value]]"
+"""Function that yields all that a call of one external name may give."""
+
+
+def _no_call(name: str) -> ExternalCall | None:
+    return None
+
+
+class Dialect(msgspec.Struct, frozen=True):
+    """What a pack knows of other packages.
+
+    ``calls`` takes a full dotted name and returns the function that reads its calls, None if it knows no such name; the
+    ``get`` of a dictionary will do. ``names`` are external names that stand for values of the pack's own. ``transparent``
+    are decorators, called or not, under which a function is still itself.
+    """
+
+    calls: Callable[[str], ExternalCall | None] = _no_call
+    names: Mapping[str, Value] = msgspec.field(default_factory=dict)
+    transparent: frozenset[str] = frozenset()

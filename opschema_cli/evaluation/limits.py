@@ -1,0 +1,30 @@
+"""Limits of static evaluation, each with its reason: hostile inputs stay within a budget."""
+
+from __future__ import annotations
+
+MAX_HOPS = 60
+"""Deepest nesting of expressions and names that is followed; Python's own stack bounds it."""
+
+MAX_STEPS = 400_000
+"""Most expressions that are evaluated in one tree, each in each frame: about four seconds."""
+
+MAX_CALLS = 8
+"""Longest chain of calls that is followed: deeper ones are recursion, or no helper any more."""
+
+MAX_FRAMES = 20_000
+"""Most calls that are followed in one tree."""
+
+MAX_TURNS = 2_000
+"""Most turns of a loop, with those of the loops in it, that are followed one by one."""
+
+MAX_ALTERNATIVES = 12
+"""Most values that one expression is taken to have: what may be more things is not known."""
+
+MAX_STRINGS = 5_000
+"""Most strings that one expression is taken to stand for, and most elements of a ``range``."""
+
+MAX_BINDINGS = 200
+"""Bindings of one name in one scope from which on it is not asked which of them a use sees."""
+
+MAX_CHARACTERS = 2_000
+"""Longest expression whose text is parsed again."""
