@@ -70,7 +70,7 @@ class Project:
         self._guessed: dict[str, YamlFile | None] = {}
         self._python: dict[str, PythonFile | None] = {}
         self._cpp: dict[str, CppTree | None] = {}
-        self._told = Readings(self.cache, stamp)
+        self._readings = Readings(self.cache, stamp)
         self._awaited: dict[str, list[Source]] = {}
         self._fresh: dict[str, bytes] = {}
         self._expected: dict[str, bytes] = {}
@@ -83,7 +83,7 @@ class Project:
         """The same project with these texts on top; what else was parsed, or is being parsed, stays parsed."""
         self.settle()
         other = Project(self.workspace.with_overlay(overlay), self.cache, self.parsers, self.progress, self.stamp)
-        other._told = self._told
+        other._readings = self._readings
         other.inputs = self.inputs - overlay.keys()
         other.missing = self.missing
         other.claimed = self.claimed
@@ -192,19 +192,19 @@ class Project:
         read: Callable[[str], T | None],
     ) -> Iterator[tuple[str, T]]:
         """What is told of files, by their digests; those are left out of which nothing can be."""
-        shelf = self._told.shelf(reading)
+        shelf = self._readings.shelf(reading)
         for path in paths:
-            found = shelf.known(digest(path))
+            found = shelf.get(digest(path))
             if found is None:
                 found = read(path)
                 if found is not None:
-                    shelf.tell(digest(path), found)  # which may be another, now that the file is read
+                    shelf.put(digest(path), found)  # which may be another, now that the file is read
             if found is not None:
                 yield path, found
 
     def save_readings(self) -> None:
         """Keep for later runs what was told of files."""
-        self._told.save()
+        self._readings.save()
 
     def yaml(self, path: str) -> YamlFile | None:
         """A YAML file's tree; None, with a diagnostic, if it cannot be read or parsed."""

@@ -1,4 +1,4 @@
-"""What packs tell from the content of one file and from nothing else: told once for each content, and kept for later runs."""
+"""Values that packs read from the content of one file and nothing else: read once per content, and cached for later runs."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ C = TypeVar("C")
 _KIND = "readings"
 
 SPARE = 4 * 1024 * 1024
-"""Most bytes of values that this run did not ask for which a shelf keeps beside those that it did."""
+"""Most bytes of values that a shelf keeps although this run did not ask for them."""
 
 
 class Reading(msgspec.Struct, Generic[C, T], frozen=True):
-    """What a pack tells from one content of a file: its text, its bytes, its facts, or the tree of its C++.
+    """A function of the content of one file: its text, its bytes, its facts, or the tree of its C++.
 
-    ``name`` is its own among all readings, ``read`` gives a value of the type ``kind``, which msgspec can encode.
+    ``name`` is unique among all readings; ``read`` returns a value of the type ``kind``, which msgspec can encode.
     """
 
     name: str
@@ -30,43 +30,43 @@ class Reading(msgspec.Struct, Generic[C, T], frozen=True):
 
 
 class Shelf(Generic[T]):
-    """What one reading told, by the digest of what it was told from."""
+    """The values of one reading, by the digest of the content."""
 
     def __init__(self, kind: type[T], stored: bytes | None) -> None:
         self._kind = kind
         self._stored = decoded(stored, dict[str, msgspec.Raw]) or {}
-        self._told: dict[str, T] = {}
+        self._values: dict[str, T] = {}
         self.fresh = False
-        """Whether something is told that was not stored."""
+        """Whether a value was put that is not stored."""
 
-    def known(self, digest: str) -> T | None:
-        """What was told of a content; None if nothing was."""
-        found = self._told.get(digest)
+    def get(self, digest: str) -> T | None:
+        """The value of a content; None if there is none."""
+        found = self._values.get(digest)
         if found is None:
             found = decoded(self._stored.get(digest), self._kind)
             if found is not None:
-                self._told[digest] = found
+                self._values[digest] = found
         return found
 
-    def tell(self, digest: str, value: T) -> None:
-        """Keep what is told of a content."""
-        self._told[digest] = value
+    def put(self, digest: str, value: T) -> None:
+        """Keep the value of a content."""
+        self._values[digest] = value
         self.fresh = True
 
     def content(self, stored: bytes | None) -> bytes:
-        """What is to be stored in place of what is stored by now."""
+        """The bytes to store in place of ``stored``, which another run may have written since."""
         known = {**self._stored, **(decoded(stored, dict[str, msgspec.Raw]) or {})}
         room, kept = SPARE, dict[str, msgspec.Raw]()
-        for digest in reversed([digest for digest in known if digest not in self._told]):  # the latest first
+        for digest in reversed([digest for digest in known if digest not in self._values]):  # the latest first
             room -= len(digest) + len(bytes(known[digest]))
             if room < 0:
                 break
             kept[digest] = known[digest]
-        return msgspec.msgpack.encode({**dict(reversed(kept.items())), **self._told})
+        return msgspec.msgpack.encode({**dict(reversed(kept.items())), **self._values})
 
 
 class Readings:
-    """The shelves of one run. ``stamp`` identifies the code of the packs, under which they are cached; empty, they are not."""
+    """The shelves of one run, cached under ``stamp``, which identifies the code of the packs; not cached if it is empty."""
 
     def __init__(self, cache: Cache, stamp: str) -> None:
         self._cache = cache
@@ -82,7 +82,7 @@ class Readings:
         return self._shelves[reading.name]  # type: ignore[return-value]
 
     def save(self) -> None:
-        """Keep for later runs what was told."""
+        """Cache new values for later runs."""
         fresh = {f"{self._stamp}/{name}": shelf for name, shelf in self._shelves.items() if shelf.fresh}
         if self._stamp and fresh:
             stored = self._cache.get(_KIND, fresh)  # another process may have stored more since

@@ -44,13 +44,13 @@ def no_cpp(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def nurseries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """From here on, all runs of this process have their workers from nurseries that they share."""
-    from tests.nurseries import Nurseries
+def forkservers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """From here on, all runs of this process have their workers from forkservers that they share."""
+    from tests.worker_forkservers import Forkservers
 
     with pytest.MonkeyPatch.context() as patch:
-        shared = Nurseries(tmp_path_factory.mktemp("nursery"))
-        patch.setattr("opschema_cli.verify.workers.Nursery", shared)
+        shared = Forkservers(tmp_path_factory.mktemp("forkserver"))
+        patch.setattr("opschema_cli.verify.workers.Forkserver", shared)
         yield
     shared.end()
 

@@ -22,10 +22,10 @@ def length(text: str) -> int | None:
 
 
 def value(shelf: Shelf[T], text: str, read: Callable[[str], T | None] = length) -> T | None:  # type: ignore[assignment]
-    """What a shelf tells of a text that is its own digest."""
-    found = shelf.known(text)
+    """The value on a shelf of a text that is its own digest."""
+    found = shelf.get(text)
     if found is None and (found := read(text)) is not None:
-        shelf.tell(text, found)
+        shelf.put(text, found)
     return found
 
 
@@ -63,7 +63,7 @@ def test_a_value_of_another_type_is_told_anew() -> None:
 def _stored(values: dict[str, int]) -> bytes:
     shelf = Shelf(int, None)
     for digest, value in values.items():
-        shelf.tell(digest, value)
+        shelf.put(digest, value)
     return shelf.content(None)
 
 
@@ -81,6 +81,6 @@ def test_other_code_asks_anew_and_without_a_stamp_nothing_is_kept(tmp_path: Path
     reading = Reading("length", length, int)
     for stamp, known in (("1", None), ("1", 3), ("2", None), ("", None), ("", None)):
         kept = Readings(cache, stamp)
-        assert kept.shelf(reading).known("abc") == known
+        assert kept.shelf(reading).get("abc") == known
         assert value(kept.shelf(reading), "abc") == 3
         kept.save()

@@ -40,7 +40,7 @@ class VerifyOptions(msgspec.Struct, frozen=True):
     before: str | None
     after: Path | None
     renamed: tuple[str, ...]
-    expect_gone: tuple[str, ...]
+    expect_removed: tuple[str, ...]
     device: Device
     cells: int
     elements: int
@@ -65,10 +65,10 @@ class VerifyOptions(msgspec.Struct, frozen=True):
 @click.option("--before", metavar="REV|DIR", help="The tree to compare with: a git revision or a folder.")
 @click.option("--after", type=_PATH, metavar="DIR", help="The tree to verify [the one you are in].")
 @click.option(
-    "--expect-gone",
+    "--expect-removed",
     multiple=True,
     metavar="OP|OP[DTYPE]",
-    help="The tree before has it, and this one need not have it.",
+    help="An op or a dtype that the change removes on purpose.",
 )
 @click.option("--renamed", multiple=True, metavar="OLD=NEW", help="The op NEW is called OLD in the tree before.")
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
@@ -212,7 +212,7 @@ def _prepare(options: VerifyOptions, stack: ExitStack) -> Run:
         parse_shard(options.shard) if options.shard is not None else (1, 1),
         options.seconds,
         options.sanitizer,
-        options.expect_gone,
+        options.expect_removed,
     )
     after = Tree(session, version_of(session.root, str(options.after or ".")))
     plans = plans_of(session, asked)
@@ -233,8 +233,8 @@ def _renamed(options: VerifyOptions) -> dict[str, str]:
         found[new] = old
     if found and options.before is None:
         raise click.UsageError("--renamed goes with --before")
-    if options.expect_gone and options.before is None:
-        raise click.UsageError("--expect-gone goes with --before")
+    if options.expect_removed and options.before is None:
+        raise click.UsageError("--expect-removed goes with --before")
     return found
 
 
@@ -258,7 +258,7 @@ def _run(run: Run, options: VerifyOptions) -> Results:
 
 def _merge(options: VerifyOptions) -> int:
     others = (
-        *(options.before, options.after, options.renamed, options.expect_gone),
+        *(options.before, options.after, options.renamed, options.expect_removed),
         *(options.shard, options.list_only, options.run_file),
     )
     if not options.ops or any(others):

@@ -121,11 +121,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is to be run of one op. ``reference`` is a dotted function of torch, empty if only a recipe can give one.
+    """The cells to run of one op. ``reference`` is a dotted function of torch, empty if only a recipe can give one.
 
-    ``unplanned`` are cells that cannot be run, by id (all of an op by its name), and why; ``gone`` are those that the tree
-    before has instead. ``dtypes`` are those of all rows that can be run; ``left_out`` counts the pairs of row and dtype that were
-    not gone through to their end, for want of room (:class:`Limits`). ``implemented`` is what the declaration says.
+    ``unplanned`` are cells that cannot be run, by id (all of an op by its name), and why; ``removed`` are those that only
+    the tree before has. ``dtypes`` are those of all rows that can be run; ``left_out`` counts the pairs of row and dtype that were
+    only partly planned, for want of room (:class:`Limits`). ``implemented`` is the status in the declaration.
     """
 
     op: str
@@ -134,7 +134,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reference: str = ""
     tolerance: Tolerance = Tolerance()
     unplanned: dict[str, str] = {}
-    gone: dict[str, str] = {}
+    removed: dict[str, str] = {}
     dtypes: tuple[str, ...] = ()
     left_out: int = 0
     implemented: bool = True
@@ -142,7 +142,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def names(self) -> tuple[str, ...]:
         """The ids of all that a run of it reports."""
-        return (*(cell.id for cell in self.cells), *self.unplanned, *self.gone)
+        return (*(cell.id for cell in self.cells), *self.unplanned, *self.removed)
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

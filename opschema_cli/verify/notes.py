@@ -8,9 +8,9 @@ from pathlib import Path
 
 from opschema_cli.phrases import count, some
 from opschema_cli.verify.declarations import other_recipes, redeclared
-from opschema_cli.verify.gone import rows_gone
 from opschema_cli.verify.model import Plan
 from opschema_cli.verify.recipes import ops_with_recipes
+from opschema_cli.verify.removed_coverage import rows_removed
 
 
 def notes_on(plans: Sequence[Plan], earlier: Mapping[str, Plan], every: Collection[str] | None) -> Iterator[str]:
@@ -36,7 +36,7 @@ def notes_on(plans: Sequence[Plan], earlier: Mapping[str, Plan], every: Collecti
 def _on_op(plan: Plan, earlier: Plan) -> Iterator[str]:
     for difference in redeclared(plan, earlier):
         yield f"{plan.op}: the declaration differs: {difference}"
-    rows = rows_gone(plan, earlier)
+    rows = rows_removed(plan, earlier)
     if rows:
         yield f"{plan.op}: {count(rows, 'row')} of the tree before, each in a dtype, are in no row of this one by their shapes"
 

@@ -12,9 +12,9 @@ import msgspec
 from opschema_cli.errors import OpschemaError, install_command
 from opschema_cli.lint.settings import pack_options
 from opschema_cli.session import Session
-from opschema_cli.verify.gone import lost_plans, mark_gone
 from opschema_cli.verify.model import Limits, Plan, Target
 from opschema_cli.verify.notes import hint, notes_on
+from opschema_cli.verify.removed_coverage import lost_plans, mark_removed
 from opschema_cli.verify.results import Header, Version, run_key
 from opschema_cli.verify.run import CPU_LABEL, Run
 from opschema_cli.verify.shards import shard_of
@@ -30,9 +30,9 @@ class Tree(msgspec.Struct, frozen=True):
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What of a run the user chose: ops (none: all), limits, device, shard, seconds for one cell on one side, whether workers
+    """The user's choices for a run: ops (none: all), limits, device, shard, seconds for one cell on one side, whether workers
     run under a sanitizer. ``renamed`` has the names that ops had before, by those that they have now; ``expected`` names ops, and
-    dtypes of ops (``Op[float16]``), that may be gone.
+    dtypes of ops (``Op[float16]``), that may be removed.
     """
 
     ops: Sequence[str] = ()
@@ -53,7 +53,7 @@ def prepare(
     folder: Path,
     every: Collection[str] | None = None,
 ) -> Run:
-    """The run of one shard of plans, which are of the tree after; ``every`` are the names of all ops there, if what is gone is
+    """The run of one shard of plans, which are of the tree after; ``every`` are the names of all ops there, if removed ops are
     wanted too.
 
     Raises:
@@ -63,7 +63,7 @@ def prepare(
     earlier = _earlier(plans, before.session, asked, every) if before is not None else []
     places = _places(plans, earlier, asked)
     notes = tuple(notes_on(plans, places, None if every is None else {*every, *asked.renamed.values()}))
-    plans = mark_gone(plans, places, asked.expected)
+    plans = mark_removed(plans, places, asked.expected)
     if every is not None:
         plans = [*plans, *lost_plans({*every, *asked.renamed.values()}, earlier, asked.expected)]
     number, count = asked.shard

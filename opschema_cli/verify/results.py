@@ -112,7 +112,7 @@ def run_key(plans: Iterable[Plan], before: Version | None, after: Version, renam
     digest = hashlib.blake2b(digest_size=12)
     digest.update(msgspec.msgpack.encode((before.key if before else None, after.key, sorted(renamed.items()))))
     for plan in plans:
-        digest.update(msgspec.msgpack.encode((plan.op, plan.cells, plan.unplanned, plan.gone)))
+        digest.update(msgspec.msgpack.encode((plan.op, plan.cells, plan.unplanned, plan.removed)))
     return digest.hexdigest()
 
 

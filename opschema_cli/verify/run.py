@@ -70,8 +70,8 @@ def read_run(path: Path) -> Run:
 
 
 def unplanned(plan: Plan, device: str) -> Iterator[CellResult]:
-    """The results of the cells of an op that cannot be run, and of what is gone of it."""
+    """The results of an op's cells that cannot be run, and of its removed cells."""
     for cell, reason in plan.unplanned.items():
         yield CellResult(id=cell, op=plan.op, verdict="not-checked", device=device, reason=reason)
-    for cell, reason in plan.gone.items():
+    for cell, reason in plan.removed.items():
         yield CellResult(id=cell, op=plan.op, verdict="regression", device=device, reason=reason)

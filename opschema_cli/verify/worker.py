@@ -196,7 +196,7 @@ def _limit(memory: int) -> None:
 def _end_with_the_harness() -> None:
     """End this process and all that it started soon after the other end of standard input is closed, even within an op.
 
-    A worker that is forked has its nursery for that.
+    Forked workers do not need it: the forkserver ends them.
     """
     requests = os.dup(0)
 

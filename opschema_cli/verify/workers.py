@@ -22,9 +22,9 @@ from typing import IO, Literal
 import msgspec
 
 import opschema_cli
-from opschema_cli.verify import nursery
+from opschema_cli.verify import forkserver
+from opschema_cli.verify.forkserver import Forkserver, Process
 from opschema_cli.verify.model import Cell, Plan, Ran, Side
-from opschema_cli.verify.nursery import Nursery, Process
 from opschema_cli.verify.protocol import Done, Load, Loaded, Reply, Request, Run, read_reply, write
 from opschema_cli.verify.sanitizers import summary, under_sanitizer
 
@@ -71,9 +71,9 @@ class Workers:
         self._lock = threading.Lock()
         self._workers: dict[tuple[str, Side], Worker] = {}
         self._hopeless: dict[tuple[str, Side], Loaded] = {}
-        self._nursery: Nursery | None = None
+        self._forkserver: Forkserver | None = None
         self._device, self._sanitizer = device, sanitizer
-        self._forks = nursery.available()
+        self._forks = forkserver.available()
 
     def __enter__(self) -> Workers:
         return self
@@ -114,9 +114,9 @@ class Workers:
     def close(self) -> None:
         """End all processes, and take away the folder if it is a temporary one."""
         self._keep(None)
-        if self._nursery is not None:
-            self._nursery.close()
-            self._nursery = None
+        if self._forkserver is not None:
+            self._forkserver.close()
+            self._forkserver = None
         if self._temporary:
             shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -139,9 +139,9 @@ class Workers:
         # A sanitizer is loaded before Python, so there is nothing to be forked.
         if self._forks and not sanitized:
             try:
-                modules = nursery.OPCHECK if plan.target.operators and not self._sanitizer else ()
-                self._nursery = self._nursery or Nursery(environ, folder, modules)
-                return self._nursery.spawn(environ)
+                modules = forkserver.OPCHECK if plan.target.operators and not self._sanitizer else ()
+                self._forkserver = self._forkserver or Forkserver(environ, folder, modules)
+                return self._forkserver.spawn(environ)
             except OSError:  # what ails it will ail the worker, too, which can tell
                 self._forks = False
         prefix, environ = under_sanitizer(self._device or "cpu", environ) if sanitized else ([], environ)

@@ -76,7 +76,7 @@ def tilekit(tmp_path: Path) -> Path:
 def opschema(
     tilekit: Path,
     tmp_path: Path,
-    nurseries: None,
+    forkservers: None,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> Here:

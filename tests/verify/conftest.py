@@ -1,4 +1,4 @@
-"""One nursery for the runs of these tests, those of a command in a process of its own excepted."""
+"""One forkserver for the runs of these tests, those of a command in a process of its own excepted."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import pytest
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _share(nurseries: None) -> None:
-    """See :func:`tests.conftest.nurseries`."""
+def _share(forkservers: None) -> None:
+    """See :func:`tests.conftest.forkservers`."""

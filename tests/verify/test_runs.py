@@ -162,7 +162,7 @@ def changed(kit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-def gone(root: Path, *more: str) -> tuple[int, dict[str, list[str]]]:
+def verify(root: Path, *more: str) -> tuple[int, dict[str, list[str]]]:
     """The exit code, and the verdicts by op, of a run against the sound kit."""
     report = root / "report.json"
     before = write_kit(root.parent / "before")
@@ -179,11 +179,11 @@ def test_what_only_the_tree_before_has_fails_the_run(changed: Path) -> None:
     text = path.read_text()
     first, _, rest = text.partition("TimesFwdOp:")
     path.write_text(first.replace("implemented", "spec-only") + "MinusFwdOp:" + rest.partition("MinusFwdOp:")[2])
-    assert gone(changed) == (
+    assert verify(changed) == (
         1,
         {"PlusFwdOp": ["regression"], "MinusFwdOp": ["unchanged"], "TimesFwdOp": ["regression"]},
     )
-    code, found = gone(changed, "--expect-gone", "PlusFwdOp", "--expect-gone", "TimesFwdOp")
+    code, found = verify(changed, "--expect-removed", "PlusFwdOp", "--expect-removed", "TimesFwdOp")
     assert (code, found["PlusFwdOp"], found["TimesFwdOp"]) == (0, ["not-checked"], ["not-checked"])
 
 
@@ -193,7 +193,7 @@ def test_what_only_the_tree_before_has_fails_the_run(changed: Path) -> None:
 def test_an_op_that_can_no_longer_be_run_fails_the_run(changed: Path, module: str, old: str, new: str) -> None:
     path = changed / f"kit/{module}.py"
     path.write_text(path.read_text().replace(old, new))
-    assert gone(changed, "PlusFwdOp") == (1, {"PlusFwdOp": ["regression"]})
+    assert verify(changed, "PlusFwdOp") == (1, {"PlusFwdOp": ["regression"]})
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import pytest
 import torch
 
+from opschema_cli.verify.forkserver import Forkserver
 from opschema_cli.verify.model import Plan, Ran
-from opschema_cli.verify.nursery import Nursery
 from opschema_cli.verify.workers import Workers, environment
 from tests.verify.oplib import cell, plan, write_library
 
@@ -42,7 +42,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
     here = plan(write_library(folder / "lib", log))
     before = open_things()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("opschema_cli.verify.workers.Nursery", Nursery)  # not one that outlives the workers
+        patch.setattr("opschema_cli.verify.workers.Forkserver", Forkserver)  # not one that outlives the workers
         with Workers(folder / "scratch") as workers:
             ran = [
                 workers.run("after", here, cell(f"r{n}", do), "cpu", 4 if do == "hang" else 60)
@@ -159,7 +159,7 @@ def test_a_run_on_the_cpu_hides_the_gpus_that_there_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forks: bool
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
-    monkeypatch.setattr("opschema_cli.verify.nursery.available", lambda: forks)
+    monkeypatch.setattr("opschema_cli.verify.forkserver.available", lambda: forks)
     (tmp_path / "lib.py").write_text(SEES)
     with Workers(tmp_path / "scratch", device="cpu") as workers:
         ran = workers.run("after", plan(tmp_path, name="op"), cell("r"), "cpu", 60)
@@ -255,12 +255,12 @@ def test_an_interrupt_ends_the_processes(tmp_path: Path) -> None:
 LONELY = """
 import sys
 from pathlib import Path
-from opschema_cli.verify import nursery
+from opschema_cli.verify import forkserver
 from opschema_cli.verify.workers import Workers
 from tests.verify.oplib import cell, plan
 
 root, do, forks = sys.argv[1:]
-nursery.available = lambda: bool(forks)
+forkserver.available = lambda: bool(forks)
 with Workers(Path(root) / "scratch") as workers:
     workers.start(plan(Path(root) / "lib"), "before")  # idle
     workers.run("after", plan(Path(root) / "lib"), cell("r", do), "cpu", 1000)
@@ -277,7 +277,7 @@ def test_workers_do_not_outlive_a_harness_that_is_killed(tmp_path: Path, do: str
         wait_for(lambda: (tmp_path / "log").read_text() == "imported\n" * 2)
         started = descendants(harness.pid)
         assert int(child.read_text()) in started
-        assert len(started) == (4 if forks else 3), "both workers, the child of one, and the nursery"
+        assert len(started) == (4 if forks else 3), "both workers, the child of one, and the forkserver"
     finally:
         harness.kill()
         harness.wait()

@@ -11,8 +11,8 @@ import msgspec
 
 from opschema_cli.source.python import Expr
 from opschema_rules.pypto.facts import Payload
-from opschema_rules.pypto.meeting import Task, tasks
 from opschema_rules.pypto.model import Declared, Direction, Kernel, Program, Signature
+from opschema_rules.pypto.task_matching import Task, tasks
 
 
 class Claim(msgspec.Struct, frozen=True):

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from opschema_cli.lint.diagnostic import NotUnderstood, Place
 from opschema_cli.lint.pack import Description, Fact
 from opschema_cli.source.text import Span
-from opschema_rules.pypto.meeting import entry_of
 from opschema_rules.pypto.model import Contract, Program, SpecEntry
+from opschema_rules.pypto.task_matching import entry_of
 
 RULES = {
     "sum": "the kernels of a task together have one entry for each of its tensors",

@@ -10,9 +10,9 @@ from opschema_cli.project import Project
 from opschema_cli.source.text import Place, Position
 from opschema_rules.pypto.claims import Claim, readings
 from opschema_rules.pypto.facts import Slot
-from opschema_rules.pypto.meeting import WORDS, Task, fits, tasks
 from opschema_rules.pypto.model import Declared, Direction, EntryParam, Kernel, Program, SpecEntry, SpecItem
 from opschema_rules.pypto.naming import MOST_NAMES, close_names, entries_named, full_names, kernels_named
+from opschema_rules.pypto.task_matching import WORDS, Task, fits, tasks
 from opschema_rules.pypto.wrapping import wanted
 
 if TYPE_CHECKING:

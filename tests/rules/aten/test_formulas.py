@@ -13,7 +13,7 @@ from opschema_rules.aten.formulas import (
     uses,
     with_saved,
 )
-from opschema_rules.aten.letters import stretches
+from opschema_rules.aten.text_diff import stretches
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def verify(opschema: Here, *options: str) -> dict[str, str]:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_a_stale_artefact_is_caught(
-    broken: Path, tmp_path: Path, nurseries: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    broken: Path, tmp_path: Path, forkservers: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What is compiled for the first shape drops stores of a larger one, and stores behind the end of a smaller one."""
     pytest.importorskip("torch")
@@ -101,7 +101,7 @@ def test_a_stale_artefact_is_caught(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_sound_ops_pass(
-    tmp_path: Path, nurseries: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, forkservers: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("torch")
     found = verify(Here(FLYKIT, tmp_path / "cache", monkeypatch, capsys), "--cells", "8")

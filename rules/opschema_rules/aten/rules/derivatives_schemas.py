@@ -12,10 +12,10 @@ from opschema_cli.source.yaml import Node
 from opschema_cli.source.yaml_edit import set_value
 from opschema_rules.aten.derivative_operators import Operator, Operators, text_of
 from opschema_rules.aten.findings import found, respelling, yaml_fix
-from opschema_rules.aten.letters import Stretch, stretches
 from opschema_rules.aten.model import DerivativeEntry, DerivativesFile, SchemaText
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.signatures import base_name, kind_of
+from opschema_rules.aten.text_diff import Stretch, stretches
 from opschema_rules.aten.vocabulary import hint, listed, nearest
 
 _MANY = 5

@@ -15,10 +15,10 @@ from opschema_cli.migrate.mentions import mentions
 from opschema_cli.migrate.migration import Note, Site, migration
 from opschema_rules.pypto import proofs
 from opschema_rules.pypto.claims import in_order, misplaced, width
-from opschema_rules.pypto.meeting import Task, entry_of, tasks
 from opschema_rules.pypto.migrations.layout import declare, line_width
 from opschema_rules.pypto.migrations.scopes import PROGRAMS
 from opschema_rules.pypto.model import Kernel, Program
+from opschema_rules.pypto.task_matching import Task, entry_of, tasks
 
 _FIELD = "arg_index"
 

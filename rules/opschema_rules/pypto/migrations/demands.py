@@ -9,8 +9,8 @@ import msgspec
 
 from opschema_rules.pypto.claims import Reading, arg_index, entries, misplaced, readings, width
 from opschema_rules.pypto.facts import Payload
-from opschema_rules.pypto.meeting import WORDS, Task, entry_of, tasks
 from opschema_rules.pypto.model import Direction, Kernel, Program
+from opschema_rules.pypto.task_matching import WORDS, Task, entry_of, tasks
 
 Slots: TypeAlias = "tuple[Direction | None, ...]"
 """The directions of tensors; None where any is right (``add_no_dep``)."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from opschema_rules.pypto.dict_edits import enum_of
-from opschema_rules.pypto.meeting import entry_of
 from opschema_rules.pypto.model import Direction, Program
 from opschema_rules.pypto.staging import uses_of
+from opschema_rules.pypto.task_matching import entry_of
 
 _CERTAIN = {"in": Direction.IN, "inout": Direction.INOUT}
 

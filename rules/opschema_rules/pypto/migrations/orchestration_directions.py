@@ -12,9 +12,9 @@ from opschema_cli.migrate.migration import Note, Site, migration
 from opschema_cli.source.text import Edit
 from opschema_rules.pypto import proofs
 from opschema_rules.pypto.facts import Entry, Payload, Slot, Submit
-from opschema_rules.pypto.meeting import entry_of
 from opschema_rules.pypto.migrations.scopes import PROGRAMS
 from opschema_rules.pypto.model import Declared, Direction, Program
+from opschema_rules.pypto.task_matching import entry_of
 
 
 class OrchestrationDirections(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

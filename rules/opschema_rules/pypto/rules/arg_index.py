@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Severity
 from opschema_cli.lint.rule import rule
 from opschema_rules.pypto.claims import arg_index, entries
-from opschema_rules.pypto.meeting import Task, tasks
 from opschema_rules.pypto.model import Direction, Kernel, Program
+from opschema_rules.pypto.task_matching import Task, tasks
 
 
 @rule("PTO112", "arg-index-list", needs=(CPP,))

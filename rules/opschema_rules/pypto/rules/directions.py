@@ -11,8 +11,8 @@ from opschema_rules.pypto import proofs
 from opschema_rules.pypto.claims import Claim, Reading, misplaced, readings, width
 from opschema_rules.pypto.dict_edits import fix_of
 from opschema_rules.pypto.facts import Payload, Slot
-from opschema_rules.pypto.meeting import WORDS, fits
 from opschema_rules.pypto.model import Declared, Direction, Kernel, Program
+from opschema_rules.pypto.task_matching import WORDS, fits
 
 
 @rule("PTO103", "signature-direction", severity="warning", fixable="safe", proof=proofs.RECORDED, needs=(CPP,))

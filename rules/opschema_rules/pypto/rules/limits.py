@@ -10,8 +10,8 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.source.text import Span
 from opschema_rules.pypto.claims import entries
 from opschema_rules.pypto.facts import Payload, Slot
-from opschema_rules.pypto.meeting import Task, entry_of, tasks
 from opschema_rules.pypto.model import Declared, Direction, Kernel, OrchestrationPart, Program
+from opschema_rules.pypto.task_matching import Task, entry_of, tasks
 
 
 @rule("PTO105", "arg-limit", needs=(CPP,))

@@ -8,9 +8,9 @@ from opschema_cli.lint.diagnostic import CPP, Diagnostic, FileEdit, Fix, Place, 
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.text import Edit
 from opschema_rules.pypto import proofs
-from opschema_rules.pypto.meeting import WORDS
 from opschema_rules.pypto.model import Declared, Direction, OrchestrationPart, Program
 from opschema_rules.pypto.staging import TensorUse, uses_of
+from opschema_rules.pypto.task_matching import WORDS
 
 
 @rule("PTO106", "orch-out-read", severity="warning", fixable="unsafe", proof=proofs.RECORDED, needs=(CPP,))

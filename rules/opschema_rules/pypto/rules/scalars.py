@@ -9,9 +9,9 @@ from opschema_cli.lint.rule import rule
 from opschema_rules.pypto import proofs
 from opschema_rules.pypto.claims import misplaced
 from opschema_rules.pypto.facts import Payload, Slot
-from opschema_rules.pypto.meeting import Task, tasks
 from opschema_rules.pypto.model import Kernel, Program
 from opschema_rules.pypto.rules.declaring import declaring
+from opschema_rules.pypto.task_matching import Task, tasks
 
 
 @rule("PTO104", "scalar-position", fixable="safe", proof=proofs.RECORDED, needs=(CPP,))

@@ -11,9 +11,9 @@ from opschema_cli.source.text import Span
 from opschema_rules.pypto import proofs
 from opschema_rules.pypto.claims import Claim, Reading, is_shifted, readings
 from opschema_rules.pypto.facts import Slot
-from opschema_rules.pypto.meeting import WORDS, fits
 from opschema_rules.pypto.model import Kernel, Program
 from opschema_rules.pypto.rules.declaring import declaring
+from opschema_rules.pypto.task_matching import WORDS, fits
 
 
 @rule("PTO101", "signature-missing", severity="warning", fixable="safe", proof=proofs.RECORDED, needs=(CPP,))

@@ -1,6 +1,6 @@
-"""What the tree before has and the tree after has not: nothing runs it, so nobody may take it for checked.
+"""Cells of the tree before that the tree after no longer has: they cannot be run, and must not pass as checked.
 
-Rows may be relabelled, moved and change their form: ops are compared by name, what is run of them by dtype.
+Rows may be relabelled, moved and rewritten: ops are compared by name, and their cells by dtype.
 """
 
 from __future__ import annotations
@@ -14,24 +14,23 @@ from opschema_cli.phrases import count
 from opschema_cli.verify.model import Cell, Plan
 
 
-def mark_gone(plans: Sequence[Plan], earlier: Mapping[str, Plan], expected: Collection[str]) -> list[Plan]:
-    """Plans that tell what is gone of them. ``earlier`` has the plans before by the names that ops have after, ``expected``
-    names ops, or dtypes of ops (``Op[float16]``), that may be gone.
+def mark_removed(plans: Sequence[Plan], earlier: Mapping[str, Plan], expected: Collection[str]) -> list[Plan]:
+    """The plans with their ``removed`` cells. ``earlier`` has the plans before by the names that ops have after, ``expected``
+    names ops, or dtypes of ops (``Op[float16]``), that may be removed.
     """
     return [_marked(plan, earlier[plan.op], expected) if plan.op in earlier else plan for plan in plans]
 
 
 def lost_plans(every: Collection[str], earlier: Sequence[Plan], expected: Collection[str]) -> Iterator[Plan]:
-    """Plans for the ops that could be run before, but for those named ``every``, which are there still."""
+    """Plans for the ops that could be run before and are not among ``every``, the names of the ops after."""
     for plan in earlier:
         if plan.cells and plan.op not in every:
-            told = {
-                plan.op: f"gone: the tree after does not declare it, the tree before had {_size(plan)}; nothing was run"
-            }
-            yield _told(msgspec.structs.replace(plan, cells=(), unplanned={}, dtypes=(), left_out=0), told, expected)
+            reason = f"removed: the tree after does not declare it, the tree before had {_size(plan)}; nothing was run"
+            empty = msgspec.structs.replace(plan, cells=(), unplanned={}, dtypes=(), left_out=0)
+            yield _with_removed(empty, {plan.op: reason}, expected)
 
 
-def rows_gone(plan: Plan, earlier: Plan) -> int:
+def rows_removed(plan: Plan, earlier: Plan) -> int:
     """How many rows, each in a dtype, have shapes that no row has after. Names of inputs do not count."""
     lost = Counter(map(_form, _rows(earlier))) - Counter(map(_form, _rows(plan)))
     return lost.total() if plan.cells else 0
@@ -42,18 +41,18 @@ def _marked(plan: Plan, earlier: Plan, expected: Collection[str]) -> Plan:
         return plan
     if not plan.cells:
         why = "; ".join(dict.fromkeys(plan.unplanned.values())) or "nothing of it can be run"
-        told = {plan.op: f"gone: {why}; the tree before had {_size(earlier)}"}
-        return _told(msgspec.structs.replace(plan, unplanned={}), told, expected)
+        removed = {plan.op: f"removed: {why}; the tree before had {_size(earlier)}"}
+        return _with_removed(msgspec.structs.replace(plan, unplanned={}), removed, expected)
     lost = [dtype for dtype in _dtypes(earlier) if dtype not in _dtypes(plan)]
-    told = {f"{plan.op}[{dtype}]": f"gone: no row is run in {dtype}, as in the tree before" for dtype in lost}
-    return _told(plan, told, expected)
+    removed = {f"{plan.op}[{dtype}]": f"removed: no row runs in {dtype}, unlike in the tree before" for dtype in lost}
+    return _with_removed(plan, removed, expected)
 
 
-def _told(plan: Plan, gone: Mapping[str, str], expected: Collection[str]) -> Plan:
-    """The plan with what is gone; what may be gone is not checked."""
-    fine = {name: f"{reason}; this was expected" for name, reason in gone.items() if {name, plan.op} & set(expected)}
-    rest = {name: reason for name, reason in gone.items() if name not in fine}
-    return msgspec.structs.replace(plan, unplanned={**plan.unplanned, **fine}, gone=rest)
+def _with_removed(plan: Plan, removed: Mapping[str, str], expected: Collection[str]) -> Plan:
+    """The plan with its ``removed`` cells; those that were ``expected`` are unplanned instead."""
+    fine = {name: f"{reason}; this was expected" for name, reason in removed.items() if {name, plan.op} & set(expected)}
+    rest = {name: reason for name, reason in removed.items() if name not in fine}
+    return msgspec.structs.replace(plan, unplanned={**plan.unplanned, **fine}, removed=rest)
 
 
 def _dtypes(plan: Plan) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """Starts worker processes by forking one that has imported torch: a start costs milliseconds instead of seconds.
 
-``python -m opschema_cli.verify.nursery [MODULE]...`` imports the modules and reads requests from the socket that is its
+``python -m opschema_cli.verify.forkserver [MODULE]...`` imports the modules and reads requests from the socket that is its
 standard input: an environment, and with it the descriptors that become the worker's standard streams and one for its process
 number and exit status. It runs nothing of an op library itself, starts no thread and no CUDA context, so that a fork of it is
 as good as a process of its own. Once nobody is left who could ask, be it because the harness was killed, it ends its workers
@@ -70,7 +70,7 @@ def available() -> bool:
     return sys.platform == "linux"
 
 
-class Nursery:
+class Forkserver:
     """The process that forks workers, from the side that asks for them."""
 
     def __init__(self, environ: dict[str, str], folder: Path, modules: Sequence[str] = ()) -> None:
@@ -78,7 +78,7 @@ class Nursery:
         self._socket, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "opschema_cli.verify.nursery", *modules],
+                [sys.executable, "-m", "opschema_cli.verify.forkserver", *modules],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -87,14 +87,14 @@ class Nursery:
                 start_new_session=True,
             )
 
-    def spawn(self, environ: dict[str, str]) -> Nursling:
-        """A worker with this environment; once there is a nursery, it starts while the caller goes on.
+    def spawn(self, environ: dict[str, str]) -> ForkedWorker:
+        """A worker with this environment; once there is a forkserver, it starts while the caller goes on.
 
         Raises:
-            OSError: the nursery has ended, or could not import what it must.
+            OSError: the forkserver has ended, or could not import what it must.
         """
         if not self._ready and self._socket.recv(1) != _READY:
-            raise ConnectionError("the nursery has ended")
+            raise ConnectionError("the forkserver has ended")
         self._ready = True
         pairs = [os.pipe() for _ in range(_DESCRIPTORS)]
         # Standard input is written here and read there; of the others it is the reverse.
@@ -111,10 +111,10 @@ class Nursery:
         finally:
             for descriptor in theirs:
                 os.close(descriptor)
-        return Nursling(*ours)
+        return ForkedWorker(*ours)
 
     def close(self) -> None:
-        """End the nursery, and the workers that are left."""
+        """End the forkserver, and the workers that are left."""
         self._socket.close()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(1)
@@ -122,8 +122,8 @@ class Nursery:
         self._process.wait()
 
 
-class Nursling:
-    """A worker's process that the nursery forked. Several threads may wait for it."""
+class ForkedWorker:
+    """A worker's process that the forkserver forked. Several threads may wait for it."""
 
     def __init__(self, stdin: int, stdout: int, stderr: int, status: int) -> None:
         self.stdin: IO[bytes] | None = os.fdopen(stdin, "wb")
@@ -177,7 +177,7 @@ class Nursling:
             self._pid = self._number() or 0
         else:
             found = self._number()
-            # Without a word the nursery itself was killed, and its workers will see no more requests.
+            # Without a word the forkserver itself was killed, and its workers will see no more requests.
             self._code = -signal.SIGKILL if found is None else found
 
     def _number(self) -> int | None:
@@ -206,11 +206,11 @@ def main() -> None:
         readable, _, _ = select.select([requests.fileno(), awake], [], [])
         if awake in readable:
             os.read(awake, 4096)
-            _bury(children)
+            _reap(children)
         if requests.fileno() in readable:
             request = _next(requests)
             if request is None:
-                _abandon(children)
+                _kill_all(children)
                 return
             environ, descriptors = request
             pid = os.fork()
@@ -243,7 +243,7 @@ def _exactly(stream: socket.socket, length: int) -> bytes:
     return data
 
 
-def _bury(children: dict[int, int]) -> None:
+def _reap(children: dict[int, int]) -> None:
     """Tell the exit codes of the workers that have ended."""
     for pid in list(children):
         found, status = os.waitpid(pid, os.WNOHANG)
@@ -254,7 +254,7 @@ def _bury(children: dict[int, int]) -> None:
             os.close(descriptor)
 
 
-def _abandon(children: dict[int, int]) -> None:
+def _kill_all(children: dict[int, int]) -> None:
     """End the workers, each of which leads a group of its own once it has begun."""
     for pid in children:
         with suppress(ProcessLookupError, PermissionError):

@@ -1,4 +1,4 @@
-"""Where a description and its orchestration meet: each submitted task with the kernels that it names."""
+"""Kernels of each task: every submit of an orchestration with the kernels of the description that it names."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from opschema_rules.pypto.facts import Entry, Payload, Slot, Submit
 from opschema_rules.pypto.model import Direction, Kernel, OrchestrationPart, Program
 
 WORDS = {"in": "IN", "out": "OUT", "inout": "INOUT", "no_dep": "NO_DEP", "scalar": "SCALAR"}
-"""How messages call the kinds of slots."""
+"""Names of the kinds of slots in messages."""
 
 
 class Task(msgspec.Struct, frozen=True):
     """One submit: the kernels that it runs, and every payload that it may have.
 
-    ``kernels`` are those that are known; ``whole`` tells that all of the task are. ``payloads`` is empty when one of them is
+    ``kernels`` are those that are known; ``whole`` is set if all of the task are. ``payloads`` is empty when one of them is
     not known.
     """
 

@@ -1,15 +1,15 @@
-"""Nurseries that the runs of one test session share: importing torch costs seconds, and forking what has imported it nothing."""
+"""Forkservers that the runs of one test session share: importing torch costs seconds, and forking what has imported it nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from opschema_cli.verify.nursery import Nursery
+from opschema_cli.verify.forkserver import Forkserver
 
 
-class Kept(Nursery):
-    """A nursery that outlives the runs that ask it for workers, each of which ends its own before it closes its nursery."""
+class Kept(Forkserver):
+    """A forkserver that outlives the runs that ask it for workers, each of which ends its own before it closes its forkserver."""
 
     def close(self) -> None:
         """Nothing ends yet."""
@@ -22,8 +22,8 @@ class Kept(Nursery):
         super().close()
 
 
-class Nurseries:
-    """What stands for the class ``Nursery``: one for all runs whose Python finds and imports the same modules."""
+class Forkservers:
+    """What stands for the class ``Forkserver``: one for all runs whose Python finds and imports the same modules."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -38,5 +38,5 @@ class Nurseries:
 
     def end(self) -> None:
         """End all of them."""
-        for nursery in self._known.values():
-            nursery.end()
+        for forkserver in self._known.values():
+            forkserver.end()

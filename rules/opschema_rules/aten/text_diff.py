@@ -1,4 +1,4 @@
-"""Where two texts of one schema differ, letter by letter: derivatives.yaml holds copies that torchgen compares as text."""
+"""Stretches in which two texts of one schema differ: derivatives.yaml holds copies that torchgen compares as text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from opschema_cli.source.text import Span
 
 MOST = 4
-"""Differing stretches that are told one by one."""
+"""Most differing stretches that a message shows one by one."""
 
 _LONGEST = 4000
 _SHORT = 300
@@ -21,7 +21,7 @@ _ITEM = re.compile(rf"(?:[^,()]|{_ALIAS})+")
 
 
 class Stretch(NamedTuple):
-    """A stretch that differs: where it stands in both texts, and the whole argument or return around it."""
+    """A stretch that differs: its spans in both texts, and the entire argument or return around it."""
 
     here: Span
     there: Span
