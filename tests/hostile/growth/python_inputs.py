@@ -125,7 +125,7 @@ TORCHLIB: dict[str, Kind] = {
     "definitions": Kind(lambda n: module(numbered(n, 'torch.library.define("kit::g#", "(Tensor x) -> Tensor")\n')), 300),
     "definitions in a library": Kind(lambda n: module('lib = torch.library.Library("kit", "DEF")\n' + numbered(n, 'lib.define("g#(Tensor x) -> Tensor")\n')), 300),
     "registrations in a loop": Kind(lambda n: module('lib = torch.library.Library("kit", "DEF")\nfor name in [' + numbered(n, "'g#', ") + ']:\n    lib.define(f"{name}(Tensor x) -> Tensor")\n'), 300),
-    "loops in loops": Kind(lambda n: module('lib = torch.library.Library("kit", "DEF")\n' + "".join("    " * i + f"for a{i} in ['x', 'y']:\n" for i in range(n)) + "    " * n + 'lib.define(f"g' + "".join(f"{{a{i}}}" for i in range(n)) + '(Tensor x) -> Tensor")\n'), 4),
+    "loops in loops": Kind(lambda n: module('lib = torch.library.Library("kit", "DEF")\n' + "".join(" " * i + f"for a{i} in ['x', 'y']:\n" for i in range(n)) + " " * n + 'lib.define(f"g' + "".join(f"{{a{i}}}" for i in range(n)) + '(Tensor x) -> Tensor")\n'), 4),
     "a loop over a range": Kind(lambda n: module(f'lib = torch.library.Library("kit", "DEF")\nfor i in range({n}):\n' + '    lib.define(f"g{i}(Tensor x) -> Tensor")\n'), 1000),
     "libraries": Kind(lambda n: module(numbered(n, 'lib# = torch.library.Library("kit#", "DEF")\nlib#.define("g(Tensor x) -> Tensor")\n')), 200),
     "factories in a chain": Kind(lambda n: module('def r0(name):\n    torch.library.define(name, "(Tensor x) -> Tensor")\n\n\n' + "".join(f"def r{i + 1}(name):\n    r{i}(name)\n\n\n" for i in range(n)) + f'r{n}("kit::g")\n'), 10),
