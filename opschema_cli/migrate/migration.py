@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.lint.rule import NAME
 
@@ -25,6 +26,10 @@ F = TypeVar("F", bound=Callable[..., "Iterable[Note]"])
 
 class MigrationError(TypeError):
     """A migration is badly made; the message says which and how to mend it."""
+
+
+class OptionError(OpschemaError):
+    """An option of a migration that does not fit the tree; the message names the option and the reason."""
 
 
 class NoMigrationOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterator, Mapping
 from opschema_cli.lint.pack import Pack
 from opschema_cli.proof import Case, case_of
 from opschema_cli.testing import lint_files
+from tests.rules.torchlib.case_collector import CaseCollector
 from tests.rules.torchlib.cases import fakes, kernels, make, vmaps
-from tests.rules.torchlib.workshop import Workshop
 
 REVEAL = """
 
@@ -25,12 +25,12 @@ def reveal(*values):
 
 def modules(seeds: Collection[int] = ()) -> dict[str, tuple[str, str]]:
     """Titles and texts by path: those of the differential test, and more for each seed."""
-    workshop = Workshop()
+    collector = CaseCollector()
     for seed in seeds:
         rng = random.Random(seed)
-        fakes(workshop, rng, 12)
-        kernels(workshop, rng, 12)
-        vmaps(workshop, rng, 6)
+        fakes(collector, rng, 12)
+        kernels(collector, rng, 12)
+        vmaps(collector, rng, 6)
     found = {f"kit/{case.name}.py": (case.title, case.source) for case in make()}
     drawn = {
         f"kit/drawn_{case.name}.py": (
@@ -39,7 +39,7 @@ def modules(seeds: Collection[int] = ()) -> dict[str, tuple[str, str]]:
                 f'"{case.name}"', f'"drawn_{case.name}"'
             ),
         )
-        for case in workshop.cases
+        for case in collector.cases
     }
     own = {path: (path, source) for path, source in default_modules()}
     return own | {path: (title, revealing(source)) for path, (title, source) in (found | drawn).items()}

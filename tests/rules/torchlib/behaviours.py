@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tests.rules.torchlib.case_collector import CaseCollector, op
 from tests.rules.torchlib.oracle import Probe
-from tests.rules.torchlib.workshop import Workshop, op
 
 BACKWARDS = (
     ("x: Tensor, a: int = 1", "ctx, g", "g, None"),
@@ -59,40 +59,42 @@ def _backward(gives: str, given: str = "ctx, g") -> str:
     return f"\n\ndef backward({given}):\n    return {gives}\n\n\n"
 
 
-def autograd(shop: Workshop) -> None:
+def autograd(collector: CaseCollector) -> None:
     """Backward and setup_context against the operator."""
     register = "f.register_autograd(backward)\n"
     for parameters, given, gives in BACKWARDS:
         calls = ("f(x, 2.0)",) if "float" in parameters else ("f(x)", "f(x, a=3)")
         tried = ["f(x)"] if parameters == "x: Tensor" else calls
         text = op(parameters) + _backward(gives, given) + register
-        shop.add(f"backward {given} {gives} of {parameters}", text, *(Probe("backward", call) for call in tried))
+        collector.add(f"backward {given} {gives} of {parameters}", text, *(Probe("backward", call) for call in tried))
     for parameters, given, body in SETUPS:
         setup = f"def setup({given}):\n    {body}\n\n\nf.register_autograd(backward, setup_context=setup)\n"
         text = op(parameters) + _backward("g" if parameters == KEYWORD else "g, None") + setup
-        shop.add(f"setup {given} {body}", text, Probe("backward", "f(x)"), Probe("backward", "f(x, a=3)"))
+        collector.add(f"setup {given} {body}", text, Probe("backward", "f(x)"), Probe("backward", "f(x, a=3)"))
     plain, both = _backward("g") + register, _backward("g", "ctx, g, h") + register
     two = op("x: Tensor", " -> Tuple[Tensor, Tensor]", "return x.clone(), x + 1")
-    shop.add("backward one of two", two + plain, Probe("backward", "f(x)"))
-    shop.add("backward two", two + both, Probe("backward", "f(x)"))
+    collector.add("backward one of two", two + plain, Probe("backward", "f(x)"))
+    collector.add("backward two", two + both, Probe("backward", "f(x)"))
     number = op("x: Tensor", " -> Tuple[Tensor, int]", "return x.clone(), 3")
-    shop.add("backward one of a number", number + plain, Probe("backward", "f(x)"))
-    shop.add("backward of a number", number + both, Probe("backward", "f(x)"))
+    collector.add("backward one of a number", number + plain, Probe("backward", "f(x)"))
+    collector.add("backward of a number", number + both, Probe("backward", "f(x)"))
     many = op("x: Tensor", " -> List[Tensor]", "return [x.clone(), x + 1]")
-    shop.add("backward of a list", many + _backward("g[0]") + register, Probe("backward", "f(x)"))
-    shop.add("backward of a list apart", many + both, Probe("backward", "f(x)"))
+    collector.add("backward of a list", many + _backward("g[0]") + register, Probe("backward", "f(x)"))
+    collector.add("backward of a list apart", many + both, Probe("backward", "f(x)"))
     given = op("x: Tensor, xs: List[Tensor]", body="return x + xs[0]")
     for gives in ("g, [g]", "g, g", "g, None", "g, [None]", "g, []"):
-        shop.add(f"backward to a list {gives}", given + _backward(gives) + register, Probe("backward", "f(x, [y])"))
-    shop.add("no autograd", op("x: Tensor"), Probe("backward", "f(x)"))
-    shop.add("backward of writes", op("x: Tensor", mutates='("x",)') + plain)
-    shop.add("backward of nothing", op("x: Tensor", " -> None", "pass") + plain)
-    shop.add("backward positional", op("x: Tensor") + plain.replace("(backward)", "(backward, backward)"))
-    shop.add("backward keyword", op("x: Tensor") + plain.replace("(backward)", "(backward=backward)"))
+        collector.add(
+            f"backward to a list {gives}", given + _backward(gives) + register, Probe("backward", "f(x, [y])")
+        )
+    collector.add("no autograd", op("x: Tensor"), Probe("backward", "f(x)"))
+    collector.add("backward of writes", op("x: Tensor", mutates='("x",)') + plain)
+    collector.add("backward of nothing", op("x: Tensor", " -> None", "pass") + plain)
+    collector.add("backward positional", op("x: Tensor") + plain.replace("(backward)", "(backward, backward)"))
+    collector.add("backward keyword", op("x: Tensor") + plain.replace("(backward)", "(backward=backward)"))
     for gives in ("g, None", "g"):
         text = DEFINED + _backward(gives) + 'torch.library.register_autograd("NS::f", backward)\n'
         calls = ("torch.ops.NS.f(x)", "torch.ops.NS.f(x, 2)")
-        shop.add(f"backward of a definition {gives}", text, *(Probe("backward", call) for call in calls))
+        collector.add(f"backward of a definition {gives}", text, *(Probe("backward", call) for call in calls))
 
 
 ALIKE = "torch.empty_like(x)"
@@ -146,52 +148,52 @@ WRITES = (
 )  # fmt: skip
 
 
-def results(shop: Workshop) -> None:
+def results(collector: CaseCollector) -> None:
     """What fakes and kernels give back, and what they write."""
     for returns, real, fake in FAKE_RESULTS:
         text = op("x: Tensor", f" -> {returns}", f"return {real}")
         text += f"\n\n@f.register_fake\ndef fake(x):\n    return {fake}\n"
-        shop.add(f"fake of {returns} gives {fake}", text, "f(x)", Probe("fake", "f(x)"))
+        collector.add(f"fake of {returns} gives {fake}", text, "f(x)", Probe("fake", "f(x)"))
     for returns, result in REAL_RESULTS:
         shape = (2, 3) if returns == "Tensor" else None
         text = op("x: Tensor", f" -> {returns}", f"return {result}")
-        shop.add(f"result {result} as {returns}", text, Probe("real", "f(x)", shape))
+        collector.add(f"result {result} as {returns}", text, Probe("real", "f(x)", shape))
     for more in ("", ", a: int = 1"):
         text = op(f"x: Tensor, w: Tensor{more}", body="return x + w") + SWALLOWED
-        shop.add(f"swallowed{more}", text, Probe("fake", "f(x, y, 2)" if more else "f(x, y)"))
+        collector.add(f"swallowed{more}", text, Probe("fake", "f(x, y, 2)" if more else "f(x, y)"))
     for result in RESULTS:
-        shop.add(f"result {result}", op("x: Tensor", body=f"return {result}"), "f(x)")
+        collector.add(f"result {result}", op("x: Tensor", body=f"return {result}"), "f(x)")
         kernel = DEFINED.replace(", int a=1", "").replace("x, a=1", "x").replace("x.clone()", result)
-        shop.add(f"kernel result {result}", kernel, "torch.ops.NS.f(x)")
+        collector.add(f"kernel result {result}", kernel, "torch.ops.NS.f(x)")
     two = " -> Tuple[Tensor, Tensor]"
-    shop.add("two of one", op("x: Tensor", two, "y = x.clone()\n    return y, y"), "f(x)")
-    shop.add("in a tuple", op("x: Tensor", two, "return x.clone(), x"), "f(x)")
-    shop.add("in a list", op("x: Tensor", " -> List[Tensor]", "return [x]"), "f(x)")
-    shop.add("of a list", op("xs: List[Tensor]", body="return xs[0]"), "f([x])")
-    shop.add("written and returned", op("x: Tensor", body="x.add_(1)\n    return x", mutates='("x",)'), "f(x)")
+    collector.add("two of one", op("x: Tensor", two, "y = x.clone()\n    return y, y"), "f(x)")
+    collector.add("in a tuple", op("x: Tensor", two, "return x.clone(), x"), "f(x)")
+    collector.add("in a list", op("x: Tensor", " -> List[Tensor]", "return [x]"), "f(x)")
+    collector.add("of a list", op("xs: List[Tensor]", body="return xs[0]"), "f([x])")
+    collector.add("written and returned", op("x: Tensor", body="x.add_(1)\n    return x", mutates='("x",)'), "f(x)")
     for write in WRITES:
-        shop.add(f"writes undeclared {write}", op("x: Tensor", body=f"{write}\n    return x.clone()"), "f(x)")
-    shop.add("writes its own", op("x: Tensor", body="x = x.clone()\n    x.add_(1)\n    return x"), "f(x)")
-    shop.add("writes a part of its own", op("x: Tensor", body="y = x + 1\n    y[0] = 1\n    return y"), "f(x)")
-    no_fakes(shop)
+        collector.add(f"writes undeclared {write}", op("x: Tensor", body=f"{write}\n    return x.clone()"), "f(x)")
+    collector.add("writes its own", op("x: Tensor", body="x = x.clone()\n    x.add_(1)\n    return x"), "f(x)")
+    collector.add("writes a part of its own", op("x: Tensor", body="y = x + 1\n    y[0] = 1\n    return y"), "f(x)")
+    no_fakes(collector)
 
 
-def no_fakes(shop: Workshop) -> None:
+def no_fakes(collector: CaseCollector) -> None:
     """Fakes that are missing, and such that are not needed."""
     fake = Probe("fake", "f(x)")
-    shop.add("no fake", op("x: Tensor"), "f(x)", fake)
+    collector.add("no fake", op("x: Tensor"), "f(x)", fake)
     writes = "x.add_(1)"
-    shop.add("no fake needed", op("x: Tensor", " -> None", writes, mutates='("x",)'), "f(x)", fake)
+    collector.add("no fake needed", op("x: Tensor", " -> None", writes, mutates='("x",)'), "f(x)", fake)
     returns = op("x: Tensor", body=f"{writes}\n    return x.clone()", mutates='("x",)')
-    shop.add("no fake but written", returns, "f(x)", fake)
-    shop.add("no fake, nothing", op("x: Tensor", " -> None", "pass"), "f(x)", fake)
-    shop.add("no fake of a kernel", DEFINED, Probe("fake", "torch.ops.NS.f(x)"))
-    shop.add("no fake of a default", DEFINED.replace('"cpu"', '"default"'), Probe("fake", "torch.ops.NS.f(x)"))
+    collector.add("no fake but written", returns, "f(x)", fake)
+    collector.add("no fake, nothing", op("x: Tensor", " -> None", "pass"), "f(x)", fake)
+    collector.add("no fake of a kernel", DEFINED, Probe("fake", "torch.ops.NS.f(x)"))
+    collector.add("no fake of a default", DEFINED.replace('"cpu"', '"default"'), Probe("fake", "torch.ops.NS.f(x)"))
     triton = '@torch.library.triton_op("NS::f", mutates_args=())\ndef f(x: Tensor, a: int = 1) -> Tensor:\n'
     triton += "    return x.new_zeros(a)\n"
-    shop.add("triton_op", triton, "f(x)", fake, Probe("fake", "f(x, 3)"))
-    shop.add("triton_op no type", triton.replace("x: Tensor", "x"))
-    shop.add("triton_op device", triton.replace("mutates_args=()", 'mutates_args=(), device_types="cuda"'))
+    collector.add("triton_op", triton, "f(x)", fake, Probe("fake", "f(x, 3)"))
+    collector.add("triton_op no type", triton.replace("x: Tensor", "x"))
+    collector.add("triton_op device", triton.replace("mutates_args=()", 'mutates_args=(), device_types="cuda"'))
 
 
 DEVICES = (
@@ -255,14 +257,14 @@ CALLABLE = frozenset(
 )
 
 
-def registrations(shop: Workshop) -> None:
+def registrations(collector: CaseCollector) -> None:
     """Devices, duplicates, and registrations for what is not there."""
     for parameters, devices, call in DEVICES:
         text = op(parameters, body="return torch.ones(a)", more=f", device_types={devices}")
-        shop.add(f"devices {devices} {parameters}", text, call)
+        collector.add(f"devices {devices} {parameters}", text, call)
     for title, order in ORDERS.items():
         probes = ("torch.ops.NS.f(x)",) if title in CALLABLE else ()
-        shop.add(title, order.format(**PARTS), *probes)
+        collector.add(title, order.format(**PARTS), *probes)
 
 
 CALLED = "x: Tensor, a: int = 1, s: str = 'q', l: Optional[List[int]] = None, b: bool = False, *, k: float = 0.5"
@@ -275,20 +277,20 @@ ARGUMENTS = (
 )  # fmt: skip
 
 
-def called(shop: Workshop) -> None:
+def called(collector: CaseCollector) -> None:
     """Calls of an operator, by torch.ops and by its handle."""
     for number, arguments in enumerate(ARGUMENTS):
         through = ("f", "torch.ops.NS.f", "torch.ops.NS.f.default")[number % 3]
         use = f"\n\ndef use(x):\n    return {through}({arguments})\n"
-        shop.add(f"call {arguments}", op(CALLED) + use, "use(x)")
+        collector.add(f"call {arguments}", op(CALLED) + use, "use(x)")
     use = "\n\ndef use(x):\n    return torch.ops.NS.g(x)\n"
-    shop.add("call of nothing", op(CALLED) + use, "use(x)")
-    shop.add("call of no overload", op(CALLED) + use.replace("NS.g", "NS.f.nope"), "use(x)")
+    collector.add("call of nothing", op(CALLED) + use, "use(x)")
+    collector.add("call of no overload", op(CALLED) + use.replace("NS.g", "NS.f.nope"), "use(x)")
 
 
-def add_behaviours(shop: Workshop) -> None:
+def add_behaviours(collector: CaseCollector) -> None:
     """All of this module."""
-    autograd(shop)
-    results(shop)
-    registrations(shop)
-    called(shop)
+    autograd(collector)
+    results(collector)
+    registrations(collector)
+    called(collector)

@@ -6,11 +6,11 @@ import random
 from collections.abc import Sequence
 
 from tests.rules.torchlib.behaviours import add_behaviours
+from tests.rules.torchlib.case_collector import CaseCollector
 from tests.rules.torchlib.definitions import add_definitions
 from tests.rules.torchlib.forms import add_forms
 from tests.rules.torchlib.oracle import Case, How, Probe
 from tests.rules.torchlib.signatures import Parameters, calls, draw, listed, schema_of, sizes, slips
-from tests.rules.torchlib.workshop import Workshop
 
 
 def _function(name: str, parameters: str, body: str, annotated: bool = False) -> str:
@@ -32,7 +32,7 @@ def _defined(items: Parameters) -> str:
     return f"torch.library.define(\"NS::f\", '{schema_of(items)}')\n\n\n"
 
 
-def fakes(shop: Workshop, rng: random.Random, rounds: int) -> None:
+def fakes(collector: CaseCollector, rng: random.Random, rounds: int) -> None:
     """Fakes against the operator, registered in each way."""
     ways = ("@f.register_fake\n", '@torch.library.register_fake("NS::f")\n', '@torch.library.register_fake("NS::f")\n')
     for number in range(rounds):
@@ -46,10 +46,10 @@ def fakes(shop: Workshop, rng: random.Random, rounds: int) -> None:
                 made = f"x.new_zeros(({sizes(items, items)}))"
                 impl = '@torch.library.impl("NS::f", "cpu")\n' + _function("kernel", listed(items), made)
                 body, call = _defined(items) + impl + "\n\n", "torch.ops.NS.f"
-            shop.add(f"fake {title}", body + fake, *_probes(items, "real", "fake", function=call))
+            collector.add(f"fake {title}", body + fake, *_probes(items, "real", "fake", function=call))
 
 
-def kernels(shop: Workshop, rng: random.Random, rounds: int) -> None:
+def kernels(collector: CaseCollector, rng: random.Random, rounds: int) -> None:
     """Kernels against the operator: of another device, of a definition, and the function under a schema of its own."""
     for number in range(rounds):
         items = draw(rng, least=1 + number % 2)
@@ -71,26 +71,26 @@ def kernels(shop: Workshop, rng: random.Random, rounds: int) -> None:
                     'library = torch.library.Library("NS", "FRAGMENT")\n' + f"library.define('f{schema_of(items)}')\n"
                 )
                 body, call = f'{library}\n\n{kernel}\n\nlibrary.impl("f", kernel, "CPU")\n', "torch.ops.NS.f"
-            shop.add(f"kernel {title}", body, *_probes(items, "real", function=call))
+            collector.add(f"kernel {title}", body, *_probes(items, "real", function=call))
 
 
-def vmaps(shop: Workshop, rng: random.Random, rounds: int) -> None:
+def vmaps(collector: CaseCollector, rng: random.Random, rounds: int) -> None:
     """Vmap functions against the operator."""
     for _ in range(rounds):
         items = draw(rng, least=1)
         for title, own in slips(rng, items):
             made = sizes(items, own).replace("x.shape[0]", "x.shape[1]")
             rule = _function("batched", f"info, in_dims, {listed(own)}", f"x.new_zeros((x.shape[0], {made})), 0")
-            shop.add(f"vmap {title}", _custom_op(items) + "@f.register_vmap\n" + rule, *_probes(items, "vmap"))
+            collector.add(f"vmap {title}", _custom_op(items) + "@f.register_vmap\n" + rule, *_probes(items, "vmap"))
 
 
 def make() -> Sequence[Case]:
     """All cases, the same each time."""
-    shop, rng = Workshop(), random.Random(20)
-    fakes(shop, rng, 8)
-    kernels(shop, rng, 6)
-    vmaps(shop, rng, 2)
-    add_definitions(shop)
-    add_behaviours(shop)
-    add_forms(shop)
-    return shop.cases
+    collector, rng = CaseCollector(), random.Random(20)
+    fakes(collector, rng, 8)
+    kernels(collector, rng, 6)
+    vmaps(collector, rng, 2)
+    add_definitions(collector)
+    add_behaviours(collector)
+    add_forms(collector)
+    return collector.cases

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tests.rules.torchlib.case_collector import HEAD, CaseCollector, op
 from tests.rules.torchlib.oracle import How, Probe
-from tests.rules.torchlib.workshop import HEAD, Workshop, op
 
 ANNOTATIONS = (
     "Tensor", "torch.Tensor", "int", "float", "bool", "str", "torch.dtype", "torch.device", "torch.types.Number",
@@ -85,55 +85,59 @@ NAMES = (
 )  # fmt: skip
 
 
-def definitions(shop: Workshop) -> None:
+def definitions(collector: CaseCollector) -> None:
     """What infer_schema takes and refuses."""
     for annotation in ANNOTATIONS:
-        shop.add(f"type {annotation}", op(f"x: Tensor, a: {annotation}"))
+        collector.add(f"type {annotation}", op(f"x: Tensor, a: {annotation}"))
     for annotation in RETURNS:
-        shop.add(f"returns {annotation}", op("x: Tensor", f" -> {annotation}"))
+        collector.add(f"returns {annotation}", op("x: Tensor", f" -> {annotation}"))
     constants = "SIZE = 4\nSCALE = 0.25\nSHAPE = [1]\n\n\n"
     for annotation, default in DEFAULTS:
-        shop.add(f"default {annotation} {default}", constants + op(f"x: Tensor, a: {annotation} = {default}"), "f(x)")
+        collector.add(
+            f"default {annotation} {default}", constants + op(f"x: Tensor, a: {annotation} = {default}"), "f(x)"
+        )
     for annotation, default in MIDDLE:
         text = op(f"x: Tensor, a: {annotation} = {default}, b: int = 1")
         text += f"\n\n@f.register_fake\ndef fake(x, a={default}, b=1):\n    return torch.empty_like(x)\n"
         probes = [Probe(how, call) for how in HOWS for call in ("f(x)", "f(x, b=2)")]
-        shop.add(f"default before others {annotation} {default}", text, *probes)
+        collector.add(f"default before others {annotation} {default}", text, *probes)
     for parameters in PARAMETERS:
-        shop.add(f"parameters {parameters}", op(parameters, body="return torch.ones(2)"))
-    shop.add("no return type", op("x: Tensor", ""))
-    shop.add("keyword-only tensor", op("x: Tensor, *, w: Tensor"))
-    shop.add("keyword-only optional", op("x: Tensor, *, w: Optional[Tensor] = None"))
-    shop.add("keyword-only list", op("x: Tensor, *, w: List[Tensor]"))
+        collector.add(f"parameters {parameters}", op(parameters, body="return torch.ones(2)"))
+    collector.add("no return type", op("x: Tensor", ""))
+    collector.add("keyword-only tensor", op("x: Tensor, *, w: Tensor"))
+    collector.add("keyword-only optional", op("x: Tensor, *, w: Optional[Tensor] = None"))
+    collector.add("keyword-only list", op("x: Tensor, *, w: List[Tensor]"))
     for mutates, parameters in MUTATES:
-        shop.add(f"mutates {mutates}", op(parameters, mutates=mutates), "f(x)" if parameters == "x: Tensor" else "x")
+        collector.add(
+            f"mutates {mutates}", op(parameters, mutates=mutates), "f(x)" if parameters == "x: Tensor" else "x"
+        )
     for mutates, parameters in WRITES:
         text = 'NAMES = ("x",)\n\n\n' + op(parameters, " -> None", "x.add_(1)", mutates=mutates)
-        shop.add(f"writes {mutates}", text, "f(x)", Probe("fake", "f(x)"))
+        collector.add(f"writes {mutates}", text, "f(x)", Probe("fake", "f(x)"))
     function = "def f(x: Tensor) -> Tensor:\n    return x.clone()\n"
     for name in NAMES:
-        shop.add(f"name {name}", f'@torch.library.custom_op("{name}", mutates_args=())\n{function}')
-    shop.add("no mutates_args", f'@torch.library.custom_op("NS::f")\n{function}')
-    shop.add("wrong keyword", op("x: Tensor", more=', device_type="cpu"'))
+        collector.add(f"name {name}", f'@torch.library.custom_op("{name}", mutates_args=())\n{function}')
+    collector.add("no mutates_args", f'@torch.library.custom_op("NS::f")\n{function}')
+    collector.add("wrong keyword", op("x: Tensor", more=', device_type="cpu"'))
 
 
-def strings(shop: Workshop) -> None:
+def strings(collector: CaseCollector) -> None:
     """String annotations, and the import that makes all of them strings."""
     future = "from __future__ import annotations\n"
     plain = op("x: Tensor, a: int | None = None", " -> tuple[Tensor, Tensor]", "return x.clone(), x.clone()")
-    shop.add("future", plain, head=future + HEAD)
-    shop.add("future twice quoted", op('x: "Tensor"'), head=future + HEAD)
-    shop.add("future list quoted", op('x: Tensor, a: list["int"]'), head=future + HEAD)
+    collector.add("future", plain, head=future + HEAD)
+    collector.add("future twice quoted", op('x: "Tensor"'), head=future + HEAD)
+    collector.add("future list quoted", op('x: Tensor, a: list["int"]'), head=future + HEAD)
     only = "from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    from torch import Tensor as Hidden\n\n\n"
-    shop.add("future type checking", only + op("x: Hidden"), head=future + HEAD)
-    shop.add("future later", op("x: Later") + "\n\nfrom torch import Tensor as Later\n", head=future + HEAD)
-    shop.add("future earlier", "Early = Tensor\n\n\n" + op("x: Early"), head=future + HEAD)
+    collector.add("future type checking", only + op("x: Hidden"), head=future + HEAD)
+    collector.add("future later", op("x: Later") + "\n\nfrom torch import Tensor as Later\n", head=future + HEAD)
+    collector.add("future earlier", "Early = Tensor\n\n\n" + op("x: Early"), head=future + HEAD)
     inner = "from torch import Tensor as Inner\n\n"
     made = "".join(f"    {line}\n" if line else "\n" for line in (inner + op("x: Inner", " -> Inner")).splitlines())
     factory = f"def make():\n{made}    return f\n\n\nf = make()\n"
-    shop.add("future local", factory, head=future + HEAD)
-    shop.add("local", factory, "f(x)")
-    shop.add("alias", "Maybe = Optional[int]\n\n\n" + op("x: Tensor, a: Maybe = None"), "f(x)")
+    collector.add("future local", factory, head=future + HEAD)
+    collector.add("local", factory, "f(x)")
+    collector.add("alias", "Maybe = Optional[int]\n\n\n" + op("x: Tensor, a: Maybe = None"), "f(x)")
 
 
 SCHEMAS = (
@@ -206,34 +210,34 @@ OUT = (
 )
 
 
-def schemas(shop: Workshop) -> None:
+def schemas(collector: CaseCollector) -> None:
     """Written schemas, mutates_args against them, and the demands of tags."""
     for mutates, schema, parameters in SCHEMAS:
         text = op(parameters, "", "return x.clone()", mutates=mutates, more=f', schema="{schema}"')
-        shop.add(f"schema {schema}", text)
+        collector.add(f"schema {schema}", text)
     for schema in DEFINES:
-        shop.add(f"define {schema}", f'torch.library.define("NS::f", "{schema}")\n')
+        collector.add(f"define {schema}", f'torch.library.define("NS::f", "{schema}")\n')
         if schema.startswith("("):
             text = f'library = torch.library.Library("NS", "DEF")\nlibrary.define("f{schema}")\n'
-            shop.add(f"library {schema}", text)
-    shop.add("define no namespace", 'torch.library.define("f", "(Tensor x) -> Tensor")\n')
-    shop.add("define lines", 'torch.library.define("NS::f", """(Tensor x,\n int a) -> Tensor""")\n')
+            collector.add(f"library {schema}", text)
+    collector.add("define no namespace", 'torch.library.define("f", "(Tensor x) -> Tensor")\n')
+    collector.add("define lines", 'torch.library.define("NS::f", """(Tensor x,\n int a) -> Tensor""")\n')
     for tag, schema in TAGGED:
         text = f'torch.library.define("NS::f", "{schema}", tags=torch.Tag.{tag})\n'
-        shop.add(f"tag {tag} {schema}", text)
+        collector.add(f"tag {tag} {schema}", text)
     for mutates, parameters, returns, result in INPLACE:
         more = ", tags=torch.Tag.inplace"
         text = op(parameters, f" -> {returns}", f"return {result}", mutates=mutates, more=more)
-        shop.add(f"inplace {mutates} {returns}", text, *(["f(x)"] if parameters == "x: Tensor" else []))
+        collector.add(f"inplace {mutates} {returns}", text, *(["f(x)"] if parameters == "x: Tensor" else []))
     for mutates, parameters, returns, result in OUT:
         text = op(parameters, f" -> {returns}", f"return {result}", mutates=mutates, more=", tags=torch.Tag.out")
-        shop.add(f"out {mutates} {returns}", text, "f(x, out=y)")
+        collector.add(f"out {mutates} {returns}", text, "f(x, out=y)")
     text = op("x: Tensor", mutates='("x",)', more=", tags=[torch.Tag.inplace, torch.Tag.out]")
-    shop.add("both tags", text)
+    collector.add("both tags", text)
 
 
-def add_definitions(shop: Workshop) -> None:
+def add_definitions(collector: CaseCollector) -> None:
     """All of this module."""
-    definitions(shop)
-    strings(shop)
-    schemas(shop)
+    definitions(collector)
+    strings(collector)
+    schemas(collector)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from string import Template
 
+from tests.rules.torchlib.case_collector import CaseCollector, op
 from tests.rules.torchlib.oracle import Probe
-from tests.rules.torchlib.workshop import Workshop, op
 
 #: The operator's function, and the body that goes with it.
 PARAMETERS = "x: Tensor, a: int, b: int = 1, *, k: int = 1"
@@ -360,21 +360,21 @@ library.define("h(Tensor x) -> Tensor")
 """
 
 
-def add_forms(shop: Workshop) -> None:
+def add_forms(collector: CaseCollector) -> None:
     """All of this module."""
     for call, function in WITHOUT_FUNCTION.items():
-        shop.add(f"decorator {call}", f"{_BEFORE}@{call}\n{function}", "f(x)")
-        shop.add(f"called {call}", f"{_BEFORE}{function}\n\n{call}(g)", "f(x)")
+        collector.add(f"decorator {call}", f"{_BEFORE}@{call}\n{function}", "f(x)")
+        collector.add(f"called {call}", f"{_BEFORE}{function}\n\n{call}(g)", "f(x)")
     for form, text in FORMS.items():
         for title, fake in FAKES:
             body = Template(text).substitute(
                 fake=fake, parameters=PARAMETERS, made=MADE, empty=_empty(fake), op="NS::f", space="NS"
             )
             probes = [Probe("real", call) for call in _CALLS] + [Probe("fake", call) for call in _CALLS]
-            shop.add(f"{form}: {title}", body, *probes)
+            collector.add(f"{form}: {title}", body, *probes)
     for title, text in RIGHT.items():
         calls = ("f(x, 2)", "f(x, 2, 3)", "f(x, a=1, b=1)")
-        shop.add(
+        collector.add(
             f"right: {title}",
             Template(text).substitute(op="NS::f", space="NS"),
             *(Probe("fake", call) for call in calls),

@@ -8,13 +8,12 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from opschema_cli.migrate.draft import Draft
-from opschema_cli.migrate.migration import Note, Site, migration
+from opschema_cli.migrate.migration import Note, OptionError, Site, migration
 from opschema_cli.source.yaml_edit import YamlEditError
 from opschema_rules.aten.autogen import autogen_edits, is_asked_for, listed_names, wanted_names
 from opschema_rules.aten.differences import name_of
 from opschema_rules.aten.functionalization import ungrouped
 from opschema_rules.aten.groups import Group
-from opschema_rules.aten.migrations.option_errors import OptionError
 from opschema_rules.aten.migrations.scopes import ENTRIES
 from opschema_rules.aten.model import NativeEntry, NativeFile
 from opschema_rules.aten.proofs import RESTORED

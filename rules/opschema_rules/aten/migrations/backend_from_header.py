@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from opschema_cli.migrate.draft import Draft
-from opschema_cli.migrate.migration import Note, Site, migration
+from opschema_cli.migrate.migration import Note, OptionError, Site, migration
 from opschema_cli.source.text import Source
 from opschema_cli.source.yaml import YamlFile, compose
 from opschema_cli.source.yaml_edit import YamlEditError, render_scalar
@@ -17,7 +17,6 @@ from opschema_rules.aten.kernels import LISTS, default_class, read_operators
 from opschema_rules.aten.migrations.backend_lists import Lists, backends
 from opschema_rules.aten.migrations.header_declarations import Declaration, Header, declarations, read_header
 from opschema_rules.aten.migrations.list_text import ListItem
-from opschema_rules.aten.migrations.option_errors import OptionError
 from opschema_rules.aten.model import BackendFile
 from opschema_rules.aten.proofs import DECLARED
 from opschema_rules.aten.reference import References

@@ -7,13 +7,12 @@ from fnmatch import fnmatchcase
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft
-from opschema_cli.migrate.migration import Note
+from opschema_cli.migrate.migration import Note, OptionError
 from opschema_cli.source.text import Edit
 from opschema_cli.source.yaml import Data, scalar_value
 from opschema_cli.source.yaml_edit import YamlEditError, set_value
 from opschema_rules.aten.migrations.empty_list import EmptyList, empty_list
 from opschema_rules.aten.migrations.list_text import ListItem, ListText, read_list
-from opschema_rules.aten.migrations.option_errors import OptionError
 from opschema_rules.aten.model import BackendFile, BackendItem
 from opschema_rules.aten.vocabulary import hint
 

@@ -11,11 +11,10 @@ import msgspec
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.mentions import texts_with
-from opschema_cli.migrate.migration import Note, Site, migration
+from opschema_cli.migrate.migration import Note, OptionError, Site, migration
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node, YamlFile
 from opschema_cli.source.yaml_edit import YamlEditError
-from opschema_rules.aten.migrations.option_errors import OptionError
 from opschema_rules.aten.migrations.remove_field import lost_comments, remove_field
 from opschema_rules.aten.migrations.scopes import FILES
 from opschema_rules.aten.model import BackendFile, NativeEntry

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from opschema_cli.migrate.migration import OptionError
 from opschema_cli.project import Project
 from opschema_cli.source.preprocessor import is_dead
 from opschema_rules.aten.cpp_types import CppSignature, OperatorKernel
@@ -13,7 +14,6 @@ from opschema_rules.aten.kernel_drift import differences, is_same, likeness
 from opschema_rules.aten.kernel_reader import METHODS
 from opschema_rules.aten.kernel_tree import Method
 from opschema_rules.aten.kernels import Operators
-from opschema_rules.aten.migrations.option_errors import OptionError
 from opschema_rules.aten.vocabulary import hint
 
 

@@ -10,10 +10,9 @@ import msgspec
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.mentions import texts_with
-from opschema_cli.migrate.migration import Note, Site, migration
+from opschema_cli.migrate.migration import Note, OptionError, Site, migration
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.source.yaml import Node
-from opschema_rules.aten.migrations.option_errors import OptionError
 from opschema_rules.aten.migrations.scopes import FILES
 from opschema_rules.aten.migrations.yaml_comments import in_comments
 from opschema_rules.aten.model import BackendFile, DerivativeEntry, Entry, NativeEntry, NativeFile, string

@@ -8,10 +8,9 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from opschema_cli.migrate.draft import Draft
-from opschema_cli.migrate.migration import Note, Site, migration
+from opschema_cli.migrate.migration import Note, OptionError, Site, migration
 from opschema_cli.source.yaml_edit import YamlEditError
 from opschema_rules.aten.groups import Group
-from opschema_rules.aten.migrations.option_errors import OptionError
 from opschema_rules.aten.migrations.remove_field import lost_comments
 from opschema_rules.aten.migrations.scopes import ENTRIES
 from opschema_rules.aten.migrations.structured_edits import delegate_edits, set_structured

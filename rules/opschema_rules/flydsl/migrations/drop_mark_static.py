@@ -132,7 +132,7 @@ def drop_mark_static(draft: Draft, sites: Sequence[Site], options: NoMigrationOp
         try:
             if Era.BAKED in tree.contract.eras:
                 raise LeftAlone(site.place, "this FlyDSL, or one that it may be, has sizes in the key by it only")
-            with bench.whole():
+            with bench.atomic():
                 _drop(bench, site, rest)
         except LeftAlone as found:
             yield from left(site, found)

@@ -96,7 +96,7 @@ def rename_api(draft: Draft, sites: Sequence[Site], options: RenameApi) -> Itera
         assert isinstance(site.subject, ApiUse)
         try:
             _check(tree, site.subject, rows)
-            with bench.whole(), bench.on(site.place.path) as rewrite:
+            with bench.atomic(), bench.on(site.place.path) as rewrite:
                 _rename(rewrite, site.subject)
                 private += _private(rewrite.tree, site.subject)
             done.append(site.subject)

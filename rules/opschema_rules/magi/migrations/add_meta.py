@@ -98,32 +98,32 @@ def add_meta(draft: Draft, sites: Sequence[Site], options: AddMeta) -> Iterator[
         opschema migrate add-meta
         opschema migrate add-meta -o explicit=true
     """
-    bench = Workbench(draft)
+    workbench = Workbench(draft)
     for site in sites:
         assert isinstance(site.subject, _Mirroring)
         try:
-            with bench.whole():
-                _add(bench, site.subject)
+            with workbench.atomic():
+                _add(workbench, site.subject)
         except LeftAlone as found:
             yield from left(site, found)
-    bench.commit()
+    workbench.commit()
 
 
-def _add(bench: Workbench, found: _Mirroring) -> None:
+def _add(workbench: Workbench, found: _Mirroring) -> None:
     registration = found.op.registration
     span = registering_call(registration)
     assert span is not None
     written = found.op.argument(_ARGUMENT)
-    with bench.on(registration.outer.file.path) as rewrite:
+    with workbench.on(registration.outer.file.path) as rewrite:
         if isinstance(written, Written):
-            _replace(bench, found, written.expr)
+            _replace(workbench, found, written.expr)
         else:
             add_keyword(rewrite, rewrite.tree.find(span, cst.Call), _ARGUMENT, found.code)
 
 
-def _replace(bench: Workbench, found: _Mirroring, value: Expr) -> None:
+def _replace(workbench: Workbench, found: _Mirroring, value: Expr) -> None:
     path = found.op.registration.outer.file.path
     if value.kind != "const":
         raise LeftAlone(found.op.registration.outer.at(value), f"`{_ARGUMENT}` is None by another name")
-    with bench.on(path) as rewrite:
+    with workbench.on(path) as rewrite:
         rewrite.replace(value.span, found.code)

@@ -38,10 +38,10 @@ _SETTERS = frozenset({"setattr", "delattr", "__setattr__", "__delattr__"})
 class AttributeWrites:
     """Finds the writes to instances of one class after another."""
 
-    def __init__(self, draft: Draft, tree: MagiTree, bench: Workbench) -> None:
+    def __init__(self, draft: Draft, tree: MagiTree, workbench: Workbench) -> None:
         self.draft = draft
         self.tree = tree
-        self.bench = bench
+        self.workbench = workbench
         self._written: dict[str, list[Write]] = {}
 
     def refuse(self, item: Dataclass, family: Sequence[ClassRef]) -> None:
@@ -53,7 +53,7 @@ class AttributeWrites:
         instances = Instances(self.tree, family)
         near = {file.path for ref in family for file in self._naming(ref)}
         for file in self._files(item, near):
-            tree = self.bench.tree(file.path)
+            tree = self.workbench.tree(file.path)
             for write in self._writes(file.path, tree):
                 self._judge(item, instances, file, tree, write, file.path in near)
 

@@ -12,13 +12,13 @@ from opschema_cli.migrate.codemods.rewrite import Refused
 from opschema_cli.migrate.codemods.scopes import effects
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.mentions import mentions
-from opschema_cli.migrate.migration import Note, Site, migration
+from opschema_cli.migrate.migration import Note, OptionError, Site, migration
 from opschema_cli.migrate.workbench import LeftAlone, Workbench, left
 from opschema_cli.source.bodies import MAX_HOPS, Body
 from opschema_cli.source.python import Expr
 from opschema_cli.suggestions import near_names
 from opschema_rules.magi.migrations.scopes import OPS
-from opschema_rules.magi.migrations.trees import OptionError, tree_of
+from opschema_rules.magi.migrations.trees import tree_of
 from opschema_rules.magi.model import MagiTree
 from opschema_rules.magi.proofs import PROGRAMS
 from opschema_rules.magi.registrations import PARAMETERS, Registrations
@@ -113,21 +113,21 @@ def drop_argument(draft: Draft, sites: Sequence[Site], options: DropArgument) ->
 
         opschema migrate drop-argument -o name=has_internal_collective
     """
-    bench = Workbench(draft)
+    workbench = Workbench(draft)
     for site in sites:
         assert isinstance(site.subject, _Call)
         try:
-            with bench.whole():
-                _drop(bench, site.subject, options.name)
+            with workbench.atomic():
+                _drop(workbench, site.subject, options.name)
         except LeftAlone as found:
             yield from left(site, found)
-    bench.commit()
+    workbench.commit()
     for mention in mentions(draft.settle(), [options.name]):
         yield Note(mention.place, f"`{options.name}` is still mentioned here")
 
 
-def _drop(bench: Workbench, found: _Call, name: str) -> None:
-    with bench.on(found.body.file.path) as rewrite:
+def _drop(workbench: Workbench, found: _Call, name: str) -> None:
+    with workbench.on(found.body.file.path) as rewrite:
         node = rewrite.tree.find(found.call.span, cst.Call)
         value = next(arg for arg in node.args if arg.keyword is not None and arg.keyword.value == name)
         problems = list(effects(rewrite.tree, value.value))

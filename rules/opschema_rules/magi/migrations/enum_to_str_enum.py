@@ -60,23 +60,23 @@ def enum_to_str_enum(draft: Draft, sites: Sequence[Site], options: object) -> It
     """
     tree = tree_of(draft)
     assert tree is not None
-    bench = Workbench(draft)
+    workbench = Workbench(draft)
     for site in sites:
         assert isinstance(site.subject, EnumKind)
         try:
-            with bench.whole():
-                _mix_in(tree, bench, site.subject)
-                compared = _compare(tree, bench, site.subject.ref)
+            with workbench.atomic():
+                _mix_in(tree, workbench, site.subject)
+                compared = _compare(tree, workbench, site.subject.ref)
         except LeftAlone as found:
             yield from left(site, found)
             continue
         yield from compared
         for op in tree.ops:
-            yield from string_uses(tree, bench, op, site.subject.ref)
-    bench.commit()
+            yield from string_uses(tree, workbench, op, site.subject.ref)
+    workbench.commit()
 
 
-def _mix_in(tree: MagiTree, bench: Workbench, kind: EnumKind) -> None:
+def _mix_in(tree: MagiTree, workbench: Workbench, kind: EnumKind) -> None:
     """Write `str` before the base.
 
     Raises:
@@ -95,7 +95,7 @@ def _mix_in(tree: MagiTree, bench: Workbench, kind: EnumKind) -> None:
             raise LeftAlone(
                 Place(path, member.span), f"`{ref.name}.{member.target}` would be false, as an empty string"
             )
-    with bench.on(path) as rewrite:
+    with workbench.on(path) as rewrite:
         rewrite.replace(Span(bases[0].start, bases[0].start), "str, ")
 
 
@@ -104,12 +104,12 @@ def _is_empty(tree: MagiTree, kind: EnumKind, member: Assign) -> bool:
     return isinstance(folded, Folded) and folded.value == ""
 
 
-def _compare(tree: MagiTree, bench: Workbench, ref: ClassRef) -> list[Note]:
+def _compare(tree: MagiTree, workbench: Workbench, ref: ClassRef) -> list[Note]:
     """Compare its members by value, in every file that names it."""
     notes: list[Note] = []
     values = EnumValues(tree, ref)
-    for file in naming(bench.draft, tree.bodies, ref.name, lambda found: found == ref):
-        with bench.on(file.path) as rewrite:
+    for file in naming(workbench.draft, tree.bodies, ref.name, lambda found: found == ref):
+        with workbench.on(file.path) as rewrite:
             for edit in _identities(rewrite.tree, values, file):
                 rewrite.replace(*edit)
             notes += _asked_for_strings(tree, rewrite.tree, file)

@@ -78,23 +78,23 @@ def _is_leaf(leaf: Leaf, path: tuple[str, ...], ref: ClassRef) -> bool:
     return leaf.path == path and leaf.enum is not None and leaf.enum.ref == ref
 
 
-def string_uses(tree: MagiTree, bench: Workbench, op: MagiOp, ref: ClassRef) -> Iterator[Note]:
+def string_uses(tree: MagiTree, workbench: Workbench, op: MagiOp, ref: ClassRef) -> Iterator[Note]:
     """Notes on what an op, and what it hands the value on to, asks of it that a plain string lacks."""
     seen: set[tuple[int, str]] = set()
     paths = [leaf.path for leaf in op.lowering.leaves if leaf.enum is not None and leaf.enum.ref == ref]
     for body in filter(None, (op.body, meta_body(op))):
         for path in paths:
-            yield from _asked(tree, bench, body, path, seen, MAX_HANDED)
+            yield from _asked(tree, workbench, body, path, seen, MAX_HANDED)
 
 
 def _asked(
-    tree: MagiTree, bench: Workbench, body: Body, path: tuple[str, ...], seen: set[tuple[int, str]], hops: int
+    tree: MagiTree, workbench: Workbench, body: Body, path: tuple[str, ...], seen: set[tuple[int, str]], hops: int
 ) -> Iterator[Note]:
     name = ".".join(path)
     if hops <= 0 or body.function is None or (id(body), name) in seen or body.function.param(path[0]) is None:
         return
     seen.add((id(body), name))
-    with bench.on(body.file.path) as rewrite:
+    with workbench.on(body.file.path) as rewrite:
         uses = local_uses(rewrite, function_node(rewrite.tree, body), path[0])
         for use in uses:
             yield from _asked_by(rewrite.tree, body, use, path)
@@ -104,7 +104,7 @@ def _asked(
             if index and target is not None and item.kind == "name" and item.text == name:
                 param = param_for(call, index, target.params)
                 if param is not None:
-                    yield from _asked(tree, bench, target, (param.name,), seen, hops - 1)
+                    yield from _asked(tree, workbench, target, (param.name,), seen, hops - 1)
 
 
 def _asked_by(tree: PythonTree, body: Body, use: cst.Name, path: tuple[str, ...]) -> Iterator[Note]:

@@ -78,22 +78,22 @@ def freeze_dataclass(draft: Draft, sites: Sequence[Site], options: object) -> It
     """
     tree = tree_of(draft)
     assert tree is not None
-    bench = Workbench(draft)
-    writes = AttributeWrites(draft, tree, bench)
+    workbench = Workbench(draft)
+    writes = AttributeWrites(draft, tree, workbench)
     for site in sites:
         assert isinstance(site.subject, Dataclass)
         try:
-            _freeze(tree, bench, writes, site.subject)
+            _freeze(tree, workbench, writes, site.subject)
         except LeftAlone as found:
             yield from left(site, found)
-    bench.commit()
+    workbench.commit()
 
 
-def _freeze(tree: MagiTree, bench: Workbench, writes: AttributeWrites, item: Dataclass) -> None:
-    family = family_of(bench.draft, tree, item)
+def _freeze(tree: MagiTree, workbench: Workbench, writes: AttributeWrites, item: Dataclass) -> None:
+    family = family_of(workbench.draft, tree, item)
     refuse_family(tree, item, family)
     writes.refuse(item, family)
-    with bench.whole(), bench.on(item.made.file.path) as rewrite:
+    with workbench.atomic(), workbench.on(item.made.file.path) as rewrite:
         _add_frozen(rewrite, item)
 
 

@@ -30,7 +30,7 @@ _ESCAPES = "the op is used here otherwise than by a call"
 class GroupedCalls(msgspec.Struct):
     """Rewrites the calls of one op."""
 
-    bench: Workbench
+    workbench: Workbench
     group: Grouping
     functions: Sequence[Body]
     """The op's own functions, in which reads of the flags are rewritten."""
@@ -46,7 +46,7 @@ class GroupedCalls(msgspec.Struct):
         for call in self.group.op.calls:
             if any(_inside(call, body) for body in self.functions):
                 raise LeftAlone(call.place, "the op calls itself here")
-            with self.bench.on(call.place.path) as rewrite:
+            with self.workbench.on(call.place.path) as rewrite:
                 node = rewrite.tree.find(call.call.span, cst.Call)
                 if any(arg.star for arg in node.args):
                     raise LeftAlone(call.place, "this call unpacks what it passes")
@@ -63,16 +63,16 @@ class GroupedCalls(msgspec.Struct):
     def _refuse_escapes(self) -> None:
         """Check that the op, and its qualified name, is only called."""
         handle = self.group.op.registration.handle
-        for file in naming(self.bench.draft, self.group.op.tree.bodies, handle, self._is_op):
-            with self.bench.on(file.path) as rewrite:
+        for file in naming(self.workbench.draft, self.group.op.tree.bodies, handle, self._is_op):
+            with self.workbench.on(file.path) as rewrite:
                 for node in self._escapes(file, rewrite.tree):
                     raise LeftAlone(
                         Place(file.path, rewrite.tree.span(node)), "the op is used here otherwise than by a call"
                     )
         space, _, short = (self.group.op.name or "").partition("::")
         called = (r"\bops\b", rf"\b{re.escape(space)}\b", rf"\.\s*{re.escape(short)}\b")
-        for file in python_files(self.bench.draft, {short}, *called):
-            tree = self.bench.tree(file.path)
+        for file in python_files(self.workbench.draft, {short}, *called):
+            tree = self.workbench.tree(file.path)
             for attribute in tree.attributes(short):
                 if self._leaks(file, tree, attribute, f"torch.ops.{space}.{short}"):
                     raise LeftAlone(Place(file.path, tree.span(attribute)), _ESCAPES)
@@ -173,7 +173,7 @@ class GroupedCalls(msgspec.Struct):
         """Let a module have the dataclass that has the op."""
         if path == self.group.op.body.file.path:
             return
-        file = self.bench.draft.project.python(path)
+        file = self.workbench.draft.project.python(path)
         if file is None:
             raise LeftAlone(place, f"{path} does not parse")
         self._import(self.group.op.tree.bodies.module(file), handle, place)
@@ -194,7 +194,7 @@ class GroupedCalls(msgspec.Struct):
         self._extend(file, found)
 
     def _extend(self, file: PythonFile, found: Import) -> None:
-        with self.bench.on(file.path) as rewrite:
+        with self.workbench.on(file.path) as rewrite:
             tree = rewrite.tree
             names = [node for node in tree.nodes if isinstance(node, cst.ImportFrom)]
             statement = next(

@@ -8,7 +8,7 @@ import libcst as cst
 import msgspec
 
 from opschema_cli.migrate.draft import Draft
-from opschema_cli.migrate.migration import Note, Site, migration
+from opschema_cli.migrate.migration import Note, OptionError, Site, migration
 from opschema_cli.migrate.workbench import LeftAlone, Workbench, left
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.resolution import FunctionRef, Resolution, Unresolved
@@ -19,7 +19,7 @@ from opschema_rules.magi.migrations.group_calls import GroupedCalls
 from opschema_rules.magi.migrations.group_functions import group_backward, group_meta, group_op, group_setup, known
 from opschema_rules.magi.migrations.grouping import Grouping, is_name
 from opschema_rules.magi.migrations.scopes import OPS
-from opschema_rules.magi.migrations.trees import OptionError, meaning, meant_ops, naming, tree_of
+from opschema_rules.magi.migrations.trees import meaning, meant_ops, naming, tree_of
 from opschema_rules.magi.model import MagiOp, MagiTree
 from opschema_rules.magi.proofs import PROGRAMS
 from opschema_rules.magi.signature import Branch
@@ -106,19 +106,19 @@ def group_flags(draft: Draft, sites: Sequence[Site], options: GroupFlags) -> Ite
     """
     tree = tree_of(draft)
     assert tree is not None
-    bench = Workbench(draft)
+    workbench = Workbench(draft)
     for site in sites:
         assert isinstance(site.subject, Grouping)
         try:
-            with bench.whole():
-                _group(bench, site.subject)
-                bench.check()
+            with workbench.atomic():
+                _group(workbench, site.subject)
+                workbench.check()
         except LeftAlone as found:
             yield from left(site, found)
-    bench.commit()
+    workbench.commit()
 
 
-def _group(bench: Workbench, group: Grouping) -> None:
+def _group(workbench: Workbench, group: Grouping) -> None:
     op = group.op
     group.refuse()
     meta = op.meta
@@ -127,18 +127,18 @@ def _group(bench: Workbench, group: Grouping) -> None:
     setup, backward = known(op.setup_context, group, "setup_context_fn"), known(op.backward, group, "backward_fn")
     functions = [item for item in (op.body, meta.function, setup) if isinstance(item, Body)]
     for body in [*functions[1:], *([backward] if backward is not None else [])]:
-        _refuse_shared(bench, group, body)
-    group_op(bench, group)
+        _refuse_shared(workbench, group, body)
+    group_op(workbench, group)
     if isinstance(meta.function, Body | Lambda):
-        group_meta(bench, group, meta.function)
+        group_meta(workbench, group, meta.function)
     if setup is not None:
-        group_setup(bench, group, setup)
+        group_setup(workbench, group, setup)
     if backward is not None:
-        group_backward(bench, group, backward)
-    GroupedCalls(bench, group, functions).rewrite()
+        group_backward(workbench, group, backward)
+    GroupedCalls(workbench, group, functions).rewrite()
 
 
-def _refuse_shared(bench: Workbench, group: Grouping, body: Body) -> None:
+def _refuse_shared(workbench: Workbench, group: Grouping, body: Body) -> None:
     """A function that comes with the op may not be used for anything else."""
     function = body.function
     assert function is not None
@@ -147,8 +147,8 @@ def _refuse_shared(bench: Workbench, group: Grouping, body: Body) -> None:
     def is_it(found: Resolution) -> bool:
         return isinstance(found, FunctionRef) and found.function is function
 
-    for file in naming(bench.draft, group.op.tree.bodies, function.name, is_it):
-        tree = bench.tree(file.path)
+    for file in naming(workbench.draft, group.op.tree.bodies, function.name, is_it):
+        tree = workbench.tree(file.path)
         for node in [*tree.names(function.name), *tree.attributes(function.name)]:
             start = tree.span(node).start
             ours = file is group.op.registration.outer.file and call.start <= start < call.end

@@ -27,10 +27,10 @@ from opschema_rules.magi.migrations.trees import is_inner, meta_body
 INDENT = "    "
 
 
-def group_op(bench: Workbench, group: Grouping) -> None:
+def group_op(workbench: Workbench, group: Grouping) -> None:
     """Write the dataclass above the op, and its parameter into the op."""
     body = group.op.body
-    with bench.on(body.file.path) as rewrite:
+    with workbench.on(body.file.path) as rewrite:
         tree = rewrite.tree
         for node in tree.names(group.name):
             raise Refused([Problem(tree.span(node).start, f"{group.name} is used here already")])
@@ -136,7 +136,7 @@ def read_field(rewrite: Rewrite, function: cst.FunctionDef, name: str, holder: s
 # Meta
 
 
-def group_meta(bench: Workbench, group: Grouping, meta: Body | Lambda) -> None:
+def group_meta(workbench: Workbench, group: Grouping, meta: Body | Lambda) -> None:
     """Give a meta function the parameter that the op has."""
     names = set(meta.params) if isinstance(meta, Lambda) else {item.name for item in meta.params}
     path = meta.written.body.file.path if isinstance(meta, Lambda) else meta.file.path
@@ -144,7 +144,7 @@ def group_meta(bench: Workbench, group: Grouping, meta: Body | Lambda) -> None:
     kinds = () if isinstance(meta, Lambda) else [item.kind for item in meta.params]
     if names != {item.name for item in group.op.params} or any(kind not in ("normal", "kwonly") for kind in kinds):
         raise LeftAlone(Place(path, span), "the meta function has other parameters than the op, and is called by name")
-    with bench.on(path) as rewrite:
+    with workbench.on(path) as rewrite:
         if isinstance(meta, Lambda):
             _sign_lambda(rewrite, group, rewrite.tree.find(span, cst.Lambda))
         else:
@@ -208,13 +208,13 @@ def _sign_lambda(rewrite: Rewrite, group: Grouping, node: cst.Lambda) -> None:
 # Autograd
 
 
-def group_setup(bench: Workbench, group: Grouping, setup: Body) -> None:
+def group_setup(workbench: Workbench, group: Grouping, setup: Body) -> None:
     """Let a setup function find in its ``inputs`` what the op is given now.
 
     Raises:
         LeftAlone: it uses them otherwise than by one unpacking, or by constant places.
     """
-    with bench.on(setup.file.path) as rewrite:
+    with workbench.on(setup.file.path) as rewrite:
         tree, function = rewrite.tree, function_node(rewrite.tree, setup)
         if len(setup.params) != 3 or any(item.kind != "normal" for item in setup.params):
             raise Refused([Problem(tree.span(function.name).start, "it does not take a context, inputs and output")])
@@ -294,7 +294,7 @@ def _index(rewrite: Rewrite, group: Grouping, node: cst.Subscript, inputs: str) 
         rewrite.replace(tree.span(node), written)
 
 
-def group_backward(bench: Workbench, group: Grouping, backward: Body) -> None:
+def group_backward(workbench: Workbench, group: Grouping, backward: Body) -> None:
     """Return one gradient for the dataclass instead of one for each flag.
 
     Raises:
@@ -302,7 +302,7 @@ def group_backward(bench: Workbench, group: Grouping, backward: Body) -> None:
     """
     names = [item.name for item in group.op.params]
     at = [index for index, name in enumerate(names) if name in group.names]
-    with bench.on(backward.file.path) as rewrite:
+    with workbench.on(backward.file.path) as rewrite:
         tree, function = rewrite.tree, function_node(rewrite.tree, backward)
         for node in tree.walk(function):
             if isinstance(node, cst.Return) and tree.enclosing(node, cst.FunctionDef) is function:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 
 import libcst as cst
 
-from opschema_cli.errors import OpschemaError
 from opschema_cli.migrate.codemods.scopes import all_parameters, dotted
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.mentions import texts_with
@@ -21,10 +20,6 @@ from opschema_rules.magi.model import MagiOp, MagiTree
 from opschema_rules.magi.registrations import Registration
 
 _COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
-
-
-class OptionError(OpschemaError):
-    """An option that fits nothing in this tree."""
 
 
 def tree_of(draft: Draft) -> MagiTree | None:

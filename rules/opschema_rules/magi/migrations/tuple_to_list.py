@@ -71,38 +71,38 @@ def tuple_to_list(draft: Draft, sites: Sequence[Site], options: object) -> Itera
     """
     tree = tree_of(draft)
     assert tree is not None
-    bench = Workbench(draft)
+    workbench = Workbench(draft)
     for site in sites:
         assert isinstance(site.subject, _Tuple)
         try:
-            with bench.whole():
-                notes = list(_make_list(tree, bench, site.subject))
+            with workbench.atomic():
+                notes = list(_make_list(tree, workbench, site.subject))
         except LeftAlone as found:
             yield from left(site, found)
             continue
         yield from notes
-    for path in bench.paths:
-        with bench.on(path) as rewrite:
+    for path in workbench.paths:
+        with workbench.on(path) as rewrite:
             if any(map(rewrite.is_gone, rewrite.tree.names("Tuple"))):
                 drop_imports(rewrite, unused_imports(rewrite, ["Tuple"]))
-    bench.commit()
+    workbench.commit()
 
 
-def _make_list(tree: MagiTree, bench: Workbench, found: _Tuple) -> Iterator[Note]:
+def _make_list(tree: MagiTree, workbench: Workbench, found: _Tuple) -> Iterator[Note]:
     leaf = found.leaf
     form = tuple_of(leaf.type)
     assert form is not None
     if element_of(form) is None:
         raise LeftAlone(leaf.place, f"`{form}` is no list of one type that a schema has")
     if isinstance(leaf.source, Field):
-        _field(tree, bench, leaf.source)
-        yield from _made(tree, bench, leaf.source)
+        _field(tree, workbench, leaf.source)
+        yield from _made(tree, workbench, leaf.source)
     else:
         for op in found.ops:
-            yield from _parameter(bench, op, leaf.source)
+            yield from _parameter(workbench, op, leaf.source)
     for op in found.ops:
         for body in filter(None, (op.body, meta_body(op))):
-            with bench.on(body.file.path) as rewrite:
+            with workbench.on(body.file.path) as rewrite:
                 yield from tuple_uses(tree, rewrite, body, _path_in(op, leaf))
 
 
@@ -129,9 +129,9 @@ def _annotation(tree: MagiTree, rewrite: Rewrite, body: Body, annotation: Expr |
 # Parameters
 
 
-def _parameter(bench: Workbench, op: MagiOp, param: Param) -> Iterator[Note]:
+def _parameter(workbench: Workbench, op: MagiOp, param: Param) -> Iterator[Note]:
     path = op.body.file.path
-    with bench.on(path) as rewrite:
+    with workbench.on(path) as rewrite:
         node = function_node(rewrite.tree, op.body)
         _annotation(op.tree, rewrite, op.body.parent or op.body, param.annotation)
         code = None
@@ -144,11 +144,11 @@ def _parameter(bench: Workbench, op: MagiOp, param: Param) -> Iterator[Note]:
     meta = meta_body(op)
     twin = meta.function.param(param.name) if meta is not None and meta.function is not None else None
     if meta is not None and twin is not None and twin.annotation is not None:
-        with bench.on(meta.file.path) as rewrite:
+        with workbench.on(meta.file.path) as rewrite:
             edits = rewritten(rewrite.tree, twin.annotation)
             for edit in edits or ():
                 rewrite.replace(*edit)
-    yield from _callers(bench, op, param, code)
+    yield from _callers(workbench, op, param, code)
 
 
 def _drop_default(rewrite: Rewrite, function: cst.FunctionDef, name: str) -> None:
@@ -166,12 +166,12 @@ def _drop_default(rewrite: Rewrite, function: cst.FunctionDef, name: str) -> Non
     rewrite.replace(Span(start, end), "")
 
 
-def _callers(bench: Workbench, op: MagiOp, param: Param, default: str | None) -> Iterator[Note]:
+def _callers(workbench: Workbench, op: MagiOp, param: Param, default: str | None) -> Iterator[Note]:
     for call in op.calls:
         name = param.name
         value = argument_for(call.call, op.params, name)
         hidden = "*" in call.call.keywords or "**" in call.call.keywords
-        with bench.on(call.place.path) as rewrite:
+        with workbench.on(call.place.path) as rewrite:
             if value is not None:
                 _literal(rewrite, value)
             elif hidden:
@@ -201,8 +201,8 @@ def _is_none(value: Expr) -> bool:
 # Fields
 
 
-def _field(tree: MagiTree, bench: Workbench, field: Field) -> None:
-    with bench.on(field.body.file.path) as rewrite:
+def _field(tree: MagiTree, workbench: Workbench, field: Field) -> None:
+    with workbench.on(field.body.file.path) as rewrite:
         _annotation(tree, rewrite, field.body, field.annotation)
         value = field.assign.value
         if value is None or _is_none(value):
@@ -215,18 +215,18 @@ def _field(tree: MagiTree, bench: Workbench, field: Field) -> None:
         rewrite.replace(rewrite.tree.outer(node), f"{factory}(default_factory=lambda: {code})")
 
 
-def _made(tree: MagiTree, bench: Workbench, field: Field) -> Iterator[Note]:
+def _made(tree: MagiTree, workbench: Workbench, field: Field) -> Iterator[Note]:
     """The calls that make instances of the dataclass, by its own name."""
     owner = field.owner
-    for file in naming(bench.draft, tree.bodies, owner.name, lambda found: found == owner):
+    for file in naming(workbench.draft, tree.bodies, owner.name, lambda found: found == owner):
         for body in tree.bodies.of(file):
             for call in body.scope.calls:
                 if call.callee and tree.bodies.resolve(body, call.callee) == owner:
-                    with bench.on(file.path) as rewrite:
+                    with workbench.on(file.path) as rewrite:
                         value = _passed(tree, owner, call, field.name)
                         if value is not None:
                             _literal(rewrite, value)
-        yield from _hashed(tree, bench, file, field)
+        yield from _hashed(tree, workbench, file, field)
 
 
 def _passed(tree: MagiTree, owner: ClassRef, call: Expr, name: str) -> Expr | None:
@@ -241,8 +241,8 @@ def _passed(tree: MagiTree, owner: ClassRef, call: Expr, name: str) -> Expr | No
     return positional[places.index(name)] if places.index(name) < len(positional) else None
 
 
-def _hashed(tree: MagiTree, bench: Workbench, file: PythonFile, field: Field) -> Iterator[Note]:
-    nodes = bench.tree(file.path)
+def _hashed(tree: MagiTree, workbench: Workbench, file: PythonFile, field: Field) -> Iterator[Note]:
+    nodes = workbench.tree(file.path)
     for full in _HASHING:
         name = full.rpartition(".")[2]
         for node in [*nodes.names(name), *nodes.attributes(name)]:

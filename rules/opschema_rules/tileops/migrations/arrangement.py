@@ -12,18 +12,11 @@ from msgspec.structs import replace
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft, DraftError
 from opschema_cli.migrate.mentions import occurrences, texts_with
-from opschema_cli.migrate.migration import Note
+from opschema_cli.migrate.migration import Note, OptionError
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.source.yaml import Data, YamlFile
 from opschema_cli.source.yaml_places import line_start
-from opschema_rules.tileops.migrations.entries import (
-    OptionError,
-    all_entries,
-    did_you_mean,
-    manifests,
-    places_of,
-    words_of,
-)
+from opschema_rules.tileops.migrations.entries import all_entries, did_you_mean, manifests, places_of, words_of
 from opschema_rules.tileops.migrations.layouts import Chunk, Layout, Parts, Unfit, crossing, put_together, take_apart
 from opschema_rules.tileops.model import Manifest, OpEntry
 

@@ -13,13 +13,12 @@ from opschema_cli.migrate.codemods.rewrite import Problem, Refused, Rewrite
 from opschema_cli.migrate.codemods.signatures import set_default
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note
+from opschema_cli.migrate.workbench import LeftAlone, Workbench
 from opschema_cli.source.program import FunctionRef
 from opschema_cli.source.python import Param, PythonFile
 from opschema_cli.source.yaml import Data
 from opschema_rules.tileops.drift import Method, names
 from opschema_rules.tileops.migrations.call_sites import CallSites, FunctionKey, key_of
-from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
-from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
 from opschema_rules.tileops.migrations.entries import by_manifest
 from opschema_rules.tileops.migrations.input_code import method_node
 from opschema_rules.tileops.migrations.parameter_lists import (
@@ -194,7 +193,7 @@ class CodeSignatures:
 
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
-        self.workshop = Workshop(draft)
+        self.workbench = Workbench(draft)
 
     def apply(self, changes: Sequence[Wanted]) -> Iterator[Note]:
         """Draft all changes and settle; what is left comes back."""
@@ -202,7 +201,7 @@ class CodeSignatures:
         moved: dict[FunctionKey, tuple[Wanted, int]] = {}
         for wanted in changes:
             try:
-                with self.workshop.atomic(), self.workshop.on(wanted.ref.file.path) as rewrite:
+                with self.workbench.atomic(), self.workbench.on(wanted.ref.file.path) as rewrite:
                     first = self._change(rewrite, wanted)
                     if first is not None:
                         moved[key_of(wanted.ref)] = wanted, first
@@ -210,7 +209,7 @@ class CodeSignatures:
                 notes.append(Note(wanted.place, f"{wanted.title}: by hand, because {left.reason}", leaves_site=True))
         yield from notes
         yield from self._positional_calls(moved)
-        self.workshop.commit()
+        self.workbench.commit()
         self.draft.settle()
 
     def _change(self, rewrite: Rewrite, wanted: Wanted) -> int | None:

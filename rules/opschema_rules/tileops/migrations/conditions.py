@@ -7,7 +7,8 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from opschema_cli.migrate.draft import Draft
-from opschema_rules.tileops.migrations.entries import OptionError, all_entries, named, words_of
+from opschema_cli.migrate.migration import OptionError
+from opschema_rules.tileops.migrations.entries import all_entries, named, words_of
 from opschema_rules.tileops.migrations.fields import read_path, slots, text_of
 from opschema_rules.tileops.migrations.known_fields import check_path, check_value
 from opschema_rules.tileops.model import OpEntry

@@ -7,12 +7,11 @@ from collections.abc import Collection, Iterator, Sequence
 import msgspec
 
 from opschema_cli.migrate.draft import Draft
-from opschema_cli.migrate.migration import Note, Site, migration
+from opschema_cli.migrate.migration import Note, OptionError, Site, migration
+from opschema_cli.migrate.workbench import LeftAlone
 from opschema_cli.source.text import Edit, apply_edits
 from opschema_cli.source.yaml_edit import YamlEditError
-from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
 from opschema_rules.tileops.migrations.entries import (
-    OptionError,
     all_entries,
     by_manifest,
     identity,

@@ -6,17 +6,12 @@ import keyword
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
-from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft
-from opschema_cli.migrate.migration import Note, Site
+from opschema_cli.migrate.migration import Note, OptionError, Site
 from opschema_cli.source.yaml_edit import YamlEditError
 from opschema_cli.suggestions import near_names
 from opschema_rules.tileops.model import Manifest, OpEntry
-
-
-class OptionError(OpschemaError):
-    """An option of a migration that does not fit the tree; the message says which and why."""
 
 
 def manifests(draft: Draft) -> list[Manifest]:

@@ -8,11 +8,11 @@ from itertools import combinations
 from typing import NamedTuple, TypeAlias
 
 from opschema_cli.migrate.draft import Draft
-from opschema_cli.migrate.migration import Note
+from opschema_cli.migrate.migration import Note, OptionError
 from opschema_cli.source.text import Edit, Source, apply_edits
 from opschema_cli.source.yaml import Data, Node, YamlSyntaxError, parse, scalar_value
 from opschema_cli.source.yaml_edit import YamlEditError, remove_key
-from opschema_rules.tileops.migrations.entries import OptionError, refusal
+from opschema_rules.tileops.migrations.entries import refusal
 from opschema_rules.tileops.migrations.removals import remove_keys
 from opschema_rules.tileops.model import OpEntry
 

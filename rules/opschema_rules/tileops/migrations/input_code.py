@@ -14,14 +14,13 @@ from opschema_cli.migrate.codemods.signatures import rename_parameter
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.mentions import texts_with
 from opschema_cli.migrate.migration import Note
+from opschema_cli.migrate.workbench import LeftAlone, Workbench
 from opschema_cli.source.program import ClassRef, FunctionRef
 from opschema_cli.source.python import PythonFile
 from opschema_cli.source.python_tree import PythonTree
 from opschema_cli.source.text import Span
 from opschema_rules.tileops.drift import names
 from opschema_rules.tileops.migrations.call_sites import CallSite, CallSites, FunctionKey, key_of
-from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
-from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
 from opschema_rules.tileops.migrations.handing_on import instances, takes_any_input
 from opschema_rules.tileops.migrations.input_prose import prose, rename_words
 from opschema_rules.tileops.migrations.sharing import METHODS, others
@@ -69,7 +68,7 @@ class InputCode:
         self.entries = entries
         self.old = old
         self.new = new
-        self.workshop = Workshop(draft)
+        self.workbench = Workbench(draft)
         self.calls = CallSites(entries[0].manifest.program)
         self.refused: set[FunctionKey] = set()
         self._prose: dict[str, list[Span]] = {}
@@ -84,7 +83,7 @@ class InputCode:
         for file in self._callers():
             for site in self.calls.of(file):
                 notes += self._rename_argument(site, done)
-        self.workshop.commit()
+        self.workbench.commit()
         return notes
 
     def obstacle(self, entry: OpEntry, renamed: Collection[OpEntry]) -> str:
@@ -94,7 +93,7 @@ class InputCode:
             if keeping:
                 return f"`{ref.function.name}()` is also that of {names(keeping)}, which would keep `{self.old}`"
             try:
-                with self.workshop.atomic(), self.workshop.on(ref.file.path) as rewrite:
+                with self.workbench.atomic(), self.workbench.on(ref.file.path) as rewrite:
                     self._rename_parameters(rewrite, ref)
                     raise LeftAlone(Place(ref.file.path, ref.function.span), "")  # it was a trial
             except LeftAlone as left:
@@ -118,7 +117,7 @@ class InputCode:
             notes.append(Note(place, text))
             return False
         try:
-            with self.workshop.on(ref.file.path) as rewrite:
+            with self.workbench.on(ref.file.path) as rewrite:
                 node = self._rename_parameters(rewrite, ref)
                 notes += self._rename_words(rewrite, node, ref)
         except LeftAlone as left:
@@ -160,7 +159,7 @@ class InputCode:
         meant = [is_one for target in site.targets for is_one in self._are_renamed(site, target, methods)]
         if meant and all(meant):
             try:
-                with self.workshop.on(site.file.path) as rewrite:
+                with self.workbench.on(site.file.path) as rewrite:
                     for name in passed:
                         rename_keyword(rewrite, rewrite.tree.find(site.call.span, cst.Call), name, renamed[name])
             except LeftAlone as left:

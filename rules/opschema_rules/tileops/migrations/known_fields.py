@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 
 from opschema_cli.migrate.draft import Draft
+from opschema_cli.migrate.migration import OptionError
 from opschema_rules.tileops.manifest_schema import allowed_at
-from opschema_rules.tileops.migrations.entries import OptionError, all_entries
+from opschema_rules.tileops.migrations.entries import all_entries
 from opschema_rules.tileops.migrations.fields import slots, text_of
 from opschema_rules.tileops.vocabulary import nearest
 

@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 from opschema_cli.migrate.migration import Note
+from opschema_cli.migrate.workbench import LeftAlone
 from opschema_cli.source.yaml import Node
 from opschema_rules.tileops.formulas import formulas
-from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
 from opschema_rules.tileops.model import OpEntry
 from opschema_rules.tileops.signature import bound_names, parsed, shape_rules, statement, static_dims
 

@@ -8,10 +8,10 @@ import msgspec
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft
-from opschema_cli.migrate.migration import Note, Site, migration
+from opschema_cli.migrate.migration import Note, OptionError, Site, migration
 from opschema_cli.source.text import Span
 from opschema_rules.tileops.migrations.arrangement import Arrangement, OpsKey, check_files, has_ops_key, is_chosen
-from opschema_rules.tileops.migrations.entries import OptionError, is_inside, manifests
+from opschema_rules.tileops.migrations.entries import is_inside, manifests
 from opschema_rules.tileops.migrations.scopes import ENTRIES
 from opschema_rules.tileops.model import OpEntry
 from opschema_rules.tileops.proofs import ROWS

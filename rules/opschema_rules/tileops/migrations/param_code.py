@@ -15,13 +15,12 @@ from opschema_cli.migrate.codemods.scopes import local_uses
 from opschema_cli.migrate.codemods.signatures import drop_parameter
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note
+from opschema_cli.migrate.workbench import LeftAlone, Workbench
 from opschema_cli.source.program import FunctionRef
 from opschema_cli.source.python import Expr
 from opschema_cli.source.yaml import Data
 from opschema_rules.tileops.drift import names
 from opschema_rules.tileops.migrations.call_sites import CallSite, FunctionKey, key_of
-from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
-from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
 from opschema_rules.tileops.migrations.input_code import method_node
 from opschema_rules.tileops.migrations.param_values import argument, calls_of, literal, methods_with, position_of, same
 from opschema_rules.tileops.migrations.sharing import others
@@ -37,7 +36,7 @@ class ParamCode:
         self.name = name
         self.value = value
         self.fold = fold
-        self.workshop = Workshop(draft)
+        self.workbench = Workbench(draft)
 
     def rewrite(self) -> Iterator[Note]:
         """Draft the edits, and settle; what is left comes back."""
@@ -47,7 +46,7 @@ class ParamCode:
         if done:
             notes += self._drop_arguments(done)
         yield from notes
-        self.workshop.commit()
+        self.workbench.commit()
         self.draft.settle()
 
     def _drop(self, ref: FunctionRef, notes: list[Note]) -> bool:
@@ -59,7 +58,7 @@ class ParamCode:
             notes.append(Note(place, text))
             return False
         try:
-            with self.workshop.atomic(), self.workshop.on(ref.file.path) as rewrite:
+            with self.workbench.atomic(), self.workbench.on(ref.file.path) as rewrite:
                 self._drop_from(rewrite, method_node(rewrite.tree, ref))
         except LeftAlone as left:
             notes.append(Note(left.place, f"`{ref.function.name}()` keeps `{self.name}`: {left.reason}"))
@@ -98,7 +97,7 @@ class ParamCode:
             yield Note(Place(site.file.path, passed.span), text)
             return
         try:
-            with self.workshop.on(site.file.path) as rewrite:
+            with self.workbench.on(site.file.path) as rewrite:
                 drop_argument(rewrite, rewrite.tree.find(site.call.span, cst.Call), self.name, position)
         except LeftAlone as left:
             yield Note(left.place, f"this may pass `{self.name}`, which was removed: {left.reason}")

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator, Sequence
 
 from opschema_cli.migrate.migration import Note
+from opschema_cli.migrate.workbench import LeftAlone
 from opschema_cli.schema.evaluate import EvaluateError, evaluate
 from opschema_cli.source.text import Edit, apply_edits
 from opschema_cli.source.yaml import Data, Node
 from opschema_cli.source.yaml_edit import remove_key, set_value
 from opschema_rules.tileops.formulas import formulas
-from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
 from opschema_rules.tileops.migrations.leftover import constraints
 from opschema_rules.tileops.migrations.removals import remove_items
 from opschema_rules.tileops.model import OpEntry

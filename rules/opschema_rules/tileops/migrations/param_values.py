@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft
+from opschema_cli.migrate.workbench import LeftAlone
 from opschema_cli.source.program import ClassRef, FunctionRef, Program
 from opschema_cli.source.python import Expr
 from opschema_cli.source.resolution import Folded
 from opschema_cli.source.yaml import Data
 from opschema_rules.tileops.migrations.call_sites import CallSite, CallSites, FunctionKey, key_of
-from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
 from opschema_rules.tileops.migrations.words import paths_with_any
 from opschema_rules.tileops.model import OpEntry, OpImplementation
 

@@ -9,13 +9,12 @@ import msgspec
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.mentions import occurrences
-from opschema_cli.migrate.migration import Note, Site, migration
+from opschema_cli.migrate.migration import Note, OptionError, Site, migration
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.source.yaml import Node
 from opschema_cli.source.yaml_edit import YamlEditError, rename_key, set_value
 from opschema_rules.tileops.migrations.call_sites import FunctionKey, key_of
 from opschema_rules.tileops.migrations.entries import (
-    OptionError,
     all_entries,
     by_manifest,
     did_you_mean,

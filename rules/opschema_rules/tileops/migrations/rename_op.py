@@ -10,11 +10,11 @@ import msgspec
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.mentions import occurrences, texts_with
-from opschema_cli.migrate.migration import Note, Site, migration
+from opschema_cli.migrate.migration import Note, OptionError, Site, migration
 from opschema_cli.source.program import ClassRef
 from opschema_cli.source.text import Edit, Source, Span
 from opschema_rules.tileops.migrations.class_names import another_meaning
-from opschema_rules.tileops.migrations.entries import OptionError, all_entries, did_you_mean, is_name, places_of
+from opschema_rules.tileops.migrations.entries import all_entries, did_you_mean, is_name, places_of
 from opschema_rules.tileops.migrations.scopes import ENTRIES
 from opschema_rules.tileops.migrations.words import EDITED, is_history, longer_names
 from opschema_rules.tileops.model import OpEntry

@@ -14,13 +14,12 @@ from opschema_cli.migrate.codemods.rewrite import Rewrite
 from opschema_cli.migrate.codemods.signatures import rename_parameter
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note
+from opschema_cli.migrate.workbench import LeftAlone, Workbench
 from opschema_cli.source.program import ClassRef, FunctionRef
 from opschema_cli.source.python_tree import PythonTree
 from opschema_cli.source.text import Span
 from opschema_rules.tileops.drift import names
 from opschema_rules.tileops.migrations.call_sites import CallSites, FunctionKey, key_of
-from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
-from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
 from opschema_rules.tileops.migrations.input_code import method_node
 from opschema_rules.tileops.migrations.words import paths_with_any
 from opschema_rules.tileops.model import OpEntry
@@ -37,7 +36,7 @@ class RooflineCode:
         self.entries = entries
         self.renamed = {old: new, f"{old}_shape": f"{new}_shape"}
         self.old = old
-        self.workshop = Workshop(draft)
+        self.workbench = Workbench(draft)
 
     def rewrite(self) -> Iterator[Note]:
         """Draft the edits; what is left comes back."""
@@ -52,7 +51,7 @@ class RooflineCode:
                 done[key_of(ref)] = ref
         yield from self._rename_arguments(done)
         yield from self._not_followed()
-        self.workshop.commit()
+        self.workbench.commit()
 
     def _functions(self) -> Iterator[tuple[FunctionRef, list[OpEntry]]]:
         """The functions of these entries, and all entries that name each."""
@@ -82,7 +81,7 @@ class RooflineCode:
 
     def _rename(self, ref: FunctionRef, users: Sequence[OpEntry]) -> Iterator[Note]:
         try:
-            with self.workshop.on(ref.file.path) as rewrite:
+            with self.workbench.on(ref.file.path) as rewrite:
                 node = method_node(rewrite.tree, ref)
                 for old, new in self.renamed.items():
                     if ref.function.param(old) is not None:
@@ -129,7 +128,7 @@ class RooflineCode:
 
     def _rename_argument(self, path: str, span: Span, passed: Sequence[str]) -> Iterator[Note]:
         try:
-            with self.workshop.on(path) as rewrite:
+            with self.workbench.on(path) as rewrite:
                 for name in passed:
                     rename_keyword(rewrite, rewrite.tree.find(span, cst.Call), name, self.renamed[name])
         except LeftAlone as left:

@@ -8,11 +8,11 @@ from typing import Literal
 import msgspec
 
 from opschema_cli.migrate.draft import Draft
-from opschema_cli.migrate.migration import Note, Site, migration
+from opschema_cli.migrate.migration import Note, OptionError, Site, migration
 from opschema_cli.source.program import ClassRef
 from opschema_rules.tileops.drift import Drift
 from opschema_rules.tileops.migrations.code_signatures import CodeSignatures, Wanted, wanted_changes
-from opschema_rules.tileops.migrations.entries import OptionError, all_entries, named, without_repeated, words_of
+from opschema_rules.tileops.migrations.entries import all_entries, named, without_repeated, words_of
 from opschema_rules.tileops.migrations.scopes import ENTRIES
 from opschema_rules.tileops.migrations.yaml_order import misordered, reorder_keys
 from opschema_rules.tileops.model import OpEntry, OpImplementation

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from opschema_cli.migrate.migration import OptionError
 from opschema_cli.testing import Migrated, migrate_files
-from opschema_rules.aten.migrations.option_errors import OptionError
 from opschema_rules.aten.pack import PACK
 
 NATIVE = "native_functions.yaml"

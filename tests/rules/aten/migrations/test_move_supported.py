@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from opschema_cli.migrate.migration import OptionError
 from opschema_cli.testing import Migrated, migrate_files
-from opschema_rules.aten.migrations.option_errors import OptionError
 from opschema_rules.aten.pack import PACK
 
 YAML = "xla_native_functions.yaml"

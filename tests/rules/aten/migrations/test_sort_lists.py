@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from opschema_cli.migrate.migration import OptionError
 from opschema_cli.testing import Migrated, migrate_files
 from opschema_rules.aten.migrations.list_order import nearest_order, place_in
-from opschema_rules.aten.migrations.option_errors import OptionError
 from opschema_rules.aten.pack import PACK
 
 YAML = "backend.yaml"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from opschema_cli.migrate.migration import OptionError
 from opschema_cli.testing import Migrated, migrate_files
 from opschema_rules.magi.examples import HEAD, OPS_PATH, example_files
-from opschema_rules.magi.migrations.trees import OptionError
 from opschema_rules.magi.pack import PACK
 
 LINES = HEAD.count("\n")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from opschema_cli.migrate.migration import Migration
+from opschema_cli.migrate.migration import Migration, OptionError
 from opschema_rules.tileops.migrations.drop_param import drop_param
-from opschema_rules.tileops.migrations.entries import OptionError
 from tests.rules.tileops.migrations.drafts import BENCH, CODE, TEST, YAML, files, migrate
 
 DROP: Migration = drop_param.__migration__  # type: ignore[attr-defined]

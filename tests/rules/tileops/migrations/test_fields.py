@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from opschema_cli.migrate.migration import Migration
+from opschema_cli.migrate.migration import Migration, OptionError
 from opschema_rules.tileops.migrations.add_field import add_field
 from opschema_rules.tileops.migrations.drop_field import drop_field
-from opschema_rules.tileops.migrations.entries import OptionError
 from tests.rules.tileops.migrations.drafts import YAML, Migrated, files, migrate
 
 ADD: Migration = add_field.__migration__  # type: ignore[attr-defined]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from opschema_rules.tileops.migrations.entries import OptionError
+from opschema_cli.migrate.migration import OptionError
 from opschema_rules.tileops.pack import PACK
 from tests.rules.tileops.migrations.drafts import CODE, YAML, files, migrate
 

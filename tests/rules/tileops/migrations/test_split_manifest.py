@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from opschema_cli.migrate.engine import MigrationFailure
-from opschema_cli.migrate.migration import Migration
-from opschema_rules.tileops.migrations.entries import OptionError
+from opschema_cli.migrate.migration import Migration, OptionError
 from opschema_rules.tileops.migrations.merge_manifest import merge_manifest
 from opschema_rules.tileops.migrations.split_manifest import split_manifest
 from tests.rules.tileops.migrations.drafts import YAML, files, migrate

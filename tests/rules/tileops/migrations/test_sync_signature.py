@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from opschema_cli.migrate.migration import Migration
-from opschema_rules.tileops.migrations.entries import OptionError
+from opschema_cli.migrate.migration import Migration, OptionError
 from opschema_rules.tileops.migrations.sync_signature import sync_signature
 from tests.rules.tileops.migrations.drafts import CODE, YAML, Migrated, files, migrate
 

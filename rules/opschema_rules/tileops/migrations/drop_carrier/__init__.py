@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import NoMigrationOptions, Note, Site, migration
+from opschema_cli.migrate.workbench import Workbench
 from opschema_rules.tileops.migrations.drop_carrier.checks import drop_exceptions, relax_demands
 from opschema_rules.tileops.migrations.drop_carrier.forwards import Eager, inline
 from opschema_rules.tileops.migrations.drop_carrier.groups import sites
@@ -13,7 +14,6 @@ from opschema_rules.tileops.migrations.drop_carrier.leftovers import Leftovers
 from opschema_rules.tileops.migrations.drop_carrier.narrative import Gone, drop_narrative, kinds_in, remarks
 from opschema_rules.tileops.migrations.drop_carrier.ops import migrate_groups
 from opschema_rules.tileops.migrations.drop_carrier.unseen import idle
-from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
 from opschema_rules.tileops.migrations.entries import all_entries, manifests
 from opschema_rules.tileops.migrations.scopes import ENTRIES
 from opschema_rules.tileops.proofs import HARNESS
@@ -44,21 +44,21 @@ def drop_carrier(draft: Draft, chosen: Sequence[Site], options: NoMigrationOptio
     reword: words for the kind of op that is no more, counts, documents.
     """
     leftovers = Leftovers(draft)
-    shop = Workshop(draft, leftovers.finish)
-    outcome = migrate_groups(draft, shop, chosen)
+    workbench = Workbench(draft, leftovers.finish)
+    outcome = migrate_groups(draft, workbench, chosen)
     yield from outcome.notes
     every = dict.fromkeys(group.subjects[0].carriers for group in outcome.migrated)
     gone = Gone(ops=outcome.entries, kept={word for carriers in every for word in outcome.kept(carriers)})
     for carriers in every:
         if outcome.is_complete(carriers):
-            yield from drop_exceptions(draft, shop, carriers.manifest, gone.names)
+            yield from drop_exceptions(draft, workbench, carriers.manifest, gone.names)
         if outcome.leaves_no_input(carriers):
-            yield from relax_demands(draft, shop, carriers.manifest)
-        for helper in leftovers.sweep(shop, carriers.bodies):
+            yield from relax_demands(draft, workbench, carriers.manifest)
+        for helper in leftovers.sweep(workbench, carriers.bodies):
             gone.names.add(helper.name)
             gone.kinds |= kinds_in([helper.text])
     yield from outcome.remarks(gone)
-    shop.commit()
+    workbench.commit()
     draft.settle()
     _inline(draft, outcome.later)
     for carriers in every:
@@ -72,11 +72,11 @@ def drop_carrier(draft: Draft, chosen: Sequence[Site], options: NoMigrationOptio
 
 def _inline(draft: Draft, eager: Iterable[Eager]) -> None:
     """Inline what the first round wrote the calls of."""
-    shop = Workshop(draft)
+    workbench = Workbench(draft)
     for item in eager:
-        with shop.on(item.body.file.path) as rewrite:
+        with workbench.on(item.body.file.path) as rewrite:
             inline(rewrite, item)
-    shop.commit()
+    workbench.commit()
     draft.settle()
 
 

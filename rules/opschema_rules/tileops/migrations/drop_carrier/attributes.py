@@ -12,18 +12,17 @@ from opschema_cli.migrate.codemods.definitions import delete_calls, delete_defin
 from opschema_cli.migrate.codemods.names import drop_local
 from opschema_cli.migrate.codemods.rewrite import Problem, Refused, Rewrite
 from opschema_cli.migrate.codemods.scopes import dotted, effects
+from opschema_cli.migrate.workbench import LeftAlone, Workbench
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import ClassRef
 from opschema_cli.source.python import Assign
 from opschema_rules.tileops.carrier_attributes import CarrierAttribute
 from opschema_rules.tileops.mentions import MentionIndex
-from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
-from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
 from opschema_rules.tileops.own_writes import is_persistent
 
 
 def drop_attributes(
-    shop: Workshop, attributes: Sequence[CarrierAttribute], classes: Collection[ClassRef], mentions: MentionIndex
+    workbench: Workbench, attributes: Sequence[CarrierAttribute], classes: Collection[ClassRef], mentions: MentionIndex
 ) -> None:
     """Take carriers out of the classes that make them.
 
@@ -33,15 +32,15 @@ def drop_attributes(
     pairs = [(attribute.name, ref) for attribute in attributes if attribute.name for ref in classes]
     for name, ref in pairs:
         for body in mentions.of(name).functions.get(ref, ()):
-            with shop.on(ref.file.path) as rewrite:
+            with workbench.on(ref.file.path) as rewrite:
                 rewrite.remove(function_node(rewrite.tree, body))
     for name, ref in pairs:
         found = mentions.of(name).writes.get(ref, [])
-        with shop.on(ref.file.path) as rewrite:
+        with workbench.on(ref.file.path) as rewrite:
             writes = [(body, item) for body, item in found if not rewrite.is_gone(_target(rewrite, item))]
             if writes:
                 _drop_writes(rewrite, ref, name, writes)
-                _tidy(shop, rewrite, ref, writes, mentions, classes)
+                _tidy(workbench, rewrite, ref, writes, mentions, classes)
 
 
 def _drop_writes(rewrite: Rewrite, ref: ClassRef, name: str, writes: Sequence[tuple[Body, Assign]]) -> None:
@@ -79,7 +78,7 @@ def _makers(writes: Iterable[Assign]) -> set[str]:
 
 
 def _tidy(
-    shop: Workshop,
+    workbench: Workbench,
     rewrite: Rewrite,
     ref: ClassRef,
     writes: Iterable[tuple[Body, Assign]],
@@ -102,7 +101,7 @@ def _tidy(
             for name in sorted(names & {item.target for item in body.scope.assigns}):
                 _drop_local(rewrite, function, name, _makers(body.scope.assigns))
             _close(rewrite, _target(rewrite, assign))
-            _drop_emptied(shop, body, mentions, classes)
+            _drop_emptied(workbench, body, mentions, classes)
 
 
 def _own_methods(body: Body, assign: Assign) -> Iterator[str]:
@@ -158,7 +157,7 @@ def _left(rewrite: Rewrite, node: cst.If | cst.Else | None) -> Iterator[cst.CSTN
         yield from _left(rewrite, node.orelse) if isinstance(node, cst.If) else ()
 
 
-def _drop_emptied(shop: Workshop, method: Body, mentions: MentionIndex, classes: Collection[ClassRef]) -> None:
+def _drop_emptied(workbench: Workbench, method: Body, mentions: MentionIndex, classes: Collection[ClassRef]) -> None:
     """Take out a private method in which nothing is left, and its calls in the classes that have it."""
     name = method.function.name if method.function is not None else ""
     found = mentions.of(name)
@@ -168,7 +167,7 @@ def _drop_emptied(shop: Workshop, method: Body, mentions: MentionIndex, classes:
         return
     paths = dict.fromkeys([method.file.path, *(ref.file.path for ref in classes)])
     with ExitStack() as opened:
-        rewrites = [opened.enter_context(shop.on(path)) for path in paths if path in shop.paths]
+        rewrites = [opened.enter_context(workbench.on(path)) for path in paths if path in workbench.paths]
         function = function_node(rewrites[0].tree, method)
         if _is_emptied(rewrites[0], function):
             with suppress(Refused), ExitStack() as stack:

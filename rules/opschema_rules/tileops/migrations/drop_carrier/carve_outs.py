@@ -14,16 +14,16 @@ from opschema_cli.migrate.codemods.names import drop_local
 from opschema_cli.migrate.codemods.rewrite import Refused, Rewrite
 from opschema_cli.migrate.codemods.scopes import dotted
 from opschema_cli.migrate.mentions import mentions
+from opschema_cli.migrate.workbench import LeftAlone, Workbench
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Param
 from opschema_cli.source.python_tree import PythonTree
 from opschema_rules.tileops.carve_outs import CarveOut
 from opschema_rules.tileops.conditions import inside
-from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
-from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop, expression_at
+from opschema_rules.tileops.migrations.drop_carrier.expressions import expression_at
 
 
-def drop_carve_out(shop: Workshop, found: CarveOut) -> list[str]:
+def drop_carve_out(workbench: Workbench, found: CarveOut) -> list[str]:
     """Take an exception out of a validator, with the flags that carry it and the tests that ask for it; the flags' names.
 
     Raises:
@@ -31,9 +31,9 @@ def drop_carve_out(shop: Workshop, found: CarveOut) -> list[str]:
     """
     path = found.body.file.path
     for body, param in found.params:
-        for other in _callers(shop, body, param):
-            _drop_argument(shop, other, body, param)
-    with shop.on(path) as rewrite:
+        for other in _callers(workbench, body, param):
+            _drop_argument(workbench, other, body, param)
+    with workbench.on(path) as rewrite:
         test = expression_at(rewrite.tree, found.test.span)
         words = _words(rewrite.tree, test)
         for body, param in found.params:
@@ -139,23 +139,23 @@ def _assigning(rewrite: Rewrite, node: cst.Name, function: cst.FunctionDef) -> c
 # The flag that carries it
 
 
-def _callers(shop: Workshop, body: Body, param: Param) -> list[str]:
+def _callers(workbench: Workbench, body: Body, param: Param) -> list[str]:
     """The files that may pass a flag: that of its function, and others that mention both."""
     function = body.function
     assert function is not None
-    project = shop.draft.project
+    project = workbench.draft.project
     paths = [path for path in project.workspace.files if path.endswith(".py")]
     named = {item.place.path for item in mentions(project, {param.name}, paths)}
     called = {item.place.path for item in mentions(project, {function.name}, sorted(named))}
     return sorted(called)
 
 
-def _drop_argument(shop: Workshop, path: str, body: Body, param: Param) -> None:
+def _drop_argument(workbench: Workbench, path: str, body: Body, param: Param) -> None:
     """Take a flag out of the calls in a file; a test that sets it goes as a whole."""
     function = body.function
     assert function is not None
     place = function.params.index(param) if param.kind in ("posonly", "normal") else None
-    with shop.on(path) as rewrite:
+    with workbench.on(path) as rewrite:
         for call in rewrite.tree.calls(function.name):
             if rewrite.is_gone(call):
                 continue

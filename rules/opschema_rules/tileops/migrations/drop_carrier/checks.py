@@ -10,6 +10,7 @@ from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.mentions import mentions
 from opschema_cli.migrate.migration import Note
+from opschema_cli.migrate.workbench import LeftAlone, Workbench
 from opschema_cli.source.bodies import Bodies
 from opschema_cli.source.text import Span
 from opschema_rules.tileops.carve_outs import CarveOut, carve_outs, unguarding
@@ -18,10 +19,8 @@ from opschema_rules.tileops.migrations.drop_carrier.acceptance import accepts_pa
 from opschema_rules.tileops.migrations.drop_carrier.carve_outs import drop_carve_out
 from opschema_rules.tileops.migrations.drop_carrier.exempting_tests import drop_exempting
 from opschema_rules.tileops.migrations.drop_carrier.invariants import relax
-from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
 from opschema_rules.tileops.migrations.drop_carrier.new_tests import add_tests
 from opschema_rules.tileops.migrations.drop_carrier.schema_checks import add_demands, schema_check
-from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
 from opschema_rules.tileops.model import Manifest, Validator
 from opschema_rules.tileops.rules.carve_outs import checks
 
@@ -31,42 +30,42 @@ def validators(draft: Draft, manifest: Manifest) -> list[Validator]:
     return [item for item in draft.loaded.everything() if isinstance(item, Validator) and item.manifest is manifest]
 
 
-def drop_exceptions(draft: Draft, shop: Workshop, manifest: Manifest, gone: set[str]) -> Iterator[Note]:
+def drop_exceptions(draft: Draft, workbench: Workbench, manifest: Manifest, gone: set[str]) -> Iterator[Note]:
     """Take the exceptions for ops without tensors out of the validators; ``gone`` gets the flags' names."""
     for validator in validators(draft, manifest):
         for found in carve_outs(manifest.program, validator.file):
             try:
-                with shop.atomic():
-                    gone.update(drop_carve_out(shop, found))
+                with workbench.atomic():
+                    gone.update(drop_carve_out(workbench, found))
             except LeftAlone as why:
                 yield Note(found.body.at(found.test), f"the exception stays: {why.reason}")
                 continue
             if not found.params:
-                yield from _exempting(draft, shop, manifest, found)
+                yield from _exempting(draft, workbench, manifest, found)
         for body, test in unguarding(manifest.program, validator.file):
             yield Note(
                 body.at(test), "this tells ops that take no tensor; if it makes an exception for them, take that out"
             )
 
 
-def _exempting(draft: Draft, shop: Workshop, manifest: Manifest, found: CarveOut) -> Iterator[Note]:
+def _exempting(draft: Draft, workbench: Workbench, manifest: Manifest, found: CarveOut) -> Iterator[Note]:
     """Take out the tests that assert an exception, or note them."""
     names = {body.function.name for body, _ in found.guards if body.function is not None}
     for path in dict.fromkeys(item.place.path for item in mentions(draft.project, names, _tests(draft))):
         file = draft.project.python(path)
         if file is not None:
-            yield from drop_exempting(shop, manifest.program, file, found)
+            yield from drop_exempting(workbench, manifest.program, file, found)
 
 
-def relax_demands(draft: Draft, shop: Workshop, manifest: Manifest) -> Iterator[Note]:
+def relax_demands(draft: Draft, workbench: Workbench, manifest: Manifest) -> Iterator[Note]:
     """Let validators and tests accept ``inputs: {}`` where an op has params, and have that tested."""
     relaxed: set[str] = set()
     demanding: dict[str, str] = {}
     for file in checks(manifest):
         for demand in demands(manifest.program, file):
             try:
-                with shop.atomic():
-                    relax(shop, demand)
+                with workbench.atomic():
+                    relax(workbench, demand)
             except LeftAlone as why:
                 yield Note(why.place, why.reason)
                 continue
@@ -82,11 +81,11 @@ def relax_demands(draft: Draft, shop: Workshop, manifest: Manifest) -> Iterator[
         check = schema_check(Bodies(manifest.program, [path]), path)
         name, added = demanding.get(path, ""), False
         if path not in relaxed and check is not None:
-            name, added = check.function.name, add_demands(shop, check)
+            name, added = check.function.name, add_demands(workbench, check)
         if path not in relaxed and not added:
             yield Note(validator.place, "no check here demands an output, and an input or a param; add one")
         if name:
-            yield from _tested(draft, shop, validator, name, rejected=added)
+            yield from _tested(draft, workbench, validator, name, rejected=added)
 
 
 def _documented(draft: Draft, manifest: Manifest) -> Iterator[Note]:
@@ -113,12 +112,12 @@ def _claims(demand: Demand) -> Iterator[Note]:
         yield Note(place, f"`{match.group()}`: an op needs only params now; update this text")
 
 
-def _tested(draft: Draft, shop: Workshop, validator: Validator, check: str, *, rejected: bool) -> Iterator[Note]:
+def _tested(draft: Draft, workbench: Workbench, validator: Validator, check: str, *, rejected: bool) -> Iterator[Note]:
     """Add the tests to the module that tests a check most."""
     found = [item.place.path for item in mentions(draft.project, {check}, _tests(draft))]
     for path in sorted(set(found), key=lambda path: (-found.count(path), path)):
-        with suppress(LeftAlone), shop.atomic():
-            if add_tests(shop, path, check, rejected=rejected):
+        with suppress(LeftAlone), workbench.atomic():
+            if add_tests(workbench, path, check, rejected=rejected):
                 return
     yield Note(validator.place, f"no test of `{check}()` shows how to test that it accepts `inputs: {{}}`; add one")
 

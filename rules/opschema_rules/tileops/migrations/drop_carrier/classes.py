@@ -13,6 +13,7 @@ from opschema_cli.migrate.codemods.definitions import function_node
 from opschema_cli.migrate.codemods.rewrite import Refused, Rewrite
 from opschema_cli.migrate.codemods.scopes import dotted, local_uses
 from opschema_cli.migrate.codemods.signatures import drop_parameter
+from opschema_cli.migrate.workbench import LeftAlone, Workbench
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import ClassRef
 from opschema_cli.source.python import Expr
@@ -23,13 +24,11 @@ from opschema_rules.tileops.custom_ops import CustomOp
 from opschema_rules.tileops.mentions import MentionIndex
 from opschema_rules.tileops.migrations.drop_carrier.attributes import drop_attributes
 from opschema_rules.tileops.migrations.drop_carrier.forwards import Eager, run_eagerly
-from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
 from opschema_rules.tileops.migrations.drop_carrier.registrations import Registrar, put_as
-from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
 
 
 def drop_from_classes(
-    shop: Workshop,
+    workbench: Workbench,
     carriers: Carriers,
     mentions: MentionIndex,
     registrar: Registrar,
@@ -48,18 +47,18 @@ def drop_from_classes(
     called: list[Eager] = []
     for body, handings in handed.items():
         if _has_tensors(body):
-            _keep_ops(shop, carriers, handings)
+            _keep_ops(workbench, carriers, handings)
             continue
-        found = run_eagerly(shop, carriers.bodies, body, handings)
+        found = run_eagerly(workbench, carriers.bodies, body, handings)
         called += [found] if found is not None else []
     ops = dict.fromkeys(op for attribute in attributes for op in alone(attribute))
     for op in ops:
         registrar.unregister(op, classes)
     needed = _Needed.by([item for body, items in handed.items() if not _has_tensors(body) for item in items], ops)
     for ref in classes:
-        with shop.on(ref.file.path) as rewrite:
+        with workbench.on(ref.file.path) as rewrite:
             _clean(rewrite, ref, needed)
-    drop_attributes(shop, attributes, list(classes), mentions)
+    drop_attributes(workbench, attributes, list(classes), mentions)
     return called
 
 
@@ -76,11 +75,11 @@ def _has_tensors(body: Body) -> bool:
 # Ops that keep their custom op
 
 
-def _keep_ops(shop: Workshop, carriers: Carriers, handings: Iterable[Handing]) -> None:
+def _keep_ops(workbench: Workbench, carriers: Carriers, handings: Iterable[Handing]) -> None:
     """Take the carrier out of the calls and the parameters of custom ops that have real tensors as well."""
     for handing in handings:
         index = next(at for at, item in enumerate(handing.call.items) if item is handing.argument)
-        with shop.on(handing.body.file.path) as rewrite:
+        with workbench.on(handing.body.file.path) as rewrite:
             node = rewrite.tree.find(handing.call.span, cst.Call)
             name = handing.call.keywords[index - 1]
             drop_argument(rewrite, node, name or handing.takers[0][1].name, None if name else index - 1)
@@ -90,12 +89,12 @@ def _keep_ops(shop: Workshop, carriers: Carriers, handings: Iterable[Handing]) -
                 raise LeftAlone(
                     op.body.at(param.span), f"the custom op's parameter `{param.name}` is filled by others too"
                 )
-            _drop_param(shop, op, op.body.params.index(param))
+            _drop_param(workbench, op, op.body.params.index(param))
 
 
-def _drop_param(shop: Workshop, op: CustomOp, place: int) -> None:
+def _drop_param(workbench: Workbench, op: CustomOp, place: int) -> None:
     for body in dict.fromkeys((*op.bodies, *op.fakes)):
-        with shop.on(body.file.path) as rewrite:
+        with workbench.on(body.file.path) as rewrite:
             function = function_node(rewrite.tree, body)
             if place >= len(body.params):
                 raise LeftAlone(op.body.at(op.body.params[place].span), "a fake kernel does not take what the op takes")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from opschema_cli.migrate.workbench import LeftAlone
 from opschema_cli.source.bodies import MAX_HOPS, Bodies, Body, argument_for
 from opschema_cli.source.program import ClassRef, FunctionRef
 from opschema_cli.source.python import Expr, Param
@@ -13,7 +14,6 @@ from opschema_rules.tileops.carrier_attributes import CarrierAttribute
 from opschema_rules.tileops.carrier_inputs import CarrierInput
 from opschema_rules.tileops.carriers import Carriers
 from opschema_rules.tileops.migrations.drop_carrier.entries import DtypeParam
-from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
 from opschema_rules.tileops.model import OpImplementation
 from opschema_rules.tileops.own_writes import own_write
 

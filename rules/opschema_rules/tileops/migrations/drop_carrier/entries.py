@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from opschema_cli.migrate.workbench import LeftAlone
 from opschema_cli.source.text import Edit
 from opschema_cli.source.yaml import Data, Node
 from opschema_cli.source.yaml_edit import YamlEditError, insert_key, remove_item, remove_key, set_value
 from opschema_rules.tileops.carrier_inputs import CarrierInput, Lent, says_scalar
-from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
 from opschema_rules.tileops.migrations.drop_carrier.rows import row_edits
 from opschema_rules.tileops.model import OpEntry, Tensor
 

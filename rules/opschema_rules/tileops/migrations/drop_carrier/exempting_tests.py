@@ -9,16 +9,15 @@ import libcst as cst
 
 from opschema_cli.migrate.codemods.definitions import function_node
 from opschema_cli.migrate.migration import Note
+from opschema_cli.migrate.workbench import LeftAlone, Workbench
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.program import Program
 from opschema_cli.source.python import Expr, PythonFile
 from opschema_rules.tileops.carve_outs import CarveOut
 from opschema_rules.tileops.conditions import emptiness
-from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
-from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
 
 
-def drop_exempting(shop: Workshop, program: Program, file: PythonFile, found: CarveOut) -> Iterator[Note]:
+def drop_exempting(workbench: Workbench, program: Program, file: PythonFile, found: CarveOut) -> Iterator[Note]:
     """Take out the tests of a file that assert an exception which no flag carries; notes on those that may."""
     checks = {body.function.name: body for body, _ in found.guards if body.function is not None}
     bodies = Bodies(program, [file.path])
@@ -31,8 +30,8 @@ def drop_exempting(shop: Workshop, program: Program, file: PythonFile, found: Ca
         if not calls or not told:
             continue
         if len(calls) == 1 and _asserts(bodies, body, calls[0], checks):
-            with suppress(LeftAlone), shop.atomic():
-                _remove(shop, body)
+            with suppress(LeftAlone), workbench.atomic():
+                _remove(workbench, body)
                 continue
         yield Note(body.at(body.function.span), "this may assert the removed exception; if it does, drop it")
 
@@ -41,9 +40,9 @@ def _walk(expr: Expr | None) -> Iterable[Expr]:
     return expr.walk() if expr is not None else ()
 
 
-def _remove(shop: Workshop, body: Body) -> None:
+def _remove(workbench: Workbench, body: Body) -> None:
     """Take out a test; its class where that has no other."""
-    with shop.on(body.file.path) as rewrite:
+    with workbench.on(body.file.path) as rewrite:
         node = function_node(rewrite.tree, body)
         around = rewrite.tree.enclosing(node, cst.ClassDef)
         rewrite.remove(around if around is not None and len(around.body.body) == 1 else node)

@@ -12,6 +12,7 @@ from opschema_cli.migrate.codemods.folding import fold_expression, fold_local
 from opschema_cli.migrate.codemods.methods import inline_method
 from opschema_cli.migrate.codemods.names import drop_local
 from opschema_cli.migrate.codemods.rewrite import Refused, Rewrite
+from opschema_cli.migrate.workbench import LeftAlone, Workbench
 from opschema_cli.source.bodies import Bodies, Body, argument_for
 from opschema_cli.source.program import ClassRef, FunctionRef
 from opschema_cli.source.python import Expr
@@ -19,8 +20,6 @@ from opschema_cli.source.python_tree import PythonTree
 from opschema_rules.tileops.carrier_attributes import Handing
 from opschema_rules.tileops.custom_ops import CustomOp
 from opschema_rules.tileops.mentions import MentionIndex
-from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
-from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
 
 PURE = ("getattr", "type")
 
@@ -33,14 +32,14 @@ class Eager(msgspec.Struct, frozen=True):
     later: bool
 
 
-def run_eagerly(shop: Workshop, bodies: Bodies, body: Body, handings: Iterable[Handing]) -> Eager | None:
+def run_eagerly(workbench: Workbench, bodies: Bodies, body: Body, handings: Iterable[Handing]) -> Eager | None:
     """Let a method that has no tensors for a custom op run what that would; what it is left to call, if that is one method.
 
     Raises:
         LeftAlone: it is not certain that the same would run.
     """
     first = {id(item.call): item for item in handings}
-    with shop.on(body.file.path) as rewrite:
+    with workbench.on(body.file.path) as rewrite:
         function = function_node(rewrite.tree, body)
         calls = {rewrite.tree.find(item.call.span, cst.Call): item for item in first.values()}
         for call in calls:

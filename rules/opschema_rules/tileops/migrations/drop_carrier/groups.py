@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from opschema_cli.migrate.migration import Site
+from opschema_cli.migrate.workbench import LeftAlone
 from opschema_cli.source.program import ClassRef
 from opschema_rules.tileops.carrier_attributes import CarrierAttribute
 from opschema_rules.tileops.carrier_inputs import CarrierInput
 from opschema_rules.tileops.carriers import Carriers, carriers_of
-from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
 from opschema_rules.tileops.model import Manifest, OpImplementation
 
 INPUT_CODES = ("CAR101", "CAR102", "CAR103", "CAR104")

@@ -9,17 +9,17 @@ import libcst as cst
 
 from opschema_cli.migrate.codemods.assertions import replace_assertion
 from opschema_cli.migrate.codemods.rewrite import Rewrite
+from opschema_cli.migrate.workbench import LeftAlone, Workbench
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Condition, Expr
 from opschema_cli.source.python_tree import PythonTree
 from opschema_cli.source.text import Span
 from opschema_rules.tileops.conditions import emptiness, required
 from opschema_rules.tileops.demands import Demand, filled
-from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
-from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop, expression_at
+from opschema_rules.tileops.migrations.drop_carrier.expressions import expression_at
 
 
-def relax(shop: Workshop, demand: Demand) -> None:
+def relax(workbench: Workbench, demand: Demand) -> None:
     """Let a check that demands an input accept a param in its place, and demand an output where it did not.
 
     Raises:
@@ -29,7 +29,7 @@ def relax(shop: Workshop, demand: Demand) -> None:
     holder = _holder(demand.body, measured[0]) if measured is not None else ""
     if measured is None or not holder:
         raise LeftAlone(demand.body.at(demand.test), "this demands an input of every op; accept a param in its place")
-    with shop.on(demand.body.file.path) as rewrite:
+    with workbench.on(demand.body.file.path) as rewrite:
         tree = rewrite.tree
         test = expression_at(tree, demand.test.span)
         statement = tree.statement(test)

@@ -13,12 +13,11 @@ from opschema_cli.migrate.codemods.imports import drop_exports, drop_imports, un
 from opschema_cli.migrate.codemods.rewrite import Refused, Rewrite
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.mentions import mentions
+from opschema_cli.migrate.workbench import LeftAlone, Workbench
 from opschema_cli.source.bodies import Bodies
 from opschema_cli.source.program import FunctionRef, Program, ValueRef
 from opschema_cli.source.python import PythonFile
 from opschema_cli.source.python_tree import PythonTree
-from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
-from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
 
 
 @dataclass(frozen=True)
@@ -44,26 +43,26 @@ class Leftovers:
             _drop_imports(rewrite, file)
             self._lost[path] = list(_lost_names(rewrite, file))
 
-    def sweep(self, shop: Workshop, bodies: Bodies) -> list[Definition]:
+    def sweep(self, workbench: Workbench, bodies: Bodies) -> list[Definition]:
         """Take out what only removed code used, in the package of ops; what was taken out."""
         tried: list[Definition] = []
         gone: list[Definition] = []
         while dead := _unmentioned(
-            shop, bodies, [item for item in self._candidates(shop, bodies) if item not in tried]
+            workbench, bodies, [item for item in self._candidates(workbench, bodies) if item not in tried]
         ):
             tried += dead
             for item in dead:
-                with suppress(LeftAlone), shop.atomic():
-                    _delete(shop, item)
+                with suppress(LeftAlone), workbench.atomic():
+                    _delete(workbench, item)
                     gone.append(item)
         return gone
 
-    def _candidates(self, shop: Workshop, bodies: Bodies) -> list[Definition]:
+    def _candidates(self, workbench: Workbench, bodies: Bodies) -> list[Definition]:
         """The package's definitions that some removed code used."""
         found: dict[Definition, None] = {}
         package = set(bodies.paths)
-        for path in list(shop.paths):
-            shop.edits(path)
+        for path in list(workbench.paths):
+            workbench.edits(path)
             file = self.draft.project.python(path)
             for name in self._lost.get(path, ()) if file is not None else ():
                 item = _definition(bodies.program, file, name) if file is not None else None
@@ -88,31 +87,31 @@ def _definition(program: Program, file: PythonFile, name: str) -> Definition | N
     return None
 
 
-def _unmentioned(shop: Workshop, bodies: Bodies, items: list[Definition]) -> list[Definition]:
+def _unmentioned(workbench: Workbench, bodies: Bodies, items: list[Definition]) -> list[Definition]:
     """Those that no code of the workspace names any more, but to define, import or export them."""
     by_name: dict[str, list[Definition]] = {}
     for item in items:
         by_name.setdefault(item.name, []).append(item)
     paths = [path for path in bodies.program.files if path.endswith((".py", ".pyi"))]
     places: dict[str, set[str]] = {}
-    for mention in mentions(shop.draft.project, by_name.keys(), paths):
+    for mention in mentions(workbench.draft.project, by_name.keys(), paths):
         places.setdefault(mention.name, set()).add(mention.place.path)
     return [
         item
         for name, found in by_name.items()
-        if len(found) == 1 and not _is_used_in(shop, places.get(name, ()), name)
+        if len(found) == 1 and not _is_used_in(workbench, places.get(name, ()), name)
         for item in found
     ]
 
 
-def _is_used_in(shop: Workshop, paths: Iterable[str], name: str) -> bool:
+def _is_used_in(workbench: Workbench, paths: Iterable[str], name: str) -> bool:
     """Whether the code of some files names something, other than to define, import or export it."""
-    rewritten = {path for path in paths if path in shop.paths}
-    if any(_is_known(shop.draft.project.python(path), name) for path in paths if path not in rewritten):
+    rewritten = {path for path in paths if path in workbench.paths}
+    if any(_is_known(workbench.draft.project.python(path), name) for path in paths if path not in rewritten):
         return True
     for path in sorted(rewritten):
-        if _is_mentioned(shop, path, name):
-            with shop.on(path) as rewrite:
+        if _is_mentioned(workbench, path, name):
+            with workbench.on(path) as rewrite:
                 if _is_used(rewrite, name):
                     return True
     return False
@@ -124,9 +123,9 @@ def _is_known(file: PythonFile | None, name: str) -> bool:
     return file is None or name in imported or name in file.body.names()
 
 
-def _is_mentioned(shop: Workshop, path: str, name: str) -> bool:
+def _is_mentioned(workbench: Workbench, path: str, name: str) -> bool:
     """Whether a name is a word of what is left of a rewritten file."""
-    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", shop.text(path)) is not None
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", workbench.text(path)) is not None
 
 
 def _is_used(rewrite: Rewrite, name: str) -> bool:
@@ -166,15 +165,15 @@ def _is_bound(tree: PythonTree, node: cst.Name) -> bool:
     return False
 
 
-def _delete(shop: Workshop, item: Definition) -> None:
-    for path in [path for path in shop.paths if _is_mentioned(shop, path, item.name)]:
-        with shop.on(path) as rewrite:
+def _delete(workbench: Workbench, item: Definition) -> None:
+    for path in [path for path in workbench.paths if _is_mentioned(workbench, path, item.name)]:
+        with workbench.on(path) as rewrite:
             names = [node for node in rewrite.tree.names(item.name) if not rewrite.is_gone(node)]
             if path != item.path and names:
                 drop_imports(rewrite, [item.name])
             if rewrite.tree.strings(item.name):
                 drop_exports(rewrite, [item.name])
-    with shop.on(item.path) as rewrite:
+    with workbench.on(item.path) as rewrite:
         for node in rewrite.tree.names(item.name):
             if not rewrite.is_gone(node) and _is_bound(rewrite.tree, node):
                 above = rewrite.tree.parent(node)

@@ -10,9 +10,9 @@ import libcst as cst
 import msgspec
 
 from opschema_cli.migrate.codemods.rewrite import Rewrite
+from opschema_cli.migrate.workbench import Workbench
 from opschema_cli.source.python_tree import PythonTree
 from opschema_cli.source.text import Span
-from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
 
 ACCEPTED = "test_signature_inputs_may_be_empty_when_params_present"
 REJECTED = "test_signature_without_inputs_and_params_is_rejected"
@@ -26,9 +26,9 @@ class _Model(msgspec.Struct, frozen=True):
     call: cst.Call
 
 
-def add_tests(shop: Workshop, path: str, check: str, *, rejected: bool) -> bool:
+def add_tests(workbench: Workbench, path: str, check: str, *, rejected: bool) -> bool:
     """Add tests of ``check`` to a test module, and let its helper pass on an empty mapping; whether there is a model for it."""
-    with shop.on(path) as rewrite:
+    with workbench.on(path) as rewrite:
         tree = rewrite.tree
         helpers = {
             name: node

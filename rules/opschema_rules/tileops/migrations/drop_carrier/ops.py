@@ -12,6 +12,7 @@ from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.mentions import mentions as find_mentions
 from opschema_cli.migrate.migration import Note, Site
+from opschema_cli.migrate.workbench import LeftAlone, Workbench
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies
 from opschema_cli.source.text import Edit
@@ -24,11 +25,9 @@ from opschema_rules.tileops.migrations.drop_carrier.dtype_params import dtype_pa
 from opschema_rules.tileops.migrations.drop_carrier.entries import entry_edits
 from opschema_rules.tileops.migrations.drop_carrier.forwards import Eager, inline, is_private
 from opschema_rules.tileops.migrations.drop_carrier.groups import Carried, Group, check_whole, grouped
-from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
 from opschema_rules.tileops.migrations.drop_carrier.narrative import Gone
 from opschema_rules.tileops.migrations.drop_carrier.registrations import Registrar
 from opschema_rules.tileops.migrations.drop_carrier.unseen import own_calls, unseen
-from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
 
 
 class Outcome(msgspec.Struct):
@@ -96,12 +95,12 @@ class _Tools(NamedTuple):
     declared: dict[str, CarrierInput]
 
     @classmethod
-    def of(cls, shop: Workshop, carriers: Carriers) -> _Tools:
+    def of(cls, workbench: Workbench, carriers: Carriers) -> _Tools:
         declared = {found.entry.name: found for found in carriers.inputs}
-        return cls(MentionIndex(carriers.bodies), Registrar(shop, carriers.bodies), declared)
+        return cls(MentionIndex(carriers.bodies), Registrar(workbench, carriers.bodies), declared)
 
 
-def migrate_groups(draft: Draft, shop: Workshop, chosen: Sequence[Site]) -> Outcome:
+def migrate_groups(draft: Draft, workbench: Workbench, chosen: Sequence[Site]) -> Outcome:
     """Mark what changes for each group of sites that can be migrated with certainty, and note the others."""
     outcome = Outcome()
     tools: dict[Carriers, _Tools] = {}
@@ -109,13 +108,13 @@ def migrate_groups(draft: Draft, shop: Workshop, chosen: Sequence[Site]) -> Outc
     for group in grouped(chosen):
         carriers = group.subjects[0].carriers
         if carriers not in tools:
-            tools[carriers] = _Tools.of(shop, carriers)
+            tools[carriers] = _Tools.of(workbench, carriers)
         mentions, registrar, declared = tools[carriers]
         try:
-            with shop.atomic():
+            with workbench.atomic():
                 check_whole(group, declared)
                 edits = [(subject, _manifest_edits(subject)) for subject in group.subjects if subject.op is not None]
-                left = drop_from_classes(shop, carriers, mentions, registrar, group.attributes, group.classes)
+                left = drop_from_classes(workbench, carriers, mentions, registrar, group.attributes, group.classes)
         except LeftAlone as why:
             outcome.notes += _notes(group, why)
             continue
@@ -125,7 +124,7 @@ def migrate_groups(draft: Draft, shop: Workshop, chosen: Sequence[Site]) -> Outc
         private = [item for item in left if is_private(carriers.bodies, mentions, item, elsewhere)]
         for item in private:
             if not item.later:
-                with shop.on(item.body.file.path) as rewrite:
+                with workbench.on(item.body.file.path) as rewrite:
                     inline(rewrite, item)
         outcome.later += [item for item in private if item.later]
         outcome.migrated.append(group)

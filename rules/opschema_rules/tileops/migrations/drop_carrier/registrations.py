@@ -9,13 +9,12 @@ import msgspec
 
 from opschema_cli.migrate.codemods.definitions import delete_calls, delete_definition, function_node
 from opschema_cli.migrate.codemods.rewrite import Rewrite
+from opschema_cli.migrate.workbench import LeftAlone, Workbench
 from opschema_cli.source.bodies import Bodies, Body, argument_for
 from opschema_cli.source.program import ClassRef
 from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Span
 from opschema_rules.tileops.custom_ops import CustomOp
-from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
-from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop
 
 
 class _Call(msgspec.Struct, frozen=True, eq=False):
@@ -30,8 +29,8 @@ class _Call(msgspec.Struct, frozen=True, eq=False):
 class Registrar:
     """Takes back registrations; what each factory is called for is looked up once."""
 
-    def __init__(self, shop: Workshop, bodies: Bodies) -> None:
-        self.shop = shop
+    def __init__(self, workbench: Workbench, bodies: Bodies) -> None:
+        self.workbench = workbench
         self.bodies = bodies
         self._calls: dict[tuple[Body, str], dict[ClassRef, list[_Call]]] = {}
 
@@ -43,7 +42,7 @@ class Registrar:
         """
         factory = op.factory
         if factory is None or factory.function is None:
-            _delete_op(self.shop, self.bodies, op)
+            _delete_op(self.workbench, self.bodies, op)
             return
         holder = _holder(op, factory)
         if not holder:
@@ -53,11 +52,11 @@ class Registrar:
         known = self._known(factory, holder)
         for call in dict.fromkeys(call for ref in classes for call in known.get(ref, ())):
             if call.classes <= set(classes):
-                _delete_call(self.shop, call.body, call.call)
+                _delete_call(self.workbench, call.body, call.call)
             else:
-                _leave_out(self.shop, self.bodies, call, classes)
+                _leave_out(self.workbench, self.bodies, call, classes)
         if factory.params[0].name == holder:
-            _undecorate(self.shop, self.bodies, factory, classes)
+            _undecorate(self.workbench, self.bodies, factory, classes)
 
     def _known(self, factory: Body, holder: str) -> dict[ClassRef, list[_Call]]:
         """The calls of a factory by class."""
@@ -97,9 +96,9 @@ def _holder(op: CustomOp, factory: Body) -> str:
     return holders.pop() if len(holders) == 1 else ""
 
 
-def _delete_call(shop: Workshop, body: Body, call: Expr) -> None:
+def _delete_call(workbench: Workbench, body: Body, call: Expr) -> None:
     """Take out a registering call; a loop that does nothing else goes with it."""
-    with shop.on(body.file.path) as rewrite:
+    with workbench.on(body.file.path) as rewrite:
         node = rewrite.tree.find(call.span, cst.Call)
         loop = _loop_around(rewrite, node)
         if loop is not None and len(loop.body.body) == 1:
@@ -115,9 +114,9 @@ def _loop_around(rewrite: Rewrite, call: cst.Call) -> cst.For | None:
     return loop if isinstance(loop, cst.For) and loop.orelse is None else None
 
 
-def _leave_out(shop: Workshop, bodies: Bodies, call: _Call, classes: Collection[ClassRef]) -> None:
+def _leave_out(workbench: Workbench, bodies: Bodies, call: _Call, classes: Collection[ClassRef]) -> None:
     """Take classes out of the list that a registering loop runs over."""
-    with shop.on(call.body.file.path) as rewrite:
+    with workbench.on(call.body.file.path) as rewrite:
         loop = _loop_around(rewrite, rewrite.tree.find(call.call.span, cst.Call))
         if loop is None or not isinstance(loop.iter, cst.List | cst.Tuple) or call.value is None:
             raise LeftAlone(
@@ -137,13 +136,13 @@ def _names_one(bodies: Bodies, body: Body, item: cst.BaseElement, classes: Colle
     return any(bodies.resolve(body, name) in classes for name in names)
 
 
-def _undecorate(shop: Workshop, bodies: Bodies, factory: Body, classes: Iterable[ClassRef]) -> None:
+def _undecorate(workbench: Workbench, bodies: Bodies, factory: Body, classes: Iterable[ClassRef]) -> None:
     for ref in classes:
         for decorator in ref.cls.decorators:
             found = bodies.program.resolve(ref.file, decorator.callee or decorator.text)
             if getattr(found, "function", None) is not factory.function:
                 continue
-            with shop.on(ref.file.path) as rewrite:
+            with workbench.on(ref.file.path) as rewrite:
                 tree = rewrite.tree
                 for node in tree.class_def(ref.name).decorators:
                     if tree.span(node.decorator) == decorator.span:
@@ -151,33 +150,33 @@ def _undecorate(shop: Workshop, bodies: Bodies, factory: Body, classes: Iterable
                         rewrite.replace(Span(tree.line_start(start), tree.line_end(end)), "")
 
 
-def _delete_op(shop: Workshop, bodies: Bodies, op: CustomOp) -> None:
+def _delete_op(workbench: Workbench, bodies: Bodies, op: CustomOp) -> None:
     """Delete an op of its own: the implementations, the fake kernels, and what registers them by name."""
     if op.body.function is None:
         return
     if not op.body.function.decorators:
         raise LeftAlone(op.body.at(op.body.function.span), "this op is registered other than by a decorator")
     for body in dict.fromkeys(op.fakes):
-        with shop.on(body.file.path) as rewrite:
+        with workbench.on(body.file.path) as rewrite:
             rewrite.remove(function_node(rewrite.tree, body))
-    _take_off(shop, op)
+    _take_off(workbench, op)
     for body in op.bodies[::-1]:
-        with shop.on(body.file.path) as rewrite:
+        with workbench.on(body.file.path) as rewrite:
             delete_definition(rewrite, function_node(rewrite.tree, body))
     for body, call in _by_name(bodies, op):
-        with shop.on(body.file.path) as rewrite:
+        with workbench.on(body.file.path) as rewrite:
             node = rewrite.tree.find(call.span, cst.Call)
             if not rewrite.is_gone(node):
                 delete_calls(rewrite, [node])
 
 
-def _take_off(shop: Workshop, op: CustomOp) -> None:
+def _take_off(workbench: Workbench, op: CustomOp) -> None:
     """Take out the assignments that put an op on a class, beside its definition."""
     function, outer = op.body.function, op.body.parent
     for assign in outer.scope.assigns if outer is not None and function is not None else ():
         named = [item.text for item in assign.value.walk()] if assign.value is not None else []
         if function is not None and "." in assign.target and function.name in named:
-            with shop.on(op.body.file.path) as rewrite:
+            with workbench.on(op.body.file.path) as rewrite:
                 statement = rewrite.tree.statement(rewrite.tree.find(assign.span, cst.Attribute))
                 if isinstance(statement, cst.Assign) and len(statement.targets) == 1:
                     rewrite.remove(statement)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from opschema_cli.migrate.workbench import LeftAlone
 from opschema_cli.source.text import Edit, EditConflictError, Source, Span, apply_edits
 from opschema_cli.source.yaml import Node, YamlFile, YamlSyntaxError, compose
 from opschema_cli.source.yaml_edit import YamlEditError, insert_key, remove_item, remove_key
 from opschema_cli.source.yaml_places import column, line_end
 from opschema_cli.source.yaml_places import entry as written
-from opschema_rules.tileops.migrations.drop_carrier.left import LeftAlone
 from opschema_rules.tileops.model import OpEntry, Row
 
 Step = Callable[[YamlFile, Node], list[Edit]]

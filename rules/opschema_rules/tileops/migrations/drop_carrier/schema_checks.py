@@ -7,12 +7,13 @@ import re
 import libcst as cst
 import msgspec
 
+from opschema_cli.migrate.workbench import Workbench
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.python import Condition, Expr, Function
 from opschema_cli.source.python_tree import PythonTree
 from opschema_cli.source.text import Span
 from opschema_rules.tileops.conditions import inside
-from opschema_rules.tileops.migrations.drop_carrier.workshop import Workshop, expression_at
+from opschema_rules.tileops.migrations.drop_carrier.expressions import expression_at
 
 
 class SchemaCheck(msgspec.Struct, frozen=True):
@@ -56,7 +57,7 @@ def _appended(body: Body, condition: Condition) -> list[Expr]:
 _PREFIX = re.compile(r"""[fF](["'])(?P<prefix>[^"'\\]*?\{\w+\}[^"'\\{}]*?)(?:signature\.)?params\b""")
 
 
-def add_demands(shop: Workshop, check: SchemaCheck) -> bool:
+def add_demands(workbench: Workbench, check: SchemaCheck) -> bool:
     """Write both demands below a schema check's look at ``params``, as it reports other errors; whether that was possible."""
     holder = _holder(check)
     calls = _appended(check.body, check.condition)
@@ -64,7 +65,7 @@ def add_demands(shop: Workshop, check: SchemaCheck) -> bool:
     if not holder or reported is None:
         return False
     call, match = reported
-    with shop.on(check.body.file.path) as rewrite:
+    with workbench.on(check.body.file.path) as rewrite:
         tree = rewrite.tree
         statement = tree.enclosing(expression_at(tree, check.condition.expr.span), cst.If)
         if statement is None or rewrite.is_gone(statement):

@@ -1,4 +1,4 @@
-"""Where cases come together: each gets a namespace of its own, for which ``NS`` stands in the texts."""
+"""Collects cases; each gets a namespace of its own, for which ``NS`` stands in the texts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.rules.torchlib.oracle import Case, Probe
 HEAD = "import torch\nfrom torch import Tensor\nfrom typing import List, Optional, Sequence, Tuple, Union\n\n"
 
 
-class Workshop:
+class CaseCollector:
     """Collects cases under names and namespaces of their own."""
 
     def __init__(self) -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.generate_carriers import generate_carriers
+from opschema_cli.migrate import workbench
 from opschema_cli.source.python_tree import PythonTree
 from opschema_cli.testing import migrate_files
-from opschema_rules.tileops.migrations.drop_carrier import workshop
 from opschema_rules.tileops.pack import PACK
 
 KIT = Path(__file__).parents[4] / "fixtures" / "tilekit"
@@ -52,7 +52,7 @@ def test_trees_do_not_pile_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         return tree
 
     monkeypatch.setattr(PythonTree, "parse", counted)
-    monkeypatch.setattr(workshop, "OPEN_FILES", 4)
+    monkeypatch.setattr(workbench, "OPEN_FILES", 4)
     found = migrate_files(PACK, "drop-carrier", files)
     assert not any("_stand_in" in found.files[path] for path in modules)
     assert [parsed.count(files[path]) for path in modules] == [1] * 12
@@ -64,7 +64,7 @@ def test_trees_do_not_pile_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_few_trees_alter_no_outcome(kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
     files = texts(KIT)
     expected = migrate_files(PACK, "drop-carrier", files)
-    monkeypatch.setattr(workshop, "OPEN_FILES", kept)
+    monkeypatch.setattr(workbench, "OPEN_FILES", kept)
     found = migrate_files(PACK, "drop-carrier", files)
     assert found.files == expected.files != files
     assert found.notes() == expected.notes()
