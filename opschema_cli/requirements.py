@@ -1,4 +1,4 @@
-"""The release of a distribution that a tree is for, by the requirement files in its root: `torch>=2.4,<2.7` is for 2.6.
+"""The release of a distribution that a tree is for, by its requirement files: `torch>=2.4,<2.7` is for 2.6.
 
 A release is a major and a minor version. Packs hold tables for the releases that they know; where a tree requires another
 one, the release says so in ``doubt``, and findings that rest on tables are warnings.
@@ -20,11 +20,14 @@ if TYPE_CHECKING:
 Version: TypeAlias = "tuple[int, int]"
 
 _FILES = re.compile(
+    r"(?P<folder>(?:.*/)??)"
     r"(?:requirements[\w.-]*\.(?:txt|in)|requirements/[\w.-]+\.(?:txt|in)|setup\.(?:py|cfg)|pyproject\.toml)\Z"
 )
 _SPECIFIERS = r"(?:(?:===|[<>~!=]=|[<>])[ \t]*v?\d[\w.*+!-]*[ \t]*,?[ \t]*)+"
 _COMMENT = re.compile(r"(?m)(?:^|(?<=\s))#.*$")
 _LOCAL = re.compile(r"\+[\w.]+")
+_POETRY = r"""(?mi)^[ \t]*["']?{name}["']?[ \t]*=[ \t]*(?:\{{[^}}\n]*\bversion[ \t]*=[ \t]*)?["']([^"']+)["']"""
+_POETRY_VERSION = re.compile(r"(\^|~|)(\d+(?:\.\d+)*)\Z")
 _BOUND = re.compile(r"(>=|~=|===?|>|<=?)\s*v?(\d+)\.(\d+)(\.[1-9])?")
 _PATCHES = range(10)
 """Patch versions that are tried of a minor one."""
@@ -76,7 +79,7 @@ def required_release(workspace: Workspace, name: str, known: Sequence[Version]) 
     """
     found = [
         release_of(version, name, f"`{path}`", known)
-        for path, specifiers, text in _requirements(workspace, name)
+        for path, specifiers, text in requirements(workspace, name)
         if (version := _newest(specifiers, text, known)) is not None
     ]
     return max(found, key=lambda item: item.version, default=None)
@@ -85,7 +88,7 @@ def required_release(workspace: Workspace, name: str, known: Sequence[Version]) 
 def admits(workspace: Workspace, name: str, version: str) -> bool | None:
     """Whether a requirement file of the root admits a version such as ``2.13.0+cpu``; None without a requirement."""
     public = _LOCAL.sub("", version)
-    return max((public in specifiers for _, specifiers, _ in _requirements(workspace, name)), default=None)
+    return max((public in specifiers for _, specifiers, _ in requirements(workspace, name)), default=None)
 
 
 def newest_admitted(text: str, known: Sequence[Version]) -> Version | None:
@@ -94,14 +97,42 @@ def newest_admitted(text: str, known: Sequence[Version]) -> Version | None:
     return _newest(specifiers, text, known) if specifiers is not None else None
 
 
-def _requirements(workspace: Workspace, name: str) -> Iterator[tuple[str, SpecifierSet, str]]:
-    pin = re.compile(rf"""(?mi)(?:^|["'\s])(?:py)?{name}[ \t]*(?:\[[^\]]*\])?[ \t]*\(?[ \t]*({_SPECIFIERS})""")
-    for path in filter(_FILES.match, workspace.files):
+def requirements(workspace: Workspace, name: str, *, anywhere: bool = False) -> Iterator[tuple[str, SpecifierSet, str]]:
+    """The requirements of a distribution: the file, the versions that it admits, and their text. The files are those of the
+    root, or those of all folders.
+    """
+    for path in workspace.files:
+        match = _FILES.match(path)
+        if match is None or (match["folder"] and not anywhere):
+            continue
         text = _COMMENT.sub("", workspace.peek(path).decode("utf-8", "replace"))
-        for match in pin.finditer(text):
-            specifiers = _parsed(match[1])
+        for written in _written(path, text, name):
+            specifiers = _parsed(written)
             if specifiers is not None:
-                yield path, specifiers, match[1]
+                yield path, specifiers, written
+
+
+def _written(path: str, text: str, name: str) -> Iterator[str]:
+    """The specifiers of a distribution in a file."""
+    pin = re.compile(rf"""(?mi)(?:^|["'\s])(?:py)?{name}[ \t]*(?:\[[^\]]*\])?[ \t]*\(?[ \t]*({_SPECIFIERS})""")
+    yield from (match[1] for match in pin.finditer(text))
+    if path.endswith(".toml"):
+        yield from (_of_poetry(match[1].strip()) for match in re.finditer(_POETRY.format(name=name), text))
+
+
+def _of_poetry(written: str) -> str:
+    """Poetry's ``^0.3.1``, ``~0.3`` and ``0.3.1`` as a specifier; any other text unchanged."""
+    match = _POETRY_VERSION.match(written)
+    if match is None:
+        return written
+    sign, version = match.groups()
+    if not sign:
+        return f"=={version}"
+    parts = [int(item) for item in version.split(".")]
+    last = len(parts) - 1
+    place = next((at for at, part in enumerate(parts) if part), last) if sign == "^" else min(1, last)
+    above = ".".join(map(str, [*parts[:place], parts[place] + 1]))
+    return f">={version},<{above}"
 
 
 def _parsed(text: str) -> SpecifierSet | None:

@@ -10,16 +10,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from enum import IntEnum
 
 import msgspec
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.project import Project
+from opschema_cli.requirements import requirements
 
 JIT_ARGUMENT = "flydsl/compiler/jit_argument.py"
 """Where FlyDSL itself makes arguments of tensors."""
@@ -30,15 +29,6 @@ _NUMBERS = (
 )
 RELEASES = tuple(map(Version, _NUMBERS))
 """What PyPI has."""
-
-_FILES = re.compile(r"(?:.*/)?(?:pyproject\.toml|setup\.py|setup\.cfg|requirements[\w.-]*\.(?:txt|in))\Z")
-_SPECIFIERS = r"(?:(?:===|[<>~!=]=|[<>])\s*\d[\w.*+!]*[ \t]*,?[ \t]*)+"
-_PIN = re.compile(rf"""(?mi)(?:^|["'\s])flydsl[ \t]*(?:\[[^\]]*\])?[ \t]*\(?[ \t]*({_SPECIFIERS})""")
-_POETRY = re.compile(
-    r"""(?mi)^[ \t]*["']?flydsl["']?[ \t]*=[ \t]*(?:\{[^}\n]*\bversion[ \t]*=[ \t]*)?["']([^"']+)["']"""
-)
-_POETRY_VERSION = re.compile(r"(\^|~|)(\d+(?:\.\d+)*)\Z")
-_COMMENT = re.compile(r"(?m)(?:^|\s)#.*$")
 
 
 class Era(IntEnum):
@@ -87,7 +77,7 @@ def find_contract(project: Project, option: str) -> Contract:
     if len(own) == 1:
         era = _era_of(_text(project, own[0]))
         return UNKNOWN if era is None else Contract(frozenset({era}), (), own[0], own=True)
-    pins = [(path, pin) for path in project.workspace.files if _FILES.match(path) for pin in _pins(project, path)]
+    pins = [(path, pin) for path, pin, _ in requirements(project.workspace, "flydsl", anywhere=True)]
     if not pins or own:
         return UNKNOWN
     pins.sort(key=lambda item: (item[0].count("/"), item[0]))
@@ -125,35 +115,6 @@ def _era_of(text: str) -> Era | None:
         return None
     initializer = adaptor[: adaptor.find("\n    def ", adaptor.find("def __init__") + 1)]
     return Era.DYNAMIC if "mark_layout_dynamic(" in initializer else Era.BAKED
-
-
-def _pins(project: Project, path: str) -> Iterator[SpecifierSet]:
-    text = _COMMENT.sub("", _text(project, path))
-    written = [match[1].strip().rstrip(",") for match in _PIN.finditer(text)]
-    if path.endswith(".toml"):
-        written += [_of_poetry(match[1].strip()) for match in _POETRY.finditer(text)]
-    for item in written:
-        try:
-            yield SpecifierSet(item)
-        except (InvalidSpecifier, InvalidVersion):
-            continue
-
-
-def _of_poetry(written: str) -> str:
-    """Poetry's ``^0.3.1``, ``~0.3`` and ``0.3.1`` as a specifier; what is no such form as it is."""
-    match = _POETRY_VERSION.match(written)
-    if match is None:
-        return written
-    parts = [int(item) for item in match[2].split(".")]
-    if not match[1]:
-        return f"=={match[2]}"
-    place = (
-        next((at for at, part in enumerate(parts) if part), len(parts) - 1)
-        if match[1] == "^"
-        else min(1, len(parts) - 1)
-    )
-    above = ".".join(map(str, [*parts[:place], parts[place] + 1]))
-    return f">={match[2]},<{above}"
 
 
 def _text(project: Project, path: str) -> str:
