@@ -52,6 +52,14 @@ class Body(msgspec.Struct, frozen=True, eq=False, dict=True):
         return tuple(body.scope for body in self.outward() if body.function is not None)
 
     @cached_property
+    def visible(self) -> frozenset[str]:
+        """The names that a function and those around it bind, delete or declare."""
+        outer = self.parent.visible if self.parent is not None else frozenset[str]()
+        if self.function is None:
+            return outer
+        return outer.union(self.bound, self.scope.deleted, (item.name for item in self.scope.classes))
+
+    @cached_property
     def method(self) -> Body | None:
         """The method that this is, or that is written around it."""
         return next(
@@ -123,6 +131,8 @@ class Bodies:
         self._lambdas: dict[int, Body] = {}
         self._called: dict[str, dict[str, list[tuple[Body, Expr]]]] = {}
         self._calls: dict[Body, list[tuple[Body, Expr]]] = {}
+        self._defining: dict[int, Body | None] = {}
+        self._meanings: dict[tuple[str, str], Resolution] = {}
 
     @cached_property
     def files(self) -> list[PythonFile]:
@@ -199,10 +209,13 @@ class Bodies:
 
     def _defined(self, file: PythonFile, definition: Function | Class) -> Body | None:
         """The body of a definition, found through those around it."""
-        body: Body | None = self.module(file)
-        while body is not None and body.definition is not definition:
-            body = next((item for item in self.within(body) if _is_around(item, definition)), None)
-        return body
+        key = id(definition)  # which its file keeps alive
+        if key not in self._defining:
+            body: Body | None = self.module(file)
+            while body is not None and body.definition is not definition:
+                body = next((item for item in self.within(body) if _is_around(item, definition)), None)
+            self._defining[key] = body
+        return self._defining[key]
 
     def of_lambda(self, body: Body, expr: Expr) -> Body | None:
         """The body of a lambda that is written in another body; None for what is none."""
@@ -214,8 +227,14 @@ class Bodies:
     # Names
 
     def resolve(self, body: Body, dotted: str) -> Resolution:
-        """What a dotted name means inside a body."""
-        return self.program.resolve(body.file, dotted, body.scopes)
+        """Meaning of a dotted name inside a body."""
+        if dotted.partition(".")[0] in body.visible or self.program.patches.collecting:
+            return self.program.resolve(body.file, dotted, body.scopes)
+        key = (body.file.path, dotted)
+        found = self._meanings.get(key)
+        if found is None:
+            found = self._meanings[key] = self.program.resolve(body.file, dotted)
+        return found
 
     def external(self, body: Body, dotted: str) -> str:
         """The full name of what lies outside the workspace; empty for anything else."""

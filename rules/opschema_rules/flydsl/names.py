@@ -32,10 +32,12 @@ class Names:
         """A name of FlyDSL in full (``flydsl.compiler.jit``, or with the module that defines it); empty for any other."""
         if not dotted:
             return ""
-        key = (body, dotted)
-        if key not in self._full:
-            self._full[key] = self._meant(body, dotted)
-        return self._full[key]
+        own = body.cls is not None or dotted.partition(".")[0] in body.visible
+        around = body if own else self.bodies.module(body.file)
+        found = self._full.get((around, dotted))
+        if found is None:
+            found = self._full[around, dotted] = self._meant(around, dotted)
+        return found
 
     def _meant(self, body: Body, dotted: str) -> str:
         if _is_parameter(body, dotted.partition(".")[0]):
