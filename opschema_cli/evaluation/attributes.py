@@ -14,17 +14,21 @@ from opschema_cli.evaluation.values import (
     Arguments,
     BoundArgument,
     ClassValue,
+    EnumMember,
     ExternalName,
     Frame,
     Func,
     Instance,
+    Items,
     ModuleValue,
     PackValue,
     Partial,
     Plain,
+    Table,
     Text,
     Unknown,
     Value,
+    ValueMethod,
     Values,
     distinct,
 )
@@ -47,6 +51,22 @@ def attribute_of(value: object, evaluator: Evaluator, name: str) -> Values:
 @attribute_of.register(ExternalName)
 def _of_outside(value: ExternalName, evaluator: Evaluator, name: str) -> Values:
     return (evaluator.external(f"{value.name}.{name}"),)
+
+
+@attribute_of.register(Text)
+@attribute_of.register(Items)
+@attribute_of.register(Table)
+def _of_container(value: Text | Items | Table, evaluator: Evaluator, name: str) -> Values:
+    return (ValueMethod(value, name),)
+
+
+@attribute_of.register(EnumMember)
+def _of_member(value: EnumMember, evaluator: Evaluator, name: str) -> Values:
+    if name in ("value", "_value_"):
+        return evaluator.values(value.argument)
+    if name in ("name", "_name_"):
+        return (Text(frozenset({value.name})),)
+    return _of_either(Instance(value.ref), evaluator, name, below=False)
 
 
 @attribute_of.register(Func)
@@ -72,7 +92,8 @@ def _of_module(value: ModuleValue, evaluator: Evaluator, name: str) -> Values:
 def _of_class(value: ClassValue, evaluator: Evaluator, name: str) -> Values:
     if name in _NAMES:
         return (Text(frozenset({value.ref.name})),) if not value.below else UNKNOWN
-    return _of_either(value, evaluator, name, value.below)
+    members = [item for item in evaluator.members(value.ref) if item.name == name]
+    return tuple(members) or _of_either(value, evaluator, name, value.below)
 
 
 @attribute_of.register(Instance)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from opschema_cli.evaluation.conditions import doubts, runs
-from opschema_cli.evaluation.reaching import bindings
-from opschema_cli.evaluation.values import Arguments, BoundArgument, Frame, Func, Items, Plain, Table, Unknown
+from opschema_cli.evaluation.limits import MAX_CALLER_FRAMES, MAX_CALLERS
+from opschema_cli.evaluation.values import Arguments, BoundArgument, Frame, Func, Items, Table, Unknown
+from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
 
 if TYPE_CHECKING:
@@ -24,10 +23,10 @@ def arguments_of(evaluator: Evaluator, frame: Frame, call: Expr) -> Arguments:
             found = evaluator.evaluate(frame, expr)
             items = found[0] if len(found) == 1 and isinstance(found[0], Items) else None
             positional += items.elements if items is not None else ()
-            unclear = unclear or items is None
+            unclear = unclear or items is None or items.open
         elif word == "**":
             table = _table(evaluator, frame, expr)
-            keywords.update(table.entries)
+            keywords.update(table.words)
             unclear = unclear or table.open
         elif word:
             keywords[word] = BoundArgument(frame, expr)
@@ -37,21 +36,9 @@ def arguments_of(evaluator: Evaluator, frame: Frame, call: Expr) -> Arguments:
 
 
 def _table(evaluator: Evaluator, frame: Frame, expr: Expr) -> Table:
-    """What ``**`` unpacks, with what was written to its items where it is made, as far as that runs before the call."""
+    """What ``**`` unpacks."""
     found = evaluator.evaluate(frame, expr)
-    table = found[0] if len(found) == 1 and isinstance(found[0], Table) else Table((), True)
-    owner = next((item for item in frame.outward() if bindings(item.body.scope, expr.text)), None)
-    if expr.kind != "name" or owner is None:
-        return table
-    return Table((*table.entries, *_written(evaluator, owner, expr)), table.open)
-
-
-def _written(evaluator: Evaluator, frame: Frame, name: Expr) -> Iterator[tuple[str, BoundArgument]]:
-    for item in frame.body.scope.items:
-        if item.target == name.text and item.value.start < name.start and runs(evaluator, frame, item.value.span):
-            sure = not doubts(evaluator, frame, item.value.start)
-            values = () if sure else (*evaluator.evaluate(frame, item.value), Plain(None))
-            yield item.key, BoundArgument(frame, item.value, values)
+    return found[0] if len(found) == 1 and isinstance(found[0], Table) else Table((), True)
 
 
 def bind(callee: Func, arguments: Arguments) -> dict[str, BoundArgument]:
@@ -71,3 +58,30 @@ def bind(callee: Func, arguments: Arguments) -> dict[str, BoundArgument]:
     if kwarg is not None:
         bound[kwarg] = BoundArgument(arguments.frame, None, (Table(tuple(words.items()), arguments.open),))
     return bound
+
+
+def callers(evaluator: Evaluator, body: Body, depth: int = MAX_CALLERS) -> list[Frame]:
+    """A frame of a body for each call of its function that the tree has; the one without a call if it has none, or many."""
+    owner = next((item for item in body.outward() if item.function is not None), None)
+    assumed = evaluator.frames.assumed(body)
+    if owner is not body or depth <= 0 or body.parent is None or body.parent.function is not None:
+        return [assumed]
+    calls = evaluator.bodies.calls_of(body)
+    function = Func(body, evaluator.frames.assumed(body.parent))
+    found: list[Frame | None] = []
+    for caller, call in calls:
+        for frame in callers(evaluator, caller, depth - 1):
+            arguments = arguments_of(evaluator, frame, call)
+            found.append(evaluator.frames.entered(function, _of_method(evaluator, body, arguments)))
+            if len(found) > MAX_CALLER_FRAMES:
+                return [assumed]
+    known = [frame for frame in found if frame is not None]
+    return known if known and len(known) == len(found) else [assumed]
+
+
+def _of_method(evaluator: Evaluator, body: Body, arguments: Arguments) -> Arguments:
+    """The arguments of a call, with what the method is called of in front."""
+    this = evaluator.frames.assumed(body).bindings.get(body.this) if body.this and body.method is body else None
+    if this is None:
+        return arguments
+    return Arguments(arguments.frame, arguments.call, (this, *arguments.positional), arguments.keywords, arguments.open)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from functools import singledispatch
 from typing import TYPE_CHECKING
 
-from opschema_cli.evaluation.conditions import runs
+from opschema_cli.evaluation.conditions import equal, runs
+from opschema_cli.evaluation.methods import call_method
 from opschema_cli.evaluation.standard import called_outside
 from opschema_cli.evaluation.values import (
     UNKNOWN,
@@ -21,10 +22,12 @@ from opschema_cli.evaluation.values import (
     Same,
     Unknown,
     Value,
+    ValueMethod,
     Values,
     Wraps,
     distinct,
 )
+from opschema_cli.source.program import ClassRef
 
 if TYPE_CHECKING:
     from opschema_cli.evaluation.evaluator import Evaluator
@@ -60,6 +63,9 @@ def _returned(evaluator: Evaluator, frame: Frame) -> Values:
 
 @applied.register(ClassValue)
 def _class(callee: ClassValue, evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
+    if evaluator.members(callee.ref):
+        yield from _member_of(evaluator, callee.ref, arguments)
+        return
     init = next((item for item in evaluator.attribute(callee, "__init__") if isinstance(item, Func)), None)
     if init is None:
         yield Instance(callee.ref)
@@ -68,6 +74,22 @@ def _class(callee: ClassValue, evaluator: Evaluator, arguments: Arguments) -> It
     positional = (this, *arguments.positional)
     passed = Arguments(arguments.frame, arguments.call, positional, arguments.keywords, arguments.open)
     yield Instance(callee.ref, evaluator.frames.entered(init, passed))
+
+
+def _member_of(evaluator: Evaluator, ref: ClassRef, arguments: Arguments) -> Iterator[Value]:
+    """The members of an enumeration that have a value."""
+    wanted = evaluator.values(arguments.positional[0]) if len(arguments.positional) == 1 else UNKNOWN
+    members = evaluator.members(ref)
+    held = [(item, equal(wanted, evaluator.values(item.argument))) for item in members]
+    sure = [item for item, same in held if same]
+    yield from sure or [item for item, same in held if same is None]
+    if not sure:
+        yield Unknown(f"it may be any member of `{ref.name}`")
+
+
+@applied.register(ValueMethod)
+def _value_method(callee: ValueMethod, evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
+    return call_method(evaluator, callee, arguments)
 
 
 @applied.register(Instance)

@@ -1,11 +1,15 @@
-"""Whether code is reached, as far as what conditions test is known."""
+"""Conditions: whether they hold, and whether code under them is reached, as far as that is known."""
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from opschema_cli.evaluation.reaching import guards
 from opschema_cli.evaluation.values import (
+    EnumMember,
     ExternalName,
     Frame,
     Instance,
@@ -51,43 +55,15 @@ def _inside(span: Span | None, at: int) -> bool:
 
 def holds(evaluator: Evaluator, frame: Frame, test: Expr) -> bool | None:
     """Whether a condition holds; None when that is not known."""
+    if test.kind == "boolop":
+        found = [holds(evaluator, frame, item) for item in test.items]
+        decisive = test.text == "or"
+        return decisive if decisive in found else None if None in found else not decisive
     if test.kind == "unary" and test.text == "not":
         inner = holds(evaluator, frame, test.items[0])
         return None if inner is None else not inner
-    if test.kind == "compare":
-        return _compares(evaluator, frame, test)
-    if test.kind in ("name", "const"):
-        found = {truth(value) for value in evaluator.evaluate(frame, test)}
-        return found.pop() if len(found) == 1 else None
-    return None
-
-
-def _compares(evaluator: Evaluator, frame: Frame, test: Expr) -> bool | None:
-    if test.text in ("is", "is-not") and test.items[1].kind == "const":
-        alike = _same(evaluator.evaluate(frame, test.items[0]), Plain(test.items[1].value))
-    elif test.text in ("==", "!="):
-        left, right = (evaluator.evaluate(frame, item) for item in test.items[:2])
-        alike = equal(left, right)
-    else:
-        return None
-    return alike if alike is None or test.text in ("is", "==") else not alike
-
-
-def _same(values: Values, constant: Plain) -> bool | None:
-    found = {value == constant if not isinstance(value, Unknown) else None for value in values}
-    return found.pop() if len(found) == 1 else None
-
-
-def equal(left: Values, right: Values) -> bool | None:
-    """Whether two constants are equal; None when that is not known."""
-    found = []
-    for values in (left, right):
-        value = values[0] if len(values) == 1 else None
-        if isinstance(value, Plain):
-            found.append(value.value)
-        elif isinstance(value, Text) and value.names is not None and len(value.names) == 1:
-            found.append(min(value.names))
-    return found[0] == found[1] if len(found) == 2 else None
+    truths = {truth(value) for value in evaluator.evaluate(frame, test)}
+    return truths.pop() if len(truths) == 1 else None
 
 
 def truth(value: Value) -> bool | None:
@@ -97,7 +73,74 @@ def truth(value: Value) -> bool | None:
     if isinstance(value, Text):
         return None if value.names is None else True if "" not in value.names else None
     if isinstance(value, Items):
-        return bool(value.elements)
+        return bool(value.elements) or (None if value.open else False)
     if isinstance(value, Table):
         return True if value.entries else None if value.open else False
-    return None if isinstance(value, Unknown | ExternalName | Instance) else True
+    return None if isinstance(value, Unknown | ExternalName | Instance | EnumMember) else True
+
+
+# Comparisons
+
+
+def comparison(evaluator: Evaluator, frame: Frame, test: Expr) -> bool | None:
+    """Whether a comparison holds, chained ones too; None when that is not known."""
+    found = []
+    for word, (left, right) in zip(test.text.split(), pairwise(test.items), strict=True):
+        if word in ("is", "is-not") and right.kind == "const":
+            held = _same(evaluator.evaluate(frame, left), Plain(right.value))
+        else:
+            held = _compared(word, evaluator.evaluate(frame, left), evaluator.evaluate(frame, right), evaluator, frame)
+        found.append(not held if held is not None and word in _NEGATED else held)
+    return False if False in found else None if None in found else True
+
+
+_NEGATED = ("is-not", "!=", "not-in")
+_ORDERS: dict[str, Callable[[float, float], bool]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+
+
+def _same(values: Values, constant: Plain) -> bool | None:
+    found = {value == constant if not isinstance(value, Unknown) else None for value in values}
+    return found.pop() if len(found) == 1 else None
+
+
+def _compared(word: str, left: Values, right: Values, evaluator: Evaluator, frame: Frame) -> bool | None:
+    """Whether ``==``, ``is`` or ``in`` holds, also for the operators that negate them, or an order."""
+    if word in ("==", "!=", "is", "is-not"):
+        return equal(left, right)
+    if word in _ORDERS:
+        plain = [item.value for values in (left, right) for item in values if isinstance(item, Plain)]
+        numbers = [item for item in plain if isinstance(item, int | float)]
+        return _ORDERS[word](*numbers) if len(left) == len(right) == 1 and len(numbers) == 2 else None
+    return _contains(evaluator, frame, left, right) if word in ("in", "not-in") else None
+
+
+def _contains(evaluator: Evaluator, frame: Frame, item: Values, holder: Values) -> bool | None:
+    elements = (
+        evaluator.elements(frame, holder[0]) if len(holder) == 1 and isinstance(holder[0], Items | Table) else None
+    )
+    if elements is None:
+        return None
+    found = [equal(item, evaluator.values(element)) for element in elements]
+    return True if True in found else None if None in found else False
+
+
+def equal(left: Values, right: Values) -> bool | None:
+    """Whether two constants are equal; None when that is not known."""
+    if len(left) != 1 or len(right) != 1:
+        return None
+    first, second = left[0], right[0]
+    if isinstance(first, Text) and isinstance(second, Text):
+        return _same_text(first, second)
+    constants = all(isinstance(item, Plain | Text) for item in (first, second))
+    members = isinstance(first, EnumMember) and isinstance(second, EnumMember)
+    return first == second if constants or members else None
+
+
+def _same_text(first: Text, second: Text) -> bool | None:
+    if first.names is None or second.names is None:
+        return None
+    if len(first.names) == len(second.names) == 1:
+        return first.names == second.names
+    return False if first.names.isdisjoint(second.names) else None

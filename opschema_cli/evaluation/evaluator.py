@@ -10,17 +10,24 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from opschema_cli.evaluation.attributes import attribute_of
+from opschema_cli.evaluation.binding import callers
+from opschema_cli.evaluation.builtins import NUMBERS
 from opschema_cli.evaluation.calls import applied
+from opschema_cli.evaluation.constants import folded
+from opschema_cli.evaluation.containers import elements
 from opschema_cli.evaluation.dialect import Dialect, ExternalCall
+from opschema_cli.evaluation.enums import members_of
 from opschema_cli.evaluation.expressions import alternatives
 from opschema_cli.evaluation.frames import Frames
 from opschema_cli.evaluation.limits import MAX_HOPS, MAX_STEPS
 from opschema_cli.evaluation.lookup import found_by_name
+from opschema_cli.evaluation.mutations import Changes, changes_in
 from opschema_cli.evaluation.strings import any_of
 from opschema_cli.evaluation.values import (
     UNKNOWN,
     Arguments,
     BoundArgument,
+    EnumMember,
     ExternalName,
     Frame,
     Plain,
@@ -30,9 +37,9 @@ from opschema_cli.evaluation.values import (
     Values,
     distinct,
 )
-from opschema_cli.source.bodies import Bodies
-from opschema_cli.source.python import Expr
-from opschema_cli.source.resolution import ClassKey
+from opschema_cli.source.bodies import Bodies, Body
+from opschema_cli.source.python import Expr, PythonFile
+from opschema_cli.source.resolution import ClassKey, ClassRef, Folded, Unresolved
 from opschema_cli.source.text import Span
 
 if TYPE_CHECKING:
@@ -56,21 +63,25 @@ class Evaluator:
         self.written: dict[tuple[ClassKey, str], list[BoundArgument]] = {}
         self._hops = 0
         self._steps = 0
-        self._known: dict[tuple[Frame, int], Values] = {}
+        self._known: dict[tuple[Frame, int], tuple[Expr, Values]] = {}
+        self._members: dict[ClassKey, tuple[EnumMember, ...]] = {}
+        self._changes: dict[str, Changes] = {}
         self._named: dict[tuple[Frame, str, int | None], Values] = {}
         self._kept: dict[tuple[str, Span, str], Expr] = {}
 
     def evaluate(self, frame: Frame, expr: Expr) -> Values:
         """What an expression may be in a frame."""
         key = (frame, id(expr))
-        if key in self._known:
-            return self._known[key]
+        known = self._known.get(key)
+        if known is not None:
+            return known[1]
         self._steps += 1
         if self._hops >= MAX_HOPS or self._steps > MAX_STEPS:
             return UNKNOWN
-        self._known[key] = UNKNOWN  # what refers to itself
+        self._known[key] = expr, UNKNOWN  # what refers to itself; an expression that is kept keeps its identity
         self._hops += 1
-        self._known[key] = found = distinct(alternatives(self, frame, expr))
+        found = distinct(alternatives(self, frame, expr))
+        self._known[key] = expr, found
         self._hops -= 1
         return found
 
@@ -102,11 +113,49 @@ class Evaluator:
     def external(self, name: str) -> Value:
         """The value of an external name."""
         found = (dialect.names[name] for dialect in self.dialects if name in dialect.names)
-        return next(found, None) or ExternalName(name)
+        plain = Plain(NUMBERS[name]) if name in NUMBERS else ExternalName(name)
+        return next(found, plain)
 
     def external_call(self, name: str) -> ExternalCall | None:
         """The function of a dialect that reads calls of an external name; None if no dialect knows it."""
         return next((read for dialect in self.dialects if (read := dialect.calls(name)) is not None), None)
+
+    # Constants
+
+    def fold(self, where: Body | ClassRef | PythonFile, expr: Expr) -> Folded | Unresolved:
+        """The constant that an expression of a body, a class or a module is, or why it is none.
+
+        Parameters of functions are not known; use :meth:`evaluate` for a frame that a call entered.
+        """
+        return folded(self, self.evaluate(self.frames.at(where), expr))
+
+    def texts(self, body: Body, expr: Expr) -> frozenset[str] | None:
+        """All strings that an expression of a body may be, whichever call of the tree runs it; None when they are not known."""
+        found: set[str] = set()
+        for frame in callers(self, body):
+            text = self.strings(BoundArgument(frame, expr))
+            if text.names is None:
+                return None
+            found |= text.names
+        return frozenset(found)
+
+    # Classes and containers
+
+    def members(self, ref: ClassRef) -> tuple[EnumMember, ...]:
+        """The members of an enumeration; empty for any other class."""
+        if ref.key not in self._members:
+            self._members[ref.key] = members_of(self, ref)
+        return self._members[ref.key]
+
+    def elements(self, frame: Frame, value: Value) -> tuple[BoundArgument, ...] | None:
+        """The elements that iterating over a value gives; None when they are not known."""
+        return elements(self, frame, value)
+
+    def changes(self, file: PythonFile) -> Changes:
+        """The containers that a file changes."""
+        if file.path not in self._changes:
+            self._changes[file.path] = changes_in(file)
+        return self._changes[file.path]
 
     # Arguments
 

@@ -1,8 +1,7 @@
-"""What an expression may be, by its kind."""
+"""Values of an expression, by its kind."""
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Iterator
 from itertools import product
 from math import prod
@@ -10,17 +9,16 @@ from typing import TYPE_CHECKING
 
 from opschema_cli.evaluation import snippets
 from opschema_cli.evaluation.binding import arguments_of
-from opschema_cli.evaluation.conditions import holds, truth
+from opschema_cli.evaluation.conditions import holds
+from opschema_cli.evaluation.containers import comprehension, dictionary, display, subscript
 from opschema_cli.evaluation.limits import MAX_ALTERNATIVES
-from opschema_cli.evaluation.strings import cut, joined
+from opschema_cli.evaluation.operations import binary, compare, either, unary
+from opschema_cli.evaluation.strings import formatted, joined
 from opschema_cli.evaluation.values import (
     UNKNOWN,
-    BoundArgument,
     Frame,
     Func,
-    Items,
     Plain,
-    Table,
     Text,
     Unknown,
     Value,
@@ -66,126 +64,71 @@ def _lambda(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:
     yield Func(body, frame) if body is not None else Unknown("it is a lambda inside another expression")
 
 
-def _display(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:
-    yield Items(tuple(BoundArgument(frame, item) for item in expr.items))
-
-
-def _dictionary(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:
-    pairs = list(zip(expr.items[::2], expr.items[1::2], strict=True))
-    known = [(key.value, BoundArgument(frame, value)) for key, value in pairs if isinstance(key.value, str)]
-    yield Table(tuple(known), len(known) != len(pairs))
-
-
-def _sum(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:
-    if expr.text != "+":
-        yield Unknown()
-        return
-    left, right = (evaluator.evaluate(frame, item) for item in expr.items)
-    for first, second in product(left, right):
-        yield joined([first, second])
-
-
-def _either(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:
-    """The operands that ``or`` and ``and`` may give."""
-    for index, item in enumerate(expr.items):
-        values = evaluator.evaluate(frame, item)
-        last = index == len(expr.items) - 1
-        yield from (value for value in values if last or truth(value) in (None, expr.text == "or"))
-        if all(truth(value) is (expr.text == "or") for value in values):
-            return
-
-
-def _item(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:
-    keys = evaluator.evaluate(frame, expr.items[1]) if len(expr.items) == 2 else UNKNOWN
-    for holder, key in product(evaluator.evaluate(frame, expr.items[0]), keys):
-        if isinstance(holder, Text) and isinstance(key, Plain):
-            yield cut(holder, key.value, None)
-        else:
-            yield from evaluator.values(_held(holder, key)) or UNKNOWN
-
-
-def _held(holder: Value, key: Value) -> BoundArgument | None:
-    """What a container holds under a key."""
-    if isinstance(holder, Items) and isinstance(key, Plain) and isinstance(key.value, int):
-        return holder.elements[key.value] if -len(holder.elements) <= key.value < len(holder.elements) else None
-    if isinstance(holder, Table) and isinstance(key, Text) and key.names is not None and len(key.names) == 1:
-        return dict(holder.entries).get(min(key.names))
-    return None
-
-
 def _unknown(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:
     yield Unknown()
 
 
-# What the facts leave out: f-strings, slices, `a if c else b`
+def _literal(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:
+    yield Unknown("it is no constant that is kept")
 
 
-class _Snippet:
-    """An expression that is read from its text."""
-
-    def __init__(self, evaluator: Evaluator, frame: Frame, expr: Expr) -> None:
-        self.evaluator, self.frame, self.expr = evaluator, frame, expr
-        self.text = frame.body.file.text(expr)
-
-    def part(self, node: ast.expr) -> Expr:
-        """A part of it as a fact."""
-        return self.evaluator.keep(self.frame, snippets.expression(self.text, self.expr.start, node))
-
-    def values(self, node: ast.expr) -> Values:
-        """What a part of it may be."""
-        return self.evaluator.evaluate(self.frame, self.part(node))
+def _conditional(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:
+    test, body, orelse = expr.items
+    held = holds(evaluator, frame, test)
+    if held is not False:
+        yield from evaluator.evaluate(frame, body)
+    if held is not True:
+        yield from evaluator.evaluate(frame, orelse)
 
 
-def _computed(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:
-    snippet = _Snippet(evaluator, frame, expr)
-    node = snippets.parse(snippet.text)
-    parts = snippets.formatted(node) if node is not None else None
-    if parts is not None:
-        yield from _formatted(snippet, parts)
-    elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
-        yield from _sliced(snippet, node.value, node.slice)
-    elif isinstance(node, ast.IfExp):
-        yield from _conditional(snippet, node)
-    else:
-        yield Unknown()
-
-
-def _formatted(snippet: _Snippet, parts: list[str | ast.expr | None]) -> Iterator[Value]:
-    options: list[Values] = []
-    for part in parts:
-        hole = snippet.values(part) if isinstance(part, ast.expr) else UNKNOWN
-        options.append((Text(frozenset({part})),) if isinstance(part, str) else hole)
+def _formatted(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:
+    options = [_part(evaluator, frame, item) for item in expr.items]
     if prod(map(len, options)) <= MAX_ALTERNATIVES:
         yield from (joined([Text(frozenset({""})), *items]) for items in product(*options))
+    else:
+        yield Text(None)
 
 
-def _sliced(snippet: _Snippet, holder: ast.expr, ends: ast.Slice) -> Iterator[Value]:
-    found = [snippets.whole_number(item) for item in (ends.lower, ends.upper)]
-    whole = [end for end in found if end != ""] if ends.step is None else []
-    for value in snippet.values(holder):
-        yield cut(value, 0, whole) if isinstance(value, Text) and len(whole) == 2 else Unknown()
+def _part(evaluator: Evaluator, frame: Frame, expr: Expr) -> Values:
+    """The values of a part of an f-string."""
+    if expr.kind == "const":
+        return (Text(frozenset({str(expr.value)})),)
+    specs = expr.items[1].items if len(expr.items) > 1 else ()
+    if len(specs) > 1 or any(item.kind != "const" for item in specs):
+        return (Text(None),)
+    spec = str(specs[0].value) if specs else ""
+    return distinct(formatted(item, expr.text, spec) for item in evaluator.evaluate(frame, expr.items[0]))
 
 
-def _conditional(snippet: _Snippet, node: ast.IfExp) -> Iterator[Value]:
-    held = holds(snippet.evaluator, snippet.frame, snippet.part(node.test))
-    if held is not False:
-        yield from snippet.values(node.body)
-    if held is not True:
-        yield from snippet.values(node.orelse)
+def _walrus(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:
+    yield from evaluator.evaluate(frame, expr.items[1])
+
+
+def _reparsed(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:
+    """What the facts leave out: read from the text."""
+    text = frame.body.file.text(expr)
+    node = snippets.parse(text)
+    found = evaluator.keep(frame, snippets.expression(text, expr.start, node)) if node is not None else None
+    yield from evaluator.evaluate(frame, found) if found is not None and found.kind != "other" else UNKNOWN
 
 
 _READ: dict[str, Callable[[Evaluator, Frame, Expr], Iterator[Value]]] = {
     "lambda": _lambda,
     "const": _constant,
+    "literal": _literal,
     "name": _name,
     "attribute": _attribute,
     "call": _call,
-    "tuple": _display,
-    "list": _display,
-    "set": _display,
-    "dict": _dictionary,
-    "binary": _sum,
-    "boolop": _either,
-    "subscript": _item,
-    "other": _computed,
+    **dict.fromkeys(("tuple", "list", "set"), display),
+    "dict": dictionary,
+    **dict.fromkeys(("listcomp", "setcomp", "generator", "dictcomp"), comprehension),
+    "unary": unary,
+    "binary": binary,
+    "compare": compare,
+    "boolop": either,
+    "subscript": subscript,
+    "ifexp": _conditional,
+    "fstring": _formatted,
+    "walrus": _walrus,
+    "other": _reparsed,
 }

@@ -8,6 +8,7 @@ from opschema_cli.evaluation.binding import bind
 from opschema_cli.evaluation.limits import MAX_CALLS, MAX_FRAMES
 from opschema_cli.evaluation.values import Arguments, BoundArgument, ClassValue, Frame, Func, Instance, Site
 from opschema_cli.source.bodies import Bodies, Body
+from opschema_cli.source.program import ClassRef
 from opschema_cli.source.python import PythonFile
 from opschema_cli.source.text import Span
 
@@ -27,6 +28,13 @@ class Frames:
         if file.path not in self._modules:
             self._modules[file.path] = Frame(self.bodies.module(file))
         return self._modules[file.path]
+
+    def at(self, where: Body | ClassRef | PythonFile) -> Frame:
+        """The frame of code of which no call is looked at."""
+        if isinstance(where, PythonFile):
+            return self.module(where)
+        body = self.bodies.cls(where) if isinstance(where, ClassRef) else where
+        return self.assumed(body) if body is not None else self.module(where.file)
 
     def of_class(self, body: Body, parent: Frame) -> Frame:
         """The frame of a class's body."""

@@ -28,3 +28,15 @@ MAX_BINDINGS = 200
 
 MAX_CHARACTERS = 2_000
 """Longest expression whose text is parsed again."""
+
+MAX_BASE = 1_000_000
+"""Largest number of which a power is computed."""
+
+MAX_EXPONENT = 64
+"""Largest exponent, and largest shift: a power has 400 digits at most."""
+
+MAX_CALLERS = 3
+"""Longest chain of callers that is followed back from a parameter: each has callers of its own."""
+
+MAX_CALLER_FRAMES = 200
+"""Most calls of a function from which its parameters are told."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from opschema_cli.evaluation.conditions import doubts, runs
 from opschema_cli.evaluation.limits import MAX_BINDINGS
+from opschema_cli.evaluation.mutations import changed
 from opschema_cli.evaluation.reaching import bindings, bound_at, excludes, reaching
 from opschema_cli.evaluation.values import (
     UNKNOWN,
@@ -18,7 +19,6 @@ from opschema_cli.evaluation.values import (
     Func,
     ModuleValue,
     PackValue,
-    Plain,
     Unknown,
     Value,
     Values,
@@ -55,8 +55,8 @@ def _bound(evaluator: Evaluator, frame: Frame, name: str, at: int | None) -> Val
     if len(options) > 1:
         options = [item for item in options if _reaches(evaluator, frame, item, at)]
         options = reaching(options, lambda place: doubts(evaluator, frame, place), at)
-    found = [value for item in options for value in _of_binding(evaluator, frame, item)]
-    if frame.parent is None and all(item == Plain(None) for item in found):
+    found = [value for item in options for value in _of_binding(evaluator, frame, item, at)]
+    if frame.parent is None and name in frame.body.file.rebound:
         found += _written_by_functions(evaluator, frame, name)
     return distinct(found) or UNKNOWN
 
@@ -68,14 +68,16 @@ def _reaches(evaluator: Evaluator, frame: Frame, item: Binding, at: int | None) 
     return runs(evaluator, frame, item.span)
 
 
-def _of_binding(evaluator: Evaluator, frame: Frame, item: Binding) -> Values:
+def _of_binding(evaluator: Evaluator, frame: Frame, item: Binding, at: int | None) -> Values:
     if isinstance(item, Function):
         return decorated(evaluator, frame, item)
     if isinstance(item, Class):
         return (ClassValue(ClassRef(frame.body.file, item)),)
     if isinstance(item, Import):
         return _imported(evaluator, frame.body.file, item)
-    return evaluator.evaluate(frame, item.value) if item.value is not None else _entered_as(evaluator, frame, item)
+    if item.value is None:
+        return _entered_as(evaluator, frame, item)
+    return tuple(changed(evaluator, frame, item, value, at) for value in evaluator.evaluate(frame, item.value))
 
 
 def _entered_as(evaluator: Evaluator, frame: Frame, item: Assign) -> Values:
@@ -93,7 +95,7 @@ def _entered_as(evaluator: Evaluator, frame: Frame, item: Assign) -> Values:
 def _written_by_functions(evaluator: Evaluator, frame: Frame, name: str) -> Iterator[Value]:
     """What functions that declare a module's name ``global`` assign to it."""
     file = frame.body.file
-    for body in evaluator.bodies.of(file) if name in file.rebound else ():
+    for body in evaluator.bodies.of(file):
         if body.function is not None and name in body.scope.deleted:
             values = [item.value for item in body.scope.assigns if item.target == name]
             for value in values:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from opschema_cli.evaluation.containers import elements
 from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.limits import MAX_TURNS
-from opschema_cli.evaluation.values import BoundArgument, Frame, Items, Table, Text
+from opschema_cli.evaluation.values import BoundArgument, Frame, Items
 from opschema_cli.source.python import Expr, Loop
 
 
@@ -37,19 +38,14 @@ class Turns:
         if key not in self._turns:
             bound = [self._targets(frame, loop, item) for item in self._elements(frame, loop.iterable)]
             known = bound and len(bound) <= MAX_TURNS
-            self._turns[key] = [_with(frame, item) for item in bound] if known else [frame]
+            self._turns[key] = [frame.binding(item) for item in bound] if known else [frame]
         return self._turns[key]
 
     def _elements(self, frame: Frame, iterable: Expr) -> Iterator[BoundArgument]:
-        method = iterable.items[0] if iterable.kind == "call" else None
-        if method is None or method.kind != "name" or not method.text.endswith(".items"):
-            for value in self.evaluator.evaluate(frame, iterable):
-                yield from value.elements if isinstance(value, Items) else ()
-            return
-        name = method.text.rpartition(".")[0]
-        holder = self.evaluator.keep(frame, Expr("name", method.start, method.start + len(name), name))
-        for value in self.evaluator.evaluate(frame, holder):
-            yield from _pairs(frame, value) if isinstance(value, Table) else ()
+        for value in self.evaluator.evaluate(frame, iterable):
+            # A list that may hold more: those that are known are turns all the same.
+            known = value.elements if isinstance(value, Items) else elements(self.evaluator, frame, value)
+            yield from known or ()
 
     def _targets(self, frame: Frame, loop: Loop, element: BoundArgument) -> dict[str, BoundArgument]:
         if len(loop.targets) == 1:
@@ -58,13 +54,3 @@ class Turns:
         parts = found[0].elements if len(found) == 1 and isinstance(found[0], Items) else ()
         unknown = {name: BoundArgument(frame) for name in loop.targets}
         return dict(zip(loop.targets, parts, strict=True)) if len(parts) == len(loop.targets) else unknown
-
-
-def _with(frame: Frame, bound: dict[str, BoundArgument]) -> Frame:
-    return Frame(frame.body, frame.parent, {**frame.bindings, **bound}, frame.site, frame.assumed)
-
-
-def _pairs(frame: Frame, table: Table) -> Iterator[BoundArgument]:
-    for key, given in table.entries:
-        name = BoundArgument(frame, None, (Text(frozenset({key})),))
-        yield BoundArgument(frame, None, (Items((name, given)),))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import warnings
 from functools import lru_cache
-from typing import Literal
 
 from opschema_cli.evaluation.limits import MAX_CHARACTERS
 from opschema_cli.source.python import Expr
@@ -27,27 +26,14 @@ def parse(text: str) -> ast.expr | None:
         return None
 
 
-def formatted(node: ast.expr) -> list[str | ast.expr | None] | None:
-    """The parts of an f-string: its text, and what its plain holes hold; None for a hole with a format. None for anything else."""
-    if not isinstance(node, ast.JoinedStr):
-        return None
-    found: list[str | ast.expr | None] = []
-    for part in node.values:
-        if isinstance(part, ast.Constant):
-            found.append(str(part.value))
-        elif isinstance(part, ast.FormattedValue) and part.conversion in (-1, 115) and part.format_spec is None:
-            found.append(part.value)
-        else:
-            found.append(None)
-    return found
-
-
 def expression(text: str, start: int, node: ast.expr) -> Expr:
     """A node of the tree that :func:`parse` made of ``text`` as a fact; ``start`` is where the text begins in its file."""
     return _Reader(text, start).read(node)
 
 
-_COMPARISONS: dict[type[ast.cmpop], str] = {ast.Is: "is", ast.IsNot: "is-not", ast.Eq: "==", ast.NotEq: "!="}
+_COMPARISONS: dict[type[ast.cmpop], str] = {
+    ast.Is: "is", ast.IsNot: "is-not", ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
+}  # fmt: skip
 
 
 class _Reader:
@@ -66,25 +52,52 @@ class _Reader:
         name = dotted(node)
         if name:
             return Expr("name", *span, name)
-        if isinstance(node, ast.Call):
-            return self._call(node, *span)
-        if isinstance(node, ast.Attribute):
-            return Expr("attribute", *span, node.attr, None, (self.read(node.value),))
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            return Expr("unary", *span, "not", None, (self.read(node.operand),))
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-            return Expr("binary", *span, "+", None, (self.read(node.left), self.read(node.right)))
-        if isinstance(node, ast.Compare) and len(node.ops) == 1:
-            word = _COMPARISONS.get(type(node.ops[0]), "?")
-            return Expr("compare", *span, word, None, (self.read(node.left), self.read(node.comparators[0])))
+        return self._compound(node, span)
+
+    def _compound(self, node: ast.expr, span: tuple[int, int]) -> Expr:
+        match node:
+            case ast.Call():
+                return self._call(node, span)
+            case ast.Attribute():
+                return Expr("attribute", *span, node.attr, None, (self.read(node.value),))
+            case ast.UnaryOp(op=ast.Not() | ast.USub()):
+                word = "not" if isinstance(node.op, ast.Not) else "-"
+                return Expr("unary", *span, word, None, (self.read(node.operand),))
+            case ast.BinOp(op=ast.Add()):
+                return Expr("binary", *span, "+", None, (self.read(node.left), self.read(node.right)))
+            case ast.Compare(ops=[op]):
+                word = _COMPARISONS.get(type(op), "?")
+                return Expr("compare", *span, word, None, (self.read(node.left), self.read(node.comparators[0])))
+            case ast.IfExp():
+                return Expr("ifexp", *span, "", None, tuple(map(self.read, (node.test, node.body, node.orelse))))
+            case ast.Subscript():
+                return Expr("subscript", *span, "", None, (self.read(node.value), self._index(node.slice, span)))
+            case ast.JoinedStr():
+                return Expr("fstring", *span, "", None, tuple(self._part(item, span) for item in node.values))
         return Expr("other", *span)
 
-    def _call(self, node: ast.Call, start: int, end: int) -> Expr:
+    def _index(self, node: ast.expr, span: tuple[int, int]) -> Expr:
+        if not isinstance(node, ast.Slice):
+            return self.read(node)
+        ends = [
+            self.read(item) if item is not None else Expr("absent", *span)
+            for item in (node.lower, node.upper, node.step)
+        ]
+        return Expr("slice", *span, "", None, tuple(ends))
+
+    def _part(self, node: ast.expr, span: tuple[int, int]) -> Expr:
+        if not isinstance(node, ast.FormattedValue):
+            return Expr("const", *span, "", str(node.value) if isinstance(node, ast.Constant) else "")
+        spec = [self.read(node.format_spec)] if node.format_spec is not None else []
+        text = chr(node.conversion) if node.conversion > 0 else ""
+        return Expr("field", *span, text, None, (self.read(node.value), *spec))
+
+    def _call(self, node: ast.Call, span: tuple[int, int]) -> Expr:
         words = [word.arg or "**" for word in node.keywords]
         starred = ["*" if isinstance(item, ast.Starred) else "" for item in node.args]
         plain = [item.value if isinstance(item, ast.Starred) else item for item in node.args]
         items = (node.func, *plain, *(word.value for word in node.keywords))
-        return Expr("call", start, end, "", None, tuple(map(self.read, items)), (*starred, *words))
+        return Expr("call", *span, "", None, tuple(map(self.read, items)), (*starred, *words))
 
     def _offset(self, line: int | None, column: int | None) -> int:
         if line is None or column is None or line >= len(self.lines):
@@ -92,15 +105,6 @@ class _Reader:
         start, end = self.lines[line - 1], self.lines[line]
         before = self.text[start:end].encode("utf-8", "surrogatepass")[:column].decode("utf-8", "ignore")
         return self.start + start + len(before)
-
-
-def whole_number(node: ast.expr | None) -> int | None | Literal[""]:
-    """The number that an end of a slice is, None without one; an empty string for anything else."""
-    if node is None:
-        return None
-    sign = -1 if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else 1
-    inner = node.operand if isinstance(node, ast.UnaryOp) and sign < 0 else node
-    return sign * inner.value if isinstance(inner, ast.Constant) and type(inner.value) is int else ""
 
 
 def dotted(node: ast.expr) -> str:

@@ -6,17 +6,14 @@ from collections.abc import Callable, Iterator
 from itertools import product
 from typing import TYPE_CHECKING
 
-from opschema_cli.evaluation.limits import MAX_STRINGS
+from opschema_cli.evaluation.builtins import BUILTINS
 from opschema_cli.evaluation.values import (
     UNKNOWN,
     Arguments,
-    BoundArgument,
     ClassValue,
     Func,
     Instance,
-    Items,
     Partial,
-    Plain,
     Same,
     Text,
     Unknown,
@@ -92,26 +89,11 @@ def _type(evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
         yield ClassValue(item.ref, item.frame is None) if isinstance(item, Instance) else Unknown()
 
 
-def _range(evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
-    plain = [evaluator.values(item) for item in arguments.positional]
-    ends = [values[0].value if len(values) == 1 and isinstance(values[0], Plain) else None for values in plain]
-    whole = [end for end in ends if isinstance(end, int)]
-    if len(whole) != len(ends) or not 0 < len(whole) < 3 or len(range(*whole)) > MAX_STRINGS:
-        yield Unknown()
-    else:
-        yield Items(tuple(BoundArgument(arguments.frame, None, (Plain(number),)) for number in range(*whole)))
-
-
-def _str(evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
-    yield from _plain(evaluator, arguments, 0) or UNKNOWN
-
-
 _STANDARD: dict[str, Callable[[Evaluator, Arguments], Iterator[Value]]] = {
     "functools.partial": _partial,
     "functools.wraps": _wraps,
     "functools.update_wrapper": _update_wrapper,
     "getattr": _getattr,
     "type": _type,
-    "range": _range,
-    "str": _str,
+    **BUILTINS,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -13,6 +13,7 @@ from opschema_cli.source.bodies import Body
 from opschema_cli.source.keyed_struct import KeyedStruct
 from opschema_cli.source.program import ClassRef
 from opschema_cli.source.python import Constant, Expr
+from opschema_cli.source.resolution import ClassKey
 from opschema_cli.source.text import Place
 
 
@@ -117,17 +118,47 @@ class Same(msgspec.Struct, frozen=True):
     """A decorator that leaves a function's signature as it is."""
 
 
+class EnumMember(KeyedStruct, frozen=True):
+    """A member of an enumeration of the workspace, with what its body assigns to it."""
+
+    ref: ClassRef
+    name: str
+    argument: BoundArgument
+
+    @property
+    def key(self) -> tuple[ClassKey, str]:
+        """Its class and name."""
+        return self.ref.key, self.name
+
+
+ItemsKind: TypeAlias = Literal["tuple", "list", "set"]
+
+
 class Items(msgspec.Struct, frozen=True):
-    """A tuple, list or set."""
+    """A tuple, list or set; ``open`` when it may hold more, or its elements in another order."""
 
     elements: tuple[BoundArgument, ...]
+    kind: ItemsKind = "tuple"
+    open: bool = False
 
 
 class Table(msgspec.Struct, frozen=True):
     """A dictionary with constant keys; ``open`` when it may hold more."""
 
-    entries: tuple[tuple[str, BoundArgument], ...]
+    entries: tuple[tuple[Constant, BoundArgument], ...]
     open: bool = False
+
+    @property
+    def words(self) -> dict[str, BoundArgument]:
+        """The entries whose keys are strings."""
+        return {key: item for key, item in self.entries if isinstance(key, str)}
+
+
+class ValueMethod(msgspec.Struct, frozen=True):
+    """A method of a string or a container."""
+
+    receiver: Text | Items | Table
+    name: str
 
 
 class Partial(msgspec.Struct, frozen=True):
@@ -138,8 +169,8 @@ class Partial(msgspec.Struct, frozen=True):
 
 
 Value: TypeAlias = (
-    "Unknown | Text | Plain | ExternalName | ModuleValue | ClassValue | Instance | Func | Wraps | Same | Items | Table | Partial"
-    " | PackValue"
+    "Unknown | Text | Plain | ExternalName | ModuleValue | ClassValue | Instance | EnumMember | Func | Wraps | Same | Items"
+    " | Table | ValueMethod | Partial | PackValue"
 )
 Values: TypeAlias = "tuple[Value, ...]"
 
@@ -148,11 +179,24 @@ NO_CALL = Expr("other", 0, 0)
 """What stands for a call that no file holds."""
 
 
+def known(constant: Constant) -> Value:
+    """The value of a constant."""
+    return Text(frozenset({constant})) if isinstance(constant, str) else Plain(constant)
+
+
 def distinct(values: Iterable[Value]) -> Values:
     """Values without repetitions; too many are one that is not known."""
     given = tuple(values)
-    found = tuple(dict.fromkeys(given)) if len(given) > 1 else given
+    found = tuple(_first_of_each(given)) if len(given) > 1 else given
     return found if len(found) <= MAX_ALTERNATIVES else UNKNOWN
+
+
+def _first_of_each(values: Iterable[Value]) -> Iterable[Value]:
+    """Values without repetitions; 1, 1.0 and True are three."""
+    found: dict[object, Value] = {}
+    for item in values:
+        found.setdefault((type(item.value), item) if isinstance(item, Plain) else item, item)
+    return found.values()
 
 
 class BoundArgument(msgspec.Struct, frozen=True, eq=False):
@@ -218,3 +262,7 @@ class Frame(msgspec.Struct, frozen=True, eq=False, dict=True):
         yield self
         if self.parent is not None:
             yield from self.parent.outward()
+
+    def binding(self, names: Mapping[str, BoundArgument]) -> Frame:
+        """The frame with other values of some names: of a turn of a loop."""
+        return Frame(self.body, self.parent, {**self.bindings, **names}, self.site, self.assumed)

@@ -57,7 +57,7 @@ def mutates_of(evaluator: Evaluator, given: BoundArgument | None, *, default: bo
 def _names(evaluator: Evaluator, value: Value | None) -> dict[str, Expr | None] | None:
     """The names in a container, each with where it is written; None when they are not known."""
     if isinstance(value, Table) and not value.open:
-        return {name: item.expr for name, item in value.entries}
+        return {name: item.expr for name, item in value.words.items()}
     if not isinstance(value, Items):
         return None
     texts = [(evaluator.text(item), item.expr) for item in value.elements]

@@ -1,0 +1,148 @@
+"""Built-in functions that compute with constants and containers, and numbers of other packages that everybody knows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from opschema_cli.evaluation.containers import constant, elements, kind_of, made
+from opschema_cli.evaluation.limits import MAX_STRINGS
+from opschema_cli.evaluation.strings import formatted
+from opschema_cli.evaluation.values import (
+    UNKNOWN,
+    Arguments,
+    BoundArgument,
+    Items,
+    Plain,
+    Table,
+    Text,
+    Unknown,
+    Value,
+    Values,
+    known,
+)
+from opschema_cli.source.python import Constant
+
+if TYPE_CHECKING:
+    from opschema_cli.evaluation.evaluator import Evaluator
+
+NUMBERS: dict[str, float] = {
+    **{f"{module}.inf": math.inf for module in ("math", "torch", "numpy")},
+    **{f"{module}.nan": math.nan for module in ("math", "torch", "numpy")},
+    **{f"{module}.pi": math.pi for module in ("math", "torch", "numpy")},
+    "math.e": math.e, "math.tau": math.tau, "torch.e": math.e, "numpy.e": math.e,
+}  # fmt: skip
+"""Numbers of other packages that everybody knows."""
+
+
+def _values(evaluator: Evaluator, arguments: Arguments) -> Values:
+    """Values of the only argument of a call."""
+    one = len(arguments.positional) == 1 and not arguments.keywords and not arguments.open
+    return evaluator.values(arguments.positional[0]) if one else UNKNOWN
+
+
+def _constants(evaluator: Evaluator, arguments: Arguments) -> list[Constant] | None:
+    """The arguments of a call that passes constants; None for any other."""
+    values = [evaluator.values(item) for item in arguments.positional]
+    found = [constant(item[0]) if len(item) == 1 else None for item in values]
+    plain = [item[0] for item in found if item is not None]
+    return None if arguments.open or arguments.keywords or len(plain) != len(found) else plain
+
+
+def _iterated(evaluator: Evaluator, arguments: Arguments) -> list[tuple[BoundArgument, ...]] | None:
+    """The elements of each argument; None when those of one are not known."""
+    values = [evaluator.values(item) for item in arguments.positional]
+    found = [elements(evaluator, arguments.frame, item[0]) if len(item) == 1 else None for item in values]
+    sure = [item for item in found if item is not None]
+    return sure if len(sure) == len(found) and not arguments.open else None
+
+
+def _len(evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
+    for value in _values(evaluator, arguments):
+        found = elements(evaluator, arguments.frame, value)
+        distinct = isinstance(value, Items) and value.kind == "set"
+        yield Plain(len(found)) if found is not None and not distinct else Unknown()
+
+
+def _range(evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
+    found = _constants(evaluator, arguments) or []
+    ends = [end for end in found if isinstance(end, int)]
+    if len(ends) != len(found) or not 0 < len(ends) < 4 or 0 in ends[2:] or len(range(*ends)) > MAX_STRINGS:
+        yield Unknown()
+    else:
+        yield Items(made(arguments.frame, [Plain(number) for number in range(*ends)]))
+
+
+def _enumerate(evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
+    found = _iterated(evaluator, Arguments(arguments.frame, arguments.call, arguments.positional[:1]))
+    if found is None or len(found) != 1 or len(arguments.positional) > 1 or arguments.keywords:
+        yield Unknown()
+        return
+    pairs = [Items((*made(arguments.frame, (Plain(index),)), item)) for index, item in enumerate(found[0])]
+    yield Items(made(arguments.frame, pairs), "list")
+
+
+def _zip(evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
+    found = _iterated(evaluator, arguments)
+    rows: Sequence[Value] = [Items(row) for row in zip(*found, strict=False)] if found else ()
+    yield Items(made(arguments.frame, rows), "list") if found else Unknown()
+
+
+def _container(word: str, evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
+    if not arguments.positional and not arguments.open:
+        yield Items((), kind_of(word))
+        return
+    for value in _values(evaluator, arguments):
+        found = elements(evaluator, arguments.frame, value)
+        held = value.elements if isinstance(value, Items) else ()
+        yield Items(found if found is not None else held, kind_of(word), found is None)
+
+
+def _dict(evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
+    words = tuple(arguments.keywords.items())
+    held = _values(evaluator, Arguments(arguments.frame, arguments.call, arguments.positional))
+    first = held[0] if len(held) == 1 and isinstance(held[0], Table) else Table((), bool(arguments.positional))
+    yield Table(tuple(dict((*first.entries, *words)).items()), first.open or arguments.open)
+
+
+def _reversed(evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
+    found = _iterated(evaluator, arguments)
+    yield Items(found[0][::-1], "list") if found is not None and len(found) == 1 else Unknown()
+
+
+def _str(evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
+    for value in _values(evaluator, arguments):
+        yield formatted(value) if isinstance(value, Text | Plain) else value
+
+
+def _computed(function: Callable[..., Constant], evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
+    """What a function without effects gives for constants."""
+    found = _constants(evaluator, arguments)
+    too_long = any(isinstance(item, str) and len(item) > 100 for item in found or ())
+    try:
+        yield known(function(*found)) if found and not too_long else Unknown()
+    except (TypeError, ValueError, ArithmeticError):
+        yield Unknown()
+
+
+def _computing(function: Callable[..., Constant]) -> Callable[[Evaluator, Arguments], Iterator[Value]]:
+    return lambda evaluator, arguments: _computed(function, evaluator, arguments)
+
+
+def _making(word: str) -> Callable[[Evaluator, Arguments], Iterator[Value]]:
+    return lambda evaluator, arguments: _container(word, evaluator, arguments)
+
+
+BUILTINS: dict[str, Callable[[Evaluator, Arguments], Iterator[Value]]] = {
+    "len": _len,
+    "range": _range,
+    "enumerate": _enumerate,
+    "zip": _zip,
+    "reversed": _reversed,
+    "dict": _dict,
+    "str": _str,
+    **{word: _making(word) for word in ("tuple", "list", "set")},
+    "frozenset": _making("set"),
+    **{function.__name__: _computing(function) for function in (int, float, bool, abs, round, min, max)},
+}

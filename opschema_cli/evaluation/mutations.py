@@ -1,0 +1,70 @@
+"""Changes of lists and dictionaries after they are bound to a name: what is written to items, and by methods."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from opschema_cli.evaluation.conditions import doubts, runs
+from opschema_cli.evaluation.values import BoundArgument, Frame, Items, Plain, Table, Value, Values
+from opschema_cli.source.python import Assign, PythonFile
+
+if TYPE_CHECKING:
+    from opschema_cli.evaluation.evaluator import Evaluator
+
+_CHANGES = re.compile(
+    r"(?<![\w.])([A-Za-z_]\w*)(?:\.(?:append|extend|insert|add|update|pop|popitem|remove|discard|clear|setdefault|sort|reverse)"
+    r"\s*\(|(\[[^\[\]\n]*\]\s*(?:[-+*/%&|^@]|//|\*\*|<<|>>)?=(?!=)))|\bdel\s+([A-Za-z_]\w*)\["
+)
+
+
+class Changes(msgspec.Struct, frozen=True):
+    """Names of one file whose containers are changed: by methods, and how often by writes to items."""
+
+    by_methods: frozenset[str]
+    by_items: Counter[str]
+
+
+def changes_in(file: PythonFile) -> Changes:
+    """The changes that the text of a file shows, in whichever function."""
+    methods: set[str] = set()
+    items: Counter[str] = Counter()
+    for name, item, deleted in _CHANGES.findall(file.source.text):
+        if item:
+            items[name] += 1
+        else:
+            methods.add(name or deleted)
+    return Changes(frozenset(methods), items)
+
+
+def changed(evaluator: Evaluator, frame: Frame, item: Assign, value: Value, at: int | None) -> Value:
+    """A container that is bound to a name as a use at ``at`` may see it; ``open`` after changes that are not followed."""
+    if not isinstance(value, Items | Table) or (isinstance(value, Items) and value.kind == "tuple"):
+        return value
+    changes = evaluator.changes(frame.body.file)
+    if isinstance(value, Items):
+        doubtful = item.target in changes.by_methods or changes.by_items[item.target] > 0
+        return Items(value.elements, value.kind, True) if doubtful else value
+    entries = dict(value.entries)
+    entries.update(_written(evaluator, frame, item, value, at))
+    written = sum(write.target == item.target for write in frame.body.scope.items)
+    doubtful = item.target in changes.by_methods or changes.by_items[item.target] > written
+    return Table(tuple(entries.items()), value.open or doubtful)
+
+
+def _written(
+    evaluator: Evaluator, frame: Frame, item: Assign, table: Table, at: int | None
+) -> Iterator[tuple[str, BoundArgument]]:
+    """What the body writes to the items of a dictionary before ``at``; None stands for what may be missing."""
+    for write in frame.body.scope.items:
+        before = at is None or write.value.start < at
+        if write.target == item.target and before and runs(evaluator, frame, write.value.span):
+            values: Values = ()
+            if doubts(evaluator, frame, write.value.start):
+                other = evaluator.values(dict(table.entries).get(write.key)) or (Plain(None),)
+                values = (*evaluator.evaluate(frame, write.value), *other)
+            yield write.key, BoundArgument(frame, write.value, values)

@@ -1,0 +1,172 @@
+"""Constants: what expressions of a module are, as the evaluator tells it."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from opschema_cli.source.resolution import Folded, Unresolved
+from tests.evaluation.evaluating import evaluator_of
+
+KNOWN = {
+    "1 + 2 * 3": 7,
+    "-2 ** 2": -4,
+    "7 // 2 - 7 % 4": 0,
+    "1 / 4": 0.25,
+    "1 << 10 | 1": 1025,
+    'float("-inf")': -math.inf,
+    "math.pi": math.pi,
+    "True": True,
+    "not 0": True,
+    "3 > 2 >= 2": True,
+    '"a" in ("a", "b")': True,
+    '"a" + "b" * 2': "abb",
+    'f"{WIDTH}x{NAME!r}:{WIDTH:03d}"': "8x'kit':008",
+    '"{}_{name}".format(WIDTH, name=NAME)': "8_kit",
+    '"-".join(["a", NAME])': "a-kit",
+    'NAME.upper().replace("K", "B")': "BIT",
+    'NAME[1:] + NAME[0] + NAME[-1]': "itkt",
+    '"yes" if WIDTH > 4 else "no"': "yes",
+    "WIDTH or 3": 8,
+    "(1, 2) + (3,)": (1, 2, 3),
+    "[0] * 3": [0, 0, 0],
+    "SIZES[1]": 64,
+    "SIZES[:-1]": (32, 64),
+    "len(SIZES)": 3,
+    'TABLE["b"]': 2,
+    'TABLE.get("c", 5)': 5,
+    "BY_NUMBER[1]": "one",
+    "tuple(reversed(SIZES))": (128, 64, 32),
+    "min(2, 3) + max(1, 4)": 6,
+    "Limits.low + Limits.high": 12,
+    "Mode.ADD.value": "add",
+    "Mode.ADD.name": "ADD",
+    'Mode("sub").name': "SUB",
+    'Mode["SUB"].value': "sub",
+    "double(21)": 42,
+    "doubled(4)": 8,
+    "LATE": 3,
+}  # fmt: skip
+
+UNKNOWN = (
+    "10 ** 100",
+    "10 ** (10 ** 10)",
+    "1 << 1000000",
+    '"a" * 10 ** 6 * 10 ** 6',
+    "[0] * 10 ** 6",
+    "1 / 0",
+    '"a" + 1',
+    "1 < 'a'",
+    "f'{WIDTH:99999999}'",
+    "GROWN",
+    "len(GROWN)",
+    "GROWN_BY_HELPER[0]",
+    'OPEN["b"]',
+    "EITHER",
+    "REBOUND",
+    "Mode.ADD",
+    "{1, 2}",
+    "range(10 ** 9)",
+    "unknown(1)",
+)
+
+MODULE = """
+import math
+from enum import Enum
+from functools import partial
+from elsewhere import unknown, condition
+
+WIDTH = 8
+NAME = "kit"
+SIZES = (32, 64, 128)
+TABLE = {"a": 1, **{"b": 2}}
+BY_NUMBER = {0: "zero", WIDTH - 7: "one"}
+GROWN = []
+GROWN.append(1)
+GROWN_BY_HELPER = [1]
+OPEN = {"a": 1}
+EITHER = 1
+if condition:
+    EITHER = 2
+REBOUND = 1
+LATE = 1
+LATE = 2
+LATE = LATE + 1
+
+class Limits:
+    low = 4
+    high = low * 2
+
+class Mode(Enum):
+    ADD = "add"
+    SUB = "sub"
+
+def double(x):
+    return x * 2
+
+doubled = partial(double)
+
+def helper(name):
+    global REBOUND
+    REBOUND = unknown()
+    OPEN[name] = 1
+    GROWN_BY_HELPER[0] = 5
+
+found = EXPR
+"""
+
+
+def fold(expression: str) -> Folded | Unresolved:
+    evaluator = evaluator_of({"a.py": MODULE.replace("EXPR", expression)})
+    file = evaluator.program.load("a.py")
+    assert file is not None
+    value = file.assigns["found"][-1].value
+    assert value is not None
+    return evaluator.fold(file, value)
+
+
+@pytest.mark.parametrize(("expression", "value"), KNOWN.items())
+def test_constants_are_computed(expression: str, value: object) -> None:
+    found = fold(expression)
+    assert isinstance(found, Folded), found
+    assert found.value == value
+    assert type(found.value) is type(value)
+
+
+@pytest.mark.parametrize("expression", UNKNOWN)
+def test_what_may_be_something_else_or_is_too_large_is_not(expression: str) -> None:
+    assert isinstance(fold(expression), Unresolved)
+
+
+def test_names_of_other_packages_are_symbols() -> None:
+    assert fold("elsewhere.float16".replace("elsewhere", "math.no")) == Folded(symbol="math.no.float16")
+    found = fold('float("nan")')
+    assert isinstance(found, Folded)
+    assert isinstance(found.value, float)
+    assert math.isnan(found.value)
+
+
+def test_parameters_are_told_from_every_call() -> None:
+    text = """
+class Base:
+    kind = "add"
+class Other(Base):
+    kind = "sub"
+def make(cls, suffix):
+    name = f"{cls.kind}_{suffix}"
+    return name
+make(Base, "op")
+def all_of(suffix):
+    make(Other, suffix)
+all_of("x")
+"""
+    evaluator = evaluator_of({"a.py": text})
+    (body,) = [
+        item
+        for item in evaluator.bodies.of(evaluator.bodies.files[0])
+        if item.function and item.function.name == "make"
+    ]
+    value = body.scope.assigns[0].value
+    assert value is not None
+    assert evaluator.texts(body, value) == {"add_op", "sub_x"}
