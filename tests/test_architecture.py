@@ -35,6 +35,7 @@ ROOMS = {
     "phrases": set(),
     "suggestions": set(),
     "sequences": set(),
+    "cached_on_argument": set(),
     "migrate": {"lint", "project", "config", "workspace", "source", "errors"},
     "lint": {
         *("plugins", "project", "readings", "cache", "config", "gitignore", "workspace", "schema", "source", "errors"),

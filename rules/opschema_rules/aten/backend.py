@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from opschema_cli.source.yaml import Node, YamlFile
 from opschema_rules.aten.dialects import dialect_of
-from opschema_rules.aten.model import BackendFile, BackendItem, Reference, string
+from opschema_rules.aten.entry import string
+from opschema_rules.aten.model import BackendFile, BackendItem, Reference
 from opschema_rules.aten.torchgen import Torchgen
 from opschema_rules.aten.torchgen_table import newest_torchgen
 

@@ -8,8 +8,10 @@ from functools import cached_property
 import msgspec
 from msgspec.structs import replace
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.schema.operator_schema import OperatorSchema
-from opschema_rules.aten.model import NativeEntry, NativeFile
+from opschema_rules.aten.generated import functions_of
+from opschema_rules.aten.model import DerivativesFile, NativeEntry, NativeFile
 from opschema_rules.aten.signatures import SignatureKey, base_name, full_name, signature_key
 
 _IMPLICIT = {"CompositeImplicitAutograd", "CompositeImplicitAutogradNestedTensor"}
@@ -45,7 +47,7 @@ class Operators:
         entry = self.declared.get(text)
         if entry is not None:
             return sound(entry)
-        function = self.native.functions.get(text.partition("(")[0])
+        function = functions_of(self.native).get(text.partition("(")[0])
         if function is None or not function.generated or str(function.schema) != text:
             return None
         return Operator(function.schema, function.entry, generated=True)
@@ -55,7 +57,7 @@ class Operators:
         known = self.native.by_name.get(name, ())
         if known:
             return sound(known[0]) if len(known) == 1 else None
-        found = self.native.functions.get(name)
+        found = functions_of(self.native).get(name)
         return Operator(found.schema, found.entry, generated=True) if found is not None else None
 
     def variants_of(self, operator: Operator, *, generated: bool = False) -> Iterator[Operator]:
@@ -71,7 +73,7 @@ class Operators:
     def overloads(self) -> Mapping[str, list[Operator]]:
         """Every operator by its name without the overload."""
         found: dict[str, list[Operator]] = {}
-        for item in self.native.functions.values():
+        for item in functions_of(self.native).values():
             found.setdefault(item.schema.name, []).append(Operator(item.schema, item.entry, item.generated))
         return found
 
@@ -87,7 +89,7 @@ class Operators:
     def generated_by_base(self) -> Mapping[str, list[Operator]]:
         """The same of the operators that torchgen generates."""
         found: dict[str, list[Operator]] = {}
-        for function in self.native.functions.values():
+        for function in functions_of(self.native).values():
             if function.generated:
                 operator = Operator(function.schema, function.entry, generated=True)
                 found.setdefault(base_name(operator.schema.name).base, []).append(operator)
@@ -135,3 +137,9 @@ def text_of(operator: Operator) -> str:
     """An operator's schema as torchgen writes it."""
     declared = operator.entry.text("func")
     return str(operator.schema) if operator.generated or declared is None else _without_namespace(declared)
+
+
+@cached_on_argument
+def operators_of(derivatives: DerivativesFile) -> Operators | None:
+    """The operators that the entries of a derivatives.yaml can be for; None if they are not known."""
+    return Operators(derivatives.native) if derivatives.native is not None else None

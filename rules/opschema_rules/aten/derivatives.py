@@ -9,14 +9,16 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema, Return
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node, YamlFile, scalar_value
-from opschema_rules.aten.derivative_operators import Operator, sound, text_of
+from opschema_rules.aten.derivative_operators import Operator, operators_of, sound, text_of
+from opschema_rules.aten.entry import string
 from opschema_rules.aten.foreach import is_foreach, maps
 from opschema_rules.aten.formulas import uses, with_saved
 from opschema_rules.aten.kinds import items_of
-from opschema_rules.aten.model import DerivativeEntry, DerivativesFile, NativeFile, string
+from opschema_rules.aten.model import DerivativeEntry, DerivativesFile, NativeFile
 from opschema_rules.aten.signatures import (
     base_name,
     is_tensor_like,
@@ -240,7 +242,7 @@ class Definition:
     @cached_property
     def heirs(self) -> tuple[Operator, ...]:
         """The declared variants that take their derivative from here (``match_differentiability_info``, case 2)."""
-        operators, operator = self.entry.owner.operators, self.operator
+        operators, operator = operators_of(self.entry.owner), self.operator
         if operators is None or operator is None or not self.known or kind_of(self.schema) != "functional":
             return ()
         if is_foreach(self.schema):
@@ -251,7 +253,7 @@ class Definition:
     @cached_property
     def generated_heirs(self) -> tuple[Operator, ...]:
         """The functional variants that torchgen generates for an operator that writes, and its derivative with it (case 3)."""
-        operators, operator = self.entry.owner.operators, self.operator
+        operators, operator = operators_of(self.entry.owner), self.operator
         if operators is None or operator is None or not self.known or kind_of(self.schema) == "functional":
             return ()
         described = self.entry.owner.described
@@ -265,7 +267,7 @@ class Definition:
 
     def foreach_variants(self) -> Iterator[Operator]:
         """The operators over lists whose derivatives torchgen makes of these."""
-        operators = self.entry.owner.operators
+        operators = operators_of(self.entry.owner)
         name = f"_foreach_{base_name(self.schema.name).base}"
         for entry in operators.declared_by_base.get(name, ()) if operators is not None else ():
             operator = sound(entry)
@@ -333,12 +335,13 @@ def _flag(node: Node) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
+@cached_on_argument
 def definition_of(entry: DerivativeEntry) -> Definition | None:
     """The entry with its operator; None where its schema cannot be told."""
     text = entry.text("name")
     if text is None:
         return None
-    operators = entry.owner.operators
+    operators = operators_of(entry.owner)
     operator = operators.find(text) if operators is not None else None
     if operator is not None:
         return Definition(entry, operator.schema, operator, known=True)
@@ -349,3 +352,10 @@ def definition_of(entry: DerivativeEntry) -> Definition | None:
     if operator is not None:
         return Definition(entry, operator.schema, operator, known=False)
     return Definition(entry, entry.schema, None, known=False) if entry.schema is not None else None
+
+
+@cached_on_argument
+def blocks_of(derivatives: DerivativesFile) -> list[Block]:
+    """The formulas of every entry whose schema can be told, by dispatch key."""
+    definitions = filter(None, map(definition_of, derivatives.entries))
+    return [block for definition in definitions for block in definition.blocks]

@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema, Return
 from opschema_cli.source.text import Span
 from opschema_rules.aten.autogen import listed_names
 from opschema_rules.aten.groups import Group, Groups
 from opschema_rules.aten.model import NativeEntry
+from opschema_rules.aten.python_functions import lone_groups
 from opschema_rules.aten.signatures import (
     BaseName,
     base_name,
@@ -45,6 +47,7 @@ class Pair(msgspec.Struct, frozen=True):
     other: NativeEntry
 
 
+@cached_on_argument
 def pairs_of(groups: Groups) -> list[Pair]:
     """The variants that differ, each two groups once."""
     found: dict[frozenset[int], Pair] = {}
@@ -55,6 +58,12 @@ def pairs_of(groups: Groups) -> list[Pair]:
             here_is_odd = len(group.variants) <= len(other.variants)
             found[key] = Pair(entry, sibling) if here_is_odd else Pair(sibling, entry)
     return list(found.values())
+
+
+@cached_on_argument
+def torn(groups: Groups) -> frozenset[Group]:
+    """The groups of such pairs, and of names that are declared twice: a missing variant may be in the other group."""
+    return groups.doubled.union(groups.by_entry[entry] for pair in pairs_of(groups) for entry in (pair.odd, pair.other))
 
 
 def _candidates(groups: Groups) -> Iterator[tuple[Group, NativeEntry, NativeEntry]]:
@@ -71,7 +80,7 @@ def _candidates(groups: Groups) -> Iterator[tuple[Group, NativeEntry, NativeEntr
             yield from _taken(groups, group) if "out" not in group.variants else ()
             continue
         siblings = list(_taken(groups, group))
-        if not siblings and (needs_functional(group) or group in groups.python_lone) and sought < _MOST_SOUGHT:
+        if not siblings and (needs_functional(group) or group in lone_groups(groups)) and sought < _MOST_SOUGHT:
             sought += 1
             siblings = [*_same_name(groups, group)] or [*_misnamed(groups, group)]
         yield from siblings

@@ -12,7 +12,9 @@ from opschema_cli.lint.diagnostic import Place, Related
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema, SchemaType
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node, YamlFile
-from opschema_rules.aten.model import BackendFile, BackendItem, NativeFile, Reference, SchemaText, string
+from opschema_rules.aten.entry import SchemaText, string
+from opschema_rules.aten.generated import functions_of
+from opschema_rules.aten.model import BackendFile, BackendItem, NativeFile, Reference
 from opschema_rules.aten.pins import minor_version
 
 Side: TypeAlias = Literal["removed", "arguments", "type", "symint", "alias", "default", "returns"]
@@ -148,7 +150,7 @@ def _differences(copy: Copy, reference: Reference) -> Iterator[Difference]:
         text = entries[0].schema_text
         other = text.schema if text is not None else None
     else:
-        text, other = None, reference.native.functions[copy.name].schema
+        text, other = None, functions_of(reference.native)[copy.name].schema
     if other is not None:
         yield from _Comparison(copy, schema, other, text).differences()
 

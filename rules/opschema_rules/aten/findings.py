@@ -9,7 +9,8 @@ from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Relat
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.source.yaml import Node, YamlFile
 from opschema_cli.source.yaml_edit import YamlEditError
-from opschema_rules.aten.model import Entry, NativeEntry, string
+from opschema_rules.aten.entry import Entry, string
+from opschema_rules.aten.model import NativeEntry
 
 
 def found(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from opschema_rules.aten.differences import has_twice, needs_functional
+from opschema_rules.aten.differences import has_twice, needs_functional, torn
 from opschema_rules.aten.groups import Group, Groups
 from opschema_rules.aten.model import NativeEntry
 from opschema_rules.aten.signatures import BaseName, VariantKind, base_name, full_name, view_key
@@ -21,7 +21,7 @@ def ungrouped(groups: Groups) -> Iterator[tuple[NativeEntry, Group]]:
     for group in groups.all:
         if group.formed or "scratch" in group.variants or not any(kind in group.variants for kind in _WRITING):
             continue
-        if group in groups.torn:
+        if group in torn(groups):
             continue
         if "functional" not in group.variants and needs_functional(group):
             continue  # told as such

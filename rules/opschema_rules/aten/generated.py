@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.schema.operator_schema import OperatorSchema
+from opschema_rules.aten.groups import groups_of
 from opschema_rules.aten.model import Function, NativeEntry, NativeFile
 from opschema_rules.aten.signatures import full_name
 from opschema_rules.aten.traits import EXPLICIT, dispatch_of, is_structured
@@ -13,6 +15,7 @@ _META = frozenset({"Meta"})
 _NON_FUNCTIONAL = frozenset({"Meta", "CompositeExplicitAutogradNonFunctional"})
 
 
+@cached_on_argument
 def functions_of(native: NativeFile) -> Mapping[str, Function]:
     """Every operator by its name with the overload, without namespace; of a name that appears twice the first."""
     found: dict[str, Function] = {}
@@ -34,7 +37,7 @@ def functions_of(native: NativeFile) -> Mapping[str, Function]:
         if outs is not None:
             keys = found[name].dispatch | (outs & native.torchgen.vocabulary.structured) | _NON_FUNCTIONAL
             found[name] = Function(name, schema, entry, keys)
-    for group in native.groups.all:
+    for group in groups_of(native).all:
         for item in group.generated:
             if item.name not in found and item.schema is not None:
                 found[item.name] = Function(item.name, item.schema, item.base, frozenset({EXPLICIT}), generated=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_rules.aten.model import NativeEntry, NativeFile
 from opschema_rules.aten.signatures import (
@@ -28,10 +28,6 @@ from opschema_rules.aten.signatures import (
     view_key,
 )
 from opschema_rules.aten.traits import IMPLICIT, autogen_of, dispatch_of, is_structured, is_view, tags_of
-
-if TYPE_CHECKING:
-    from opschema_rules.aten.differences import Pair
-    from opschema_rules.aten.python_functions import PythonFunction
 
 
 class Generated(msgspec.Struct, frozen=True, dict=True):
@@ -145,7 +141,7 @@ class Groups(msgspec.Struct, eq=False, dict=True):
     without overload and suffix, of entries that cannot be read.
     """
 
-    keyed_struct: Mapping[SignatureKey, Group]
+    by_key: Mapping[SignatureKey, Group]
     by_entry: Mapping[NativeEntry, Group]
     named: Mapping[str, NativeEntry]
     repeats: Sequence[tuple[NativeEntry, NativeEntry]]
@@ -154,7 +150,7 @@ class Groups(msgspec.Struct, eq=False, dict=True):
     @cached_property
     def all(self) -> tuple[Group, ...]:
         """Every group, in the order of the file."""
-        return tuple(self.keyed_struct.values())
+        return tuple(self.by_key.values())
 
     @cached_property
     def without_out(self) -> Mapping[tuple[str, str, str], Sequence[Group]]:
@@ -169,7 +165,7 @@ class Groups(msgspec.Struct, eq=False, dict=True):
     def copies(self) -> Mapping[SignatureKey, Sequence[Group]]:
         """The groups of operators that copy, by the signature of the view."""
         found: dict[SignatureKey, list[Group]] = {}
-        for key, group in self.keyed_struct.items():
+        for key, group in self.by_key.items():
             if view_base(key[0].base) != key[0].base:
                 found.setdefault(view_key(key), []).append(group)
         return found
@@ -203,45 +199,11 @@ class Groups(msgspec.Struct, eq=False, dict=True):
         return self.by_base.get(name, ())
 
     @cached_property
-    def python(self) -> Mapping[tuple[str, str], PythonFunction]:
-        """The functions of Python that have several overloads or out variants, by module and name."""
-        # Not at the top: the module builds on this one.
-        from opschema_rules.aten.python_functions import python_functions
-
-        return python_functions(self)
-
-    @cached_property
-    def lone_outs(self) -> Sequence[tuple[str, NativeEntry]]:
-        """The out variants that no function of Python takes the arguments of, with the module."""
-        from opschema_rules.aten.python_functions import lone_outs
-
-        return lone_outs(self)
-
-    @cached_property
-    def python_lone(self) -> frozenset[Group]:
-        """Their groups, where nothing else is in them."""
-        alone = (self.by_entry[out] for _, out in self.lone_outs if out.owner.torchgen.bindings.known)
-        return frozenset(group for group in alone if len(group.variants) == 1)
-
-    @cached_property
-    def pairs(self) -> Sequence[Pair]:
-        """The entries that are meant as variants of each other and are not, for their signatures differ."""
-        # Not at the top: the module builds on this one.
-        from opschema_rules.aten.differences import pairs_of
-
-        return pairs_of(self)
-
-    @cached_property
-    def torn(self) -> frozenset[Group]:
-        """The groups of such entries, and of those that stand twice: what they lack is in another group."""
-        return self.doubled.union(self.by_entry[entry] for pair in self.pairs for entry in (pair.odd, pair.other))
-
-    @cached_property
     def doubled(self) -> frozenset[Group]:
         """The groups of names that stand twice: either may be the one that is meant."""
         found = {self.by_entry[first] for _, first in self.repeats}
         keys = (signed(entry.schema)[1] for entry, _ in self.repeats if entry.schema is not None)
-        return frozenset(found.union(self.keyed_struct[key] for key in keys if key in self.keyed_struct))
+        return frozenset(found.union(self.by_key[key] for key in keys if key in self.by_key))
 
     def knows_all(self, base: str) -> bool:
         """Whether no entry that cannot be read may be an operator of this name, whatever its overload."""
@@ -256,9 +218,10 @@ class Groups(msgspec.Struct, eq=False, dict=True):
 _NAME = re.compile(r"\w+(?:\.\w+)?", re.ASCII)
 
 
+@cached_on_argument
 def groups_of(native: NativeFile) -> Groups:
     """The groups of the entries that can be read; a name that appears twice counts once."""
-    keyed_struct: dict[SignatureKey, Group] = {}
+    by_key: dict[SignatureKey, Group] = {}
     by_entry: dict[NativeEntry, Group] = {}
     named: dict[str, NativeEntry] = {}
     repeats: list[tuple[NativeEntry, NativeEntry]] = []
@@ -275,15 +238,15 @@ def groups_of(native: NativeFile) -> Groups:
             continue
         named[name] = entry
         kind, key = signed(schema, may_write=entry.schema_text is None or "!" in entry.schema_text.text)
-        group = keyed_struct.get(key)
+        group = by_key.get(key)
         if group is None:
-            group = keyed_struct[key] = Group(key)
+            group = by_key[key] = Group(key)
         by_entry[entry] = group
         if kind in group.variants:
             group.repeated.append((entry, group.variants[kind]))
         else:
             group.variants[kind] = entry
-    return Groups(keyed_struct, by_entry, named, repeats, frozenset(unread))
+    return Groups(by_key, by_entry, named, repeats, frozenset(unread))
 
 
 def _unread_base(entry: NativeEntry) -> str:

@@ -15,6 +15,7 @@ from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.workspace import content_digest
 from opschema_rules.aten.cpp_types import CppSignature, OperatorKernel, operator_kernel
+from opschema_rules.aten.generated import functions_of
 from opschema_rules.aten.kernel_tree import Method
 from opschema_rules.aten.model import BackendFile, BackendItem, NativeFile, Reference
 
@@ -126,7 +127,7 @@ def read_operators(project: Project, reference: Reference) -> Operators:
 
 
 def _kernels_of(native: NativeFile) -> tuple[OperatorKernel, ...]:
-    return tuple(map(operator_kernel, native.functions.values()))
+    return tuple(map(operator_kernel, functions_of(native).values()))
 
 
 def kernels_named(operators: Operators, name: str) -> list[tuple[OperatorKernel, CppSignature]]:

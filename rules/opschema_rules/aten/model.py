@@ -7,151 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
-from opschema_cli.lint.diagnostic import Place, Related
+from opschema_cli.lint.diagnostic import Place
 from opschema_cli.schema.operator_schema import OperatorSchema
-from opschema_cli.schema.schema_string import ParsedSchema, parse_schema
-from opschema_cli.schema.schema_tokens import SchemaError
 from opschema_cli.source.text import Span
-from opschema_cli.source.yaml import TIMESTAMP, Node, YamlFile, scalar_value
-from opschema_cli.source.yaml_spans import value_span
+from opschema_cli.source.yaml import Node, YamlFile
+from opschema_rules.aten.catalogue import Catalogue
+from opschema_rules.aten.entry import Entry, SchemaText, string
 from opschema_rules.aten.signatures import base_name
 from opschema_rules.aten.torchgen import Torchgen
 from opschema_rules.aten.torchgen_table import own_types
 
-if TYPE_CHECKING:
-    from opschema_rules.aten.catalogue import Catalogue
-    from opschema_rules.aten.groups import Groups
-
-if TYPE_CHECKING:
-    from opschema_rules.aten.derivative_operators import Operators
-    from opschema_rules.aten.derivatives import Block, Definition
-
 REFERENCE = "reference"
 """The need of rules that compare with the operators of PyTorch."""
-
-
-class Entry(msgspec.Struct, eq=False, dict=True):
-    """An item of one of the files: a mapping of fields. ``file`` is the YAML file that it stands in."""
-
-    file: YamlFile
-    index: int
-    node: Node
-
-    @property
-    def content_key(self) -> str:
-        """What findings of pure rules depend on."""
-        return f"{self.file.path} {self.node.start} {self.file.source.digest}"
-
-    @property
-    def name(self) -> str:
-        """What the entry is for; empty when it is not known, and where entries have no names."""
-        return ""
-
-    @property
-    def own_types(self) -> frozenset[str]:
-        """Types that the torchgen of the file takes in a schema, and the newest known one does not."""
-        return frozenset()
-
-    @cached_property
-    def fields(self) -> Mapping[str, tuple[Node, Node]]:
-        """Key and value of each field, aliases followed; of a repeated one the last, as PyYAML reads it."""
-        pairs = ((key, self.file.document.follow(value)) for key, value in self.node.pairs())
-        return {key.value: (key, value) for key, value in pairs if key.kind == "scalar"}
-
-    def get(self, name: str) -> Node | None:
-        """The value of a field."""
-        found = self.fields.get(name)
-        return found[1] if found is not None else None
-
-    def key(self, name: str) -> Node | None:
-        """The key of a field."""
-        found = self.fields.get(name)
-        return found[0] if found is not None else None
-
-    def text(self, name: str) -> str | None:
-        """A field that is a string; None when it is absent or something else."""
-        return string(self.get(name))
-
-    def flag(self, name: str, default: bool = False) -> bool | None:
-        """A field that is true or false; ``default`` when it is absent, None when it is something else."""
-        node = self.get(name)
-        if node is None:
-            return default
-        value = scalar_value(node) if node.kind == "scalar" else None
-        return value if isinstance(value, bool) else None
-
-    def at(self, target: Node | Span) -> Place:
-        """A node or span of the file as a place."""
-        return Place(self.file.path, target.span if isinstance(target, Node) else target)
-
-    def related(self, target: Node | Span, message: str) -> Related:
-        """A node or span of the file as the other side of a finding."""
-        return Related(self.at(target), message)
-
-    def inner(self, node: Node, span: Span) -> Span:
-        """A stretch of a scalar's *value* as a span of the file."""
-        return value_span(self.file.source.text, node, span)
-
-
-def string(node: Node | None) -> str | None:
-    """The text of a scalar that PyYAML reads as a string; None of anything else."""
-    value = scalar_value(node) if node is not None and node.kind == "scalar" else None
-    if node is None or not isinstance(value, str) or is_date(node) or is_binary(node):
-        return None
-    return value
-
-
-def is_date(node: Node) -> bool:
-    """Whether PyYAML makes a date of a scalar that has no other value."""
-    if node.style or not node.value[:1].isdigit():
-        return False
-    return node.tag in ("", _TIMESTAMP_TAG) and TIMESTAMP.fullmatch(node.value) is not None
-
-
-def is_binary(node: Node) -> bool:
-    """Whether PyYAML makes bytes of a scalar: ``!!binary aGVsbG8=``."""
-    return node.tag == "tag:yaml.org,2002:binary"
-
-
-_TIMESTAMP_TAG = "tag:yaml.org,2002:timestamp"
-
-
-class SchemaText(msgspec.Struct, frozen=True, dict=True):
-    """A schema that is written in a scalar, as torchgen reads it; spans of the schema count its own characters."""
-
-    entry: Entry
-    node: Node
-    text: str
-
-    @cached_property
-    def parsed(self) -> ParsedSchema:
-        """What it says, and what is wrong with it."""
-        return parse_schema(self.text, "torchgen")
-
-    @property
-    def schema(self) -> OperatorSchema | None:
-        """What it says, if all of it can be read and torchgen takes it."""
-        refused = any(error.refused and not self.is_own_type(error) for error in self.parsed.errors)
-        return self.parsed.schema if not refused else None
-
-    def is_own_type(self, error: SchemaError) -> bool:
-        """Whether a fault is that of a type which the torchgen that reads the file has, and no schema of the newest one."""
-        if error.kind not in ("unknown-type", "removed-type"):
-            return False
-        word = self.text[error.span.start : error.span.end]
-        return word in self.entry.own_types
-
-    def span(self, span: Span) -> Span:
-        """A stretch of the schema as a span of the file."""
-        return self.entry.inner(self.node, span)
-
-    def place(self, span: Span) -> Place:
-        """A stretch of the schema as a place."""
-        return self.entry.at(self.span(span))
 
 
 class DispatchItem(NamedTuple):
@@ -292,21 +163,6 @@ class NativeFile(msgspec.Struct, eq=False, dict=True):
         mappings = bool(items) and len(self.entries) == len(items)
         return mappings and all(entry.schema is not None for entry in self.entries)
 
-    @cached_property
-    def functions(self) -> Mapping[str, Function]:
-        """Every operator by its name with the overload, those that torchgen generates included."""
-        # Not at the top: the module builds on this one.
-        from opschema_rules.aten.generated import functions_of
-
-        return functions_of(self)
-
-    @cached_property
-    def groups(self) -> Groups:
-        """The entries by signature: the variants of each operator."""
-        from opschema_rules.aten.groups import groups_of
-
-        return groups_of(self)
-
 
 class TagsFile(msgspec.Struct, eq=False, dict=True):
     """A tags.yaml; its entries have the fields ``tag`` and ``desc``."""
@@ -346,14 +202,6 @@ class DerivativeEntry(Entry, eq=False, dict=True):
         return (self.text("name") or "").partition("(")[0].strip()
 
     @cached_property
-    def definition(self) -> Definition | None:
-        """The entry with its operator; None where its schema cannot be told."""
-        # Not at the top: the module builds on this one.
-        from opschema_rules.aten.derivatives import definition_of
-
-        return definition_of(self)
-
-    @cached_property
     def schema_text(self) -> SchemaText | None:
         """The field ``name``; None when it is no string."""
         node = self.get("name")
@@ -381,20 +229,6 @@ class DerivativesFile(msgspec.Struct, eq=False, dict=True):
     def path(self) -> str:
         """The file's path."""
         return self.file.path
-
-    @cached_property
-    def operators(self) -> Operators | None:
-        """The operators that its entries can be for; None if they are not known."""
-        # Not at the top: the module builds on this one.
-        from opschema_rules.aten.derivative_operators import Operators
-
-        return Operators(self.native) if self.native is not None else None
-
-    @cached_property
-    def blocks(self) -> list[Block]:
-        """The formulas of every entry whose schema can be told, by dispatch key."""
-        definitions = filter(None, (entry.definition for entry in self.entries))
-        return [block for definition in definitions for block in definition.blocks]
 
     @cached_property
     def complete(self) -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from opschema_cli.source.yaml import YamlFile
+from opschema_rules.aten.entry import Entry
 from opschema_rules.aten.kinds import items_of
-from opschema_rules.aten.model import Entry, NativeEntry, NativeFile, TagsFile
+from opschema_rules.aten.model import NativeEntry, NativeFile, TagsFile
 from opschema_rules.aten.torchgen import Torchgen
 from opschema_rules.aten.torchgen_table import newest_torchgen
 

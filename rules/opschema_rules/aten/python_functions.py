@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_rules.aten.groups import Group, Groups, returns_tensors
 from opschema_rules.aten.model import NativeEntry
 from opschema_rules.aten.signatures import full_name, is_tensor_like
@@ -31,6 +32,7 @@ class PythonFunction(msgspec.Struct):
     clashes: list[tuple[NativeEntry, NativeEntry]] = msgspec.field(default_factory=list)
 
 
+@cached_on_argument
 def python_functions(groups: Groups) -> Mapping[tuple[str, str], PythonFunction]:
     """The functions of Python that have several overloads or out variants, by module and name."""
     found: dict[tuple[str, str], PythonFunction] = {}
@@ -57,15 +59,23 @@ def _is_malformed(entry: NativeEntry) -> bool:
     return any(name in fields and not entry.text(name) for name in ("python_module", "category_override"))
 
 
+@cached_on_argument
 def lone_outs(groups: Groups) -> Sequence[tuple[str, NativeEntry]]:
     """The out variants that no function of Python takes the arguments of, with the module."""
     return [
         (module, out)
-        for (module, name), function in groups.python.items()
+        for (module, name), function in python_functions(groups).items()
         if not any(map(_is_malformed, groups.of_name(name)))
         for call, out in function.outs.items()
         if not (call in function.bases and is_bound(function.bases[call])) and is_bound(out)
     ]
+
+
+@cached_on_argument
+def lone_groups(groups: Groups) -> frozenset[Group]:
+    """The groups of such out variants that have no other entry."""
+    alone = (groups.by_entry[out] for _, out in lone_outs(groups) if out.owner.torchgen.bindings.known)
+    return frozenset(group for group in alone if len(group.variants) == 1)
 
 
 def _modules(entry: NativeEntry) -> Iterator[str]:

@@ -17,11 +17,13 @@ from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.yaml import Document, YamlFile
 from opschema_cli.workspace import content_digest, join
-from opschema_rules.aten.catalogue import Catalogue, catalogue_of
+from opschema_rules.aten.catalogue import Catalogue
+from opschema_rules.aten.catalogue_reading import catalogue_of
 from opschema_rules.aten.dialects import OWN_LISTS
+from opschema_rules.aten.entry import string
 from opschema_rules.aten.installed import InstalledTorch
 from opschema_rules.aten.kinds import items_of
-from opschema_rules.aten.model import BackendFile, NativeFile, Reference, string
+from opschema_rules.aten.model import BackendFile, NativeFile, Reference
 from opschema_rules.aten.native import read_native
 from opschema_rules.aten.pins import pins_of
 from opschema_rules.aten.releases import Torchgens

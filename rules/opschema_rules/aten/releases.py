@@ -18,10 +18,11 @@ from opschema_cli.project import Project
 from opschema_cli.requirements import Release, Version, admits, read_version, required_release
 from opschema_cli.source.yaml import YamlFile
 from opschema_rules.aten.bindings import Bindings
+from opschema_rules.aten.entry import string
 from opschema_rules.aten.exceptions import Exceptions
 from opschema_rules.aten.installed import ENVIRONMENT, InstalledTorch, find_torch, is_present
 from opschema_rules.aten.kinds import items_of
-from opschema_rules.aten.model import NativeFile, Reference, string
+from opschema_rules.aten.model import NativeFile, Reference
 from opschema_rules.aten.native import WHOLE, is_older, read_native, read_tags
 from opschema_rules.aten.torchgen import Home, Torchgen, in_doubt, modules_of, read_torchgen, with_autograd
 from opschema_rules.aten.torchgen_table import fitting_release, known_releases, newest_torchgen, torchgen_of

@@ -15,18 +15,13 @@ from opschema_cli.lint.pack import Shown, ShowRow
 from opschema_cli.project import Project
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node
-from opschema_rules.aten.catalogue import catalogue_of
-from opschema_rules.aten.derivatives import Definition, read_derivatives
-from opschema_rules.aten.model import (
-    BackendFile,
-    DerivativesFile,
-    Entry,
-    Function,
-    NativeEntry,
-    NativeFile,
-    TagsFile,
-    string,
-)
+from opschema_rules.aten.catalogue_reading import catalogue_of
+from opschema_rules.aten.derivative_operators import operators_of
+from opschema_rules.aten.derivatives import Definition, definition_of, read_derivatives
+from opschema_rules.aten.entry import Entry, string
+from opschema_rules.aten.generated import functions_of
+from opschema_rules.aten.groups import groups_of
+from opschema_rules.aten.model import BackendFile, DerivativesFile, Function, NativeEntry, NativeFile, TagsFile
 from opschema_rules.aten.native import read_tags
 from opschema_rules.aten.signatures import VariantKind, base_name, kind_of, view_key
 from opschema_rules.aten.traits import IMPLICIT, is_view, tags_of
@@ -74,7 +69,7 @@ def show(project: Project, options: AtenOptions, name: str) -> Shown | Sequence[
     name = name.removeprefix("aten::")
     declared = [entry for item in known.natives for entry in item.by_name.get(name, ())]
     broken = [entry for entry in declared if entry.schema is None]
-    found = [item.functions[name] for item in known.natives if name in item.functions]
+    found = [functions_of(item)[name] for item in known.natives if name in functions_of(item)]
     if found and not broken:
         return _shown(known, found[0])
     listed = list(_backends(known, name))
@@ -158,7 +153,7 @@ def _shown(known: _Known, function: Function) -> Shown:
 
 def _group(known: _Known, function: Function) -> Iterator[ShowRow]:
     """The variants of one signature, those that torchgen generates included, and the view that it copies or is."""
-    groups = function.entry.owner.groups
+    groups = groups_of(function.entry.owner)
     group = groups.by_entry.get(function.entry)
     if group is None:
         return
@@ -224,7 +219,7 @@ def _filled_in(function: Function, key: str) -> str:
 
 def _derivatives(known: _Known, function: Function) -> Iterator[ShowRow]:
     """The formulas of the operator, else those of a variant that torchgen takes for it."""
-    definitions = [entry.definition for file in known.derivatives for entry in file.entries]
+    definitions = [definition_of(entry) for file in known.derivatives for entry in file.entries]
     having = [item for item in definitions if item is not None and item.operator is not None]
     own = [item for item in having if item.operator is not None and item.operator.name == function.name]
     base = base_name(function.schema.name).base
@@ -238,7 +233,7 @@ def _derivatives(known: _Known, function: Function) -> Iterator[ShowRow]:
 
 
 def _is_variant(definition: Definition, function: Function, base: str) -> bool:
-    operator, operators = definition.operator, definition.entry.owner.operators
+    operator, operators = definition.operator, operators_of(definition.entry.owner)
     if operator is None or operators is None or base_name(operator.schema.name).base != base:
         return False
     return any(item.name == function.name for item in operators.variants_of(operator))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import scalar_value
-from opschema_rules.aten.model import NativeEntry, string
+from opschema_rules.aten.entry import string
+from opschema_rules.aten.model import NativeEntry
 from opschema_rules.aten.signatures import base_name, full_name
 
 IMPLICIT = "CompositeImplicitAutograd"

@@ -9,6 +9,7 @@ import pytest
 from opschema_cli.project import Project
 from opschema_cli.workspace import Workspace
 from opschema_rules.aten.cpp_types import Convention, kernel_signature, operator_kernel
+from opschema_rules.aten.generated import functions_of
 from opschema_rules.aten.model import Function
 from opschema_rules.aten.native import read_native
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 def functions(text: str) -> Mapping[str, Function]:
     file = Project(Workspace(Path(), {"native_functions.yaml": text})).yaml("native_functions.yaml")
     assert file is not None
-    return read_native(file, None).functions
+    return functions_of(read_native(file, None))
 
 
 def signature(schema: str, *, symint: bool = False, fields: str = "") -> str:

@@ -10,7 +10,7 @@ from opschema_cli.lint.diagnostic import Severity
 from opschema_cli.project import Project
 from opschema_cli.testing import Linted, fix_files, lint_files
 from opschema_cli.workspace import Workspace
-from opschema_rules.aten.derivatives import Definition, read_derivatives
+from opschema_rules.aten.derivatives import Definition, definition_of, read_derivatives
 from opschema_rules.aten.examples import example_files
 from opschema_rules.aten.native import read_native
 from opschema_rules.aten.pack import PACK
@@ -41,7 +41,7 @@ def definition(text: str) -> Definition:
     native, file = project.yaml("native_functions.yaml"), project.yaml("derivatives.yaml")
     assert native is not None
     assert file is not None
-    found = read_derivatives(file, read_native(native, None), newest_torchgen()).entries[0].definition
+    found = definition_of(read_derivatives(file, read_native(native, None), newest_torchgen()).entries[0])
     assert found is not None
     return found
 

@@ -8,6 +8,7 @@ import pytest
 
 from opschema_cli.project import Project
 from opschema_cli.workspace import Workspace
+from opschema_rules.aten.generated import functions_of
 from opschema_rules.aten.model import NativeFile
 from opschema_rules.aten.native import read_native, read_tags
 
@@ -28,7 +29,7 @@ def native(text: str) -> NativeFile:
 
 
 def generated(text: str) -> list[str]:
-    return [str(item.schema) for item in native(text).functions.values() if item.generated]
+    return [str(item.schema) for item in functions_of(native(text)).values() if item.generated]
 
 
 @cache
@@ -117,7 +118,7 @@ def test_dispatch_keys_are_filled_in() -> None:
     CPU: c_out
     MkldnnCPU: c_mkldnn
 """
-    functions = native(text).functions
+    functions = functions_of(native(text))
     assert {name: sorted(item.dispatch) for name, item in functions.items()} == {
         "a": ["CompositeImplicitAutograd"],
         "b": ["CPU", "CUDA"],
@@ -130,7 +131,7 @@ def test_dispatch_keys_are_filled_in() -> None:
     "field", ["dispatch: 3", "dispatch: [CPU]", "autogen: [f.out]", "autogen: f.out, ,f", "tags: 3"]
 )
 def test_malformed_fields_do_no_harm(field: str) -> None:
-    assert "f" in native(f"- func: f(Tensor self) -> Tensor\n  {field}\n").functions
+    assert "f" in functions_of(native(f"- func: f(Tensor self) -> Tensor\n  {field}\n"))
 
 
 def test_the_functions_of_the_installed_torch_are_torchgens() -> None:
@@ -141,10 +142,10 @@ def test_the_functions_of_the_installed_torch_are_torchgens() -> None:
     )
     theirs = {str(item.func.name): item for item in parsed.native_functions}
     assert len(theirs) > 3000
-    assert {name: str(item.schema) for name, item in native.functions.items()} == {
+    assert {name: str(item.schema) for name, item in functions_of(native).items()} == {
         name: str(item.func) for name, item in theirs.items()
     }
-    assert {item.name for item in native.functions.values() if item.generated} == {
+    assert {item.name for item in functions_of(native).values() if item.generated} == {
         name for name, item in theirs.items() if "generated" in item.tags
     }
     keys: dict[str, set[str]] = defaultdict(set)
@@ -152,13 +153,13 @@ def test_the_functions_of_the_installed_torch_are_torchgens() -> None:
         for name in index.index:
             keys[str(name)].add(str(key))
     explicit = [name for name, item in theirs.items() if not item.part_of_structured_group]
-    assert {name: native.functions[name].dispatch for name in explicit} == {name: keys[name] for name in explicit}
+    assert {name: functions_of(native)[name].dispatch for name in explicit} == {name: keys[name] for name in explicit}
 
 
 def test_the_kernels_of_structured_operators_are_those_that_torch_registers() -> None:
     torch = pytest.importorskip("torch")
     keys = ("CPU", "CompositeExplicitAutogradNonFunctional", "CompositeExplicitAutograd", "SparseCPU", "QuantizedCPU")
-    functions = installed().functions.values()
+    functions = functions_of(installed()).values()
     structured = [item for item in functions if {"structured", "structured_delegate"} & set(item.entry.fields)]
     registered = torch._C._dispatch_has_kernel_for_dispatch_key
     assert len(structured) > 600

@@ -18,6 +18,8 @@ from opschema_cli.testing import fix_files, lint_files
 from opschema_cli.workspace import Workspace
 from opschema_rules.aten.draws import draws
 from opschema_rules.aten.examples import example_files
+from opschema_rules.aten.generated import functions_of
+from opschema_rules.aten.groups import groups_of
 from opschema_rules.aten.head import AtenOptions
 from opschema_rules.aten.model import BackendFile, DerivativesFile, NativeFile
 from opschema_rules.aten.pack import PACK, load
@@ -201,7 +203,7 @@ def _watched(files: dict[str, str]) -> list[object]:
     subjects = load(Project(Workspace(Path("/nowhere"), files)), ALONE).subjects
     for subject in subjects:
         if isinstance(subject, NativeFile):
-            _ = (subject.groups.all, subject.functions, subject.complete)  # what all rules share
+            _ = (groups_of(subject).all, functions_of(subject), subject.complete)  # what all rules share
         if isinstance(subject, NativeFile | DerivativesFile | BackendFile):
             subject.torchgen = Watching(subject.torchgen)  # type: ignore[assignment]
     return subjects

@@ -11,9 +11,9 @@ from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, OptionError, Site, migration
 from opschema_cli.source.yaml_edit import YamlEditError
 from opschema_rules.aten.autogen import autogen_edits, is_asked_for, listed_names, wanted_names
-from opschema_rules.aten.differences import name_of
+from opschema_rules.aten.differences import name_of, torn
 from opschema_rules.aten.functionalization import ungrouped
-from opschema_rules.aten.groups import Group
+from opschema_rules.aten.groups import Group, groups_of
 from opschema_rules.aten.migrations.scopes import ENTRIES
 from opschema_rules.aten.model import NativeEntry, NativeFile
 from opschema_rules.aten.proofs import RESTORED
@@ -41,9 +41,9 @@ def find(draft: Draft, options: AddAutogen) -> Iterator[Site]:
     _check_known(natives, options)
     for native in natives:
         lonely = (
-            {group for _, group in ungrouped(native.groups)} if native.torchgen.exceptions.functionalizes else set()
+            {group for _, group in ungrouped(groups_of(native))} if native.torchgen.exceptions.functionalizes else set()
         )
-        for group in native.groups.all:
+        for group in groups_of(native).all:
             line = _line(native, group, lonely, options)
             if line is None:
                 continue
@@ -92,7 +92,7 @@ def add_autogen(draft: Draft, sites: Sequence[Site], options: AddAutogen) -> Ite
 def _line(native: NativeFile, group: Group, lonely: Container[Group], options: AddAutogen) -> _Line | None:
     """The line that a group needs; None where it is right or nothing is asked."""
     base, names = group.base, wanted_names(group)
-    if base is None or group in native.groups.torn or not native.groups.knows_all(group.key[0].base):
+    if base is None or group in torn(groups_of(native)) or not groups_of(native).knows_all(group.key[0].base):
         return None
     if not names:
         asked = [entry for entry in group.entries if name_of(entry) in options.ops]
@@ -129,7 +129,7 @@ def _check_known(natives: Sequence[NativeFile], options: AddAutogen) -> None:
     Raises:
         OptionError: with the nearest name.
     """
-    known = {name for native in natives for name in native.groups.named}
+    known = {name for native in natives for name in groups_of(native).named}
     for pattern in options.ops if natives else ():
         if not any(fnmatchcase(name, pattern) for name in known):
             raise OptionError(f"-o ops={pattern}: no entry declares such an operator{hint(pattern, known)}")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from opschema_rules.aten.catalogue import variants_across
+from opschema_rules.aten.catalogue_reading import variants_across
 from opschema_rules.aten.migrations.backend_lists import KERNELS
 from opschema_rules.aten.model import BackendFile
 from opschema_rules.aten.rules.backend_keys import is_strict

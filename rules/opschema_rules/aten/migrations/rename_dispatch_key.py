@@ -13,9 +13,10 @@ from opschema_cli.migrate.mentions import texts_with
 from opschema_cli.migrate.migration import Note, OptionError, Site, migration
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.source.yaml import Node
+from opschema_rules.aten.entry import Entry, string
 from opschema_rules.aten.migrations.scopes import FILES
 from opschema_rules.aten.migrations.yaml_comments import in_comments
-from opschema_rules.aten.model import BackendFile, DerivativeEntry, Entry, NativeEntry, NativeFile, string
+from opschema_rules.aten.model import BackendFile, DerivativeEntry, NativeEntry, NativeFile
 from opschema_rules.aten.proofs import RESTORED
 from opschema_rules.aten.torchgen_table import newest_torchgen
 from opschema_rules.aten.vocabulary import hint

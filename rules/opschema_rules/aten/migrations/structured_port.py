@@ -10,7 +10,7 @@ import msgspec
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, OptionError, Site, migration
 from opschema_cli.source.yaml_edit import YamlEditError
-from opschema_rules.aten.groups import Group
+from opschema_rules.aten.groups import Group, groups_of
 from opschema_rules.aten.migrations.remove_field import lost_comments
 from opschema_rules.aten.migrations.scopes import ENTRIES
 from opschema_rules.aten.migrations.structured_edits import delegate_edits, set_structured
@@ -118,7 +118,7 @@ def _ports(draft: Draft, options: StructuredPort) -> Iterator[_Port]:
     for native in natives:
         seen: list[Group] = []
         for entry in (entry for entry in native.entries if entry.name in options.op):
-            group = native.groups.by_entry.get(entry)
+            group = groups_of(native).by_entry.get(entry)
             if group is not None and all(group is not other for other in seen):
                 seen.append(group)
                 yield _Port(native, group, entry)

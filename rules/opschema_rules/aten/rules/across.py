@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_rules.aten.findings import found
+from opschema_rules.aten.groups import groups_of
 from opschema_rules.aten.model import NativeEntry, NativeFile
 from opschema_rules.aten.signatures import full_name, kind_of, out_arguments
 from opschema_rules.aten.traits import tags_of
@@ -49,7 +50,7 @@ def repeated_operator(native: NativeFile) -> Iterator[Diagnostic]:
         CUDA: tanh
     ```
     """
-    for entry, first in native.groups.repeats:
+    for entry, first in groups_of(native).repeats:
         if entry.schema is None or first.schema is None:
             continue
         how = "" if entry.schema == first.schema else ", with another schema"
@@ -87,7 +88,7 @@ def repeated_signature(native: NativeFile) -> Iterator[Diagnostic]:
     - func: tanh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
     ```
     """
-    for group in native.groups.all:
+    for group in groups_of(native).all:
         for entry, first in group.repeated:
             message = (
                 f"`{entry.name}` has the signature of `{first.name}`, and both are {_WORDS[_kind(entry)]}; "
@@ -167,7 +168,7 @@ def in_place_with_out(native: NativeFile) -> Iterator[Diagnostic]:
       device_check: NoCheck
     ```
     """
-    for entry in filter(None, (group.variants.get("inplace") for group in native.groups.all)):
+    for entry in filter(None, (group.variants.get("inplace") for group in groups_of(native).all)):
         text, schema = entry.schema_text, entry.schema
         if text is None or schema is None:
             continue

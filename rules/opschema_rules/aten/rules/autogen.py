@@ -9,8 +9,9 @@ from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.text import Span
 from opschema_rules.aten.autogen import autogen_edits, is_asked_for, listed_names, wanted_names
+from opschema_rules.aten.differences import torn
 from opschema_rules.aten.findings import found, respelling, yaml_fix
-from opschema_rules.aten.groups import Group, Groups
+from opschema_rules.aten.groups import Group, Groups, groups_of
 from opschema_rules.aten.model import NativeEntry, NativeFile
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.signatures import is_tensor_like, out_name, out_overload, self_argument, type_text
@@ -63,9 +64,9 @@ def autogen_missing(native: NativeFile) -> Iterator[Diagnostic]:
         CPU: scale_
     ```
     """
-    for group in _judged(native.groups):
+    for group in _judged(groups_of(native)):
         base, names, given = group.base, wanted_names(group), listed_names(group)
-        if base is None or not is_asked_for(group) or not native.groups.complete:
+        if base is None or not is_asked_for(group) or not groups_of(native).complete:
             continue
         missing = [name for name in names if name not in given]
         if not missing or _unknown(group, given):
@@ -82,7 +83,7 @@ def _judged(groups: Groups) -> Iterator[Group]:
     for group in groups.all:
         if len(group.variants) == 1 and "autogen" not in next(iter(group.variants.values())).fields:
             continue  # nothing is listed, and nothing is generated
-        if group in groups.torn or not groups.knows_all(group.key[0].base):
+        if group in torn(groups) or not groups.knows_all(group.key[0].base):
             continue
         out = group.variants.get("out")
         if out is None or not is_structured(out) or "functional" in group.variants:
@@ -146,7 +147,7 @@ def autogen_unknown(native: NativeFile) -> Iterator[Diagnostic]:
       autogen: tanh.wide_out
     ```
     """
-    for group in _judged(native.groups):
+    for group in _judged(groups_of(native)):
         wrong = _unknown(group, listed_names(group))
         for entry in group.entries if wrong else ():
             yield from _wrong_items(group, entry)
@@ -219,7 +220,7 @@ def autogen_elsewhere(native: NativeFile) -> Iterator[Diagnostic]:
       autogen: tanh.out
     ```
     """
-    for group in _judged(native.groups):
+    for group in _judged(groups_of(native)):
         base, names = group.base, {item.name for item in group.wanted if item.kind == "out"}
         if base is None or not names or group.generated:
             continue
@@ -295,7 +296,7 @@ def autogen_impossible(native: NativeFile) -> Iterator[Diagnostic]:
       autogen: fill, fill.out
     ```
     """
-    for group in _judged(native.groups):
+    for group in _judged(groups_of(native)):
         base, node = group.base, group.base.get("autogen") if group.base is not None else None
         outs = [item.name for item in group.generated if item.kind == "out"]
         if base is None or node is None or not outs or "inplace" in group.variants:

@@ -11,8 +11,9 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.source.yaml import Node
 from opschema_cli.source.yaml_edit import rename_key
 from opschema_rules.aten.dialects import BACKEND_KEYS, DIALECTS, OPERATOR_LISTS
+from opschema_rules.aten.entry import string
 from opschema_rules.aten.findings import yaml_fix
-from opschema_rules.aten.model import BackendFile, string
+from opschema_rules.aten.model import BackendFile
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.rules.fields import kind_of
 from opschema_rules.aten.vocabulary import listed, nearest

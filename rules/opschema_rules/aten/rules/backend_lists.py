@@ -8,7 +8,8 @@ from opschema_cli.lint.diagnostic import Diagnostic, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.yaml import Node
 from opschema_rules.aten.dialects import OPERATOR_LISTS
-from opschema_rules.aten.model import BackendFile, string
+from opschema_rules.aten.entry import string
+from opschema_rules.aten.model import BackendFile
 from opschema_rules.aten.rules.backend_keys import is_strict
 from opschema_rules.aten.rules.fields import kind_of
 

@@ -9,8 +9,9 @@ from opschema_cli.lint.diagnostic import Diagnostic, Fix
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.source.yaml_edit import insert_key, set_value
-from opschema_rules.aten.differences import name_of
+from opschema_rules.aten.differences import name_of, torn
 from opschema_rules.aten.findings import found, yaml_fix
+from opschema_rules.aten.groups import groups_of
 from opschema_rules.aten.model import NativeEntry, NativeFile
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.rules.dispatch import keys_in
@@ -46,7 +47,7 @@ def delegate_unknown(native: NativeFile) -> Iterator[Diagnostic]:
         CPU: sub_out
     ```
     """
-    groups, known = native.groups, _structured(native)
+    groups, known = groups_of(native), _structured(native)
     for number, entry in enumerate(_undeclared(native)):
         name, node = entry.text("structured_delegate"), entry.get("structured_delegate")
         if name is None or node is None:
@@ -71,12 +72,12 @@ _MOST_HINTS = 100
 
 def _undeclared(native: NativeFile) -> Iterator[NativeEntry]:
     """The entries whose delegate is certainly not declared."""
-    groups = native.groups
+    groups = groups_of(native)
     for entry in native.having("structured_delegate"):
         name = entry.text("structured_delegate")
         if name is None or entry.schema is None or name in groups.named or not _is_name(name):
             continue
-        if groups.complete and groups.by_entry.get(entry) not in groups.torn:  # else its out variant is told to differ
+        if groups.complete and groups.by_entry.get(entry) not in torn(groups):  # else its out variant is told to differ
             yield entry
 
 
@@ -125,7 +126,7 @@ def delegate_unstructured(native: NativeFile) -> Iterator[Diagnostic]:
         CPU: sub_out
     ```
     """
-    groups = native.groups
+    groups = groups_of(native)
     own: dict[NativeEntry, list[NativeEntry]] = {}
     for entry in native.having("structured_delegate"):
         name, node = entry.text("structured_delegate"), entry.get("structured_delegate")
@@ -201,13 +202,13 @@ def delegate_wrong(native: NativeFile) -> Iterator[Diagnostic]:
         CPU: sub_out
     ```
     """
-    groups = native.groups
+    groups = groups_of(native)
     for entry in native.having("structured_delegate"):
         name, node = entry.text("structured_delegate"), entry.get("structured_delegate")
         group, delegate = groups.by_entry.get(entry), groups.named.get(name or "")
         if node is None or group is None or delegate is None or not is_structured(delegate):
             continue
-        if groups.by_entry[delegate] is group or group in groups.torn:
+        if groups.by_entry[delegate] is group or group in torn(groups):
             continue
         out = group.variants.get("out")
         if out is None:
@@ -252,7 +253,7 @@ def half_structured(native: NativeFile) -> Iterator[Diagnostic]:
     ```
     """
     for out in native.having("structured"):
-        group = native.groups.by_entry.get(out)
+        group = groups_of(native).by_entry.get(out)
         if group is None or group.structured_out is not out or "functional" not in group.variants:
             continue
         for entry in group.entries:

@@ -9,10 +9,11 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.text import Edit
 from opschema_rules.aten.deprecated import CONSTANTS, Call, Misfit, by_base, misfit, read_call
+from opschema_rules.aten.entry import SchemaText, string
 from opschema_rules.aten.findings import found
 from opschema_rules.aten.kinds import items_of
 from opschema_rules.aten.loader import refused
-from opschema_rules.aten.model import DeprecatedEntry, DeprecatedFile, NativeEntry, SchemaText, string
+from opschema_rules.aten.model import DeprecatedEntry, DeprecatedFile, NativeEntry
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.python_functions import is_bound
 from opschema_rules.aten.rules.derivatives_entries import repeated_keys, written

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
-from opschema_rules.aten.derivatives import Block, Definition, Formula
+from opschema_rules.aten.derivatives import Block, Definition, Formula, blocks_of
 from opschema_rules.aten.findings import found
 from opschema_rules.aten.model import DerivativeEntry, DerivativesFile
 from opschema_rules.aten.rules.derivatives_schemas import argument_span
@@ -51,7 +51,7 @@ def derivative_unknown_name(derivatives: DerivativesFile) -> Iterator[Diagnostic
       result: self_t + other_t * alpha
     ```
     """
-    for block in derivatives.blocks:
+    for block in blocks_of(derivatives):
         if not block.sound:
             for formula in block.formulas:
                 if formula.kind == "unknown":
@@ -113,7 +113,7 @@ def derivative_name_twice(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
       other: non_differentiable
     ```
     """
-    for block in derivatives.blocks:
+    for block in blocks_of(derivatives):
         names = [name for formula in block.formulas for name in formula.names]
         if len(set(names)) == len(names):
             continue
@@ -157,7 +157,7 @@ def derivative_of_no_tensor(derivatives: DerivativesFile) -> Iterator[Diagnostic
       other: grad * alpha
     ```
     """
-    for block in derivatives.blocks:
+    for block in blocks_of(derivatives):
         arguments = block.definition.arguments
         for formula in block.backward:
             for name in formula.names:

@@ -8,10 +8,11 @@ from opschema_cli.lint.diagnostic import Diagnostic, Place
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.yaml import Node, scalar_value
 from opschema_rules.aten.derivatives import DEFAULT, NOT_FORMULAS
+from opschema_rules.aten.entry import Entry, is_date, string
 from opschema_rules.aten.findings import found, no_list
 from opschema_rules.aten.kinds import items_of
 from opschema_rules.aten.loader import refused
-from opschema_rules.aten.model import DerivativeEntry, DerivativesFile, Entry, is_date, string
+from opschema_rules.aten.model import DerivativeEntry, DerivativesFile
 from opschema_rules.aten.vocabulary import hint
 
 _KINDS = {"mapping": "a mapping", "sequence": "a list"}

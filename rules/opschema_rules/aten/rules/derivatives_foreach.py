@@ -9,7 +9,7 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.source.text import Place, Span
 from opschema_cli.source.yaml import Node
 from opschema_rules.aten.derivative_operators import Operator, text_of
-from opschema_rules.aten.derivatives import DEFAULT, Definition
+from opschema_rules.aten.derivatives import DEFAULT, Definition, definition_of
 from opschema_rules.aten.foreach import is_foreach, lone_tensors, mapped_name, maps, unlike, unmapped
 from opschema_rules.aten.formulas import saves_of, word
 from opschema_rules.aten.model import DerivativeEntry, DerivativesFile
@@ -77,7 +77,8 @@ def foreach_without_derivative(derivatives: DerivativesFile) -> Iterator[Diagnos
     """
     demanding = list(_demanding(derivatives))
     # An entry that is for no known operator may be meant for any.
-    told = demanding and all(entry.definition is not None and entry.definition.known for entry in derivatives.entries)
+    definitions = map(definition_of, derivatives.entries) if demanding else ()
+    told = demanding and all(definition is not None and definition.known for definition in definitions)
     without = [operator for operator in demanding if told and _lacks(derivatives, operator)]
     lacking, names = ({mapped_name(operator.schema) for operator in items} for items in (without, demanding))
     if len(lacking) <= max(_MISTAKES, len(names) // 10):
@@ -121,7 +122,7 @@ def _over_lists(derivatives: DerivativesFile) -> Iterator[Operator]:
 def _used(derivatives: DerivativesFile, operator: Operator) -> Definition | None:
     """What torchgen takes the derivative from: an entry of its own, or the first of the operator that it maps."""
     near = [*_own(derivatives, operator), *derivatives.by_base.get(mapped_name(operator.schema), ())]
-    known = [entry.definition for entry in near if entry.definition is not None and entry.definition.known]
+    known = [definition for entry in near if (definition := definition_of(entry)) is not None and definition.known]
     return next((item for item in known if _is_of(item, operator) or maps(operator.schema, item.schema)), None)
 
 

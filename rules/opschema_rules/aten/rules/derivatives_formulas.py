@@ -9,7 +9,7 @@ from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.operator_schema import SchemaType
 from opschema_cli.source.text import Span
-from opschema_rules.aten.derivatives import Block, Definition, Formula
+from opschema_rules.aten.derivatives import Block, Definition, Formula, blocks_of
 from opschema_rules.aten.findings import found, respelling
 from opschema_rules.aten.formulas import FORBIDDEN, bare_words, places, unbalanced
 from opschema_rules.aten.model import DerivativesFile
@@ -58,7 +58,7 @@ def derivative_unsaved_list(derivatives: DerivativesFile) -> Iterator[Diagnostic
       self: blur_backward(grad, widths)
     ```
     """
-    for block in derivatives.blocks:
+    for block in blocks_of(derivatives):
         lists = [item for item in block.definition.arguments.values() if item.type.inner and not _is_saved(item.type)]
         for formula in block.backward if lists else ():
             for item in lists:
@@ -99,7 +99,7 @@ def derivative_accessor(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
       self: at::sum_to(grad, self.sym_sizes())
     ```
     """
-    for block in derivatives.blocks if not derivatives.torchgen.autograd.takes_sizes else ():
+    for block in blocks_of(derivatives) if not derivatives.torchgen.autograd.takes_sizes else ():
         for formula in block.backward:
             if "size" in formula.text or "strides" in formula.text:
                 yield from _accessors(formula)
@@ -143,7 +143,7 @@ def derivative_strides(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
       other: add_backward(grad, other.sym_strides())
     ```
     """
-    for block in derivatives.blocks:
+    for block in blocks_of(derivatives):
         for formula in block.backward:
             if "sym_strides()" in formula.text:
                 yield from _strides(block, formula)
@@ -195,7 +195,7 @@ def derivative_unbalanced(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
       result: self_t * scale(self_p, "(")
     ```
     """
-    for block in derivatives.blocks:
+    for block in blocks_of(derivatives):
         for formula in block.formulas:
             fault = unbalanced(formula.text)
             if fault is not None:
@@ -235,7 +235,7 @@ def derivative_unknown_variable(derivatives: DerivativesFile) -> Iterator[Diagno
       result: self_t + other_t * alpha
     ```
     """
-    for block in derivatives.blocks:
+    for block in blocks_of(derivatives):
         if block.sound:
             known = _variables(block)
             for formula in block.backward:
@@ -324,7 +324,7 @@ def derivative_wrapped_optional(derivatives: DerivativesFile) -> Iterator[Diagno
       self, other: add_backward(grad, wrap_opt_if(self, grad_input_mask[0]), alpha)
     ```
     """
-    for block in derivatives.blocks:
+    for block in blocks_of(derivatives):
         for formula in block.backward:
             for match in _OPTIONAL.finditer(formula.text) if "wrap_opt_if" in formula.text else ():
                 name, behind = match.groups()

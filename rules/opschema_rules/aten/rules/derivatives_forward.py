@@ -8,7 +8,7 @@ from itertools import pairwise
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.operator_schema import Argument
-from opschema_rules.aten.derivatives import Block, Formula
+from opschema_rules.aten.derivatives import Block, Formula, blocks_of
 from opschema_rules.aten.findings import found
 from opschema_rules.aten.foreach import is_foreach
 from opschema_rules.aten.formulas import element_wise, places, uses
@@ -51,7 +51,7 @@ def forward_base_name(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
       result: 2 * self_p * self_t
     ```
     """
-    for block in derivatives.blocks:
+    for block in blocks_of(derivatives):
         if block.forward:
             names = [item.name for item in _unpacked(block)]
             for formula in block.forward:
@@ -103,7 +103,7 @@ def forward_automatic(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
       result: auto_element_wise
     ```
     """
-    for block in derivatives.blocks:
+    for block in blocks_of(derivatives):
         for formula in block.formulas:
             if formula.kind == "backward" and formula.is_automatic:
                 message = f"`{formula.text.strip()}` is for outputs; the formula of an argument is written out"
@@ -170,7 +170,7 @@ def forward_original_self(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
       result: self_t * (result > 0)
     ```
     """
-    for block in derivatives.blocks:
+    for block in blocks_of(derivatives):
         if block.definition.in_place:
             for formula in block.forward:
                 for span in places(formula.text, "self_p"):
@@ -217,7 +217,7 @@ def forward_outputs(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
       right: self_t - left
     ```
     """
-    for block in derivatives.blocks:
+    for block in blocks_of(derivatives):
         if block.forward and block.sound and block.outputs is not None and block.requires_derivative:
             yield from _covered(block, block.outputs)
 
@@ -279,7 +279,7 @@ def forward_without_tangent(derivatives: DerivativesFile) -> Iterator[Diagnostic
       result: 2 * self_p * self_t
     ```
     """
-    for block in derivatives.blocks:
+    for block in blocks_of(derivatives):
         if not (block.forward and block.sound and block.requires_derivative) or is_foreach(block.definition.schema):
             continue
         if len(block.inputs) == 1 and block.inputs[0].type.is_list:

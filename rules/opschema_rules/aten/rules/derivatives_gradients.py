@@ -9,7 +9,7 @@ from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import count
 from opschema_cli.source.text import Edit, Span
-from opschema_rules.aten.derivatives import Block, Formula
+from opschema_rules.aten.derivatives import Block, Formula, blocks_of
 from opschema_rules.aten.findings import found
 from opschema_rules.aten.formulas import gradient_indices, indexed_only, number_of, places, uses
 from opschema_rules.aten.model import DerivativesFile
@@ -41,7 +41,7 @@ def gradient_index(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
       self: threshold_backward(grad, result, 0)
     ```
     """
-    for block in derivatives.blocks:
+    for block in blocks_of(derivatives):
         for formula in block.backward:
             if "grads[" in formula.text:
                 yield from _out_of_bounds(block, formula)
@@ -95,7 +95,7 @@ def gradients_mixed(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
       self: halves_backward(grad_left, grad_right)
     ```
     """
-    for block in derivatives.blocks:
+    for block in blocks_of(derivatives):
         texts = [formula.text for formula in block.backward]
         if not any("grads" in text or "grad_" in text for text in texts):
             continue
@@ -140,7 +140,7 @@ def gradient_first_only(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
       self: threshold_backward(grad, result, 0)
     ```
     """
-    for block in derivatives.blocks:
+    for block in blocks_of(derivatives):
         indexed = [
             (formula, index, start, end)
             for formula in block.backward
@@ -188,7 +188,7 @@ def gradient_mask(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
       self, other: add_backward(grad, alpha, grad_input_mask[1])
     ```
     """
-    for block in derivatives.blocks:
+    for block in blocks_of(derivatives):
         for formula in block.backward:
             if "grad_input_mask" in formula.text and "grad_input_mask" not in block.definition.arguments:
                 yield from _masks(formula)

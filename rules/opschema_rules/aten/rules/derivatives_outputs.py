@@ -8,11 +8,12 @@ from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import count
 from opschema_cli.source.yaml import Node, scalar_value
-from opschema_rules.aten.derivative_operators import Operator
-from opschema_rules.aten.derivatives import DEFAULT, Definition
+from opschema_rules.aten.derivative_operators import Operator, operators_of
+from opschema_rules.aten.derivatives import DEFAULT, Definition, blocks_of, definition_of
+from opschema_rules.aten.entry import string
 from opschema_rules.aten.findings import found
 from opschema_rules.aten.formulas import saves
-from opschema_rules.aten.model import DerivativeEntry, DerivativesFile, string
+from opschema_rules.aten.model import DerivativeEntry, DerivativesFile
 from opschema_rules.aten.rules.derivatives_entries import written
 from opschema_rules.aten.signatures import base_name, full_name, kind_of
 from opschema_rules.aten.vocabulary import listed, nearest
@@ -70,7 +71,7 @@ def _output_differentiability(entry: DerivativeEntry) -> Iterator[Diagnostic]:
     items = [entry.file.document.follow(item) for item in node.items]
     faults = list(_flags(entry, items))
     yield from faults
-    definition = entry.definition
+    definition = definition_of(entry)
     if definition is None:
         return
     outputs = definition.schema.returns
@@ -98,7 +99,8 @@ def _flags(entry: DerivativeEntry, items: list[Node]) -> Iterator[Diagnostic]:
 
 def _is_slip(entry: DerivativeEntry, text: str) -> bool:
     """Whether a condition is probably meant to be a boolean."""
-    if text in ("true", "false") or (entry.definition is not None and text in entry.definition.arguments):
+    definition = definition_of(entry)
+    if text in ("true", "false") or (definition is not None and text in definition.arguments):
         return False
     return text in ("True", "False") or (text.isidentifier() and nearest(text, ("True", "False"), 0.74) is not None)
 
@@ -140,7 +142,7 @@ def derivative_without_effect(derivatives: DerivativesFile) -> Iterator[Diagnost
       output_differentiability: [False]
     ```
     """
-    for block in derivatives.blocks:
+    for block in blocks_of(derivatives):
         definition = block.definition
         if not (block.differentiable and block.inputs and definition.schema.returns) or block.is_manual:
             continue
@@ -194,7 +196,7 @@ def derivative_needs_dispatch(derivatives: DerivativesFile) -> Iterator[Diagnost
 
 
 def _derivative_needs_dispatch(entry: DerivativeEntry) -> Iterator[Diagnostic]:
-    definition, operators = entry.definition, entry.owner.operators
+    definition, operators = definition_of(entry), operators_of(entry.owner)
     if definition is None or definition.operator is None or operators is None:
         return
     if base_name(definition.schema.name).base not in operators.composite:
@@ -257,7 +259,7 @@ def derivative_saves_self(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
 
 
 def _derivative_saves_self(entry: DerivativeEntry) -> Iterator[Diagnostic]:
-    definition = entry.definition
+    definition = definition_of(entry)
     if definition is None or definition.operator is None or kind_of(definition.schema) == "functional":
         return
     names = [name for name in definition.arguments if "self" in name]
@@ -297,7 +299,7 @@ def derivative_without_default(derivatives: DerivativesFile) -> Iterator[Diagnos
           self: sum_to_nested(grad, self)
     ```
     """
-    for block in derivatives.blocks:
+    for block in blocks_of(derivatives):
         definition = block.definition
         if block.key is None or definition.blocks[0] is not block:
             continue

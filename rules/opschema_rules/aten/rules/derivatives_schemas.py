@@ -10,9 +10,12 @@ from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node
 from opschema_cli.source.yaml_edit import set_value
-from opschema_rules.aten.derivative_operators import Operator, Operators, text_of
+from opschema_rules.aten.derivative_operators import Operator, Operators, operators_of, text_of
+from opschema_rules.aten.derivatives import definition_of
+from opschema_rules.aten.entry import SchemaText
 from opschema_rules.aten.findings import found, respelling, yaml_fix
-from opschema_rules.aten.model import DerivativeEntry, DerivativesFile, SchemaText
+from opschema_rules.aten.generated import functions_of
+from opschema_rules.aten.model import DerivativeEntry, DerivativesFile
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.signatures import base_name, kind_of
 from opschema_rules.aten.text_diff import Stretch, stretches
@@ -59,7 +62,7 @@ def derivative_unknown_schema(derivatives: DerivativesFile) -> Iterator[Diagnost
       self: threshold_backward(grad, result, 0)
     ```
     """
-    operators = derivatives.operators
+    operators = operators_of(derivatives)
     if operators is None:
         return
     unknown: list[SchemaText] = []
@@ -67,7 +70,8 @@ def derivative_unknown_schema(derivatives: DerivativesFile) -> Iterator[Diagnost
         text = entry.schema_text
         if text is None or not text.text.strip() or text.text in operators.declared:
             continue
-        if entry.definition is None or not entry.definition.known:
+        definition = definition_of(entry)
+        if definition is None or not definition.known:
             meant = operators.named(_name(text.text))
             if meant is not None:
                 yield from _differs(text, meant)
@@ -134,7 +138,7 @@ def _unknown(text: SchemaText, operators: Operators, *, search: bool) -> Diagnos
     if overloads:
         names = [item.name for item in overloads]
         return found(text.entry, span, f"no operator is called `{name}`; there are {listed(names[:_MANY])}")
-    meant = hint(name, operators.native.functions) if search else ""
+    meant = hint(name, functions_of(operators.native)) if search else ""
     return found(text.entry, span, f"no operator is called `{name}`{meant}")
 
 
@@ -233,7 +237,7 @@ def derivative_reserved_name(derivatives: DerivativesFile) -> Iterator[Diagnosti
 
 
 def _derivative_reserved_name(entry: DerivativeEntry) -> Iterator[Diagnostic]:
-    definition = entry.definition
+    definition = definition_of(entry)
     if definition is None:
         return
     for name in ("grad_input_mask", "result"):
@@ -254,7 +258,8 @@ def _derivative_reserved_name(entry: DerivativeEntry) -> Iterator[Diagnostic]:
 
 def _of_argument(entry: DerivativeEntry, name: str, message: str, related: Related) -> Diagnostic:
     """A finding at an argument where the operator is declared, and in the entry's copy of the schema otherwise."""
-    operator = entry.definition.operator if entry.definition is not None else None
+    definition = definition_of(entry)
+    operator = definition.operator if definition is not None else None
     text = operator.entry.schema_text if operator is not None and not operator.generated else None
     declared = text.schema.argument(name) if text is not None and text.schema is not None else None
     if text is None or declared is None:
@@ -298,7 +303,7 @@ def derivative_of_variant(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
 
 
 def _derivative_of_variant(entry: DerivativeEntry) -> Iterator[Diagnostic]:
-    definition, text = entry.definition, entry.schema_text
+    definition, text = definition_of(entry), entry.schema_text
     if definition is None or text is None or not definition.known:
         return
     schema = definition.schema

@@ -11,7 +11,7 @@ from opschema_cli.source.text import Span
 from opschema_rules.aten.autogen import autogen_edits, wanted_names
 from opschema_rules.aten.findings import found, yaml_fix
 from opschema_rules.aten.functionalization import ungrouped
-from opschema_rules.aten.groups import returns_tensors
+from opschema_rules.aten.groups import groups_of, returns_tensors
 from opschema_rules.aten.model import NativeEntry, NativeFile
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.signatures import options_of, out_arguments, type_text
@@ -53,7 +53,7 @@ def mutation_ungrouped(native: NativeFile) -> Iterator[Diagnostic]:
     - func: scale_(Tensor(a!) self, Scalar factor) -> Tensor(a!)
     ```
     """
-    for entry, group in ungrouped(native.groups) if native.torchgen.exceptions.functionalizes else ():
+    for entry, group in ungrouped(groups_of(native)) if native.torchgen.exceptions.functionalizes else ():
         names, base = wanted_names(group), group.base
         if base is None or (names and any("autogen" in item.fields for item in group.entries)):
             continue  # what it lists is told by other rules
@@ -111,7 +111,7 @@ def view_form(native: NativeFile) -> Iterator[Diagnostic]:
       tags: view_copy
     ```
     """
-    groups = native.groups
+    groups = groups_of(native)
     for view in groups.views if native.torchgen.exceptions.functionalizes else ():
         group, text, keys = groups.by_entry[view], view.schema_text, dispatch_of(view)
         copy = groups.copy_of(group)
@@ -184,7 +184,7 @@ def view_copy_kernel(native: NativeFile) -> Iterator[Diagnostic]:
       tags: view_copy
     ```
     """
-    groups = native.groups
+    groups = groups_of(native)
     for view in groups.views if native.torchgen.exceptions.functionalizes else ():
         copy = groups.copy_of(groups.by_entry[view])
         keys = dispatch_of(copy) if copy is not None and not is_in_place(view) and _is_copy(copy, view) else None
@@ -225,7 +225,7 @@ def factory_out_name(native: NativeFile) -> Iterator[Diagnostic]:
         CPU: grid_out
     ```
     """
-    for group in native.groups.all if native.torchgen.exceptions.functionalizes else ():
+    for group in groups_of(native).all if native.torchgen.exceptions.functionalizes else ():
         functional, out = group.variants.get("functional"), group.variants.get("out")
         if not group.formed or functional is None or out is None or functional.schema is None or out.schema is None:
             continue

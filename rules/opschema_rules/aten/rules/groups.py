@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
-from opschema_rules.aten.differences import differences, has_twice, name_of
+from opschema_rules.aten.differences import differences, has_twice, name_of, pairs_of
 from opschema_rules.aten.findings import found
+from opschema_rules.aten.groups import groups_of
 from opschema_rules.aten.model import NativeEntry, NativeFile
 from opschema_rules.aten.signatures import base_name
 
@@ -67,7 +68,7 @@ def variants_differ(native: NativeFile) -> Iterator[Diagnostic]:
         CPU: tanh_named_
     ```
     """
-    for pair in native.groups.pairs:
+    for pair in pairs_of(groups_of(native)):
         odd, other = pair.odd, pair.other
         here, there = odd.schema_text, other.schema_text
         if here is None or there is None or here.schema is None or there.schema is None:
@@ -108,8 +109,8 @@ def variants_namespace(native: NativeFile) -> Iterator[Diagnostic]:
         CPU: tanh_out
     ```
     """
-    named = [entry for entry in native.groups.by_entry if "::" in (entry.text("func") or "")]
-    for group in dict.fromkeys(native.groups.by_entry[entry] for entry in named):
+    named = [entry for entry in groups_of(native).by_entry if "::" in (entry.text("func") or "")]
+    for group in dict.fromkeys(groups_of(native).by_entry[entry] for entry in named):
         spaces = {_namespace(entry) for entry in group.entries}
         if len(spaces) < 2 or not group.formed:
             continue
@@ -158,7 +159,7 @@ def functional_of_mutable(native: NativeFile) -> Iterator[Diagnostic]:
       autogen: norm.out
     ```
     """
-    for group in native.groups.all:
+    for group in groups_of(native).all:
         functional, mutable = group.variants.get("functional"), group.variants.get("mutable")
         if functional is None or mutable is None or functional.schema is None or not group.formed:
             continue
@@ -200,7 +201,7 @@ def scratch_variant(native: NativeFile) -> Iterator[Diagnostic]:
         CPU: tanh_out
     ```
     """
-    for group in native.groups.all:
+    for group in groups_of(native).all:
         scratch = group.variants.get("scratch")
         if scratch is None or len(group.variants) < 2 or scratch.schema_text is None or scratch.schema is None:
             continue

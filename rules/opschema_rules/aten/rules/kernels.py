@@ -9,10 +9,11 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.source.yaml_edit import YamlEditError, insert_item, insert_key, set_value
 from opschema_cli.suggestions import near_names
 from opschema_rules.aten.cpp_types import CppSignature
+from opschema_rules.aten.entry import string
 from opschema_rules.aten.kernel_drift import differences, fits, is_same
 from opschema_rules.aten.kernel_tree import Method
 from opschema_rules.aten.kernels import Asked, BackendKernels, Missing, kernels_named, sides
-from opschema_rules.aten.model import REFERENCE, BackendFile, string
+from opschema_rules.aten.model import REFERENCE, BackendFile
 from opschema_rules.aten.proofs import LINKED
 from opschema_rules.aten.rules.backend_keys import unknown_keys
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.text import Span
-from opschema_rules.aten.differences import is_lone_out, name_of
+from opschema_rules.aten.differences import is_lone_out, name_of, torn
 from opschema_rules.aten.findings import found
-from opschema_rules.aten.groups import returns_tensors
+from opschema_rules.aten.groups import groups_of, returns_tensors
 from opschema_rules.aten.model import NativeFile
 from opschema_rules.aten.vocabulary import listed
 
@@ -57,9 +57,9 @@ def functional_missing(native: NativeFile) -> Iterator[Diagnostic]:
         CPU: sub_out
     ```
     """
-    groups = native.groups
+    groups = groups_of(native)
     for group in groups.all:
-        if "functional" in group.variants or group in groups.torn or not groups.complete:
+        if "functional" in group.variants or group in torn(groups) or not groups.complete:
             continue
         out = group.structured_out
         generated = any(item.kind == "functional" for item in group.generated)
@@ -104,9 +104,9 @@ def lone_out(native: NativeFile) -> Iterator[Diagnostic]:
     - func: tanh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
     ```
     """
-    groups = native.groups
+    groups = groups_of(native)
     for group in groups.all:
-        if len(group.variants) > 1 or "out" not in group.variants or not is_lone_out(group) or group in groups.torn:
+        if len(group.variants) > 1 or "out" not in group.variants or not is_lone_out(group) or group in torn(groups):
             continue
         out = group.variants["out"]
         if groups.complete:
@@ -144,7 +144,7 @@ def no_out_variant(native: NativeFile) -> Iterator[Diagnostic]:
         SparseCPU: _nnz_sparse
     ```
     """
-    for group in native.groups.all if native.torchgen.exceptions.known else ():
+    for group in groups_of(native).all if native.torchgen.exceptions.known else ():
         base = group.base
         if base is None or base.schema is None or "out" in group.variants or "inplace" in group.variants:
             continue

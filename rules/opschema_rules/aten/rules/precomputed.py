@@ -14,8 +14,9 @@ from opschema_cli.schema.schema_string import parse_schema
 from opschema_cli.schema.schema_tokens import SchemaError
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node
+from opschema_rules.aten.entry import string
 from opschema_rules.aten.findings import found, respelling
-from opschema_rules.aten.model import NativeEntry, NativeFile, string
+from opschema_rules.aten.model import NativeEntry, NativeFile
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.rules.fields import kind_of
 from opschema_rules.aten.signatures import out_arguments

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
-from opschema_rules.aten.differences import name_of, needs_functional
+from opschema_rules.aten.differences import name_of, needs_functional, torn
 from opschema_rules.aten.findings import found
-from opschema_rules.aten.groups import Group
+from opschema_rules.aten.groups import Group, groups_of
 from opschema_rules.aten.model import NativeEntry, NativeFile
-from opschema_rules.aten.python_functions import is_bound
+from opschema_rules.aten.python_functions import is_bound, lone_outs, python_functions
 from opschema_rules.aten.vocabulary import listed
 
 
@@ -56,8 +56,8 @@ def python_clash(native: NativeFile) -> Iterator[Diagnostic]:
     ```
     """
     seen: set[NativeEntry] = set()
-    groups = native.groups
-    for function in native.groups.python.values() if native.torchgen.bindings.known else ():
+    groups = groups_of(native)
+    for function in python_functions(groups_of(native)).values() if native.torchgen.bindings.known else ():
         for entry, first in function.clashes:
             if entry in seen or not (is_bound(entry) and is_bound(first)):
                 continue
@@ -109,15 +109,15 @@ def python_out(native: NativeFile) -> Iterator[Diagnostic]:
         CPU: tanh_out
     ```
     """
-    groups = native.groups
-    for module, out in groups.lone_outs if native.torchgen.bindings.known else ():
+    groups = groups_of(native)
+    for module, out in lone_outs(groups) if native.torchgen.bindings.known else ():
         group = groups.by_entry[out]
         functional = group.variants.get("functional")
         if functional is None and needs_functional(group):
             continue
         if functional is not None and "category_override" in functional.fields:
             continue  # what that asks of the functional variant is told by its own rule
-        if group in groups.torn or not groups.complete or out.schema is None:
+        if group in torn(groups) or not groups.complete or out.schema is None:
             continue
         others = [name_of(item) for item in groups.of_name(out.schema.name) if not _is_out(groups.by_entry[item], item)]
         where = f"`torch.{module}`" if module != "torch" else "`torch`"

@@ -8,8 +8,9 @@ from opschema_cli.lint.diagnostic import Diagnostic, Fix, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.operator_schema import OperatorSchema, SchemaType
 from opschema_cli.schema.schema_tokens import SchemaError
+from opschema_rules.aten.entry import SchemaText
 from opschema_rules.aten.findings import found, respelling
-from opschema_rules.aten.model import NativeEntry, NativeFile, SchemaText
+from opschema_rules.aten.model import NativeEntry, NativeFile
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.signatures import options_of
 

@@ -11,8 +11,9 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node
 from opschema_cli.source.yaml_edit import remove_key
+from opschema_rules.aten.entry import string
 from opschema_rules.aten.findings import found, respelling, yaml_fix
-from opschema_rules.aten.model import NativeEntry, NativeFile, string
+from opschema_rules.aten.model import NativeEntry, NativeFile
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.rules.dispatch import IMPLICIT, NESTED, key_spans, keys_in
 from opschema_rules.aten.signatures import kind_of, options_of

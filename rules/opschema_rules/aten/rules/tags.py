@@ -9,10 +9,11 @@ from opschema_cli.lint.diagnostic import Diagnostic, Fix, Place
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.yaml import Node
 from opschema_cli.source.yaml_edit import rename_key
+from opschema_rules.aten.entry import Entry, string
 from opschema_rules.aten.findings import found, no_list, yaml_fix
 from opschema_rules.aten.kinds import items_of
 from opschema_rules.aten.loader import refused
-from opschema_rules.aten.model import Entry, TagsFile, string
+from opschema_rules.aten.model import TagsFile
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.rules.derivatives_entries import repeated_keys, written
 from opschema_rules.aten.vocabulary import nearest, slip

@@ -9,8 +9,9 @@ from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node
+from opschema_rules.aten.entry import string
 from opschema_rules.aten.findings import found, respelling
-from opschema_rules.aten.model import NativeEntry, NativeFile, string
+from opschema_rules.aten.model import NativeEntry, NativeFile
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.rules.dispatch import keys_in
 from opschema_rules.aten.rules.fields import kind_of

@@ -13,8 +13,9 @@ from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node
 from opschema_cli.source.yaml_edit import insert_item, insert_key, set_value
 from opschema_rules.aten.draws import draws, words
+from opschema_rules.aten.entry import string
 from opschema_rules.aten.findings import found, func_text, listing, respelling, yaml_fix
-from opschema_rules.aten.model import NativeEntry, NativeFile, string
+from opschema_rules.aten.model import NativeEntry, NativeFile
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.rules.fields import kind_of
 from opschema_rules.aten.signatures import out_arguments

@@ -10,8 +10,10 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.source.yaml_edit import insert_item, insert_key
 from opschema_rules.aten.differences import differences, name_of
+from opschema_rules.aten.entry import string
 from opschema_rules.aten.findings import found, yaml_fix
-from opschema_rules.aten.model import NativeEntry, NativeFile, string
+from opschema_rules.aten.groups import groups_of
+from opschema_rules.aten.model import NativeEntry, NativeFile
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.signatures import BaseName, base_name, full_name
 from opschema_rules.aten.traits import IMPLICIT, IMPLICIT_NESTED, dispatch_of, is_in_place, is_view, tags_of
@@ -61,7 +63,7 @@ def inplace_view_name(native: NativeFile) -> Iterator[Diagnostic]:
       tags: inplace_view
     ```
     """
-    groups = native.groups
+    groups = groups_of(native)
     for entry in native.having("tags"):
         schema = entry.schema
         if schema is None or "inplace_view" not in tags_of(entry):
@@ -103,7 +105,7 @@ def inplace_view_untagged(native: NativeFile) -> Iterator[Diagnostic]:
       tags: inplace_view
     ```
     """
-    for entry in native.groups.views:
+    for entry in groups_of(native).views:
         if is_in_place(entry) and "inplace_view" not in tags_of(entry):
             message = f"`{entry.name}` is in-place and a view by its annotations; it must have the tag `inplace_view`"
             fix = _tag_fix(entry, "inplace_view")
@@ -172,20 +174,20 @@ def view_copy_missing(native: NativeFile) -> Iterator[Diagnostic]:
     - func: widen(Tensor(a) self, int size) -> Tensor(a)
     ```
     """
-    for view in native.groups.views if native.torchgen.exceptions.functionalizes else ():
-        schema, group = view.schema, native.groups.by_entry.get(view)
+    for view in groups_of(native).views if native.torchgen.exceptions.functionalizes else ():
+        schema, group = view.schema, groups_of(native).by_entry.get(view)
         keys = dispatch_of(view)
         if schema is None or group is None or keys is None or IMPLICIT in keys or "inplace_view" in tags_of(view):
             continue
         name = base_name(schema.name)
-        if name.base.endswith("_inverse") or is_in_place(view) or native.groups.copy_of(group) is not None:
+        if name.base.endswith("_inverse") or is_in_place(view) or groups_of(native).copy_of(group) is not None:
             continue
         wanted = str(BaseName(f"{name.base}_copy", dunder=name.dunder))
         wanted = f"{wanted}.{schema.overload}" if schema.overload else wanted
-        other = native.groups.named.get(wanted)
+        other = groups_of(native).named.get(wanted)
         if other is not None:
             yield from _copy_differs(view, other)
-        elif native.groups.complete:
+        elif groups_of(native).complete:
             message = f"`{view.name}` is a view with kernels of its own; declare `{wanted}`, of the same arguments, which copies"
             table = view.key("dispatch")
             related = [view.related(table, "kernels of its own")] if table is not None else []
@@ -236,9 +238,9 @@ def view_copy_untagged(native: NativeFile) -> Iterator[Diagnostic]:
         CompositeExplicitAutogradNonFunctional: widen_copy
     ```
     """
-    for view in native.groups.views if native.torchgen.exceptions.functionalizes else ():
-        group = native.groups.by_entry.get(view)
-        copy = native.groups.copy_of(group) if group is not None and not is_in_place(view) else None
+    for view in groups_of(native).views if native.torchgen.exceptions.functionalizes else ():
+        group = groups_of(native).by_entry.get(view)
+        copy = groups_of(native).copy_of(group) if group is not None and not is_in_place(view) else None
         if copy is not None and "view_copy" not in tags_of(copy):
             message = f"`{copy.name}` copies the view `{view.name}`, and must have the tag `view_copy`"
             related = view.related(view.place.span, "the view")
@@ -270,8 +272,8 @@ def view_composite(native: NativeFile) -> Iterator[Diagnostic]:
       tags: inplace_view
     ```
     """
-    for view in native.groups.views if native.torchgen.exceptions.functionalizes else ():
-        group = native.groups.by_entry.get(view)
+    for view in groups_of(native).views if native.torchgen.exceptions.functionalizes else ():
+        group = groups_of(native).by_entry.get(view)
         inplace = group.variants.get("inplace") if group is not None else None
         if inplace is None or inplace is view or not is_view(inplace):
             continue
@@ -318,8 +320,8 @@ def view_name(native: NativeFile) -> Iterator[Diagnostic]:
       tags: view_copy
     ```
     """
-    for key, copies in native.groups.copies.items() if native.torchgen.exceptions.functionalizes else ():
-        plain = native.groups.keyed_struct.get(key)
+    for key, copies in groups_of(native).copies.items() if native.torchgen.exceptions.functionalizes else ():
+        plain = groups_of(native).by_key.get(key)
         seen: dict[str, NativeEntry] = {}
         for group in [*([plain] if plain is not None else ()), *copies]:
             for kind, entry in group.variants.items():
@@ -359,8 +361,8 @@ def view_beside_functional(native: NativeFile) -> Iterator[Diagnostic]:
         CPU: tanh_out
     ```
     """
-    for view in native.groups.views if native.torchgen.exceptions.functionalizes else ():
-        group = native.groups.by_entry[view]
+    for view in groups_of(native).views if native.torchgen.exceptions.functionalizes else ():
+        group = groups_of(native).by_entry[view]
         other = group.variants.get("functional")
         if other is None or other is view or view not in group.entries or is_in_place(view) or is_view(other):
             continue

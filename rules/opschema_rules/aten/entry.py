@@ -1,0 +1,136 @@
+"""Entries of the YAML files of PyTorch's code generator, and the schemas in their fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+import msgspec
+
+from opschema_cli.lint.diagnostic import Place, Related
+from opschema_cli.schema.operator_schema import OperatorSchema
+from opschema_cli.schema.schema_string import ParsedSchema, parse_schema
+from opschema_cli.schema.schema_tokens import SchemaError
+from opschema_cli.source.text import Span
+from opschema_cli.source.yaml import TIMESTAMP, Node, YamlFile, scalar_value
+from opschema_cli.source.yaml_spans import value_span
+
+
+class Entry(msgspec.Struct, eq=False, dict=True):
+    """An item of one of the files: a mapping of fields. ``file`` is the YAML file that it stands in."""
+
+    file: YamlFile
+    index: int
+    node: Node
+
+    @property
+    def content_key(self) -> str:
+        """What findings of pure rules depend on."""
+        return f"{self.file.path} {self.node.start} {self.file.source.digest}"
+
+    @property
+    def name(self) -> str:
+        """What the entry is for; empty when it is not known, and where entries have no names."""
+        return ""
+
+    @property
+    def own_types(self) -> frozenset[str]:
+        """Types that the torchgen of the file takes in a schema, and the newest known one does not."""
+        return frozenset()
+
+    @cached_property
+    def fields(self) -> Mapping[str, tuple[Node, Node]]:
+        """Key and value of each field, aliases followed; of a repeated one the last, as PyYAML reads it."""
+        pairs = ((key, self.file.document.follow(value)) for key, value in self.node.pairs())
+        return {key.value: (key, value) for key, value in pairs if key.kind == "scalar"}
+
+    def get(self, name: str) -> Node | None:
+        """The value of a field."""
+        found = self.fields.get(name)
+        return found[1] if found is not None else None
+
+    def key(self, name: str) -> Node | None:
+        """The key of a field."""
+        found = self.fields.get(name)
+        return found[0] if found is not None else None
+
+    def text(self, name: str) -> str | None:
+        """A field that is a string; None when it is absent or something else."""
+        return string(self.get(name))
+
+    def flag(self, name: str, default: bool = False) -> bool | None:
+        """A field that is true or false; ``default`` when it is absent, None when it is something else."""
+        node = self.get(name)
+        if node is None:
+            return default
+        value = scalar_value(node) if node.kind == "scalar" else None
+        return value if isinstance(value, bool) else None
+
+    def at(self, target: Node | Span) -> Place:
+        """A node or span of the file as a place."""
+        return Place(self.file.path, target.span if isinstance(target, Node) else target)
+
+    def related(self, target: Node | Span, message: str) -> Related:
+        """A node or span of the file as the other side of a finding."""
+        return Related(self.at(target), message)
+
+    def inner(self, node: Node, span: Span) -> Span:
+        """A stretch of a scalar's *value* as a span of the file."""
+        return value_span(self.file.source.text, node, span)
+
+
+def string(node: Node | None) -> str | None:
+    """The text of a scalar that PyYAML reads as a string; None of anything else."""
+    value = scalar_value(node) if node is not None and node.kind == "scalar" else None
+    if node is None or not isinstance(value, str) or is_date(node) or is_binary(node):
+        return None
+    return value
+
+
+def is_date(node: Node) -> bool:
+    """Whether PyYAML makes a date of a scalar that has no other value."""
+    if node.style or not node.value[:1].isdigit():
+        return False
+    return node.tag in ("", _TIMESTAMP_TAG) and TIMESTAMP.fullmatch(node.value) is not None
+
+
+def is_binary(node: Node) -> bool:
+    """Whether PyYAML makes bytes of a scalar: ``!!binary aGVsbG8=``."""
+    return node.tag == "tag:yaml.org,2002:binary"
+
+
+_TIMESTAMP_TAG = "tag:yaml.org,2002:timestamp"
+
+
+class SchemaText(msgspec.Struct, frozen=True, dict=True):
+    """A schema that is written in a scalar, as torchgen reads it; spans of the schema count its own characters."""
+
+    entry: Entry
+    node: Node
+    text: str
+
+    @cached_property
+    def parsed(self) -> ParsedSchema:
+        """What it says, and what is wrong with it."""
+        return parse_schema(self.text, "torchgen")
+
+    @property
+    def schema(self) -> OperatorSchema | None:
+        """What it says, if all of it can be read and torchgen takes it."""
+        refused = any(error.refused and not self.is_own_type(error) for error in self.parsed.errors)
+        return self.parsed.schema if not refused else None
+
+    def is_own_type(self, error: SchemaError) -> bool:
+        """Whether a fault is that of a type which the torchgen that reads the file has, and no schema of the newest one."""
+        if error.kind not in ("unknown-type", "removed-type"):
+            return False
+        word = self.text[error.span.start : error.span.end]
+        return word in self.entry.own_types
+
+    def span(self, span: Span) -> Span:
+        """A stretch of the schema as a span of the file."""
+        return self.entry.inner(self.node, span)
+
+    def place(self, span: Span) -> Place:
+        """A stretch of the schema as a place."""
+        return self.entry.at(self.span(span))
