@@ -118,7 +118,7 @@ def migrate_files(
         OpschemaError: it refuses its options, or a place means nothing.
     """
     job, project = _prepare([pack], files, [])
-    record = next(item for item in pack.migrations() if item.name == name)
+    record = next(item for item in pack.all_migrations() if item.name == name)
     pack_options = job.settings.pack_options[pack.name]
     task = Task(record, fill([record], options)[name], lambda loaded: pack.load(loaded, pack_options))
     draft = Draft(project, task.load)

@@ -7,6 +7,8 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from importlib.metadata import entry_points
+from importlib.util import find_spec
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -30,6 +32,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     with suppress(ValueError):  # not the main thread
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Stop where the installed entry points are not those of ``pyproject.toml``: no pack would be found."""
+    modules = {point.module for point in entry_points(group="opschema.packs")}
+    if any(name.startswith("opschema_rules.") and find_spec(name) is None for name in modules):
+        pytest.exit("the entry points changed; install anew: .venv/bin/python -m pip install --no-deps -e .", 4)
 
 
 @pytest.fixture

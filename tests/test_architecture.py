@@ -203,7 +203,7 @@ def test_exceptions_are_caught_whole_only_where_foreign_code_runs() -> None:
         {path: count for path, count in found.items() if count}
         == {
             "opschema_cli/main.py": 1,  # the one error boundary
-            "opschema_cli/lint/execute.py": 3,  # a pack that loads, a rule that looks for suspects, and one that runs
+            "opschema_cli/lint/execute.py": 3,  # a pack that loads, a rule that looks for candidates, and one that runs
             "opschema_cli/lint/recognition.py": 1,  # a pack that is asked whether a file is its own
             "opschema_cli/lint/forked_run.py": 1,  # all that runs in the forked process; it runs again here, where it is reported
             "opschema_cli/migrate/engine.py": 2,  # a pack's migrations that are imported, a migration that runs

@@ -336,12 +336,9 @@ def misbehave(draft: Draft, sites: Sequence[Site], options: Misdeed) -> Iterator
 
 def migrations() -> tuple[Migration, ...]:
     """The migrations above."""
-    functions = (lower_docs, misbehave, move_files, rename_key)
-    return tuple(function.__migration__ for function in functions)  # type: ignore[attr-defined]
+    return lower_docs, misbehave, move_files, rename_key
 
 
-RULES: tuple[Rule, ...] = tuple(
-    sorted((value.__rule__ for value in vars(sys.modules[__name__]).values() if hasattr(value, "__rule__")), key=str)
-)
+RULES = tuple(value for value in vars(sys.modules[__name__]).values() if isinstance(value, Rule))
 
-PACK = Pack("toy", "ops in *.toy.yaml", detect, load, RULES, ToyOptions, show=show, migrations=migrations)
+PACK = Pack("toy", "ops in *.toy.yaml", detect, load, RULES, migrations, ToyOptions, show=show)

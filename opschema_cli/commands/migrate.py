@@ -371,7 +371,7 @@ def _problems(work: _Work) -> list[Diagnostic]:
     """What is wrong with files that a migration should have seen."""
     project, ground = work.project, work.ground
     project.settle()
-    heads = ground.registry.heads
+    heads = ground.registry.all_packs
     meant = dict.fromkeys((head.name for head in heads), project.claimed)
     recognition = Recognition(project, heads, ground.settings.pack_options, meant)
     problems = (item for item in project.problems.values() if recognition.reported(item.place.path))

@@ -81,13 +81,13 @@ def write_pages(folder: Path, files: Mapping[str, str]) -> None:
 
 def main() -> None:
     """Write ``docs/rules`` of the project in the current folder, and the catalogues of its packs."""
-    from opschema_cli.lint.pack import PackHead, catalogue_text
+    from opschema_cli.lint.lazy_pack import LazyPack, catalogue_text
     from opschema_cli.lint.registry import load_registry
 
     registry = load_registry()
     write_pages(Path("docs/rules"), doc_files(registry.rules))
-    for head in registry.heads:
-        if isinstance(head, PackHead):
+    for head in registry.all_packs:
+        if isinstance(head, LazyPack):
             head.catalogue.write_text(catalogue_text(head.pack.rules), encoding="utf-8")
 
 

@@ -21,3 +21,18 @@ def files_of(fences: Sequence[tuple[str, str]], base: Mapping[str, str], module:
         elif language == "python":
             files[module] = head + text
     return files
+
+
+def files_named(fences: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """The files of an example each of whose fences names its file behind its language (a ``toml`` fence without a path is the
+    configuration).
+
+    Raises:
+        ValueError: a fence does not.
+    """
+    for info, _ in fences:
+        if " " not in info and info != "toml":
+            raise ValueError(
+                f"the fence ```{info} names no file; write its path behind the language: ```yaml kit/ops.yaml"
+            )
+    return files_of(fences, {}, "", "")

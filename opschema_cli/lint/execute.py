@@ -82,7 +82,7 @@ class Executor(msgspec.Struct):
     def read_on(self, pack: Pack, project: Project, known: frozenset[str] = frozenset()) -> None:
         """Have parsed, step by step and while there is other work, what a pack will ask for beside what is ``known``."""
         with contextlib.suppress(Exception):  # foreign code; it fails again where that is told
-            more = set(pack.reads_on(project, self.settings.pack_options[pack.name])) - known
+            more = set(pack.speed.reads_on(project, self.settings.pack_options[pack.name])) - known
             if more:
                 project.load_python(sorted(more), ahead=True)
                 project.when_settled(lambda: self.read_on(pack, project, known | more))
@@ -147,7 +147,9 @@ class Executor(msgspec.Struct):
         """The cache key of each subject that has a ``content_key`` and rules to which it matters."""
         if not self.stamp:
             return {}
-        heads = {kind: self._head(rule for rule in mine if rule.pure or rule.suspects) for kind, mine in rules.items()}
+        heads = {
+            kind: self._head(rule for rule in mine if rule.pure or rule.candidates) for kind, mine in rules.items()
+        }
         found: dict[int, str] = {}
         for subject in subjects:
             content = getattr(subject, "content_key", None)
@@ -169,15 +171,17 @@ class Executor(msgspec.Struct):
             if rule.pure:
                 self._run_rule(rule, subject, findings)
         idle = [
-            rule.code for rule in rules if rule.suspects is not None and not self._has_any(rule, rule.suspects, subject)
+            rule.code
+            for rule in rules
+            if rule.candidates is not None and not self._has_any(rule, rule.candidates, subject)
         ]
         sound, self.crashed = not self.crashed, self.crashed or crashed
         return _Look(findings, idle), sound
 
-    def _has_any(self, rule: Rule, suspects: Callable[[Any], Iterable[object]], subject: object) -> bool:
+    def _has_any(self, rule: Rule, candidates: Callable[[Any], Iterable[object]], subject: object) -> bool:
         started = time.perf_counter()
         try:
-            return any(True for _ in suspects(subject))
+            return any(True for _ in candidates(subject))
         except Exception:
             return True  # the rule will fail of it, too, and that is reported
         finally:
@@ -196,7 +200,7 @@ class Executor(msgspec.Struct):
         doubt = getattr(subject, "release_doubt", "") if rule.by_release else ""
         try:
             # What the rule yields before it fails is kept.
-            for item in rule.run(subject, self.settings.rule_options.get(rule.code)):
+            for item in rule(subject, self.settings.rule_options.get(rule.code)):
                 named = within_limits(msgspec.structs.replace(item, code=rule.code))
                 found.append(doubted(named, doubt) if doubt else named)
                 if len(found) - before >= MAX_OF_SUBJECT:

@@ -11,7 +11,8 @@ import msgspec
 from opschema_cli.errors import DISTRIBUTION
 from opschema_cli.lint.diagnostic import NotChecked, Severity
 from opschema_cli.lint.installed import InstalledPack
-from opschema_cli.lint.pack import Pack, PackHead
+from opschema_cli.lint.lazy_pack import AnyPack, LazyPack
+from opschema_cli.lint.pack import Pack
 from opschema_cli.lint.rule import Rule
 
 T = TypeVar("T")
@@ -53,9 +54,9 @@ class _UnusableError(Exception):
     """Why a pack cannot be used, though it can be imported."""
 
 
-def load_packs(points: Sequence[InstalledPack], *, needed: bool) -> tuple[list[Pack | PackHead], list[BrokenPack]]:
+def load_packs(points: Sequence[InstalledPack], *, needed: bool) -> tuple[list[AnyPack], list[BrokenPack]]:
     """Import packs, or their heads. ``needed`` says that the configuration names them."""
-    heads: list[Pack | PackHead] = []
+    heads: list[AnyPack] = []
     broken: list[BrokenPack] = []
     for point in points:
         found = guarded(point, lambda point=point: _loaded(point, heads), needed=needed)  # type: ignore[misc]
@@ -78,7 +79,7 @@ def guarded(point: InstalledPack, load: Callable[[], T], *, needed: bool) -> T |
         return BrokenPack(point.name, point.where, reason, point.distribution, module, needed)
 
 
-def rules_of(head: Pack | PackHead) -> tuple[Rule, ...]:
+def rules_of(head: AnyPack) -> tuple[Rule, ...]:
     """The rules of a pack; none of one that has no list of them and cannot be imported."""
     try:
         return head.rules
@@ -86,21 +87,21 @@ def rules_of(head: Pack | PackHead) -> tuple[Rule, ...]:
         return ()
 
 
-def imported(head: PackHead) -> Pack:
+def imported(head: LazyPack) -> Pack:
     """The pack that a head stands for."""
     pack = head.pack
     _refuse(_problems(pack))
     return pack
 
 
-def _loaded(point: InstalledPack, others: Iterable[Pack | PackHead]) -> Pack | PackHead:
+def _loaded(point: InstalledPack, others: Iterable[AnyPack]) -> AnyPack:
     module, _, attribute = point.where.partition(":")
     head: object = import_module(module)
     for name in attribute.split("."):
         head = getattr(head, name)
     if point.distribution != DISTRIBUTION:
         _refuse(_problems(head, point.name, others))
-    assert isinstance(head, Pack | PackHead)
+    assert isinstance(head, Pack | LazyPack)
     return head
 
 
@@ -109,9 +110,9 @@ def _refuse(problems: Iterator[str]) -> None:
         raise _UnusableError(problem)
 
 
-def _problems(head: object, name: str = "", others: Iterable[Pack | PackHead] = ()) -> Iterator[str]:
+def _problems(head: object, name: str = "", others: Iterable[AnyPack] = ()) -> Iterator[str]:
     """What is wrong with a pack of another distribution, which may be made for another version of opschema."""
-    if not isinstance(head, Pack | PackHead):
+    if not isinstance(head, Pack | LazyPack):
         yield f"it is {type(head).__name__!r} and not an `opschema_cli.lint.pack.Pack`"
         return
     if name and head.name != name:

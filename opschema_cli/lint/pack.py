@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from opschema_cli.errors import OpschemaError
-from opschema_cli.lint.diagnostic import Missing, NotUnderstood, Severity
+from opschema_cli.lint.diagnostic import Missing, NotUnderstood
+from opschema_cli.lint.examples import files_named
 from opschema_cli.lint.rule import Rule, RuleError
 from opschema_cli.lint.unread import Sighting
 from opschema_cli.project import Project
@@ -154,102 +153,55 @@ def claims_all(project: Project, options: Any, path: str) -> bool:
     return True
 
 
-def _no_migrations() -> tuple[Migration, ...]:
-    return ()
-
-
 def _no_plans(project: Project, options: Any, ops: Sequence[str], limits: Limits) -> Iterable[Plan]:
     return ()
 
 
-def _no_example(fences: Sequence[tuple[str, str]]) -> dict[str, str]:
-    raise NotImplementedError("this pack's rules have no examples")
+class Speed(msgspec.Struct, frozen=True):
+    """Files that a pack needs, named before ``load`` asks for them, so that they are parsed while other work is done.
+
+    ``reads`` returns the Python files that ``load`` asks for in any case. ``reads_on`` returns further ones once all these are
+    parsed, and is called until it returns none. Neither changes what is found.
+    """
+
+    reads: Callable[[Project, Any], Iterable[str]] = nothing_read
+    reads_on: Callable[[Project, Any], Iterable[str]] = nothing_read
 
 
 class Pack(msgspec.Struct, frozen=True):
     """One kind of op schema repository.
 
-    ``detect`` is cheap and reads little; ``load`` turns files into subjects; ``example`` builds a workspace from the
-    fences of a rule's example; ``show`` returns an operator, or the known names closest to a wrong one; ``describe`` tells
-    what the pack found out about the workspace and goes by; ``migrations`` imports the pack's migrations, which a lint run
-    does not pay for; ``plans`` says, within limits, what ``opschema verify`` is to run of those ops of these names that it knows,
-    or of all that are implemented if none is named; ``stubs`` generates code from declarations, where a pack can. ``reads``
-    tells which Python files ``load`` asks for in any case; they are parsed while other packs are loaded and run. ``reads_on``
-    tells, once all these are parsed, what else it will ask for, and is asked again until that is nothing. ``unread`` are kinds of
-    declarations that the pack recognises and does not read; reports name them. ``pages`` is the address of a rule's page on the
-    web, with ``{code}`` in it, for formats that link to it. ``claims`` is asked of a file that cannot be read or parsed: it returns
-    whether the file is of the pack's kind by name, place, configuration or what is written in it. Others are not reported, unless
-    :meth:`Project.claim` names them.
+    ``detect`` is cheap and reads little; ``load`` turns files into subjects. ``migrations`` may be a function that imports them,
+    which a lint run does not pay for. ``example`` builds a workspace from the fences of a rule's example; by default each fence
+    names its file. ``show`` returns an operator, or the known names closest to a wrong one; ``describe`` returns facts about the
+    workspace for ``--show-settings``; ``plans`` returns what ``opschema verify`` is to run of the ops that are named, or of all
+    that are implemented; ``stubs`` generates code from declarations. ``unread`` are kinds of declarations that the pack
+    recognises and does not read; reports name them. ``pages`` is the address of a rule's page on the web, with ``{code}`` in it.
+    ``claims`` is called for a file that cannot be read or parsed: it returns whether the file is of the pack's kind by name,
+    place, configuration or content. Others are not reported, unless :meth:`Project.claim` names them. ``speed`` makes a pack that
+    reads much Python faster.
     """
 
     name: str
     summary: str
     detect: Callable[[Project, Any], bool]
     load: Callable[[Project, Any], Loaded]
-    rules: tuple[Rule, ...]
+    rules: tuple[Rule, ...] = ()
+    migrations: tuple[Migration, ...] | Callable[[], tuple[Migration, ...]] = ()
     options: type[Any] = NoOptions
-    example: Callable[[Sequence[tuple[str, str]]], dict[str, str]] = _no_example
+    example: Callable[[Sequence[tuple[str, str]]], dict[str, str]] = files_named
     show: Callable[[Project, Any, str], Shown | Sequence[str]] = _nothing_shown
     describe: Callable[[Project, Any], Sequence[Description]] = _nothing_described
-    migrations: Callable[[], tuple[Migration, ...]] = _no_migrations
     plans: Callable[[Project, Any, Sequence[str], Limits], Iterable[Plan]] = _no_plans
     stubs: StubMaker | None = None
-    reads: Callable[[Project, Any], Iterable[str]] = nothing_read
-    reads_on: Callable[[Project, Any], Iterable[str]] = nothing_read
     unread: tuple[Sighting, ...] = ()
     pages: str = ""
     claims: Callable[[Project, Any, str], bool] = claims_all
+    speed: Speed = Speed()
 
-
-CATALOGUE = "rules.json"
-"""The file beside a pack's module that lists its rules, so that they are known without importing them."""
-
-
-class _Listed(msgspec.Struct, array_like=True):
-    code: str
-    name: str
-    severity: Severity
-    summary: str
-
-
-class PackHead(msgspec.Struct, frozen=True, dict=True):
-    """A pack whose module is imported only where it finds something: what decides that, and the module (``ours.pack``), which
-    holds it as ``PACK``.
-
-    ``catalogue`` is the file that lists its rules (:func:`catalogue_text` writes it); ``reads``, ``unread``, ``pages`` and
-    ``claims`` are the pack's.
-    """
-
-    name: str
-    detect: Callable[[Project, Any], bool]
-    options: type[Any]
-    module: str
-    catalogue: Path
-    reads: Callable[[Project, Any], Iterable[str]] = nothing_read
-    unread: tuple[Sighting, ...] = ()
-    pages: str = ""
-    claims: Callable[[Project, Any, str], bool] = claims_all
-
-    @cached_property
-    def pack(self) -> Pack:
-        """The pack itself; its module is imported."""
-        found: Pack = import_module(self.module).PACK
-        return found
-
-    @cached_property
-    def rules(self) -> tuple[Rule, ...]:
-        """Its rules by what the catalogue says, without what they do; by the pack itself where it cannot be read."""
-        try:
-            listed = msgspec.json.decode(self.catalogue.read_bytes(), type=list[_Listed])
-        except (OSError, msgspec.DecodeError):
-            return self.pack.rules
-        return tuple(Rule(item.code, item.name, item.severity, item.summary) for item in listed)
-
-
-def catalogue_text(rules: Iterable[Rule]) -> str:
-    """What the catalogue of a pack with these rules holds."""
-    listed = [_Listed(rule.code, rule.name, rule.severity, rule.summary) for rule in rules]
-    return "[\n" + ",\n".join(msgspec.json.encode(item).decode() for item in listed) + "\n]\n"
+    def all_migrations(self) -> tuple[Migration, ...]:
+        """The migrations, imported."""
+        return self.migrations() if callable(self.migrations) else self.migrations
 
 
 def collect_rules(package: ModuleType) -> tuple[Rule, ...]:
@@ -259,7 +211,7 @@ def collect_rules(package: ModuleType) -> tuple[Rule, ...]:
         RuleError: two rules share a code or a name.
     """
     found: dict[str, Rule] = {}
-    for item in _records(package, "__rule__"):
+    for item in _records(package, Rule.record_kind):
         if item.code in found or any(item.name == other.name for other in found.values()):
             raise RuleError(f"rule {item.code} {item.name}: its code or name is taken")
         found[item.code] = item
@@ -275,7 +227,7 @@ def collect_migrations(package: ModuleType) -> Callable[[], tuple[Migration, ...
 
     def collect() -> tuple[Migration, ...]:
         found: dict[str, Migration] = {}
-        for item in _records(package, "__migration__"):
+        for item in _records(package, "migration"):
             if item.name in found:
                 raise RuleError(f"migration {item.name}: its name is taken")
             found[item.name] = item
@@ -284,10 +236,10 @@ def collect_migrations(package: ModuleType) -> Callable[[], tuple[Migration, ...
     return collect
 
 
-def _records(package: ModuleType, mark: str) -> Iterator[Any]:
-    """The records of a package's functions that are filed under ``mark``."""
+def _records(package: ModuleType, kind: str) -> Iterator[Any]:
+    """The records of one kind that the modules of a package define."""
     for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda info: info.name):
         module = import_module(f"{package.__name__}.{info.name}")
         for value in vars(module).values():
-            if mark in getattr(value, "__dict__", ()) and value.__module__ == module.__name__:
-                yield getattr(value, mark)
+            if getattr(type(value), "record_kind", "") == kind and value.module == module.__name__:
+                yield value

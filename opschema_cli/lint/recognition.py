@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Set
 from functools import cached_property
 
-from opschema_cli.lint.pack import Pack, PackHead
+from opschema_cli.lint.lazy_pack import AnyPack
 from opschema_cli.project import Project
 from opschema_cli.source.modules import Modules
 from opschema_cli.source.python import Import, PythonFile
@@ -21,7 +21,7 @@ class Recognition:
     def __init__(
         self,
         project: Project,
-        heads: Iterable[Pack | PackHead],
+        heads: Iterable[AnyPack],
         options: Mapping[str, object],
         meant: Mapping[str, Set[str]],
     ) -> None:
@@ -41,7 +41,7 @@ class Recognition:
             self._known[path] = any(self._claims(head, path) for head in self._heads)
         return self._known[path]
 
-    def _claims(self, head: Pack | PackHead, path: str) -> bool:
+    def _claims(self, head: AnyPack, path: str) -> bool:
         if path in self._meant.get(head.name, ()):
             return True
         try:

@@ -14,8 +14,9 @@ from opschema_cli.cache import Cache
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.builtin import BUILTIN_RULES, PAGES
 from opschema_cli.lint.installed import InstalledPack, installed_packs
+from opschema_cli.lint.lazy_pack import AnyPack, LazyPack
 from opschema_cli.lint.loading import BrokenPack, guarded, imported, load_packs, rules_of
-from opschema_cli.lint.pack import Pack, PackHead, nothing_read
+from opschema_cli.lint.pack import Pack, nothing_read
 from opschema_cli.lint.rule import Rule
 from opschema_cli.plugins import Plugin
 from opschema_cli.project import Project
@@ -30,7 +31,7 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
     points of the others, by name.
     """
 
-    heads: Sequence[Pack | PackHead]
+    all_packs: Sequence[AnyPack]
     partial: bool = False
     used: frozenset[str] | None = None
     unloaded: tuple[BrokenPack, ...] = ()
@@ -58,19 +59,19 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _imported(self) -> list[Pack | BrokenPack]:
-        return [self._import(head) for head in self.heads if self.used is None or head.name in self.used]
+        return [self._import(head) for head in self.all_packs if self.used is None or head.name in self.used]
 
-    def _import(self, head: Pack | PackHead) -> Pack | BrokenPack:
+    def _import(self, head: AnyPack) -> Pack | BrokenPack:
         if isinstance(head, Pack):
             return head
         point = self.installed.get(head.name) or InstalledPack(head.name, head.module)
         return guarded(point, lambda: imported(head), needed=self.used is not None)
 
     @property
-    def unused(self) -> list[Pack | PackHead]:
+    def unused(self) -> list[AnyPack]:
         """The packs that are not used, or cannot be."""
         used = {pack.name for pack in self.packs}
-        return [head for head in self.heads if head.name not in used]
+        return [head for head in self.all_packs if head.name not in used]
 
     def narrowed(self, used: Iterable[str]) -> Registry:
         """The same, with these packs alone in use."""
@@ -84,7 +85,9 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
         With ``prefetch`` the Python files that these ask for in any case are parsed from now on, while packs are imported.
         """
         found: list[str] = []
-        for head in sorted(self.heads, key=lambda head: head.reads is nothing_read):  # so that it begins early
+        for head in sorted(
+            self.all_packs, key=lambda head: head.speed.reads is nothing_read
+        ):  # so that it begins early
             if head.name not in but and _finds(head, project, options[head.name]):
                 found.append(head.name)
                 if prefetch:
@@ -93,7 +96,7 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
 
     def prefetch(self, project: Project, options: Mapping[str, object]) -> None:
         """Have the Python files parsed that the packs in use ask for in any case."""
-        for head in self.heads:
+        for head in self.all_packs:
             if self.used is None or head.name in self.used:
                 _prefetch(head, project, options[head.name])
 
@@ -120,7 +123,7 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
         if not codes:
             return
         yield from ((item, PAGES.format(code=item.code)) for item in BUILTIN_RULES if item.code in codes)
-        for head in self.heads:
+        for head in self.all_packs:
             if any(item.code in codes for item in rules_of(head)):
                 pack = self._import(head)
                 found = (item for item in rules_of(pack if isinstance(pack, Pack) else head) if item.code in codes)
@@ -217,7 +220,7 @@ def code_of_packs(cache: Cache | None = None) -> set[Path]:
     return {path for path in found if path.exists()}
 
 
-def _finds(head: Pack | PackHead, project: Project, options: object) -> bool:
+def _finds(head: AnyPack, project: Project, options: object) -> bool:
     """Whether a pack finds something of its kind; one that fails does, so that the run tells of it."""
     try:
         return head.detect(project, options)
@@ -227,12 +230,12 @@ def _finds(head: Pack | PackHead, project: Project, options: object) -> bool:
         return True
 
 
-def _prefetch(head: Pack | PackHead, project: Project, options: object) -> None:
+def _prefetch(head: AnyPack, project: Project, options: object) -> None:
     with suppress(Exception):  # foreign code; it fails again where that is told
-        project.load_python(head.reads(project, options), ahead=True)
+        project.load_python(head.speed.reads(project, options), ahead=True)
 
 
-def _plugin(plugin: Plugin) -> Pack | PackHead:
+def _plugin(plugin: Plugin) -> AnyPack:
     try:
         pack = plugin.run().PACK
     except Exception as error:
@@ -241,7 +244,7 @@ def _plugin(plugin: Plugin) -> Pack | PackHead:
     return _checked(pack, plugin.name)
 
 
-def _checked(pack: object, name: str) -> Pack | PackHead:
-    if not isinstance(pack, Pack | PackHead):
+def _checked(pack: object, name: str) -> AnyPack:
+    if not isinstance(pack, Pack | LazyPack):
         raise OpschemaError(f"`{name}` is not a pack: expected an `opschema_cli.lint.pack.Pack`")
     return pack

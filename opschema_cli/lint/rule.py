@@ -13,7 +13,7 @@ import textwrap
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from types import FunctionType
-from typing import Any, Literal, TypeVar, get_type_hints
+from typing import Any, ClassVar, Literal, get_type_hints
 
 import msgspec
 from msgspec.structs import replace
@@ -24,7 +24,6 @@ CODE = re.compile(r"[A-Z]{3}\d{3}\Z")
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*\Z")
 
 Check = Callable[..., Iterable[Diagnostic]]
-F = TypeVar("F", bound=Check)
 
 
 class RuleError(TypeError):
@@ -36,6 +35,7 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
     the type of its second parameter, ``proof`` the oracle that its fixes are tested with, in words.
     """
 
+    record_kind: ClassVar = "rule"
     code: str
     name: str
     severity: Severity
@@ -46,7 +46,7 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
     fixable: Literal["", "safe", "unsafe"] = ""
     pure: bool = False
     by_release: bool = False
-    suspects: Callable[[Any], Iterable[object]] | None = None
+    candidates: Callable[[Any], Iterable[object]] | None = None
     proof: str = ""
     needs: tuple[str, ...] = ()
 
@@ -60,8 +60,13 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
         """The first line of its page."""
         return self.doc.partition("\n")[0]
 
-    def run(self, subject: object, options: object | None) -> Iterable[Diagnostic]:
-        """What the rule finds in one subject."""
+    @property
+    def module(self) -> str:
+        """The module whose function it is."""
+        return "" if self.check is None else self.check.__module__
+
+    def __call__(self, subject: object, options: object | None = None) -> Iterable[Diagnostic]:
+        """Findings of the rule in one subject."""
         if self.check is None:
             return ()
         return self.check(subject) if self.options is None else self.check(subject, options)
@@ -75,11 +80,11 @@ def rule(
     fixable: Literal["", "safe", "unsafe"] = "",
     pure: bool = False,
     by_release: bool = False,
-    suspects: Callable[[Any], Iterable[object]] | None = None,
+    candidates: Callable[[Any], Iterable[object]] | None = None,
     proof: str = "",
     needs: tuple[str, ...] = (),
-) -> Callable[[F], F]:
-    """File a generator as a rule; the annotation of its first parameter says which subjects it sees.
+) -> Callable[[Check], Rule]:
+    """Make a generator a rule; the annotation of its first parameter says which subjects it sees.
 
     Args:
         code: three letters for the concern and three digits; never changes its meaning once published.
@@ -89,7 +94,7 @@ def rule(
         pure: its findings depend on nothing but what the subject's ``content_key`` covers, so they may be cached by it.
         by_release: its findings rest on tables of a release. Where the subject's ``release_doubt`` says why none of the known
             releases is certain to apply, they are warnings that give this reason, and their fixes are unsafe.
-        suspects: what in a subject has to be looked at in the light of other files. It depends on nothing but what the
+        candidates: what in a subject has to be looked at in the light of other files. It depends on nothing but what the
             ``content_key`` covers; where there is nothing, which is remembered, the rule does not run.
         proof: the oracle that shows its fixes to be right, as a sentence without an end ("torch registers the operators and
             calls them"); see :mod:`opschema_cli.proof`.
@@ -103,20 +108,18 @@ def rule(
     if proof and not fixable:
         raise RuleError(f"rule {code}: it names a proof, but has no fix")
 
-    def file(check: F) -> F:
-        # The registry reads this back when it collects a pack's modules.
-        check.__rule__ = replace(  # type: ignore[attr-defined]
+    def record(check: Check) -> Rule:
+        return replace(
             _record(check, code, name, Severity(severity)),
             fixable=fixable,
             pure=pure,
             by_release=by_release,
-            suspects=suspects,
+            candidates=candidates,
             proof=proof,
             needs=needs,
         )
-        return check
 
-    return file
+    return record
 
 
 def _record(check: Check, code: str, name: str, severity: Severity) -> Rule:

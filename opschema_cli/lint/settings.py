@@ -89,10 +89,10 @@ def pack_options(config: Config, registry: Registry) -> dict[str, object]:
         OpschemaError: an option, or a pack, is not known; the message says where.
     """
     if not registry.partial:
-        check_keys(config.pack_options, [*(head.name for head in registry.heads), *KEYS], "tool.opschema: ")
+        check_keys(config.pack_options, [*(head.name for head in registry.all_packs), *KEYS], "tool.opschema: ")
     return {
         head.name: convert(config.pack_options.get(head.name, {}), head.options, f"tool.opschema.{head.name}: ")
-        for head in registry.heads
+        for head in registry.all_packs
     }
 
 

@@ -85,7 +85,7 @@ def load_migrations(pack: Pack) -> tuple[Migration, ...]:
         OpschemaError: they cannot be imported.
     """
     try:
-        return pack.migrations()
+        return pack.all_migrations()
     except Exception as error:
         # Foreign code runs here, and may raise whatever it likes.
         raise OpschemaError(f"the migrations of the pack `{pack.name}` cannot be loaded: {failure(error)}") from error

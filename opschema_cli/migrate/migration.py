@@ -10,7 +10,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
@@ -21,7 +21,7 @@ from opschema_cli.lint.rule import NAME
 if TYPE_CHECKING:
     from opschema_cli.migrate.draft import Draft
 
-F = TypeVar("F", bound=Callable[..., "Iterable[Note]"])
+Apply = Callable[..., "Iterable[Note]"]
 
 
 class MigrationError(TypeError):
@@ -83,6 +83,7 @@ class Migration:
     :data:`~opschema_cli.lint.diagnostic.CPP`.
     """
 
+    record_kind: ClassVar = "migration"
     name: str
     doc: str
     find: Callable[[Draft, Any], Iterable[Site]] = field(compare=False)
@@ -94,6 +95,11 @@ class Migration:
     scope: Scope | None = None
     settled: str = ""
     needs: tuple[str, ...] = ()
+
+    @property
+    def module(self) -> str:
+        """The module whose function it is."""
+        return self.apply.__module__
 
     @property
     def summary(self) -> str:
@@ -112,8 +118,8 @@ def migration(
     scope: Scope | None = None,
     settled: str = "",
     needs: tuple[str, ...] = (),
-) -> Callable[[F], F]:
-    """File a function as a migration; its docstring is its page.
+) -> Callable[[Apply], Migration]:
+    """Make a function a migration; its docstring is its page.
 
     Args:
         name: lower case with dashes.
@@ -132,14 +138,10 @@ def migration(
     if not NAME.match(name):
         raise MigrationError(f"migration {name!r}: a name is lower-case-words")
 
-    def file(apply: F) -> F:
+    def record(apply: Apply) -> Migration:
         doc = inspect.getdoc(apply) or inspect.getdoc(sys.modules[apply.__module__]) or ""
         if not doc:
             raise MigrationError(f"migration {name}: it has no docstring, so no page")
-        # The pack reads this back when it collects its modules.
-        apply.__migration__ = Migration(  # type: ignore[attr-defined]
-            name, doc, find, apply, options, rewrites_trees, anywhere, proof, scope, settled, needs
-        )
-        return apply
+        return Migration(name, doc, find, apply, options, rewrites_trees, anywhere, proof, scope, settled, needs)
 
-    return file
+    return record

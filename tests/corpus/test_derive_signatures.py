@@ -24,7 +24,7 @@ from opschema_cli.migrate.engine import Ground, Result, Task, migrate_all
 from opschema_cli.migrate.options import fill
 from opschema_cli.project import Project
 from opschema_cli.workspace import Workspace
-from opschema_rules.pypto.head import PyptoOptions
+from opschema_rules.pypto.detection import PyptoOptions
 from opschema_rules.pypto.pack import PACK, load_programs
 
 Fields = dict[str, list[str] | None]
@@ -72,7 +72,7 @@ def derived_signatures(root: Path) -> tuple[Draft, Result]:
 def migrate(root: Path, name: str, *options: str, only: tuple[str, ...] = ()) -> tuple[Draft, Result]:
     """Run a migration, and once more, which may change nothing."""
     registry = Registry((PACK,))
-    record = next(item for item in PACK.migrations() if item.name == name)
+    record = next(item for item in PACK.all_migrations() if item.name == name)
     task = Task(record, fill([record], options)[name], lambda project: PACK.load(project, PyptoOptions()))
     draft = Draft(opened(root), task.load)
     config, _ = load_config(root)

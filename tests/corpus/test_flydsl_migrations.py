@@ -19,7 +19,7 @@ from opschema_cli.migrate.engine import Ground, Result, Task, migrate_all
 from opschema_cli.migrate.options import fill
 from opschema_cli.project import Project
 from opschema_cli.workspace import Workspace
-from opschema_rules.flydsl.head import FlydslOptions
+from opschema_rules.flydsl.detection import FlydslOptions
 from opschema_rules.flydsl.pack import PACK, load
 
 Migrate = Callable[..., "tuple[dict[str, Change], Result]"]
@@ -41,7 +41,7 @@ def migrate(tree: Callable[[str], Path]) -> Migrate:
     def run(commit: str, name: str, *options: str) -> tuple[dict[str, Change], Result]:
         root = tree(commit)
         project = Project(Workspace(root), Cache.for_workspace(root))
-        migration = next(item for item in PACK.migrations() if item.name == name)
+        migration = next(item for item in PACK.all_migrations() if item.name == name)
         task = Task(migration, fill([migration], options)[name], lambda loaded: load(loaded, FlydslOptions()))
         registry = Registry((PACK,))
         draft = Draft(project, task.load)

@@ -11,7 +11,7 @@ import pytest
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.project import Project
 from opschema_cli.workspace import Workspace
-from opschema_rules.aten.head import AtenOptions
+from opschema_rules.aten.detection import AtenOptions
 from opschema_rules.aten.kernel_tree import Method
 from opschema_rules.aten.kernels import BackendKernels
 from opschema_rules.aten.pack import PACK
@@ -37,7 +37,7 @@ class Tree:
     def findings(self, source: str) -> list[Diagnostic]:
         found = self.kernels(source)
         rules = (rule for rule in PACK.rules if rule.subject is BackendKernels)
-        return [item for rule in rules for item in rule.run(found, None)]
+        return [item for rule in rules for item in rule(found)]
 
     def cases(self) -> Iterator[Method]:
         """Every fiftieth kernel that has no overloads."""

@@ -26,7 +26,7 @@ from tests.corpus.comparison import (
     open_parent,
 )
 
-MIGRATIONS: dict[str, Migration] = {item.name: item for item in PACK.migrations()}
+MIGRATIONS: dict[str, Migration] = {item.name: item for item in PACK.all_migrations()}
 
 Run = Callable[..., list[Note]]
 

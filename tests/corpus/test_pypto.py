@@ -19,7 +19,7 @@ from opschema_cli.migrate.engine import Ground, Task, migrate_all
 from opschema_cli.project import Project
 from opschema_cli.testing import Linted
 from opschema_cli.workspace import Workspace
-from opschema_rules.pypto.head import PyptoOptions
+from opschema_rules.pypto.detection import PyptoOptions
 from opschema_rules.pypto.model import Kernel
 from opschema_rules.pypto.pack import PACK, load, load_programs
 
@@ -109,7 +109,7 @@ def written(kernel: Kernel) -> str | None:
 
 
 def derived(project: Project, name: str) -> Draft:
-    migration = next(item for item in PACK.migrations() if item.name == name)
+    migration = next(item for item in PACK.all_migrations() if item.name == name)
     task = Task(migration, migration.options(), lambda loaded: load(loaded, PyptoOptions()))
     registry = Registry((PACK,))
     draft = Draft(project, task.load)

@@ -16,7 +16,7 @@ from opschema_cli.workspace import Workspace
 from opschema_rules.pypto.contract import find_contract
 from opschema_rules.pypto.contract_history import History, pins, read_contracts
 from opschema_rules.pypto.contract_table import PATH, known_contract, render_contracts, without_sources
-from opschema_rules.pypto.head import PyptoOptions
+from opschema_rules.pypto.detection import PyptoOptions
 from opschema_rules.pypto.model import Contract
 from opschema_rules.pypto.runtime_sources import SOURCES, TELLING
 

@@ -25,9 +25,9 @@ BROKEN = {
     "no attribute": ("", "AttributeError: module"),
     "an object": ("PACK = 1", "it is 'int' and not an `opschema_cli.lint.pack.Pack`"),
     "another name": (HEALTHY.replace('"acme"', '"emca"'), "it calls itself `emca`"),
-    "a wrong call": (HEALTHY.replace("Loaded(), ()", "Loaded()"), "TypeError: Missing required argument"),
+    "a wrong call": (HEALTHY.replace(", lambda project, options: Loaded(), ()", ""), "TypeError: Missing required argument"),
     "no detect": (HEALTHY.replace("lambda project, options: True", "None"), "its `detect` cannot be called"),
-    "no options": (HEALTHY.replace("(), ())", "(), (), None)"), "its `options` are not a `msgspec.Struct`"),
+    "no options": (HEALTHY.replace("(), ())", "(), (), options=None)"), "its `options` are not a `msgspec.Struct`"),
     "no rules": (HEALTHY.replace("(), ())", "(), ('ACM101',))"), "its `rules` are not all"),
     "a rule of another": (
         "from opschema_cli.lint.diagnostic import Severity\nfrom opschema_cli.lint.rule import Rule\n"

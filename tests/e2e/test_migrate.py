@@ -96,7 +96,7 @@ def begin(draft, sites, options):
     return []
 
 
-PACK = msgspec.structs.replace(PACK, migrations=lambda: (begin.__migration__, lower_docs.__migration__))
+PACK = msgspec.structs.replace(PACK, migrations=lambda: (begin, lower_docs))
 '''
 
 

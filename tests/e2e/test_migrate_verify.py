@@ -53,7 +53,7 @@ def double_rows(draft, sites, options):
     yield from ()
 
 
-PACK = Pack("double", "a pack", lambda *_: True, lambda *_: Loaded(), (), migrations=lambda: (double_rows.__migration__,))
+PACK = Pack("double", "a pack", lambda *_: True, lambda *_: Loaded(), (), migrations=lambda: (double_rows,))
 '''
 """A pack whose one migration changes what an op computes; it does not say which op."""
 
@@ -175,7 +175,7 @@ def test_each_tree_is_planned_once(tilekit: Path, opschema: Here, monkeypatch: p
 def test_renamings_follow_each_other() -> None:
     def renaming(old: str, new: str) -> Result:
         site = Site(Place("a.yaml", Span(0, 1)), "rename", (old,), renamed=new)
-        return Result(item.__migration__, (Chosen(site, Position(1, 1), "migrated"),), (), ())
+        return Result(item, (Chosen(site, Position(1, 1), "migrated"),), (), ())
 
     @migration("rename", find=lambda *_: ())
     def item(*_: object) -> Sequence[Note]:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from opschema_cli.cache import Cache
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Severity
 from opschema_cli.lint.execute import Executor
-from opschema_cli.lint.pack import Loaded, Pack
+from opschema_cli.lint.pack import Loaded, Pack, Speed
 from opschema_cli.lint.rule import Rule, rule
 from opschema_cli.lint.settings import Settings
 from opschema_cli.project import Project
@@ -42,13 +42,13 @@ def impure_word(word: Word) -> Iterator[Diagnostic]:
 
 
 def _doubts(word: Word) -> Iterator[str]:
-    RAN.append(f"suspects in {word.name}")
+    RAN.append(f"candidates in {word.name}")
     if word.name == "broken":
         raise ValueError("no word")
     yield from (letter for letter in word.name if letter == "x")
 
 
-@rule("TOY003", "suspicious-word", suspects=_doubts)
+@rule("TOY003", "suspicious-word", candidates=_doubts)
 def suspicious_word(word: Word) -> Iterator[Diagnostic]:
     """A word with an `x`, judged in the light of other files."""
     RAN.append(f"suspicious {word.name}")
@@ -57,8 +57,8 @@ def suspicious_word(word: Word) -> Iterator[Diagnostic]:
     yield Diagnostic(f"`{word.name}` has an x", Place("words.yaml", Span(0, 1)))
 
 
-RULES = tuple(check.__rule__ for check in (pure_word, impure_word))  # type: ignore[attr-defined]
-SUSPICIOUS = (suspicious_word.__rule__,)  # type: ignore[attr-defined]
+RULES = (pure_word, impure_word)
+SUSPICIOUS = (suspicious_word,)
 PACK = Pack("toy", "words", lambda *_: True, lambda *_: Loaded(), RULES)
 
 
@@ -118,19 +118,19 @@ def test_late_subjects_that_cannot_be_made_are_a_finding_and_hide_nothing(tmp_pa
     assert executor.crashed
 
 
-def test_a_rule_runs_only_where_there_are_suspects_which_is_remembered(tmp_path: Path) -> None:
+def test_a_rule_runs_only_where_there_are_candidates_which_is_remembered(tmp_path: Path) -> None:
     cache = Cache(tmp_path / "cache.sqlite")
     words = [Word("ax", "1"), Word("b", "2")]
     first = run(cache, words, rules=SUSPICIOUS)
-    assert first == (["suspects in ax", "suspects in b", "suspicious ax"], ["`ax` has an x"])
+    assert first == (["candidates in ax", "candidates in b", "suspicious ax"], ["`ax` has an x"])
     assert run(cache, words, rules=SUSPICIOUS) == (["suspicious ax"], first[1])
     assert run(cache, words, rules=SUSPICIOUS, stamp="") == first
-    assert run(cache, [Word("b", "3")], rules=SUSPICIOUS) == (["suspects in b"], [])
+    assert run(cache, [Word("b", "3")], rules=SUSPICIOUS) == (["candidates in b"], [])
 
 
-def test_where_the_search_for_suspects_fails_the_rule_runs_and_tells(tmp_path: Path) -> None:
+def test_where_the_search_for_candidates_fails_the_rule_runs_and_tells(tmp_path: Path) -> None:
     ran, messages = run(Cache(tmp_path / "cache.sqlite"), [Word("broken", "1")], rules=SUSPICIOUS)
-    assert ran == ["suspects in broken", "suspicious broken"]
+    assert ran == ["candidates in broken", "suspicious broken"]
     assert ["no word" in message for message in messages] == [True]
 
 
@@ -145,7 +145,7 @@ def test_a_pack_is_asked_what_it_reads_on_until_that_is_nothing(tmp_path: Path) 
         return [["first.py"], ["second.py"], []][len(asked) - 1]
 
     executor = Executor(Settings(frozenset(), {}, (), Severity.ERROR, {"toy": None}, {}), Cache(None))
-    executor.read_on(replace(PACK, reads_on=reads_on), project)
+    executor.read_on(replace(PACK, speed=Speed(reads_on=reads_on)), project)
     assert asked == [True, True, True]
     assert set(project.inputs) == {"first.py", "second.py"}
 
@@ -155,5 +155,5 @@ def test_a_pack_that_fails_to_tell_what_it_reads_on_stops_nothing(tmp_path: Path
         raise ValueError("no")
 
     executor = Executor(Settings(frozenset(), {}, (), Severity.ERROR, {"toy": None}, {}), Cache(None))
-    executor.read_on(replace(PACK, reads_on=reads_on), Project(Workspace(tmp_path)))
+    executor.read_on(replace(PACK, speed=Speed(reads_on=reads_on)), Project(Workspace(tmp_path)))
     assert not executor.crashed, "it fails again where that is told"

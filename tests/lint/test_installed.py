@@ -52,7 +52,7 @@ def test_a_distribution_that_comes_is_found_and_one_that_stays_is_not_looked_for
 def test_a_pack_that_two_distributions_bring_is_listed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An editable installation under an earlier name leaves such a second one."""
     for name in ("older", "acme"):
-        distribution(tmp_path, name, "first = one.pack:PACK\ntileops = opschema_rules.tileops.head:HEAD")
+        distribution(tmp_path, name, "first = one.pack:PACK\ntileops = opschema_rules.tileops.detection:LAZY_PACK")
     monkeypatch.syspath_prepend(str(tmp_path))
     found = [(pack.name, pack.distribution) for pack in installed_packs(Cache(None))]
     assert [item for item in found if item[0] == "first"] == [("first", "acme")]

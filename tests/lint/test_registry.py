@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from opschema_cli.config import load_config
 from opschema_cli.errors import OpschemaError
-from opschema_cli.lint.pack import PackHead, catalogue_text
+from opschema_cli.lint.lazy_pack import LazyPack, catalogue_text
+from opschema_cli.lint.pack import Speed
 from opschema_cli.lint.registry import Registry
 from opschema_cli.lint.settings import resolve_settings
 from opschema_cli.project import Project
@@ -19,10 +20,10 @@ from opschema_cli.workspace import Workspace
 from tests.toypack import PACK
 
 
-def head(folder: Path, module: str = "tests.toypack") -> PackHead:
+def head(folder: Path, module: str = "tests.toypack") -> LazyPack:
     catalogue = folder / "rules.json"
     catalogue.write_text(catalogue_text(PACK.rules), encoding="utf-8")
-    return PackHead("toy", PACK.detect, PACK.options, module, catalogue)
+    return LazyPack("toy", PACK.detect, PACK.options, module, catalogue)
 
 
 def empty(folder: Path) -> Project:
@@ -72,7 +73,7 @@ def test_rules_are_described_by_the_packs_that_have_them_alone(tmp_path: Path) -
     there = replace(head(tmp_path), pages="https://example.org/{code}")
     catalogue = tmp_path / "other.json"
     catalogue.write_text(catalogue_text(other.rules), encoding="utf-8")
-    broken = PackHead("other", other.detect, other.options, "no.such.module", catalogue)
+    broken = LazyPack("other", other.detect, other.options, "no.such.module", catalogue)
     registry = Registry((broken, there))
     described = {rule.code: (rule.doc, page) for rule, page in registry.described({"TOY101", "OPS101"})}
     assert described["TOY101"] == (PACK.rules[0].doc, "https://example.org/TOY101")
@@ -101,7 +102,9 @@ def test_what_a_pack_reads_in_any_case_is_asked_for_before_it_is_imported(tmp_pa
     for name in ("a.py", "b.py"):
         (tmp_path / name).write_text("x = 1\n", encoding="utf-8")
     project, options = empty(tmp_path), {"toy": PACK.options()}
-    finds = replace(head(tmp_path, "no.such.module"), detect=lambda *_: True, reads=lambda project, options: ["a.py"])
+    finds = replace(
+        head(tmp_path, "no.such.module"), detect=lambda *_: True, speed=Speed(lambda project, options: ["a.py"])
+    )
     assert Registry((finds,)).found_in(project, options).used == {"toy"}
     assert project.inputs == set()
     assert Registry((finds,)).found_in(project, options, prefetch=True).used == {"toy"}
@@ -114,7 +117,7 @@ def test_a_pack_that_finds_nothing_asks_for_nothing_and_one_that_fails_hides_not
 
     for finds in (False, True):
         project = empty(tmp_path)
-        failing = replace(head(tmp_path), detect=lambda *_, finds=finds: finds, reads=fail)
+        failing = replace(head(tmp_path), detect=lambda *_, finds=finds: finds, speed=Speed(fail))
         found = Registry((failing,)).found_in(project, {"toy": PACK.options()}, prefetch=True)
         assert found.used == ({"toy"} if finds else set())
         assert project.inputs == set()

@@ -214,7 +214,7 @@ def test_a_site_that_the_migration_leaves_with_a_note_may_still_be_there() -> No
 def several(files: dict[str, str], names: list[str], options: list[str]) -> tuple[Draft, list[list[str]], list[str]]:
     """The draft after migrations one after the other, the titles of their sites, and the places of their notes."""
     job, project = _prepare([PACK], files, [])
-    records = {item.name: item for item in PACK.migrations()}
+    records = {item.name: item for item in PACK.all_migrations()}
     pack_options = job.settings.pack_options["toy"]
     values = fill([records[name] for name in names], options)
     tasks = [Task(records[name], values[name], lambda loaded: PACK.load(loaded, pack_options)) for name in names]

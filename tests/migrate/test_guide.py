@@ -19,7 +19,7 @@ def test_the_example_of_the_guide() -> None:
     example, test = re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
     scope: dict[str, Any] = {"__name__": __name__}
     exec(example, scope)
-    record = scope["forget_field"].__migration__
+    record = scope["forget_field"]
     pack = replace(PACK, migrations=lambda: (record,))
     files = example_files([("yaml", "old: 1\n")])
     manifest = next(path for path, text in files.items() if "old: 1" in text)

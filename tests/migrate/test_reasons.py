@@ -28,7 +28,7 @@ Opschema = Callable[..., tuple[int, str]]
 
 @pytest.mark.parametrize("pack", PACKS, ids=lambda pack: pack.name)
 def test_every_migration_says_why_it_finds_nothing(pack: Pack) -> None:
-    for item in pack.migrations():
+    for item in pack.all_migrations():
         assert item.settled, item.name
         assert not item.settled.endswith("."), item.name
         assert item.scope is not None or item.anywhere, item.name

@@ -134,7 +134,7 @@ def migrated(run: Run) -> Case:
     return Case(f"{run.name} {' '.join(run.options)}", run.files, after, cures=False)
 
 
-PROOF = {record.name: record.proof for record in PACK.migrations()}
+PROOF = {record.name: record.proof for record in PACK.all_migrations()}
 
 
 @cache

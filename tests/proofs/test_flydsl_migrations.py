@@ -16,7 +16,7 @@ from opschema_rules.flydsl.pack import PACK
 from tests.proofs.flydsl_oracle import observe
 from tests.rules.flydsl.key_oracle import RELEASES
 
-MIGRATIONS = {item.name: item for item in PACK.migrations()}
+MIGRATIONS = {item.name: item for item in PACK.all_migrations()}
 
 PROOFS = {
     "rename-api": proofs.TRACED,

@@ -24,7 +24,7 @@ from tests.rules.magi.migrations.test_behaviour import CASES, META, grouped
 
 ORACLES = {proofs.PROGRAMS: magi_programs.observe, proofs.FAKES: magi_oracle.observe}
 NO_FILES: Files = {}
-MIGRATIONS = {item.name: item for item in PACK.migrations()}
+MIGRATIONS = {item.name: item for item in PACK.all_migrations()}
 WITH_PROGRAMS = [item for item in MIGRATIONS.values() if item.proof == proofs.PROGRAMS]
 PLAIN = {"opschema.toml": '[magi]\nmagi = "plain"\n'}
 """The configuration of a workspace for the older decorator."""

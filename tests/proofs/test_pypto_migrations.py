@@ -16,7 +16,7 @@ from opschema_rules.pypto.pack import PACK
 from tests.proofs.pypto_oracle import observe
 from tests.rules.pypto.programs import ALONE, MIXED, THREE, kernels, program, signed
 
-MIGRATIONS = {item.name: item for item in PACK.migrations()}
+MIGRATIONS = {item.name: item for item in PACK.all_migrations()}
 
 PROOFS = {
     "derive-signatures": proofs.RECORDED,

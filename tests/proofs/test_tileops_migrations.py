@@ -17,7 +17,7 @@ from opschema_rules.tileops.examples import MANIFEST_PATH, example_files
 from opschema_rules.tileops.pack import PACK
 from tests.proofs.tileops_oracle import rows
 
-MIGRATIONS = {item.name: item for item in PACK.migrations()}
+MIGRATIONS = {item.name: item for item in PACK.all_migrations()}
 
 UNUSED = """\
 signature:

@@ -11,7 +11,7 @@ from opschema_cli.project import Project
 from opschema_rules.aten.model import BackendFile, DerivativesFile, NativeFile, Reference, TagsFile
 
 if TYPE_CHECKING:
-    from opschema_rules.aten.head import AtenOptions
+    from opschema_rules.aten.detection import AtenOptions
 
 _HINT = (
     "Files are told by what stands in them. A backend is judged by the `native-functions` of the configuration, by a"

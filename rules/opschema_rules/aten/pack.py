@@ -15,10 +15,10 @@ from opschema_rules.aten.backend import read_backend
 from opschema_rules.aten.deprecated import read_deprecated
 from opschema_rules.aten.derivatives import read_derivatives
 from opschema_rules.aten.describe import describe
+from opschema_rules.aten.detection import AtenOptions, claims, detect, files_of
 from opschema_rules.aten.dialects import OF_OTHERS
 from opschema_rules.aten.drift import copies_of_backend, copies_of_native
 from opschema_rules.aten.examples import example_files
-from opschema_rules.aten.head import AtenOptions, claims, detect, files_of
 from opschema_rules.aten.kernel_matching import read_kernels
 from opschema_rules.aten.model import REFERENCE, BackendFile, DerivativeEntry, NativeEntry, NativeFile, TagsFile
 from opschema_rules.aten.native import read_native, read_tags

@@ -27,7 +27,7 @@ from opschema_rules.aten.signatures import VariantKind, base_name, kind_of, view
 from opschema_rules.aten.traits import IMPLICIT, is_view, tags_of
 
 if TYPE_CHECKING:
-    from opschema_rules.aten.head import AtenOptions
+    from opschema_rules.aten.detection import AtenOptions
 
 _KINDS: dict[VariantKind, str] = {
     "functional": "functional",

@@ -10,7 +10,7 @@ import msgspec
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
 from opschema_rules.flydsl.captures import cells, function_of
-from opschema_rules.flydsl.head import holding
+from opschema_rules.flydsl.detection import holding
 from opschema_rules.flydsl.model import FlyTree, Traced, nested
 from opschema_rules.flydsl.names import ROOT
 

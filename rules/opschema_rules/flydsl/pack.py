@@ -6,8 +6,8 @@ from opschema_cli.lint.pack import Description, Entry, Fact, Loaded, Pack, colle
 from opschema_cli.project import Project
 from opschema_rules.flydsl import migrations, rules
 from opschema_rules.flydsl.contract import known
+from opschema_rules.flydsl.detection import FlydslOptions, claims, detect
 from opschema_rules.flydsl.examples import example_files
-from opschema_rules.flydsl.head import FlydslOptions, claims, detect
 from opschema_rules.flydsl.reader import read_tree
 from opschema_rules.flydsl.show import show
 

@@ -11,7 +11,7 @@ from opschema_cli.source.python import Expr, Param
 from opschema_rules.flydsl.annotations import parameter
 from opschema_rules.flydsl.calls import find_calls
 from opschema_rules.flydsl.contract import Era, find_contract
-from opschema_rules.flydsl.head import MARK, FlydslOptions, holding
+from opschema_rules.flydsl.detection import MARK, FlydslOptions, holding
 from opschema_rules.flydsl.model import Descriptor, FlyTree, Parameter, Traced, TracedKind, Wrap
 from opschema_rules.flydsl.names import Names
 

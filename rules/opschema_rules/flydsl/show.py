@@ -17,7 +17,7 @@ from opschema_rules.flydsl.model import Call, FlyTree, Parameter, Traced
 from opschema_rules.flydsl.passing import is_read
 
 if TYPE_CHECKING:
-    from opschema_rules.flydsl.head import FlydslOptions
+    from opschema_rules.flydsl.detection import FlydslOptions
 
 MOST = 8
 """How many names or calls are shown."""

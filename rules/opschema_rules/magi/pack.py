@@ -14,8 +14,8 @@ from opschema_rules.magi.calls import Calls
 from opschema_rules.magi.classes import Classes
 from opschema_rules.magi.dataclasses import Dataclasses
 from opschema_rules.magi.defaults import Defaults
+from opschema_rules.magi.detection import MARK, MagiOptions, claims, detect, holding
 from opschema_rules.magi.examples import example_files
-from opschema_rules.magi.head import MARK, MagiOptions, claims, detect, holding
 from opschema_rules.magi.lowering import Lowerer
 from opschema_rules.magi.model import MagiOp, MagiTree
 from opschema_rules.magi.registrations import Registrations

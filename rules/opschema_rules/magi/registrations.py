@@ -10,7 +10,7 @@ from opschema_cli.source.bodies import MAX_HOPS, Bodies, Body
 from opschema_cli.source.python import Expr, Param
 from opschema_cli.source.resolution import External, FunctionRef, Unresolved, ValueRef
 from opschema_cli.source.text import Place
-from opschema_rules.magi.head import MARK
+from opschema_rules.magi.detection import MARK
 
 PARAMETERS = (
     "name", "mutates_args", "infer_output_meta_fn", "setup_context_fn", "backward_fn", "is_compute_sensitive",

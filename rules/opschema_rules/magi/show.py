@@ -17,7 +17,7 @@ from opschema_rules.magi.model import MagiOp
 from opschema_rules.magi.signature import Branch, Leaf, Lowering, Node, Problem
 
 if TYPE_CHECKING:
-    from opschema_rules.magi.head import MagiOptions
+    from opschema_rules.magi.detection import MagiOptions
 
 _PATHS = {
     "simple": "simple: fn -> torch op",

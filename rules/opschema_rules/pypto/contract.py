@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from opschema_cli.project import Project
 from opschema_cli.workspace import ReadError
 from opschema_rules.pypto.contract_table import known_contract, without_sources
-from opschema_rules.pypto.head import PyptoOptions
+from opschema_rules.pypto.detection import PyptoOptions
 from opschema_rules.pypto.model import NEWEST, Contract, SignatureRule
 from opschema_rules.pypto.runtime_sources import TELLING, contract_of
 from opschema_rules.pypto.submodules import is_checked_out, runtime_files, submodules

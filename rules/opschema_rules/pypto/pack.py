@@ -12,8 +12,8 @@ from opschema_rules.pypto import migrations, rules
 from opschema_rules.pypto.contract import find_contract
 from opschema_rules.pypto.describe import describe_programs, unresolved
 from opschema_rules.pypto.descriptions import read_programs
+from opschema_rules.pypto.detection import PyptoOptions, claims, describing, detect, specifying
 from opschema_rules.pypto.examples import example_files
-from opschema_rules.pypto.head import PyptoOptions, claims, describing, detect, specifying
 from opschema_rules.pypto.model import Program, SpecEntry
 from opschema_rules.pypto.orchestration import ORCHESTRATION
 from opschema_rules.pypto.show import show

@@ -16,7 +16,7 @@ from opschema_rules.pypto.task_matching import WORDS, Task, fits, tasks
 from opschema_rules.pypto.wrapping import wanted
 
 if TYPE_CHECKING:
-    from opschema_rules.pypto.head import PyptoOptions
+    from opschema_rules.pypto.detection import PyptoOptions
 
 
 def show(project: Project, options: PyptoOptions, name: str) -> Shown | Sequence[str]:

@@ -17,8 +17,8 @@ from opschema_cli.source.yaml import Node, YamlFile
 from opschema_rules.tileops import migrations, rules
 from opschema_rules.tileops.carve_outs import may_carve_out
 from opschema_rules.tileops.describe import describe_spec
+from opschema_rules.tileops.detection import TileopsOptions, claims, detect, manifest_files
 from opschema_rules.tileops.examples import example_files
-from opschema_rules.tileops.head import TileopsOptions, claims, detect, manifest_files
 from opschema_rules.tileops.model import (
     Manifest,
     ManifestFile,

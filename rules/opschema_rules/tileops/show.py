@@ -13,7 +13,7 @@ from opschema_cli.source.python import Param, PythonFile
 from opschema_rules.tileops.model import OpEntry, OpImplementation
 
 if TYPE_CHECKING:
-    from opschema_rules.tileops.head import TileopsOptions
+    from opschema_rules.tileops.detection import TileopsOptions
 
 
 def show(project: Project, options: TileopsOptions, name: str) -> Shown | Sequence[str]:

@@ -13,7 +13,7 @@ from opschema_rules.torchlib.cpp_facts import MAX_MACRO, CppFacts
 from opschema_rules.torchlib.cpp_join import EXPANDING, OPENS, USES, Join
 from opschema_rules.torchlib.cpp_model import CppOperators
 from opschema_rules.torchlib.cpp_reader import FACTS
-from opschema_rules.torchlib.head import REGISTERS_CPP
+from opschema_rules.torchlib.detection import REGISTERS_CPP
 
 
 def read_cpp(project: Project, paths: Iterable[str]) -> CppOperators:

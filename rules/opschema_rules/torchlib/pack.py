@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.lint.diagnostic import NotUnderstood
-from opschema_cli.lint.pack import Description, Entry, Loaded, Pack, collect_rules
+from opschema_cli.lint.pack import Description, Entry, Loaded, Pack, Speed, collect_rules
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies
 from opschema_cli.source.program import Program
@@ -18,9 +18,17 @@ from opschema_rules.torchlib.annotations import Annotations
 from opschema_rules.torchlib.calls import CallFinder
 from opschema_rules.torchlib.definitions import Definer
 from opschema_rules.torchlib.describe import describe_tree
+from opschema_rules.torchlib.detection import (
+    TorchlibOptions,
+    claims,
+    cpp_sources,
+    detect,
+    reaching,
+    registering,
+    sources,
+)
 from opschema_rules.torchlib.dialect import TORCH
 from opschema_rules.torchlib.examples import example_files
-from opschema_rules.torchlib.head import TorchlibOptions, claims, cpp_sources, detect, reaching, registering, sources
 from opschema_rules.torchlib.inference import Inferrer
 from opschema_rules.torchlib.mentions import REGISTERS_CLASSES, files_that_call, files_that_mention, files_that_use
 from opschema_rules.torchlib.model import Operator, Tree
@@ -168,5 +176,5 @@ PACK = Pack(
     example=example_files,
     show=show,
     describe=describe,
-    reads_on=_reads_on,
+    speed=Speed(reads_on=_reads_on),
 )

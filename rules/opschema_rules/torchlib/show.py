@@ -16,7 +16,7 @@ from opschema_cli.source.python import Param
 from opschema_rules.torchlib.model import Operator, Registration
 
 if TYPE_CHECKING:
-    from opschema_rules.torchlib.head import TorchlibOptions
+    from opschema_rules.torchlib.detection import TorchlibOptions
 
 
 def show(project: Project, options: TorchlibOptions, name: str) -> Shown | Sequence[str]:

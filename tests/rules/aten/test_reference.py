@@ -11,7 +11,7 @@ import pytest
 from opschema_cli.errors import OpschemaError
 from opschema_cli.project import Project
 from opschema_cli.workspace import Workspace
-from opschema_rules.aten.head import AtenOptions
+from opschema_rules.aten.detection import AtenOptions
 from opschema_rules.aten.model import BackendFile, Reference
 from opschema_rules.aten.pack import load
 

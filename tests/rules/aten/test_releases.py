@@ -16,11 +16,11 @@ from opschema_cli.project import Project
 from opschema_cli.requirements import read_version
 from opschema_cli.testing import fix_files, lint_files
 from opschema_cli.workspace import Workspace
+from opschema_rules.aten.detection import AtenOptions
 from opschema_rules.aten.draws import draws
 from opschema_rules.aten.examples import example_files
 from opschema_rules.aten.generated import functions_of
 from opschema_rules.aten.groups import groups_of
-from opschema_rules.aten.head import AtenOptions
 from opschema_rules.aten.model import BackendFile, DerivativesFile, NativeFile
 from opschema_rules.aten.pack import PACK, load
 from opschema_rules.aten.torchgen import Torchgen
@@ -215,7 +215,7 @@ def test_a_rule_that_asks_for_the_torchgen_says_so() -> None:
         for subject, rule in product(_watched(files), PACK.rules):
             if rule.subject is not None and isinstance(subject, rule.subject):
                 Watching.rule = rule.code
-                list(rule.run(subject, rule.options() if rule.options else None))
+                list(rule(subject, rule.options() if rule.options else None))
     assert Watching.asked
     assert " ".join(sorted(Watching.asked - {rule.code for rule in PACK.rules if rule.by_release})) == ""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from opschema_cli.lint.pack import Shown
 from opschema_cli.project import Project
 from opschema_cli.workspace import Workspace
-from opschema_rules.aten.head import AtenOptions
+from opschema_rules.aten.detection import AtenOptions
 from opschema_rules.aten.pack import PACK
 
 ATENKIT = Path(__file__).parents[3] / "fixtures/atenkit"

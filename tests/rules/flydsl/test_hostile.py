@@ -15,7 +15,7 @@ from opschema_cli.errors import OpschemaError
 from opschema_cli.project import Project
 from opschema_cli.testing import lint_files, migrate_files
 from opschema_cli.workspace import Workspace
-from opschema_rules.flydsl.head import FlydslOptions
+from opschema_rules.flydsl.detection import FlydslOptions
 from opschema_rules.flydsl.pack import PACK
 from tests.command import TILEKIT
 from tests.rules.flydsl.hostile import HEAD, LARGE, PROGRAMS
@@ -36,7 +36,7 @@ KITS = [
     for path in sorted(TILEKIT.with_name(kit).glob("flykit/**/*.py"))
     if path.name != "__init__.py"
 ]
-MIGRATIONS = sorted(item.name for item in PACK.migrations())
+MIGRATIONS = sorted(item.name for item in PACK.all_migrations())
 VERSIONS = ("0.1.8", "0.4.2")
 SECONDS = 20
 """Most CPU seconds for one program; they need a fraction of one."""

@@ -11,7 +11,7 @@ import pytest
 
 from opschema_cli.project import Project
 from opschema_cli.workspace import Workspace
-from opschema_rules.flydsl.head import FlydslOptions
+from opschema_rules.flydsl.detection import FlydslOptions
 from opschema_rules.flydsl.helpers import unseen_helpers
 from opschema_rules.flydsl.holes import holes
 from opschema_rules.flydsl.reader import read_tree

@@ -7,8 +7,8 @@ from pathlib import Path
 from opschema_cli.lint.pack import Shown
 from opschema_cli.project import Project
 from opschema_cli.workspace import Workspace
+from opschema_rules.flydsl.detection import FlydslOptions
 from opschema_rules.flydsl.examples import HEAD, example_files
-from opschema_rules.flydsl.head import FlydslOptions
 from opschema_rules.flydsl.pack import PACK
 
 KIT = """\

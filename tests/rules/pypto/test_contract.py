@@ -6,7 +6,7 @@ import pytest
 
 from opschema_cli.testing import lint_files
 from opschema_rules.pypto.contract import find_contract
-from opschema_rules.pypto.head import PyptoOptions
+from opschema_rules.pypto.detection import PyptoOptions
 from opschema_rules.pypto.model import Contract
 from opschema_rules.pypto.pack import PACK
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from opschema_cli.testing import lint_files
+from opschema_rules.pypto.detection import PyptoOptions, describing, detect, specifying
 from opschema_rules.pypto.examples import HEAD, SOUND
-from opschema_rules.pypto.head import PyptoOptions, describing, detect, specifying
 from opschema_rules.pypto.pack import PACK, load
 
 LISTED = '[{"func_id": 0, "source": "a.cpp", "core_type": "aiv"}]'

@@ -10,8 +10,8 @@ import pytest
 from opschema_cli.lint.pack import Shown, ShowRow
 from opschema_cli.project import Project
 from opschema_cli.workspace import Workspace
+from opschema_rules.pypto.detection import PyptoOptions
 from opschema_rules.pypto.examples import CONFIG, SOURCE, example_files
-from opschema_rules.pypto.head import PyptoOptions
 from opschema_rules.pypto.pack import PACK
 
 MIXED = """\

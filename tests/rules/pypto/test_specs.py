@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import pytest
 
 from opschema_cli.testing import Linted, fix_files, lint_files
-from opschema_rules.pypto.head import specifying
+from opschema_rules.pypto.detection import specifying
 from opschema_rules.pypto.model import SpecEntry
 from opschema_rules.pypto.pack import PACK
 from opschema_rules.pypto.specs import read_entries

@@ -14,7 +14,7 @@ from opschema_cli.project import Project
 from opschema_cli.workspace import Workspace
 from opschema_rules.pypto.contract import find_contract
 from opschema_rules.pypto.contract_table import without_sources
-from opschema_rules.pypto.head import PyptoOptions
+from opschema_rules.pypto.detection import PyptoOptions
 from opschema_rules.pypto.model import Contract
 from opschema_rules.pypto.pack import describe
 from opschema_rules.pypto.submodules import Submodule, submodules

@@ -15,7 +15,7 @@ from opschema_rules.tileops.model import OpEntry
 from opschema_rules.tileops.pack import PACK, TileopsOptions, load
 
 TILEKIT = Path(__file__).parents[3] / "fixtures" / "tilekit"
-CACHED = [rule for rule in PACK.rules if rule.subject is OpEntry and (rule.pure or rule.suspects)]
+CACHED = [rule for rule in PACK.rules if rule.subject is OpEntry and (rule.pure or rule.candidates)]
 
 
 def _looked(*args: object, **keywords: object) -> None:
@@ -39,7 +39,7 @@ def entries() -> Iterator[list[OpEntry]]:
 def test_what_is_cached_by_content_looks_at_no_other_file(rule: Rule, entries: list[OpEntry]) -> None:
     assert len(entries) > 5
     for entry in entries:
-        list(rule.run(entry, None) if rule.suspects is None else rule.suspects(entry))
+        list(rule(entry) if rule.candidates is None else rule.candidates(entry))
 
 
 def test_there_is_something_to_cache() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from opschema_cli.project import Project
 from opschema_cli.workspace import Workspace
-from opschema_rules.torchlib.head import TorchlibOptions, detect
+from opschema_rules.torchlib.detection import TorchlibOptions, detect
 from opschema_rules.torchlib.pack import read_tree
 
 OPS = """import torch

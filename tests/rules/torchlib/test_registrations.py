@@ -11,7 +11,7 @@ import pytest
 from opschema_cli.project import Project
 from opschema_cli.source.python_workers import Parsers
 from opschema_cli.workspace import Workspace
-from opschema_rules.torchlib.head import TorchlibOptions
+from opschema_rules.torchlib.detection import TorchlibOptions
 from opschema_rules.torchlib.mentions import _mentions
 from opschema_rules.torchlib.pack import PACK, read_tree
 from tests.rules.torchlib.operators_of import told, tree_of
@@ -541,7 +541,7 @@ def test_what_is_read_ahead_leads_to_the_same_operators() -> None:
     options = TorchlibOptions()
 
     def read_on() -> None:
-        more = list(PACK.reads_on(project, options))
+        more = list(PACK.speed.reads_on(project, options))
         if more:
             project.load_python(more, ahead=True)
             project.when_settled(read_on)

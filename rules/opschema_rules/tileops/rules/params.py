@@ -73,7 +73,7 @@ def _refused_nulls(entry: OpEntry) -> Iterator[tuple[ParamDecl, str, Node, Node]
             yield param, stated, node, default
 
 
-@rule("MAN202", "null-default", fixable="safe", suspects=_refused_nulls, proof=ROWS)
+@rule("MAN202", "null-default", fixable="safe", candidates=_refused_nulls, proof=ROWS)
 def null_default(entry: OpEntry) -> Iterator[Diagnostic]:
     """A param defaults to null, and its type does not admit `None`.
 
@@ -162,7 +162,7 @@ def _refused_defaults(entry: OpEntry) -> Iterator[tuple[ParamDecl, Node]]:
             yield param, node
 
 
-@rule("MAN203", "param-default-type", fixable="unsafe", suspects=_refused_defaults, proof=ROWS)
+@rule("MAN203", "param-default-type", fixable="unsafe", candidates=_refused_defaults, proof=ROWS)
 def param_default_type(entry: OpEntry) -> Iterator[Diagnostic]:
     """The default of a param is not of its type.
 

@@ -71,7 +71,7 @@ def _unbound(entry: OpEntry) -> Iterator[tuple[str, Span]]:
         scope.define(formula.name)
 
 
-@rule("ROO102", "roofline-unbound", suspects=_unbound)
+@rule("ROO102", "roofline-unbound", candidates=_unbound)
 def roofline_unbound(entry: OpEntry) -> Iterator[Diagnostic]:
     """A roofline formula reads a name that it does not know.
 
@@ -193,7 +193,7 @@ def _misshapen(entry: OpEntry) -> Iterator[tuple[str, Span]]:
             taken.add(formula.name)
 
 
-@rule("ROO103", "roofline-form", suspects=_misshapen)
+@rule("ROO103", "roofline-form", candidates=_misshapen)
 def roofline_form(entry: OpEntry) -> Iterator[Diagnostic]:
     """A roofline formula uses a form that its layer does not have.
 

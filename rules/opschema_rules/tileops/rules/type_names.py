@@ -23,7 +23,7 @@ def _no_types(entry: OpEntry) -> Iterator[tuple[ParamDecl, Node, WrongName]]:
                 yield param, entry.file.document.follow(node), wrong
 
 
-@rule("MAN204", "param-type-name", fixable="unsafe", suspects=_no_types, proof=ROWS)
+@rule("MAN204", "param-type-name", fixable="unsafe", candidates=_no_types, proof=ROWS)
 def param_type_name(entry: OpEntry) -> Iterator[Diagnostic]:
     """The type of a param has a name in it that is no type.
 

@@ -124,7 +124,7 @@ def _unfit(entry: OpEntry) -> Iterator[object]:
                 yield row
 
 
-@rule("WKL104", "workload-keys", fixable="unsafe", suspects=_unfit, proof=ROWS)
+@rule("WKL104", "workload-keys", fixable="unsafe", candidates=_unfit, proof=ROWS)
 def workload_keys(entry: OpEntry) -> Iterator[Diagnostic]:
     """The keys of a row do not derive from the signature.
 

@@ -120,7 +120,7 @@ def _incomplete(entry: OpEntry) -> Iterator[tuple[Tensor, Row, Row]]:
                 yield tensor, row, model
 
 
-@rule("WKL109", "workload-missing-shape", suspects=_incomplete)
+@rule("WKL109", "workload-missing-shape", candidates=_incomplete)
 def workload_missing_shape(entry: OpEntry) -> Iterator[Diagnostic]:
     """A workload row leaves out the shape of an input that the other rows give.
 

@@ -17,7 +17,7 @@ from opschema_cli.migrate.options import fill
 from opschema_cli.project import Project
 from opschema_cli.testing import Migrated, migrate_files
 from opschema_cli.workspace import Workspace
-from opschema_rules.pypto.head import PyptoOptions
+from opschema_rules.pypto.detection import PyptoOptions
 from opschema_rules.pypto.pack import PACK
 
 CONFIG, GOLDEN, TEST = (
@@ -231,7 +231,7 @@ def test_an_old_test_becomes_a_scene_test() -> None:
 
 
 def test_the_page_shows_what_is_done() -> None:
-    (page,) = (item.doc for item in PACK.migrations() if item.name == "kernel-config-to-callable")
+    (page,) = (item.doc for item in PACK.all_migrations() if item.name == "kernel-config-to-callable")
     before, after = (part.partition("\n```")[0] for part in page.split("```python\n")[1:])
     files = {
         "bgemm/kernels/kernel_config.py": f"{before}\n",
@@ -514,7 +514,7 @@ def test_links_stay_with_what_they_lead_to(tmp_path: Path, *, inside: bool) -> N
     (root / "st" / "other").mkdir()
     (root / "st" / "other" / "golden.py").symlink_to(root / GOLDEN if inside else tmp_path / "golden.py")
     registry = Registry((PACK,))
-    (record,) = (item for item in PACK.migrations() if item.name == "kernel-config-to-callable")
+    (record,) = (item for item in PACK.all_migrations() if item.name == "kernel-config-to-callable")
     options = fill([record], ["platforms=a5"])[record.name]
     task = Task(record, options, lambda project: PACK.load(project, PyptoOptions()))
     draft = Draft(Project(Workspace(root)), task.load)

@@ -8,7 +8,7 @@ from opschema_cli.migrate.migration import Migration, OptionError
 from opschema_rules.tileops.migrations.drop_param import drop_param
 from tests.rules.tileops.migrations.drafts import BENCH, CODE, TEST, YAML, files, migrate
 
-DROP: Migration = drop_param.__migration__  # type: ignore[attr-defined]
+DROP: Migration = drop_param
 
 SIGNATURE = """\
 signature:

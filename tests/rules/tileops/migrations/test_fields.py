@@ -9,8 +9,8 @@ from opschema_rules.tileops.migrations.add_field import add_field
 from opschema_rules.tileops.migrations.drop_field import drop_field
 from tests.rules.tileops.migrations.drafts import YAML, Migrated, files, migrate
 
-ADD: Migration = add_field.__migration__  # type: ignore[attr-defined]
-DROP: Migration = drop_field.__migration__  # type: ignore[attr-defined]
+ADD: Migration = add_field
+DROP: Migration = drop_field
 
 TWO = """\
 OneFwdOp:

@@ -50,7 +50,7 @@ def manifests(value: str, step: int, start: int) -> Iterator[str]:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_a_malformed_part_is_left_or_refused(name: str) -> None:
-    migration = next(item for item in PACK.migrations() if item.name == name)
+    migration = next(item for item in PACK.all_migrations() if item.name == name)
     for start, value in enumerate(VALUES):
         for text in manifests(value, 2 * len(VALUES), start):
             try:

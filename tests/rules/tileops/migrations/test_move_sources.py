@@ -8,7 +8,7 @@ from opschema_cli.migrate.migration import Migration
 from opschema_rules.tileops.migrations.move_sources import move_sources
 from tests.rules.tileops.migrations.drafts import BENCH, TEST, YAML, Migrated, files, migrate
 
-MOVE: Migration = move_sources.__migration__  # type: ignore[attr-defined]
+MOVE: Migration = move_sources
 
 
 def moved(source: str, *gone: str, status: str = "implemented", **more: str) -> Migrated:

@@ -8,7 +8,7 @@ from opschema_cli.migrate.migration import Migration, OptionError
 from opschema_rules.tileops.migrations.rename_input import rename_input
 from tests.rules.tileops.migrations.drafts import CODE, TEST, YAML, Migrated, files, migrate
 
-RENAME: Migration = rename_input.__migration__  # type: ignore[attr-defined]
+RENAME: Migration = rename_input
 
 
 def renamed(texts: dict[str, str], old: str = "x", new: str = "input", op: str = "") -> Migrated:

@@ -8,7 +8,7 @@ from opschema_cli.migrate.migration import Migration, OptionError
 from opschema_rules.tileops.migrations.rename_op import rename_op
 from tests.rules.tileops.migrations.drafts import BENCH, CODE, TEST, YAML, files, migrate
 
-RENAME: Migration = rename_op.__migration__  # type: ignore[attr-defined]
+RENAME: Migration = rename_op
 OLD_NEW = {"old": "ExampleFwdOp", "new": "SampleFwdOp"}
 
 

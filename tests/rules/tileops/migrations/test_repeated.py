@@ -37,7 +37,7 @@ def repeated(where: str) -> tuple[dict[str, str], str]:
 @pytest.mark.parametrize("name", RUNS)
 def test_both_entries_stay(name: str, where: str) -> None:
     texts, places = repeated(where)
-    migration = next(item for item in PACK.migrations() if item.name == name)
+    migration = next(item for item in PACK.all_migrations() if item.name == name)
     done = migrate(texts, migration, **RUNS[name])
     assert done.texts == {}
     assert done.sites == []
@@ -47,7 +47,7 @@ def test_both_entries_stay(name: str, where: str) -> None:
 
 def test_an_op_with_two_entries_is_not_renamed() -> None:
     texts, places = repeated("two files")
-    migration = next(item for item in PACK.migrations() if item.name == "rename-op")
+    migration = next(item for item in PACK.all_migrations() if item.name == "rename-op")
     with pytest.raises(OptionError) as error:
         migrate(texts, migration, old="ExampleFwdOp", new="SampleFwdOp")
     assert str(error.value) == f"`ExampleFwdOp` has 2 entries, {places}; which of them is meant?"
@@ -56,7 +56,7 @@ def test_an_op_with_two_entries_is_not_renamed() -> None:
 def test_another_entry_of_the_same_run_is_migrated() -> None:
     texts, _ = repeated("two files")
     texts[YAML] += texts[YAML].replace("ExampleFwdOp", "OtherFwdOp").replace("implemented", "spec-only")
-    migration = next(item for item in PACK.migrations() if item.name == "add-field")
+    migration = next(item for item in PACK.all_migrations() if item.name == "add-field")
     done = migrate(texts, migration, path="notes", value="1")
     assert [site.ops for site in done.sites] == [("OtherFwdOp",)]
     assert list(done.texts) == [YAML]

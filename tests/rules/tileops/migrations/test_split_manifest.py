@@ -10,8 +10,8 @@ from opschema_rules.tileops.migrations.merge_manifest import merge_manifest
 from opschema_rules.tileops.migrations.split_manifest import split_manifest
 from tests.rules.tileops.migrations.drafts import YAML, files, migrate
 
-SPLIT: Migration = split_manifest.__migration__  # type: ignore[attr-defined]
-MERGE: Migration = merge_manifest.__migration__  # type: ignore[attr-defined]
+SPLIT: Migration = split_manifest
+MERGE: Migration = merge_manifest
 
 FOLDER = "kit/manifest/"
 

@@ -8,7 +8,7 @@ from opschema_cli.migrate.migration import Migration, OptionError
 from opschema_rules.tileops.migrations.sync_signature import sync_signature
 from tests.rules.tileops.migrations.drafts import CODE, YAML, Migrated, files, migrate
 
-SYNC: Migration = sync_signature.__migration__  # type: ignore[attr-defined]
+SYNC: Migration = sync_signature
 
 
 def texts(params: str, signature: str, forward: str = "self, x", **more: str) -> dict[str, str]:

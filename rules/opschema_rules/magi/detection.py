@@ -9,7 +9,8 @@ from typing import Literal
 
 import msgspec
 
-from opschema_cli.lint.pack import CATALOGUE, PackHead
+from opschema_cli.lint.lazy_pack import CATALOGUE, LazyPack
+from opschema_cli.lint.pack import Speed
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_rules import PAGES
@@ -63,13 +64,13 @@ def claims(project: Project, options: MagiOptions, path: str) -> bool:
     return path.endswith(".py") and _USES.search(project.workspace.peek(path)) is not None
 
 
-HEAD = PackHead(
+LAZY_PACK = LazyPack(
     "magi",
     detect,
     MagiOptions,
     "opschema_rules.magi.pack",
     Path(__file__).with_name(CATALOGUE),
-    reads,
+    Speed(reads),
     claims=claims,
     pages=PAGES,
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from opschema_cli.lint.pack import CATALOGUE, PackHead
+from opschema_cli.lint.lazy_pack import CATALOGUE, LazyPack
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.yaml import YamlFile
@@ -64,7 +64,7 @@ def _may_be(project: Project, path: str) -> bool:
 _HOLDS_FIELDS: Reading[bytes, bool] = Reading("aten fields", may_be, bool)
 
 
-HEAD = PackHead(
+LAZY_PACK = LazyPack(
     "aten",
     detect,
     AtenOptions,

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from opschema_cli.lint.pack import CATALOGUE, PackHead
+from opschema_cli.lint.lazy_pack import CATALOGUE, LazyPack
+from opschema_cli.lint.pack import Speed
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_rules import PAGES
@@ -58,13 +59,13 @@ def claims(project: Project, options: FlydslOptions, path: str) -> bool:
     return path.endswith(".py") and _imports(project.workspace.peek(path))
 
 
-HEAD = PackHead(
+LAZY_PACK = LazyPack(
     "flydsl",
     detect,
     FlydslOptions,
     "opschema_rules.flydsl.pack",
     Path(__file__).with_name(CATALOGUE),
-    reads,
+    Speed(reads),
     pages=PAGES,
     claims=claims,
 )

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from opschema_cli.lint.pack import CATALOGUE, PackHead
+from opschema_cli.lint.lazy_pack import CATALOGUE, LazyPack
+from opschema_cli.lint.pack import Speed
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.text import is_found
@@ -115,13 +116,13 @@ def claims(project: Project, options: TorchlibOptions, path: str) -> bool:
     return surely.search(project.workspace.peek(path)) is not None
 
 
-HEAD = PackHead(
+LAZY_PACK = LazyPack(
     "torchlib",
     detect,
     TorchlibOptions,
     "opschema_rules.torchlib.pack",
     Path(__file__).with_name(CATALOGUE),
-    reaching,
+    Speed(reaching),
     pages=PAGES,
     claims=claims,
     unread=SIGHTINGS,

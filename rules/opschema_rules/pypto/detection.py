@@ -10,7 +10,8 @@ from typing import Literal
 
 import msgspec
 
-from opschema_cli.lint.pack import CATALOGUE, PackHead
+from opschema_cli.lint.lazy_pack import CATALOGUE, LazyPack
+from opschema_cli.lint.pack import Speed
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_rules import PAGES
@@ -84,13 +85,13 @@ def claims(project: Project, options: PyptoOptions, path: str) -> bool:
     return path.endswith(".py") and (_describes(data) or _specifies(data))
 
 
-HEAD = PackHead(
+LAZY_PACK = LazyPack(
     "pypto",
     detect,
     PyptoOptions,
     "opschema_rules.pypto.pack",
     Path(__file__).with_name(CATALOGUE),
-    reads,
+    Speed(reads),
     pages=PAGES,
     claims=claims,
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from opschema_cli.lint.pack import CATALOGUE, PackHead
+from opschema_cli.lint.lazy_pack import CATALOGUE, LazyPack
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_rules import PAGES
@@ -67,7 +67,7 @@ def claims(project: Project, options: TileopsOptions, path: str) -> bool:
     return any(path in paths for paths in manifest_files(project, options).values())
 
 
-HEAD = PackHead(
+LAZY_PACK = LazyPack(
     "tileops",
     detect,
     TileopsOptions,

@@ -1,0 +1,69 @@
+"""A pack that is imported only where it finds something, and the catalogue of its rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgspec
+
+from opschema_cli.lint.diagnostic import Severity
+from opschema_cli.lint.pack import Pack, Speed, claims_all
+from opschema_cli.lint.rule import Rule
+from opschema_cli.lint.unread import Sighting
+from opschema_cli.project import Project
+
+CATALOGUE = "rules.json"
+"""The file beside a pack's module that lists its rules, so that they are known without importing them."""
+
+
+class _Listed(msgspec.Struct, array_like=True):
+    code: str
+    name: str
+    severity: Severity
+    summary: str
+
+
+class LazyPack(msgspec.Struct, frozen=True, dict=True):
+    """A pack whose module is imported only where it finds something: its detection, and the module (``ours.pack``), which
+    holds the :class:`Pack` as ``PACK``.
+
+    ``catalogue`` is the file that lists its rules (:func:`catalogue_text` writes it); the other fields are the pack's.
+    """
+
+    name: str
+    detect: Callable[[Project, Any], bool]
+    options: type[Any]
+    module: str
+    catalogue: Path
+    speed: Speed = Speed()
+    unread: tuple[Sighting, ...] = ()
+    pages: str = ""
+    claims: Callable[[Project, Any, str], bool] = claims_all
+
+    @cached_property
+    def pack(self) -> Pack:
+        """The pack itself; its module is imported."""
+        found: Pack = import_module(self.module).PACK
+        return found
+
+    @cached_property
+    def rules(self) -> tuple[Rule, ...]:
+        """Its rules as the catalogue lists them, without their functions; those of the pack where it cannot be read."""
+        try:
+            listed = msgspec.json.decode(self.catalogue.read_bytes(), type=list[_Listed])
+        except (OSError, msgspec.DecodeError):
+            return self.pack.rules
+        return tuple(Rule(item.code, item.name, item.severity, item.summary) for item in listed)
+
+
+AnyPack: TypeAlias = Pack | LazyPack
+
+
+def catalogue_text(rules: Iterable[Rule]) -> str:
+    """Text of the catalogue of a pack with these rules."""
+    listed = [_Listed(rule.code, rule.name, rule.severity, rule.summary) for rule in rules]
+    return "[\n" + ",\n".join(msgspec.json.encode(item).decode() for item in listed) + "\n]\n"
