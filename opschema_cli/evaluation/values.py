@@ -257,6 +257,13 @@ class Frame(msgspec.Struct, frozen=True, eq=False, dict=True):
         """How many calls were followed to it."""
         return 0 if self.site is None else self.site.frame.depth + 1
 
+    def callers(self) -> Iterator[Frame]:
+        """The frame and those that it was called from, innermost first."""
+        frame: Frame | None = self
+        while frame is not None:
+            yield frame
+            frame = frame.site.frame if frame.site is not None else None
+
     def outward(self) -> Iterator[Frame]:
         """The frame and all around it."""
         yield self

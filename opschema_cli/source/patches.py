@@ -201,9 +201,11 @@ class Patches:
                     yield ref, name, assign if sure else msgspec.structs.replace(assign, sure=False)
         for call in file.body.calls:
             for value in call.items[1:] if call.callee else ():
-                if value.kind == "name":
+                # First what the call writes, mostly nothing: the value may be each of many imports.
+                names = self._call_writes(file, call, value.text) if value.kind == "name" else ()
+                if names:
                     for ref in self.classes_named(file, value.text, call.start):
-                        for name in self._call_writes(file, call, value.text):
+                        for name in names:
                             yield ref, name, Assign(name, call.start, call.end, None, call.span, False)
         yield from self._writes_of_functions(file)
 

@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
+import msgspec
+
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_rules.torchlib.model import Operator
@@ -51,20 +53,50 @@ def _at_line_starts(word: str, pattern: re.Pattern[str], text: str) -> Iterator[
 
 _FROM = re.compile(r"from[ \t]+([\w.]+)[ \t]+import[ \t]+([^\n(]+|\([^)]*\))")
 _IMPORT = re.compile(r"import[ \t]+([^\n]+)")
+_IMPORTS = re.compile(rf"(?m)^[ \t]*(?:{_FROM.pattern}|{_IMPORT.pattern})")
 _OPS = re.compile(r"torch\.ops\.([\w.]+)")  # no word's end before it: so it is found many times as fast
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _DOTTED = re.compile(r"[A-Za-z_][\w.]*")
 _MENTIONS = Reading("torchlib mentions of other files", _mentions, list[str])
 
 
-def files_that_use(project: Project, helpers: Iterable[tuple[str, str]], paths: Iterable[str]) -> list[str]:
-    """The files among some that import one of the helpers, each given as its file and name, or the module that it is of."""
-    words: set[str] = set()
-    for path, name in helpers:
-        file = PurePosixPath(path)
+class Helper(msgspec.Struct, frozen=True):
+    """A function or class by whose call another file may register."""
+
+    path: str
+    name: str
+    is_class: bool = False
+
+
+def files_that_use(project: Project, helpers: Iterable[Helper], paths: Iterable[str]) -> list[str]:
+    """The files among some that import one of the helpers, or its module, and call it, decorate with it or pass it on."""
+    by_word: dict[str, set[Helper]] = {}
+    for helper in helpers:
+        file = PurePosixPath(helper.path)
         stem = file.parent.name if file.stem == "__init__" else file.stem
-        words |= {name, stem, f"{stem}.*"}
-    return _mentioning(project, words, paths)
+        for word in (helper.name, stem, f"{stem}.*"):
+            by_word.setdefault(word, set()).add(helper)
+    found = project.readings(_MENTIONS, paths) if by_word else {}
+    mentioned = {path: set().union(*(by_word.get(word, ()) for word in words)) for path, words in found.items()}
+    return sorted(path for path, items in mentioned.items() if items and _uses(project, path, items))
+
+
+def _uses(project: Project, path: str, helpers: Iterable[Helper]) -> bool:
+    source = project.source(path)
+    if source is None:
+        return False
+    code = _IMPORTS.sub("", source.text)
+    return any(is_used(code, item) or f"{item.name} as " in source.text for item in helpers)
+
+
+def is_used(code: str, helper: Helper) -> bool:
+    """Whether code without its imports uses a helper for more than annotations and type tests, by its text alone."""
+    name = re.escape(helper.name)
+    return helper.name in code and re.search((_CLASS_USE if helper.is_class else _USE).format(name), code) is not None
+
+
+_USE = r"\b{0}\b"
+_CLASS_USE = r"\b{0}\s*[(.]|(?:@|=\s*|\bpartial\()[\w.]*\b{0}\b|\bclass\s+\w+\([^)]*\b{0}\b"
 
 
 def files_that_call(project: Project, operators: Iterable[Operator], paths: Iterable[str]) -> list[str]:

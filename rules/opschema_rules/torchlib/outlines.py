@@ -16,8 +16,9 @@ from opschema_rules.torchlib import apis
 
 
 class Outline(msgspec.Struct, frozen=True):
-    """What of a file tells the words by which it registers: its functions, and methods by class, with what each calls; its
-    aliases; the names that other files may import; the names that it imports or calls.
+    """The parts of a file that decide by which words it registers: its functions, and methods by class, with the words that each
+    calls; its aliases; the names that other files may import; the names that it imports or calls; those of the latter that an
+    import or an attribute of one may lead to.
     """
 
     functions: list[tuple[str, frozenset[str]]]
@@ -25,6 +26,7 @@ class Outline(msgspec.Struct, frozen=True):
     aliases: list[tuple[str, str]]
     public: frozenset[str]
     mentions: frozenset[str]
+    importable: frozenset[str]
 
 
 class Words:
@@ -59,11 +61,15 @@ class Words:
 
     def of(self, path: str) -> frozenset[str]:
         """The words of one file; empty when it was not added."""
-        return frozenset(self._own[path] | self._common) if path in self._own else frozenset()
+        return frozenset(self._known(self._outlines[path], self._own[path])) if path in self._own else frozenset()
+
+    def _known(self, outline: Outline, own: set[str]) -> set[str]:
+        """A file's own words, and those of all files that its imports lead to."""
+        return own | (self._common & outline.importable)
 
     def _learn(self, outline: Outline, words: set[str]) -> None:
         """Add to a file's words, and to those of all files, what registers by the words that are known."""
-        known = words | self._common
+        known = self._known(outline, words)
         words.update(name for name, value in outline.aliases if value in known)
         helpers = {name for name, called in outline.functions if not called.isdisjoint(known)}
         words |= helpers
@@ -72,6 +78,7 @@ class Words:
             found = {method for method, called in methods if not called.isdisjoint(known)}
             if found:
                 self._registrars.setdefault(name, set()).update(found - {"__init__", "__call__"})
+                words.add(name)
                 self._share_with_all({name})
 
     def _share_with_all(self, words: set[str]) -> None:
@@ -96,7 +103,8 @@ def outline_of(file: PythonFile) -> Outline:
     found = _Reader()
     mentions = found.read(file.body)
     names = frozenset(item.name for item in public(file))
-    return Outline(found.functions, found.classes, found.aliases, names, frozenset(mentions | found.imported))
+    mentioned = frozenset(mentions | found.imported)
+    return Outline(found.functions, found.classes, found.aliases, names, mentioned, frozenset(found.importable()))
 
 
 _OUTLINE = Reading("torchlib outlines", outline_of, Outline)
@@ -110,13 +118,20 @@ class _Reader:
         self.classes: list[tuple[str, list[tuple[str, frozenset[str]]]]] = []
         self.aliases: list[tuple[str, str]] = []
         self.imported: set[str] = set()
+        self._roots: set[str] = set()
+        self._by_root: dict[str, set[str]] = {}
+
+    def importable(self) -> set[str]:
+        """The words that are imported, or the attribute of an import; with an import of all names, every word."""
+        found = set[str]().union(*(self._by_root.get(name, ()) for name in self._roots))
+        return (self.imported | found) if "*" not in self.imported else self.imported.union(*self._by_root.values())
 
     def read(self, scope: Scope) -> set[str]:
         """Note what a scope holds; the last words of what it calls and decorates with, inner scopes included."""
-        called = {last_word(call.items[0]) for call in scope.calls}
+        called = {self._word(call.items[0]) for call in scope.calls}
         for function in scope.functions:
             called |= self._function(function)
-            called.update(map(last_word, function.decorators))
+            called.update(map(self._word, function.decorators))
         for cls in scope.classes:
             start = len(self.functions)
             called |= self.read(cls.body)
@@ -133,10 +148,17 @@ class _Reader:
 
     def _aliases(self, scope: Scope) -> None:
         self.imported.update(item.attr or item.name for item in scope.imports)
+        self._roots.update(item.name for item in scope.imports)
         self.aliases += [(item.name, item.attr) for item in scope.imports if item.attr != item.name]
         for item in scope.assigns:
             if item.value is not None and item.value.kind in ("name", "attribute", "call"):
-                self.aliases.append((item.target.rpartition(".")[2], last_word(_target_of(item.value))))
+                self.aliases.append((item.target.rpartition(".")[2], self._word(_target_of(item.value))))
+
+    def _word(self, callee: Expr) -> str:
+        """The last word of a callee, noted under the name with which it begins."""
+        word = last_word(callee)
+        self._by_root.setdefault(_root(callee), set()).add(word)
+        return word
 
 
 def public(file: PythonFile) -> Iterator[Function | Class]:
@@ -150,6 +172,13 @@ def last_word(callee: Expr) -> str:
     while callee.kind == "call":
         callee = callee.items[0]
     return callee.text.rpartition(".")[2] if callee.kind in ("name", "attribute") else ""
+
+
+def _root(callee: Expr) -> str:
+    """The name with which a callee begins; of ``a.f(...).g`` it is ``a``."""
+    while callee.kind in ("call", "attribute"):
+        callee = callee.items[0]
+    return callee.text.partition(".")[0] if callee.kind == "name" else ""
 
 
 def _target_of(value: Expr) -> Expr:

@@ -6,6 +6,7 @@ parameters are what that call passes; a function that nothing is seen to call is
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
@@ -29,11 +30,15 @@ from opschema_cli.evaluation.values import (
     Values,
 )
 from opschema_cli.source.bodies import Bodies, Body
-from opschema_cli.source.python import Expr, Function, PythonFile
+from opschema_cli.source.python import Class, Expr, Function, PythonFile
 from opschema_rules.torchlib import apis
+from opschema_rules.torchlib.mentions import Helper
 from opschema_rules.torchlib.outlines import Words, last_word, public
 from opschema_rules.torchlib.registering import registration
 from opschema_rules.torchlib.values import Waiting
+
+MAX_RECURSION = 16
+"""Most calls of a function that are followed while it runs: recursion from several places has a path for each order of them."""
 
 
 class Event(msgspec.Struct, frozen=True, eq=False, dict=True):
@@ -83,6 +88,7 @@ class Walker:
         self._walked: set[Frame] = set()
         self._bodies: set[Body] = set()
         self._registers: dict[Body, bool] = {}
+        self._recursions: Counter[Frame] = Counter()
 
     def walk_all(self) -> list[Event]:
         """All registering calls of the files."""
@@ -149,15 +155,24 @@ class Walker:
             arguments = value.arguments.joined(arguments)
             value = value.target
         for target in self._entered(value):
-            if isinstance(target, Func) and self.registers(target.body):
-                entered = self.evaluator.frames.entered(target, arguments)
+            passed = target.arguments.joined(arguments) if isinstance(target, Partial) else arguments
+            function = target.target if isinstance(target, Partial) else target
+            if isinstance(function, Func) and self.registers(function.body) and self._may_recur(frame, function.body):
+                entered = self.evaluator.frames.entered(function, passed)
                 if entered is not None:
                     self.walk(entered, conditional=conditional)
+
+    def _may_recur(self, frame: Frame, body: Body) -> bool:
+        """Whether one more call of a function is followed; always, if it is not running already."""
+        running = [item for item in frame.callers() if item.body is body]
+        if running:
+            self._recursions[running[-1]] += 1
+        return not running or self._recursions[running[-1]] <= MAX_RECURSION
 
     def _entered(self, value: Value) -> Iterable[Value]:
         """The functions that a call of a value runs."""
         if isinstance(value, ClassValue):
-            return self.evaluator.attribute(value, "__init__")
+            return self.evaluator.attribute(Instance(value.ref), "__init__")
         if isinstance(value, Instance):
             return self.evaluator.attribute(value, "__call__")
         return [value]
@@ -204,16 +219,14 @@ class Walker:
                     self.evaluator.written.setdefault((item.ref.key, word), []).append(BoundArgument(turn, value))
 
 
-def helpers(files: Iterable[PythonFile], words: Words) -> Iterator[tuple[str, str]]:
-    """The functions and classes by whose calls other files may register, those that register what they are given: each with
-    its file.
-    """
+def helpers(files: Iterable[PythonFile], words: Words) -> Iterator[Helper]:
+    """The functions and classes by whose calls other files may register: those that register what they are given."""
     for file in files:
         own = words.of(file.path)
         for item in public(file):
             plain = isinstance(item, Function) and not item.params
             if item.name in own and not plain and len(item.name) > 3 and item.name not in ("main", "forward"):
-                yield file.path, item.name
+                yield Helper(file.path, item.name, isinstance(item, Class))
 
 
 def _is_decorated(function: Function, words: frozenset[str]) -> bool:

@@ -6,10 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.project import Project
+from opschema_cli.source.bodies import Bodies
+from opschema_cli.source.program import Program
 from opschema_cli.workspace import Workspace
 from opschema_rules.torchlib.detection import TorchlibOptions, detect
+from opschema_rules.torchlib.dialect import TORCH
+from opschema_rules.torchlib.outlines import Words
 from opschema_rules.torchlib.pack import read_tree
+from opschema_rules.torchlib.registrations import MAX_RECURSION, Walker
 
 OPS = """import torch
 
@@ -22,12 +28,16 @@ FAKE = "@{}.register_fake\ndef _(x):\n    return x\n"
 OTHER = "class Module:\n    def register_kernel(self, kernel): ...\n    def register_fake(self, value): ...\n\n\nm = Module()\n"
 
 
-def read(root: Path, files: dict[str, str]) -> tuple[list[int], set[str]]:
-    """How many registrations each operator has, and the files that were parsed."""
+def write(root: Path, files: dict[str, str]) -> Workspace:
     for path, text in {"kit/__init__.py": "", **files}.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text)
-    project = Project(Workspace(root))
+    return Workspace(root)
+
+
+def read(root: Path, files: dict[str, str]) -> tuple[list[int], set[str]]:
+    """How many registrations each operator has, and the files that were parsed."""
+    project = Project(write(root, files))
     tree = read_tree(project, TorchlibOptions())
     return [len(item.registrations) for item in tree.operators], {file.path for file in project.parsed_python}
 
@@ -66,3 +76,69 @@ def test_a_tree_that_never_names_torch_library_is_not_the_packs(tmp_path: Path, 
 def test_a_comment_on_torch_library_makes_nothing_be_read(tmp_path: Path) -> None:
     operators, parsed = read(tmp_path, {"kit/a.py": "# as torch.library.custom_op does\n", "kit/b.py": OTHER})
     assert (operators, parsed) == ([], {"kit/a.py"})
+
+
+HELPER = """import torch
+
+lib = torch.library.Library("kit", "DEF")
+
+
+class Registry:
+    def __init__(self, schema):
+        lib.define(schema)
+
+
+def register(schema):
+    return Registry(schema)
+"""
+SCHEMA = "f(Tensor x) -> Tensor"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'from kit.helper import register\nregister("{}")\n',
+        'from kit import helper\nhelper.register("{}")\n',
+        'from kit.helper import register as make\nmake("{}")\n',
+        'from .helper import *\nregister("{}")\n',
+        'from kit.helper import Registry\nRegistry("{}")\n',
+        'from functools import partial\nfrom kit.helper import register\nmake = partial(register, "{}")\nmake()\n',
+    ],
+)
+def test_a_file_that_uses_a_helper_is_read(tmp_path: Path, text: str) -> None:
+    operators, _ = read(tmp_path, {"kit/helper.py": HELPER, "kit/user.py": text.format(SCHEMA)})
+    assert len(operators) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from kit.helper import register, Registry\n",
+        "from kit.helper import Registry\n\n\ndef show(item: Registry) -> bool:\n    return isinstance(item, Registry)\n",
+        "import kit.helper\n\n\ndef register_other(): ...\n",
+    ],
+)
+def test_a_file_that_only_names_a_helper_is_not_read(tmp_path: Path, text: str) -> None:
+    _, parsed = read(tmp_path, {"kit/helper.py": HELPER, "kit/user.py": text})
+    assert parsed == {"kit/helper.py"}
+
+
+def test_a_parameter_with_the_name_of_a_helper_is_none(tmp_path: Path) -> None:
+    user = f'from kit.helper import Registry\n\n\ndef run(register):\n    register()\n\n\nRegistry("{SCHEMA}")\n'
+    project = Project(write(tmp_path, {"kit/helper.py": HELPER, "kit/user.py": user}))
+    words = Words(project)
+    words.add(filter(None, map(project.python, ["kit/helper.py", "kit/user.py"])))
+    assert {"Registry"} <= words.of("kit/user.py")
+    assert words.of("kit/user.py").isdisjoint({"register", "run"})
+
+
+def test_a_function_that_calls_itself_in_many_places_is_followed_a_few_times(tmp_path: Path) -> None:
+    body = "    make(schema[0])\n" * 6
+    user = f"from kit.helper import register\n\n\ndef make(schema):\n    register(schema)\n{body}\n\nmake('{SCHEMA}')\n"
+    project = Project(write(tmp_path, {"kit/helper.py": HELPER, "kit/user.py": user}))
+    paths = project.workspace.files
+    evaluator = Evaluator(Bodies(Program(paths, project.python, paths), paths), (TORCH,))
+    words = Words(project)
+    files = [file for file in map(project.python, ["kit/helper.py", "kit/user.py"]) if file is not None]
+    words.add(files)
+    assert len(Walker(evaluator, files, words).walk_all()) <= MAX_RECURSION + 2
