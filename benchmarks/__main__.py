@@ -19,14 +19,13 @@ from pathlib import Path
 from benchmarks.generate import generate
 from benchmarks.generate_carriers import generate_carriers
 from benchmarks.measure import Measured, measure
+from benchmarks.table import Row, table
 from benchmarks.torchgen import main as torchgen_bench
 from benchmarks.verify import main as verify_bench
 
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "tilekit"
 PROJECT = Path(__file__).parent.parent
 CORPUS_NAME = "tileops-52dbc086"
-
-Row = tuple[str, Measured]
 
 
 def opschema(folder: Path, cache: Path, *, runs: int, cold: bool) -> Measured:
@@ -75,18 +74,6 @@ def peer_rows(folder: Path, runs: int) -> Iterator[Row]:
     fixit = shutil.which("fixit", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     if fixit is not None:
         yield "peer: fixit lint src/tileops", measure([fixit, "lint", "src/tileops"], folder, runs=1)
-
-
-def table(rows: list[Row], reference: str) -> str:
-    """The rows with their ratio to the row named ``reference``."""
-    known = dict(rows)
-    base = known.get(reference)
-    lines = [f"{'':<58} {'wall s':>8} {'range':>15} {'MiB':>6} {'ratio':>7}"]
-    for label, item in rows:
-        ratio = f"{item.seconds / base.seconds:>6.2f}x" if base is not None else "      -"
-        spread = f"{item.fastest:.2f} - {item.slowest:.2f}"
-        lines.append(f"{label:<58} {item.seconds:>8.2f} {spread:>15} {item.mebibytes:>6.0f} {ratio}")
-    return "\n".join(lines)
 
 
 def real_rows(work: Path, cache: Path, runs: int) -> list[Row]:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from benchmarks.corpus import packaged
 from benchmarks.measure import Measured, measure
+from benchmarks.table import table
 
 _PARSE = """\
 from torchgen.gen import parse_native_yaml, get_grouped_native_functions
@@ -67,8 +68,6 @@ def _script(code: str, paths: dict[str, str], folder: Path, runs: int) -> Measur
 
 def main(runs: int = 3) -> None:
     """Measure and print."""
-    from benchmarks.__main__ import table
-
     source = packaged()
     if source is None:
         print("no torchgen is installed: PyTorch's schemas are left out\n")

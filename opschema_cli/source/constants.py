@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from opschema_cli.source.python import Constant, Expr, PythonFile, Scope
 from opschema_cli.source.resolution import HARMLESS_BASES, ClassRef, External, Folded, Unresolved, ValueRef, scopes_of
-
-if TYPE_CHECKING:
-    from opschema_cli.source.program import Program
+from opschema_cli.source.resolver import Resolver
 
 MAX_DEPTH = 12
 """Deepest nesting of expressions and names that is followed."""
@@ -22,7 +19,7 @@ MAX_PARTS = 2000
 class Folder:
     """Folds one expression."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Resolver) -> None:
         self.program = program
         self.parts = MAX_PARTS
 
@@ -60,9 +57,7 @@ class Folder:
         """Whether a class's attributes are what its body assigns: no base or metaclass makes something else of them."""
         order = self.program.mro(ref)
         return not isinstance(order, Unresolved) and all(
-            self.program.patches.has_plain_metaclass(item)
-            if isinstance(item, ClassRef)
-            else item.name in HARMLESS_BASES
+            self.program.has_plain_metaclass(item) if isinstance(item, ClassRef) else item.name in HARMLESS_BASES
             for item in order
         )
 

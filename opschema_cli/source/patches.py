@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -18,9 +17,7 @@ from opschema_cli.source.resolution import (
     ValueRef,
     binds,
 )
-
-if TYPE_CHECKING:
-    from opschema_cli.source.program import Program
+from opschema_cli.source.resolver import Resolver
 
 HARMLESS_CLASS_DECORATORS = frozenset({"final", "typing.final", "typing.runtime_checkable", "functools.total_ordering"})
 
@@ -40,7 +37,7 @@ class Write(msgspec.Struct, frozen=True):
 class Patches:
     """The patches of all classes of a program; while they are being collected, no attribute of a class is known."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Resolver) -> None:
         self.program = program
         self.collecting = False
         self._outside: dict[tuple[str, int], dict[str, list[Assign]]] | None = None

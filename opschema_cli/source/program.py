@@ -328,6 +328,10 @@ class Program(Modules):
         """What code outside the classes' bodies writes on them."""
         return Patches(self)
 
+    def has_plain_metaclass(self, ref: ClassRef) -> bool:
+        """Whether a class's metaclass leaves its attributes unchanged."""
+        return self.patches.has_plain_metaclass(ref)
+
     def fold(self, file: PythonFile, expr: Expr, scopes: tuple[Scope, ...] = ()) -> Folded | Unresolved:
         """The constant value of an expression: literals, arithmetic, names bound once, ``float("inf")``."""
         return Folder(self).fold(file, expr, scopes)

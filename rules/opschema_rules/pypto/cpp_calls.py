@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from opschema_cli.source.cpp import CppNode
 from opschema_rules.pypto.cpp_declarations import kernel_of
@@ -25,11 +24,8 @@ from opschema_rules.pypto.cpp_values import (
     Value,
     united,
 )
+from opschema_rules.pypto.cpp_walk import Evaluation, Walk
 from opschema_rules.pypto.facts import KernelId, Kind, Payload, Slot, Submit
-
-if TYPE_CHECKING:
-    from opschema_rules.pypto.cpp_expressions import Expressions
-    from opschema_rules.pypto.cpp_walk import Walk
 
 ADDS: dict[str, Kind] = {
     "add_input": "in",
@@ -64,7 +60,7 @@ _MAKES_TENSOR = re.compile(r"(?:make|from|create|init|alloc|to)_?\w*[Tt]ensor\w*
 class Calls:
     """Follows the calls of a walk."""
 
-    def __init__(self, walk: Walk, expressions: Expressions) -> None:
+    def __init__(self, walk: Walk, expressions: Evaluation) -> None:
         self.walk = walk
         self.expressions = expressions
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from opschema_cli.source.cpp import CppNode
 from opschema_rules.pypto.cpp_numbers import number_of, table_of
@@ -23,10 +22,8 @@ from opschema_rules.pypto.cpp_values import (
     Value,
     united,
 )
+from opschema_rules.pypto.cpp_walk import Walk
 from opschema_rules.pypto.facts import KernelId
-
-if TYPE_CHECKING:
-    from opschema_rules.pypto.cpp_walk import Walk
 
 FIELDS = {"aic_kernel_id": "aic", "aiv0_kernel_id": "aiv", "aiv1_kernel_id": "aiv"}
 """The fields of ``MixedKernels`` in their order, each with the core that runs its kernel."""

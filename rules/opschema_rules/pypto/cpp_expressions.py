@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from opschema_cli.source.cpp import CppNode
 from opschema_rules.pypto.cpp_calls import MEMORY, Calls
@@ -29,10 +29,8 @@ from opschema_rules.pypto.cpp_values import (
     objects_of,
     united,
 )
+from opschema_rules.pypto.cpp_walk import Walk
 from opschema_rules.pypto.facts import Use
-
-if TYPE_CHECKING:
-    from opschema_rules.pypto.cpp_walk import Walk
 
 _INNER = ("parenthesized_expression", "cast_expression", "expression_statement", "else_clause")
 _PASSIVE = ("sizeof_expression", "alignof_expression", "alias_declaration", "using_declaration", "type_definition")

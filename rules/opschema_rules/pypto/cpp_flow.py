@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import msgspec
-
 from opschema_cli.source.cpp import CppNode
 from opschema_cli.source.preprocessor import is_dead
 from opschema_rules.pypto.cpp_numbers import truth
 from opschema_rules.pypto.cpp_state import Scope, State
-
-if TYPE_CHECKING:
-    from opschema_rules.pypto.cpp_walk import Walk
-
-
-class Turn(msgspec.Struct):
-    """A turn of a loop, or a ``switch``: the states in which it is left, or goes to the next turn."""
-
-    loop: bool
-    broken: list[State] = msgspec.field(default_factory=list)
-    continued: list[State] = msgspec.field(default_factory=list)
+from opschema_rules.pypto.cpp_walk import Turn, Walk
 
 
 def either(walk: Walk, node: CppNode, scope: Scope, state: State) -> State | None:

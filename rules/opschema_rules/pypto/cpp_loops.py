@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from opschema_cli.source.cpp import CppNode
 from opschema_rules.pypto.cpp_declarations import declared_name
-from opschema_rules.pypto.cpp_flow import Turn
 from opschema_rules.pypto.cpp_notes import Mark
 from opschema_rules.pypto.cpp_numbers import truth
 from opschema_rules.pypto.cpp_state import Scope, State, with_open_scalars
 from opschema_rules.pypto.cpp_values import UNKNOWN, Number, Table, Tensors, Value
-
-if TYPE_CHECKING:
-    from opschema_rules.pypto.cpp_walk import Walk
+from opschema_rules.pypto.cpp_walk import Turn, Walk
 
 MAX_ROUNDS = 4
 """How often the body of a loop is followed until it changes nothing more."""

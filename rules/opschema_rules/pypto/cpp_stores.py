@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from opschema_cli.source.cpp import CppNode
 from opschema_rules.pypto.cpp_declarations import FIELDS, is_fresh, kernel_of
 from opschema_rules.pypto.cpp_numbers import computed
 from opschema_rules.pypto.cpp_state import EMPTY, Scope, State
 from opschema_rules.pypto.cpp_values import UNKNOWN, Mixed, Number, Object, Pointer, Several, Tensors, Value, merged
-
-if TYPE_CHECKING:
-    from opschema_rules.pypto.cpp_expressions import Expressions
-    from opschema_rules.pypto.cpp_walk import Walk
+from opschema_rules.pypto.cpp_walk import Evaluation, Walk
 
 
 class Stores:
     """Follows the assignments of a walk."""
 
-    def __init__(self, walk: Walk, expressions: Expressions) -> None:
+    def __init__(self, walk: Walk, expressions: Evaluation) -> None:
         self.walk = walk
         self.expressions = expressions
 

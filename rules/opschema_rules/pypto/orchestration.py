@@ -9,7 +9,8 @@ from opschema_cli.readings import Reading
 from opschema_cli.source.cpp import CppNode, CppTree
 from opschema_cli.source.preprocessor import is_dead
 from opschema_rules.pypto.cpp_numbers import number_of
-from opschema_rules.pypto.cpp_walk import Parts, Walk
+from opschema_rules.pypto.cpp_statements import Statements
+from opschema_rules.pypto.cpp_walk import Parts
 from opschema_rules.pypto.facts import Entry, Orchestration
 
 _CONFIGURATION = "aicpu_orchestration_config"
@@ -22,7 +23,7 @@ def read_orchestration(tree: CppTree) -> Orchestration:
     functions = _functions(tree)
     parts = Parts(functions, dict(_constants(tree)), {item.name: item for item in tree.directives.macros})
     called = {name: node for name, node in functions.items() if node is not None and _is_called(name, node)}
-    walks = {name: Walk(parts) for name in called}
+    walks = {name: Statements(parts) for name in called}
     for name, node in called.items():
         walks[name].run(node)
     missed = _missed(tree, {at for walk in walks.values() for at in walk.reached}) if walks else []
@@ -45,7 +46,7 @@ def _missed(tree: CppTree, reached: Collection[int]) -> list[int]:
     return [node.span.start for node in live]
 
 
-def _entry(name: str, node: CppNode, walk: Walk, expected: int, lost: str) -> Entry:
+def _entry(name: str, node: CppNode, walk: Statements, expected: int, lost: str) -> Entry:
     notes, taken = walk.notes, tuple(sorted(walk.taken.items()))
     return Entry(name, node.span, tuple(notes.submits), tuple(notes.uses), taken, expected, notes.unresolved or lost)
 

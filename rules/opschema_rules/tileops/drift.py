@@ -12,6 +12,7 @@ from functools import cached_property
 
 import msgspec
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related, Severity
 from opschema_cli.phrases import excerpt
 from opschema_cli.schema.align import Slot, slots
@@ -68,15 +69,6 @@ class Method(msgspec.Struct, frozen=True, dict=True):
     ref: FunctionRef
     params: Sequence[Param]
 
-    @classmethod
-    def of(cls, op: OpImplementation, name: str) -> Method | None:
-        """The method of that name; None when it is absent, generated or decorated beyond knowing."""
-        if name not in op.methods:
-            ref = op.method(name)
-            params = call_params(ref) if ref is not None else None
-            op.methods[name] = cls(op, name, ref, params) if ref is not None and params is not None else None
-        return op.methods[name]
-
     @property
     def key(self) -> tuple[str, int]:
         """Its file and place, by which two ops have the same method."""
@@ -111,6 +103,22 @@ class Method(msgspec.Struct, frozen=True, dict=True):
     def open(self) -> bool:
         """Whether it takes arguments that it does not name."""
         return any(item.kind == "kwarg" for item in self.params)
+
+
+def method_of(op: OpImplementation, name: str) -> Method | None:
+    """The method of that name; None when it is absent, generated or decorated beyond knowing."""
+    known = _methods(op)
+    if name not in known:
+        ref = op.method(name)
+        params = call_params(ref) if ref is not None else None
+        known[name] = Method(op, name, ref, params) if ref is not None and params is not None else None
+    return known[name]
+
+
+@cached_on_argument
+def _methods(op: OpImplementation) -> dict[str, Method | None]:
+    """The methods that were asked for so far."""
+    return {}
 
 
 def settle(manifest: Manifest, check: Callable[[OpImplementation], Iterable[Drift]]) -> Iterator[Diagnostic]:

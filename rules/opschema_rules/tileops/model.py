@@ -9,7 +9,6 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
@@ -26,9 +25,6 @@ from opschema_cli.suggestions import may_be_near
 from opschema_rules.tileops.definitions import Definitions
 from opschema_rules.tileops.scalars import misreading
 from opschema_rules.tileops.spec import Spec
-
-if TYPE_CHECKING:
-    from opschema_rules.tileops.drift import Method
 
 SOURCE_PATH_KEYS = ("kernel", "op", "test", "bench")
 
@@ -556,14 +552,11 @@ def _class_by_convention(file: PythonFile, key: str) -> ClassRef | None:
     return next((ClassRef(file, found[0]) for found in choices if len(found) == 1), None)
 
 
-class OpImplementation(msgspec.Struct, eq=False):
-    """An entry and the class that implements it: the subject of every check of one against the other. ``methods`` are those
-    that were asked for.
-    """
+class OpImplementation(msgspec.Struct, eq=False, dict=True):
+    """An entry and the class that implements it: the subject of every check of one against the other."""
 
     entry: OpEntry
     ref: ClassRef
-    methods: dict[str, Method | None] = msgspec.field(default_factory=dict)
 
     @property
     def name(self) -> str:

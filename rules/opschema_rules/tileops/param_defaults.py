@@ -11,7 +11,7 @@ from opschema_cli.source.python import Expr, Param
 from opschema_cli.source.yaml import Data, Node
 from opschema_cli.source.yaml_edit import insert_key, set_value
 from opschema_cli.source.yaml_render import flow_text
-from opschema_rules.tileops.drift import Method, short, yaml_fix
+from opschema_rules.tileops.drift import Method, method_of, short, yaml_fix
 from opschema_rules.tileops.model import OpEntry, OpImplementation, ParamDecl
 from opschema_rules.tileops.param_types import admits, type_problem
 from opschema_rules.tileops.scalar_roles import is_misread
@@ -21,7 +21,7 @@ from opschema_rules.tileops.scalars import misreading
 def in_constructor(entry: OpEntry, name: str) -> tuple[Method, Param] | None:
     """The constructor and its parameter of that name; None where either is not known."""
     ref = entry.op_class
-    method = Method.of(OpImplementation(entry, ref), "__init__") if isinstance(ref, ClassRef) else None
+    method = method_of(OpImplementation(entry, ref), "__init__") if isinstance(ref, ClassRef) else None
     param = method.param(name) if method is not None else None
     return (method, param) if method is not None and param is not None else None
 

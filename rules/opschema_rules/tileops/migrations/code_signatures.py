@@ -17,7 +17,7 @@ from opschema_cli.migrate.workbench import LeftAlone, Workbench
 from opschema_cli.source.program import FunctionRef
 from opschema_cli.source.python import Param, PythonFile
 from opschema_cli.source.yaml import Data
-from opschema_rules.tileops.drift import Method, names
+from opschema_rules.tileops.drift import Method, method_of, names
 from opschema_rules.tileops.migrations.call_sites import CallSites, FunctionKey, key_of
 from opschema_rules.tileops.migrations.entries import by_manifest
 from opschema_rules.tileops.migrations.input_code import method_node
@@ -110,7 +110,7 @@ def wanted_changes(ops: Sequence[OpImplementation], what: Sequence[str]) -> Iter
 def _methods(manifest: Manifest, name: str) -> dict[FunctionKey, _Votes]:
     found: dict[FunctionKey, _Votes] = {}
     for op in manifest.implementations:
-        method = Method.of(op, name)
+        method = method_of(op, name)
         if method is not None and op.entry.status != "spec-only":
             found.setdefault(key_of(method.ref), _Votes(method.ref)).ops.append(op)
     return found

@@ -9,7 +9,7 @@ from opschema_cli.migrate.migration import Note
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.source.yaml import Node, YamlFile
 from opschema_cli.source.yaml_places import aliases, begins_line, column, entry, lead, tail
-from opschema_rules.tileops.drift import Method
+from opschema_rules.tileops.drift import method_of
 from opschema_rules.tileops.model import OpEntry, OpImplementation
 
 _SECTIONS = (("inputs", "forward"), ("params", "__init__"))
@@ -18,7 +18,7 @@ _SECTIONS = (("inputs", "forward"), ("params", "__init__"))
 def misordered(op: OpImplementation) -> Iterator[tuple[str, list[str]]]:
     """The sections whose keys stand in another order than a method's positional parameters, with the keys in that order."""
     for section, name in _SECTIONS:
-        owner, method = op.entry.get("signature", section), Method.of(op, name)
+        owner, method = op.entry.get("signature", section), method_of(op, name)
         if owner is None or method is None or not owner.is_mapping:
             continue
         taken = [param.name for param in method.params if param.kind == "normal"]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.python import Param
-from opschema_rules.tileops.drift import Method, names
+from opschema_rules.tileops.drift import Method, method_of, names
 from opschema_rules.tileops.model import OpImplementation
 from opschema_rules.tileops.vocabulary import nearest
 
@@ -49,7 +49,7 @@ def param_not_in_code(op: OpImplementation) -> Iterator[Diagnostic]:
             return self.kernel_map["example"](x, scale)
     ```
     """
-    methods = [Method.of(op, name) for name in ("__init__", "forward") if _defined(op, name)]
+    methods = [method_of(op, name) for name in ("__init__", "forward") if _defined(op, name)]
     declared = op.entry.param_slots
     if declared is None or None in methods or any(method.open for method in methods if method is not None):
         return
@@ -137,7 +137,7 @@ def static_dim_not_in_constructor(op: OpImplementation) -> Iterator[Diagnostic]:
             return self.kernel_map["example"](x, self.eps)
     ```
     """
-    method, dims = Method.of(op, "__init__"), op.entry.data_at("signature", "static_dims")
+    method, dims = method_of(op, "__init__"), op.entry.data_at("signature", "static_dims")
     if method is None or method.open or not isinstance(dims, dict) or not op.entry.manifest.spec.knows("static-dims"):
         return
     taken = sorted(param.name for param in method.params)

@@ -10,7 +10,7 @@ from opschema_cli.schema.align import Alignment, Slot, align
 from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Span
 from opschema_rules.tileops.carriers import carrier_names
-from opschema_rules.tileops.drift import Drift, Method, names, settle
+from opschema_rules.tileops.drift import Drift, Method, method_of, names, settle
 from opschema_rules.tileops.model import Manifest, OpEntry, OpImplementation
 
 
@@ -64,7 +64,7 @@ def _infer_signature(op: OpImplementation) -> Iterator[Drift]:
 
 def _foreign_inputs(op: OpImplementation) -> dict[str, str]:
     """The inputs that `forward()` does not take either, each with the name that it takes instead: CAR101's and SIG101's."""
-    forward = Method.of(op, "forward")
+    forward = method_of(op, "forward")
     found = align(op.entry.input_slots or [], forward.slots) if forward is not None else Alignment()
     missing = {*(slot.name for slot in found.missing), *carrier_names(op)}
     return {**dict.fromkeys(missing, ""), **{slot.name: use.name for slot, use in found.renamed}}
@@ -72,7 +72,7 @@ def _foreign_inputs(op: OpImplementation) -> dict[str, str]:
 
 def _named_arguments(op: OpImplementation, name: str, wanted: list[Slot], suffix: str = "") -> Iterator[Drift]:
     """How a method fails to take ``wanted`` arguments by name: the inputs, with ``suffix`` behind their names."""
-    method = Method.of(op, name)
+    method = method_of(op, name)
     if method is None or "abstractmethod" in " ".join(method.ref.function.decorator_names):
         return
     found = align(wanted, method.slots)
@@ -152,7 +152,7 @@ def infer_shapes_outputs(manifest: Manifest) -> Iterator[Diagnostic]:
 
 
 def _infer_outputs(op: OpImplementation) -> Iterator[Drift]:
-    method, outputs = Method.of(op, "_infer_output_shapes"), op.entry.output_slots
+    method, outputs = method_of(op, "_infer_output_shapes"), op.entry.output_slots
     if method is None or not outputs:
         return
     declared = {slot.name: slot.span for slot in outputs}

@@ -10,7 +10,7 @@ from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.program import HARMLESS_BASES, ClassRef, External, FunctionRef, Unresolved
 from opschema_cli.source.python import Expr, Function
-from opschema_rules.tileops.drift import Drift, Method, settle
+from opschema_rules.tileops.drift import Drift, Method, method_of, settle
 from opschema_rules.tileops.model import Manifest, OpImplementation, call_params
 
 
@@ -48,7 +48,7 @@ def kernel_map_argument(manifest: Manifest) -> Iterator[Diagnostic]:
 
 
 def _kernel_map_argument(op: OpImplementation) -> Iterator[Drift]:
-    method = Method.of(op, "__init__")
+    method = method_of(op, "__init__")
     if method is not None and not _takes_kernel_map(method):
         text = "`__init__()` does not take `kernel_map`, so no caller can replace a kernel"
         yield Drift(method, text, method.span, op.entry.key, "declares this op")
@@ -117,7 +117,7 @@ class _Construction(msgspec.Struct, frozen=True):
 
 
 def _construction(op: OpImplementation) -> _Construction | None:
-    method = Method.of(op, "__init__")
+    method = method_of(op, "__init__")
     if method is None or not _takes_kernel_map(method):
         return None
     search = _Search(op)

@@ -8,7 +8,7 @@ from opschema_cli.lint.diagnostic import Diagnostic, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.align import Alignment, Slot, align
 from opschema_rules.tileops.carriers import carrier_names
-from opschema_rules.tileops.drift import Drift, Method, names, settle
+from opschema_rules.tileops.drift import Drift, Method, method_of, names, settle
 from opschema_rules.tileops.model import Manifest, OpImplementation
 
 
@@ -102,7 +102,7 @@ def _order(op: OpImplementation) -> Iterator[Drift]:
 
 def _compared(op: OpImplementation) -> tuple[Method, Alignment] | None:
     """The declared inputs, and the parameters that ``forward`` takes, against what it takes."""
-    method = Method.of(op, "forward")
+    method = method_of(op, "forward")
     inputs, params = op.entry.input_slots, op.entry.param_slots
     if method is None or inputs is None or params is None:
         return None
@@ -171,7 +171,7 @@ def _positional(op: OpImplementation) -> Iterator[Drift]:
 
 def _inputs(op: OpImplementation) -> Iterator[tuple[Method, Slot, Slot]]:
     """``forward`` and each declared input that it takes, as declared and as taken."""
-    method, inputs = Method.of(op, "forward"), op.entry.input_slots
+    method, inputs = method_of(op, "forward"), op.entry.input_slots
     if method is not None and inputs is not None:
         yield from ((method, slot, use) for slot, use in align(inputs, method.slots).matched)
 

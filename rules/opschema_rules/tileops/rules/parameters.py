@@ -12,7 +12,7 @@ from opschema_cli.source.python import Expr, Param
 from opschema_cli.source.text import Edit
 from opschema_cli.source.yaml_edit import insert_key, remove_key, set_value
 from opschema_rules.tileops.annotations import annotation_admits_none, text_admits_none
-from opschema_rules.tileops.drift import Drift, Method, settle, short, yaml_fix
+from opschema_rules.tileops.drift import Drift, Method, method_of, settle, short, yaml_fix
 from opschema_rules.tileops.model import Manifest, OpImplementation, ParamDecl
 from opschema_rules.tileops.param_defaults import agree, as_data, is_refused, state_default
 from opschema_rules.tileops.proofs import ROWS
@@ -136,7 +136,7 @@ def default_drifts(op: OpImplementation) -> Iterator[Drift]:
 
 def constructor_params(op: OpImplementation) -> Iterator[tuple[Method, Param, ParamDecl]]:
     """The parameters that both the manifest declares and the constructor takes."""
-    method = Method.of(op, "__init__")
+    method = method_of(op, "__init__")
     for declared in op.entry.params if method is not None else ():
         param = method.param(declared.name) if method is not None else None
         if method is not None and param is not None:
@@ -328,7 +328,7 @@ def none_annotation(manifest: Manifest) -> Iterator[Diagnostic]:
 
 def _none_annotation(op: OpImplementation) -> Iterator[Drift]:
     null_default = op.entry.manifest.spec.knows("null-default")
-    methods = [method for name in ("__init__", "forward") if (method := Method.of(op, name)) is not None]
+    methods = [method for name in ("__init__", "forward") if (method := method_of(op, name)) is not None]
     for declared in op.entry.params:
         null = declared.has_default and declared.default is None
         if null and null_default and text_admits_none(declared.type or "") is not True:

@@ -10,7 +10,7 @@ from opschema_cli.source.program import ClassRef, Folded
 from opschema_cli.source.yaml import Node
 from opschema_cli.source.yaml_edit import set_value
 from opschema_rules.tileops.annotations import annotation_admits_none, text_admits_none
-from opschema_rules.tileops.drift import Method, yaml_fix
+from opschema_rules.tileops.drift import method_of, yaml_fix
 from opschema_rules.tileops.model import OpEntry, OpImplementation, ParamDecl
 from opschema_rules.tileops.param_defaults import agree, as_data, in_constructor, is_refused, state_default
 from opschema_rules.tileops.param_types import admits, type_problem
@@ -143,7 +143,7 @@ def _none_in_code(entry: OpEntry, name: str) -> Iterator[Related]:
     if not isinstance(found, ClassRef):
         return
     op = OpImplementation(entry, found)
-    for method in (Method.of(op, "__init__"), Method.of(op, "forward")):
+    for method in (method_of(op, "__init__"), method_of(op, "forward")):
         param = method.param(name) if method is not None else None
         if method is None or param is None:
             continue

@@ -1,0 +1,207 @@
+"""Follows the statements of an orchestration from its first, each way through its branches, into the functions of its file.
+
+Branches are in :mod:`opschema_rules.pypto.cpp_flow`, loops in ``cpp_loops``, expressions in ``cpp_expressions``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TypeAlias
+
+from opschema_cli.source.cpp import CppNode
+from opschema_rules.pypto import cpp_flow, cpp_loops
+from opschema_rules.pypto.cpp_declarations import Declarations, declared_name, is_tensor, parameters_of, type_of
+from opschema_rules.pypto.cpp_expressions import Expressions
+from opschema_rules.pypto.cpp_state import EMPTY, Scope, State
+from opschema_rules.pypto.cpp_values import OTHER, UNKNOWN, Object, Outside, Tensors, Value, merged
+from opschema_rules.pypto.cpp_walk import Frame, Parts, Walk
+
+MAX_CALLS = 8
+"""Deepest nesting of calls that are followed into functions of the file."""
+
+CALL_STEPS = 10
+"""What a call into a function of the file costs beside the statements of that."""
+
+Handler: TypeAlias = Callable[[CppNode, Scope, State], State | None]
+
+
+class Statements(Walk):
+    """The walk through one entry."""
+
+    def __init__(self, parts: Parts) -> None:
+        super().__init__(parts)
+        self.expressions = Expressions(self)
+        self.declarations = Declarations(self)
+        self._open: list[str] = []
+
+    # -- functions -----------------------------------------------------------------------------------------------------
+
+    def run(self, function: CppNode) -> None:
+        """Follow an entry, whose first parameter that is none of the runtime holds the arguments."""
+        scope, state = Scope(), State()
+        for parameter in parameters_of(function):
+            name = declared_name(parameter)
+            if name:
+                self.bind(scope, state, name, Outside() if "Args" in parameter.text else UNKNOWN)
+        self._frames.append(Frame(self.number()))
+        self.block(function.field("body"), scope, state)
+        if self.jumps:
+            self.notes.lose_payloads("`goto` is not followed", function.span)
+
+    def enter(
+        self,
+        name: str,
+        call: CppNode,
+        arguments: Sequence[CppNode],
+        values: Sequence[Value],
+        scope: Scope,
+        state: State,
+    ) -> Value:
+        """Follow a call into a function of the file; what it returns."""
+        function = self.parts.functions[name]
+        parameters = parameters_of(function) if function is not None else []
+        variadic = any("variadic" in item.kind for item in parameters)
+        known = len(self._open) < MAX_CALLS and name not in self._open and not variadic
+        if function is None or not known or len(parameters) < len(values) or self.spend(CALL_STEPS):
+            self.lose(f"`{name}()` is not followed")
+            self.expressions.give(values, f"`{name}()` is not followed", call, state)
+            self.expressions.changed(arguments, scope, state)
+            return UNKNOWN
+        declarator = function.field("declarator")
+        frame = Frame(self.number(), declarator is not None and declarator.kind != "function_declarator")
+        state.held[frame.result] = EMPTY
+        inner = self._passed(parameters, arguments, values, scope, state)
+        before, turns, self.turns = state.copy(), self.turns, []
+        self._open.append(name)
+        self._frames.append(frame)
+        end = self.block(function.field("body"), inner, state.copy())
+        self._frames.pop()
+        self._open.pop()
+        self.turns = turns
+        state.become(self.joined([end, *frame.ended], before) or before)
+        if frame.returned:
+            return merged(frame.returned)
+        return OTHER if is_tensor(type_of(function)) else UNKNOWN
+
+    def _passed(
+        self,
+        parameters: Sequence[CppNode],
+        arguments: Sequence[CppNode],
+        values: Sequence[Value],
+        scope: Scope,
+        state: State,
+    ) -> Scope:
+        """The scope of a function with its parameters: a reference to a variable is that variable under another name."""
+        inner = Scope()
+        for index, parameter in enumerate(parameters):
+            name, value = declared_name(parameter), values[index] if index < len(values) else UNKNOWN
+            refers = "&" in parameter.text.partition("=")[0]
+            argument = arguments[index] if index < len(values) else None
+            number = scope.find(argument.text) if refers and argument is not None else None
+            if index >= len(values):
+                value = self.expressions.value(parameter.field("default_value"), Scope(), state)
+            if not name:
+                continue
+            if number is not None:
+                inner.names[name] = number
+            else:
+                self.limit(self.declare(inner, name), type_of(parameter))
+                self.bind(inner, state, name, value, copies=not refers)
+        return inner
+
+    # -- statements ----------------------------------------------------------------------------------------------------
+
+    def block(self, node: CppNode | None, around: Scope, state: State | None) -> State | None:
+        """Follow the statements of a block; the state behind it, None if none comes there."""
+        scope = Scope(around)
+        for child in node.children if node is not None else ():
+            if state is None:
+                return None
+            state = self.statement(child, scope, state)
+        if state is not None:
+            state.forget(scope.own)
+        return state
+
+    def statement(self, node: CppNode, scope: Scope, state: State) -> State | None:
+        """Follow a statement; the state behind it, None if none comes there."""
+        if self.spend(1) or self.sink():
+            self.rise()
+            return None
+        handler = self._handlers.get(node.kind)
+        if handler is not None:
+            found = handler(node, scope, state)
+        else:
+            self.expressions.value(node, scope, state)
+            found = state
+        self.rise()
+        return found
+
+    @cached_property
+    def _handlers(self) -> dict[str, Handler]:
+        blocks = ("compound_statement", "linkage_specification", "declaration_list")
+        loops = ("for_statement", "while_statement", "do_statement", "for_range_loop")
+        ends = ("return_statement", "break_statement", "continue_statement", "throw_statement")
+        return {
+            **dict.fromkeys(blocks, self.block),
+            **dict.fromkeys(("labeled_statement", "attributed_statement", "init_statement"), self._inner),
+            **dict.fromkeys(loops, self._with(cpp_loops.loop)),
+            **dict.fromkeys(ends, self._end),
+            **dict.fromkeys(("preproc_if", "preproc_ifdef"), self._with(cpp_flow.preprocessed)),
+            "declaration": self._declaration,
+            "function_definition": self._macro_block,
+            "goto_statement": self._jump,
+            "if_statement": self._with(cpp_flow.either),
+            "switch_statement": self._with(cpp_flow.switch),
+            "try_statement": self._with(cpp_flow.attempt),
+        }
+
+    def _with(self, follow: Callable[[Walk, CppNode, Scope, State], State | None]) -> Handler:
+        return lambda node, scope, state: follow(self, node, scope, state)
+
+    def _declaration(self, node: CppNode, scope: Scope, state: State) -> State:
+        self.declarations.declare(node, scope, state)
+        return state
+
+    def _inner(self, node: CppNode, scope: Scope, state: State | None) -> State | None:
+        """What stands behind a label or an attribute."""
+        for child in node.children:
+            state = self.statement(child, scope, state) if state is not None else None
+        return state
+
+    def _macro_block(self, node: CppNode, scope: Scope, state: State) -> State | None:
+        """A macro before a block, which reads like a function: ``PTO2_SCOPE() {``, or one that may hide a loop."""
+        declarator = node.field("declarator")
+        name = declarator.text.partition("(")[0].strip() if declarator is not None else ""
+        if "SCOPE" in name and name not in self.parts.macros:
+            return self.block(node.field("body"), scope, state)
+        return cpp_loops.loop(self, node, scope, state)
+
+    def _jump(self, node: CppNode, scope: Scope, state: State) -> State:
+        self.jumps = True
+        self.lose("`goto` is not followed")
+        return state
+
+    def _end(self, node: CppNode, scope: Scope, state: State) -> None:
+        """What leaves a function, a loop or a turn of it."""
+        frame = self.frame
+        if node.kind == "return_statement":
+            if node.children:
+                frame.returned.append(self._result(node.children[0], scope, state, frame))
+            frame.ended.append(state)
+            return
+        turns = [turn for turn in self.turns if turn.loop or node.kind == "break_statement"]
+        if node.kind == "throw_statement" or not turns:
+            frame.thrown = True
+        elif node.kind == "break_statement":
+            turns[-1].broken.append(state)
+        else:
+            turns[-1].continued.append(state)
+
+    def _result(self, node: CppNode, scope: Scope, state: State, frame: Frame) -> Value:
+        """What is returned; an object that is returned by value outlives the function."""
+        value = self.expressions.value(node, scope, state)
+        if isinstance(value, Tensors) or not isinstance(value, Object) or frame.refers or value.pointer:
+            return value
+        state.held[frame.result] = state.payloads(value.number)
+        return Object(frame.result)
