@@ -22,6 +22,7 @@ from opschema_cli.evaluation.frames import Frames
 from opschema_cli.evaluation.limits import MAX_HOPS, MAX_STEPS
 from opschema_cli.evaluation.lookup import found_by_name
 from opschema_cli.evaluation.mutations import Changes, changes_in
+from opschema_cli.evaluation.origins import origin
 from opschema_cli.evaluation.strings import any_of
 from opschema_cli.evaluation.values import (
     UNKNOWN,
@@ -128,6 +129,10 @@ class Evaluator:
         Parameters of functions are not known; use :meth:`evaluate` for a frame that a call entered.
         """
         return folded(self, self.evaluate(self.frames.at(where), expr))
+
+    def origin(self, body: Body, expr: Expr) -> BoundArgument:
+        """The expression that an expression of a body stands for: of a name that is assigned once what it is assigned."""
+        return origin(self, self.frames.at(body), expr)
 
     def texts(self, body: Body, expr: Expr) -> frozenset[str] | None:
         """All strings that an expression of a body may be, whichever call of the tree runs it; None when they are not known."""

@@ -47,18 +47,28 @@ def found_by_name(evaluator: Evaluator, frame: Frame, name: str, at: int | None)
 
 
 def _bound(evaluator: Evaluator, frame: Frame, name: str, at: int | None) -> Values:
-    options = bindings(frame.body.scope, name)
-    if not options:
+    if not (options := bindings(frame.body.scope, name)):
         return ()
     if len(options) > MAX_BINDINGS:
         return UNKNOWN
-    if len(options) > 1:
-        options = [item for item in options if _reaches(evaluator, frame, item, at)]
-        options = reaching(options, lambda place: doubts(evaluator, frame, place), at)
-    found = [value for item in options for value in _of_binding(evaluator, frame, item, at)]
+    found = [
+        value for item in _seen(evaluator, frame, options, at) for value in _of_binding(evaluator, frame, item, at)
+    ]
     if frame.parent is None and name in frame.body.file.rebound:
         found += _written_by_functions(evaluator, frame, name)
     return distinct(found) or UNKNOWN
+
+
+def bindings_seen(evaluator: Evaluator, frame: Frame, name: str, at: int | None) -> list[Binding]:
+    """The bindings of a name in a body that a use at ``at`` may see; at None the use comes after all."""
+    return _seen(evaluator, frame, bindings(frame.body.scope, name), at)
+
+
+def _seen(evaluator: Evaluator, frame: Frame, options: list[Binding], at: int | None) -> list[Binding]:
+    if len(options) < 2 or len(options) > MAX_BINDINGS:
+        return options
+    options = [item for item in options if _reaches(evaluator, frame, item, at)]
+    return reaching(options, lambda place: doubts(evaluator, frame, place), at)
 
 
 def _reaches(evaluator: Evaluator, frame: Frame, item: Binding, at: int | None) -> bool:

@@ -11,7 +11,6 @@ from opschema_cli.source.resolution import (
     ClassKey,
     ClassRef,
     External,
-    Folded,
     FunctionRef,
     Unresolved,
     ValueRef,
@@ -165,8 +164,11 @@ class Patches:
             yield "*", 0
 
     def _set_name(self, ref: FunctionRef, call: Expr) -> str:
-        folded = self.program.fold(ref.file, call.items[2], (ref.function.body,)) if len(call.items) > 2 else None
-        return folded.value if isinstance(folded, Folded) and isinstance(folded.value, str) else "*"
+        value = call.items[2] if len(call.items) > 2 else None
+        if value is not None and value.kind == "name":
+            found = self.program.resolve(ref.file, value.text, (ref.function.body,))
+            value = found.assign.value if isinstance(found, ValueRef) and found.assign.sure else None
+        return value.value if value is not None and isinstance(value.value, str) else "*"
 
     def replacement(self, ref: ClassRef, name: str) -> Assign | None:
         """The one statement of a class's own file that assigns ``name`` to it, if nothing else writes it from outside."""

@@ -167,7 +167,7 @@ def _is_constant(tree: FlyTree, root: Cell) -> bool:
     if not calls or any(word in ("*", "**") for _, call in calls for word in call.keywords):
         return False
     folded = [
-        tree.bodies.program.fold(body.file, item, body.scopes) if item is not None else None
+        tree.evaluator.fold(body, item) if item is not None else None
         for (body, _), item in zip(calls, given, strict=True)
     ]
     return all(item == folded[0] and (item is None or isinstance(item, Folded)) for item in folded)

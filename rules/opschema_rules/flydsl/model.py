@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies, Body, argument_for
 from opschema_cli.source.python import Expr, Function, Param
@@ -208,6 +209,11 @@ class FlyTree(msgspec.Struct, eq=False, dict=True):
     descriptors: list[Descriptor] = msgspec.field(default_factory=list)
     expecting: dict[Body, bool] = msgspec.field(default_factory=dict)
     """Whether a function at the top expects errors, as far as that was asked."""
+
+    @cached_property
+    def evaluator(self) -> Evaluator:
+        """The evaluator of its expressions."""
+        return Evaluator(self.bodies)
 
     @cached_property
     def _by_body(self) -> dict[int, Traced]:

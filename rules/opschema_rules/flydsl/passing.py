@@ -72,7 +72,7 @@ class Passed(msgspec.Struct, frozen=True, eq=False, dict=True):
             binder = body.binder(part.text.partition(".")[0]) if part.kind == "name" else None
             if binder is not None and any(item.name == part.text.partition(".")[0] for item in binder.params):
                 return False
-        found = self.tree.bodies.program.fold(body.file, self.expr, body.scopes)
+        found = self.tree.evaluator.fold(body, self.expr)
         return isinstance(found, Folded) and not found.symbol and isinstance(found.value, int | float | str | None)
 
 

@@ -28,7 +28,7 @@ def as_operator(op: MagiOp) -> Operator | None:
     if not isinstance(mutates, Mutates) or mutates.string is not None:
         return None
     names = op.lowering.expand_mutates([item.name for item in mutates.names])[0]
-    tree = Tree(op.tree.project, op.tree.bodies, find_release(op.tree.project))
+    tree = Tree(op.tree.project, op.tree.evaluator, find_release(op.tree.project))
     written = op.body.at(function.span)
     definition = Definition(
         "custom_op", op.registration.place, written, _schema(op, frozenset(names)), explicit=False, body=op.registration.outer,

@@ -6,7 +6,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from opschema_cli.source.bodies import Bodies, Body
+from opschema_cli.evaluation.evaluator import Evaluator
+from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Assign, Expr
 from opschema_cli.source.resolution import ClassRef, External, Folded, FunctionRef, Resolution, Unresolved
 
@@ -33,8 +34,9 @@ class EnumKind(msgspec.Struct, frozen=True):
 class Classes:
     """The classes of one tree."""
 
-    def __init__(self, bodies: Bodies) -> None:
-        self.bodies = bodies
+    def __init__(self, evaluator: Evaluator) -> None:
+        self.evaluator = evaluator
+        self.bodies = evaluator.bodies
         self._lines: dict[ClassRef, Line] = {}
 
     def body(self, ref: ClassRef) -> Body:
@@ -111,7 +113,7 @@ class Classes:
         if value.kind == "call":
             called = self.bodies.external(self.body(owner), value.callee)
             return "other" if called == "enum.auto" else "unknown"
-        folded = self.bodies.program.fold(owner.file, value)
+        folded = self.evaluator.fold(owner, value)
         if isinstance(folded, Unresolved) or folded.symbol:
             return "unknown"
         return "str" if isinstance(folded.value, str) else "other"
@@ -123,10 +125,10 @@ def _is_member(item: Assign) -> bool:
     return not hidden and item.value is not None and item.value.kind != "lambda"
 
 
-def truth(bodies: Bodies, body: Body, value: Expr | None, default: bool) -> bool | None:
+def truth(evaluator: Evaluator, body: Body, value: Expr | None, default: bool) -> bool | None:
     """A flag that is passed as an argument; None when it is not known."""
     if value is None:
         return default
-    folded = bodies.program.fold(body.file, value, body.scopes)
+    folded = evaluator.fold(body, value)
     known = isinstance(folded, Folded) and not folded.symbol and isinstance(folded.value, bool | int | None)
     return bool(folded.value) if isinstance(folded, Folded) and known else None

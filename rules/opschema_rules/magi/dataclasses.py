@@ -152,9 +152,9 @@ class Dataclasses:
         for base, its_maker in reversed(made):
             self._collect(base, its_maker, hints, owners[owners.index(base) :], draft)
         return Dataclass(
-            ref, self.classes.body(ref), owner, maker.expr, maker.flag(self.bodies, "frozen", default=False),
+            ref, self.classes.body(ref), owner, maker.expr, maker.flag(self.classes.evaluator, "frozen", default=False),
             tuple(draft.fields.values()), tuple(draft.init_vars.values()), self.classes.method(ref, "__post_init__"),
-            self.classes.method(ref, "__init__"), maker.flag(self.bodies, "init", default=True),
+            self.classes.method(ref, "__init__"), maker.flag(self.classes.evaluator, "init", default=True),
         )  # fmt: skip
 
     # Fields
@@ -185,7 +185,7 @@ class Dataclasses:
         self, ref: ClassRef, maker: Maker, hints: dict[ClassRef, Hints], line: list[ClassRef], draft: _Draft
     ) -> None:
         body = self.classes.body(ref)
-        kw_only = maker.flag(self.bodies, "kw_only", default=False)
+        kw_only = maker.flag(self.classes.evaluator, "kw_only", default=False)
         for assign in _declared(ref):
             form = hints[ref].types[assign.target] or TypeForm("unresolved")
             head = form.name
@@ -211,8 +211,8 @@ class Dataclasses:
             default=value.keyword("default"),
             factory=value.keyword("default_factory"),
             value_body=body,
-            init=None if "**" in value.keywords else truth(self.bodies, body, value.keyword("init"), True),
-            kw_only=kw_only if given is None else truth(self.bodies, body, given, False),
+            init=None if "**" in value.keywords else truth(self.classes.evaluator, body, value.keyword("init"), True),
+            kw_only=kw_only if given is None else truth(self.classes.evaluator, body, given, False),
         )
 
     def _inherited(self, plain: Field, bases: list[ClassRef]) -> Field:

@@ -7,7 +7,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from opschema_cli.source.bodies import Bodies, Body
+from opschema_cli.evaluation.evaluator import Evaluator
+from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Constant, Expr
 from opschema_cli.source.resolution import ClassRef, External, Folded, FunctionRef, ModuleRef, Unresolved, ValueRef
 from opschema_rules.magi.classes import Classes
@@ -100,8 +101,9 @@ ABSENT = Default("absent")
 class Defaults:
     """Reads the default values of one tree."""
 
-    def __init__(self, bodies: Bodies, classes: Classes) -> None:
-        self.bodies = bodies
+    def __init__(self, evaluator: Evaluator, classes: Classes) -> None:
+        self.evaluator = evaluator
+        self.bodies = evaluator.bodies
         self.classes = classes
 
     def of(self, body: Body, expr: Expr | None) -> Default:
@@ -128,9 +130,7 @@ class Defaults:
             called = self._called(body, expr)
             if called is not None:
                 return called
-        inner = (body.scope,) if body.cls is not None else ()
-        folded = self.bodies.program.fold(body.file, expr, (*inner, *body.scopes))
-        return _folded(folded)
+        return _folded(self.evaluator.fold(body, expr))
 
     def _called(self, body: Body, call: Expr) -> Default | None:
         found = self._resolve(body, call.callee) if call.callee else None
@@ -172,8 +172,7 @@ class Defaults:
         if isinstance(found, ValueRef) and found.owner is None and found.assign.sure and found.assign.value is not None:
             inner = self.bodies.module(found.file) if found.file is not body.file else body
             return self._value(inner, found.assign.value, hops - 1) if hops > 0 else Default("unresolved")
-        scopes = (body.scope, *body.scopes) if body.cls is not None else body.scopes
-        return _folded(self.bodies.program.fold(body.file, expr, scopes))
+        return _folded(self.evaluator.fold(body, expr))
 
     def _made(self, body: Body, factory: Expr) -> Default:
         """What a ``default_factory`` returns."""

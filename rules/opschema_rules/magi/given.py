@@ -6,10 +6,11 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from opschema_cli.source.bodies import MAX_HOPS, Bodies, Body
+from opschema_cli.evaluation.evaluator import Evaluator
+from opschema_cli.evaluation.values import Func, Items, Plain, Table, Text, Unknown, Value
+from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
-from opschema_cli.source.resolution import Unresolved, ValueRef
-from opschema_cli.source.strings import strings
+from opschema_cli.source.resolution import Unresolved
 from opschema_cli.source.text import Place
 from opschema_rules.magi.classes import truth
 from opschema_rules.magi.registrations import Written
@@ -51,73 +52,75 @@ class Meta(msgspec.Struct, frozen=True, eq=False):
     names: tuple[Named, ...] = ()
 
 
-def mutates_of(bodies: Bodies, written: Argument) -> Mutates | Unresolved:
+def mutates_of(evaluator: Evaluator, written: Argument) -> Mutates | Unresolved:
     """What ``mutates_args`` says."""
     if written is None or isinstance(written, Unresolved):
         return written if written is not None else Mutates()
-    value = followed(bodies, written)
-    if value.expr.kind == "const" and isinstance(value.expr.value, str):
-        return Mutates(string=value.expr.value, written=written)
-    if value.expr.kind == "dict" and not value.expr.items:
+    value = _value(evaluator, written)
+    if isinstance(value, Text) and value.names is not None and len(value.names) == 1:
+        return Mutates(string=min(value.names), written=written)
+    if isinstance(value, Table) and not value.entries and not value.open:
         return Mutates(written=written)
-    names = _names(bodies, value) if value.expr.kind in ("tuple", "list", "set") else None
+    names = _names(evaluator, value) if isinstance(value, Items) and not value.open else None
     return Mutates(names, written=written) if names is not None else Unresolved("`mutates_args` is computed")
 
 
-def meta_of(bodies: Bodies, written: Argument) -> Meta | Unresolved:
+def meta_of(evaluator: Evaluator, written: Argument) -> Meta | Unresolved:
     """What ``infer_output_meta_fn`` is."""
-    found = callback_of(bodies, written)
+    found = callback_of(evaluator, written)
     if written is None or isinstance(written, Unresolved) or found is None:
         return written if isinstance(written, Unresolved) else Meta("identity", written)
-    value = followed(bodies, written)
-    if value.expr.kind == "list":
-        names = _names(bodies, value)
+    value = _value(evaluator, written)
+    if isinstance(value, Items) and value.kind == "list":
+        names = _names(evaluator, value) if not value.open else None
         return Meta("names", written, names=names) if names is not None else Unresolved("its names are computed")
-    if value.expr.kind in ("tuple", "set", "dict", "const"):
+    if isinstance(value, Items | Table | Text | Plain):
         return Meta("other", written)
     if isinstance(found, Unresolved):
         return found
     return Meta("lambda" if isinstance(found, Lambda) else "function", written, found)
 
 
-def callback_of(bodies: Bodies, written: Argument) -> Callback:
+def callback_of(evaluator: Evaluator, written: Argument) -> Callback:
     """The function that is passed; None when it is none."""
     if written is None or isinstance(written, Unresolved):
         return written
-    value = followed(bodies, written)
-    if value.expr.kind == "const" and value.expr.value is None:
+    value = _value(evaluator, written)
+    if value == Plain(None):
         return None
-    if value.expr.kind == "lambda":
-        return Lambda(value, tuple(item.text for item in value.expr.items[:-1]), value.expr.items[-1])
-    found = bodies.called(value.body, value.expr.text) if value.expr.kind == "name" else None
-    return found if found is not None else Unresolved(f"`{value.body.file.text(value.expr)}` cannot be followed")
+    source = evaluator.origin(written.body, written.expr)
+    if source.expr is not None and source.expr.kind == "lambda":
+        params = tuple(item.text for item in source.expr.items[:-1])
+        return Lambda(Written(source.frame.body, source.expr), params, source.expr.items[-1])
+    if isinstance(value, Func):
+        return value.body
+    return Unresolved(f"`{written.body.file.text(written.expr)}` cannot be followed")
 
 
-def flag_of(bodies: Bodies, written: Argument) -> bool | None:
+def flag_of(evaluator: Evaluator, written: Argument) -> bool | None:
     """A flag, by default false; None when it is not known."""
     if isinstance(written, Unresolved):
         return None
-    return truth(bodies, written.body, written.expr, False) if written is not None else False
+    return truth(evaluator, written.body, written.expr, False) if written is not None else False
 
 
-def followed(bodies: Bodies, written: Written) -> Written:
+def followed(evaluator: Evaluator, written: Written) -> Written:
     """What a name stands for when it is assigned once."""
-    body, expr = written.body, written.expr
-    for _ in range(MAX_HOPS):
-        found = bodies.resolve(body, expr.text) if expr.kind == "name" else None
-        value = found.assign.value if isinstance(found, ValueRef) and found.assign.sure else None
-        if not isinstance(found, ValueRef) or value is None or found.owner is not None:
-            break
-        inner = body.binder(expr.text) if found.file is body.file else None
-        body, expr = inner or bodies.module(found.file), value
-    return Written(body, expr)
+    found = evaluator.origin(written.body, written.expr)
+    return Written(found.frame.body, found.expr) if found.expr is not None else written
 
 
-def _names(bodies: Bodies, value: Written) -> tuple[Named, ...] | None:
+def _value(evaluator: Evaluator, written: Written) -> Value:
+    """The one value of an argument."""
+    found = evaluator.evaluate(evaluator.frames.at(written.body), written.expr)
+    return found[0] if len(found) == 1 else Unknown("it may be several values")
+
+
+def _names(evaluator: Evaluator, value: Items) -> tuple[Named, ...] | None:
     found: list[Named] = []
-    for item in value.expr.items:
-        words = strings(bodies, value.body, item, MAX_HOPS)
-        if words is None or len(words) != 1:
+    for item in value.elements:
+        name, place = evaluator.text(item), item.place
+        if name is None or place is None:
             return None
-        found.append(Named(next(iter(words)), value.body.at(item)))
+        found.append(Named(name, place))
     return tuple(found)

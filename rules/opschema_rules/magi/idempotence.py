@@ -6,7 +6,8 @@ import math
 import operator
 from collections.abc import Callable, Iterator
 
-from opschema_cli.source.bodies import Bodies, Body
+from opschema_cli.evaluation.evaluator import Evaluator
+from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
 from opschema_cli.source.resolution import Folded
 from opschema_rules.magi.dataclasses import Dataclass
@@ -22,9 +23,9 @@ _LARGEST = 1e9
 """What a power's operands may be."""
 
 
-def changing(bodies: Bodies, found: Dataclass) -> Iterator[tuple[Body, Expr, str]]:
+def changing(evaluator: Evaluator, found: Dataclass) -> Iterator[tuple[Body, Expr, str]]:
     """The calls ``object.__setattr__(self, "field", value)`` that give another value when they run again."""
-    body = bodies.function(found.post_init) if found.post_init is not None else None
+    body = evaluator.bodies.function(found.post_init) if found.post_init is not None else None
     names = {item.name for item in found.fields if item.init}
     for call in body.scope.calls if body is not None else ():
         given = call.positional()
@@ -33,7 +34,7 @@ def changing(bodies: Bodies, found: Dataclass) -> Iterator[tuple[Body, Expr, str
         name = given[1].value
         if given[0].text != body.this or not isinstance(name, str) or name not in names or not _surely_runs(body, call):
             continue
-        if _changes(_Numbers(bodies, body), name, given[2]):
+        if _changes(_Numbers(evaluator, body), name, given[2]):
             yield body, call, name
 
 
@@ -57,8 +58,8 @@ def _changes(numbers: _Numbers, name: str, value: Expr) -> bool:
 class _Numbers:
     """Computes an expression of a method with a number for one field, and other numbers for the others."""
 
-    def __init__(self, bodies: Bodies, body: Body) -> None:
-        self.bodies = bodies
+    def __init__(self, evaluator: Evaluator, body: Body) -> None:
+        self.evaluator = evaluator
         self.body = body
 
     def value(self, expr: Expr, field: str, number: float) -> float | None:
@@ -95,6 +96,6 @@ class _Numbers:
         return _MANY[callee](known) if callee in _MANY and len(known) > 1 else None
 
     def _folded(self, expr: Expr) -> float | None:
-        found = self.bodies.program.fold(self.body.file, expr, self.body.scopes)
+        found = self.evaluator.fold(self.body, expr)
         value = found.value if isinstance(found, Folded) and not found.symbol else None
         return float(value) if isinstance(value, int | float) else None

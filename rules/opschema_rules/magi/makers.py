@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.python import Expr
 from opschema_cli.source.resolution import ClassRef, External, Unresolved, ValueRef
@@ -23,14 +24,14 @@ class Maker(msgspec.Struct, frozen=True):
     expr: Expr
     calls: tuple[tuple[Body, Expr], ...]
 
-    def flag(self, bodies: Bodies, name: str, *, default: bool) -> bool | None:
+    def flag(self, evaluator: Evaluator, name: str, *, default: bool) -> bool | None:
         """An argument; None when it is not known."""
         for body, call in self.calls:
             if "**" in call.keywords:
                 return None
             value = call.keyword(name)
             if value is not None:
-                return truth(bodies, body, value, default)
+                return truth(evaluator, body, value, default)
         return default
 
 

@@ -10,13 +10,13 @@ from functools import cached_property
 
 import msgspec
 
+from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.project import Project
-from opschema_cli.source.bodies import MAX_HOPS, Bodies, Body
+from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.expected import expects_failure
 from opschema_cli.source.python import Expr, Param
 from opschema_cli.source.resolution import Unresolved
-from opschema_cli.source.strings import strings
 from opschema_rules.magi.annotations import Hints
 from opschema_rules.magi.calls import Calls, OpCall
 from opschema_rules.magi.given import Callback, Meta, Mutates, callback_of, flag_of, meta_of, mutates_of
@@ -37,13 +37,18 @@ class MagiTree(msgspec.Struct, eq=False, dict=True):
     """
 
     project: Project
-    bodies: Bodies
+    evaluator: Evaluator
     registrations: Registrations
     lowerer: Lowerer
     calls: Calls
     stated: Contract
     ops: list[MagiOp] = msgspec.field(default_factory=list)
     bare: list[Registration] = msgspec.field(default_factory=list)
+
+    @property
+    def bodies(self) -> Bodies:
+        """The code."""
+        return self.evaluator.bodies
 
     @cached_property
     def contract(self) -> Contract:
@@ -112,7 +117,7 @@ class MagiOp(msgspec.Struct, eq=False, dict=True):
             return None
         if written is None or (written.expr.kind == "const" and written.expr.value is None):
             return frozenset({self.default_name}) if self.is_plain else None
-        return strings(self.tree.bodies, written.body, written.expr, MAX_HOPS)
+        return self.tree.evaluator.texts(written.body, written.expr)
 
     @property
     def name(self) -> str | None:
@@ -195,32 +200,32 @@ class MagiOp(msgspec.Struct, eq=False, dict=True):
     @cached_property
     def mutates(self) -> Mutates | Unresolved:
         """``mutates_args``."""
-        return mutates_of(self.tree.bodies, self.argument("mutates_args"))
+        return mutates_of(self.tree.evaluator, self.argument("mutates_args"))
 
     @cached_property
     def meta(self) -> Meta | Unresolved:
         """``infer_output_meta_fn``."""
-        return meta_of(self.tree.bodies, self.argument("infer_output_meta_fn"))
+        return meta_of(self.tree.evaluator, self.argument("infer_output_meta_fn"))
 
     @cached_property
     def setup_context(self) -> Callback:
         """``setup_context_fn``; None when it is not given."""
-        return callback_of(self.tree.bodies, self.argument("setup_context_fn"))
+        return callback_of(self.tree.evaluator, self.argument("setup_context_fn"))
 
     @cached_property
     def backward(self) -> Callback:
         """``backward_fn``; None when it is not given."""
-        return callback_of(self.tree.bodies, self.argument("backward_fn"))
+        return callback_of(self.tree.evaluator, self.argument("backward_fn"))
 
     @property
     def is_compute_sensitive(self) -> bool | None:
         """The flag; None when it is not known."""
-        return flag_of(self.tree.bodies, self.argument("is_compute_sensitive"))
+        return flag_of(self.tree.evaluator, self.argument("is_compute_sensitive"))
 
     @property
     def is_subgraph_boundary(self) -> bool | None:
         """The flag; None when it is not known."""
-        return flag_of(self.tree.bodies, self.argument("is_subgraph_boundary"))
+        return flag_of(self.tree.evaluator, self.argument("is_subgraph_boundary"))
 
     @cached_property
     def calls(self) -> list[OpCall]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.lint.pack import Description, Entry, Fact, Loaded, Pack, collect_migrations, collect_rules
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies
@@ -31,10 +32,11 @@ def load_tree(project: Project, options: MagiOptions) -> MagiTree:
     if wrappers:
         paths = sorted({*paths, *holding(project, wrappers)})
         project.load_python(paths)
-    bodies = Bodies(Program(project.workspace.files, project.python, paths), paths)
+    evaluator = Evaluator(Bodies(Program(project.workspace.files, project.python, paths), paths))
+    bodies = evaluator.bodies
     registrations = Registrations(bodies)
     calls, contract = Calls(project, bodies), find_contract(project, options.magi)
-    tree = MagiTree(project, bodies, registrations, _lowerer(bodies), calls, contract)
+    tree = MagiTree(project, evaluator, registrations, _lowerer(evaluator), calls, contract)
     for file in bodies.files:
         for body in bodies.of(file):
             for found in registrations.within(body):
@@ -47,9 +49,12 @@ def load_tree(project: Project, options: MagiOptions) -> MagiTree:
     return tree
 
 
-def _lowerer(bodies: Bodies) -> Lowerer:
-    annotations, classes = Annotations(bodies), Classes(bodies)
-    return Lowerer(bodies, annotations, classes, Dataclasses(bodies, classes, annotations), Defaults(bodies, classes))
+def _lowerer(evaluator: Evaluator) -> Lowerer:
+    bodies = evaluator.bodies
+    annotations, classes = Annotations(bodies), Classes(evaluator)
+    return Lowerer(
+        bodies, annotations, classes, Dataclasses(bodies, classes, annotations), Defaults(evaluator, classes)
+    )
 
 
 def _wrappers(project: Project, paths: Iterable[str]) -> set[str]:

@@ -40,7 +40,7 @@ def passed(op: MagiOp, item: OpCall, leaf: Leaf) -> Written | None:
 
 def made_class(op: MagiOp, value: Written) -> ClassRef | None:
     """The class whose instance a value surely is: it is made there, or assigned once to the name that is passed."""
-    made = followed(op.tree.bodies, value)
+    made = followed(op.tree.evaluator, value)
     found = (
         op.tree.bodies.resolve(made.body, made.expr.callee) if made.expr.kind == "call" and made.expr.callee else None
     )
@@ -56,7 +56,7 @@ def _lowered(op: MagiOp, item: OpCall, leaf: Leaf) -> Written | None:
 
 
 def _of_field(op: MagiOp, value: Written, dataclass: Dataclass, name: str) -> Written | None:
-    made = followed(op.tree.bodies, value)
+    made = followed(op.tree.evaluator, value)
     if made_class(op, value) != dataclass.ref or dataclass.own_init is not None:
         return None
     named = made.expr.keyword(name)

@@ -10,11 +10,11 @@ from typing import Literal
 
 import msgspec
 
+from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.program import Program as Modules
 from opschema_cli.source.python import Expr
-from opschema_cli.source.strings import strings
 from opschema_rules.pypto.model import Contract, Declared, Direction, Kernel, OrchestrationPart, Program, Signature
 
 _HOPS = 4
@@ -29,7 +29,8 @@ _DIRECTIONS = {item.value: item for item in Direction}
 def read_programs(project: Project, paths: Iterable[str], contract: Contract) -> list[Program]:
     """The programs that some Python files describe."""
     known = list(paths)
-    reader = _Reader(project, Bodies(Modules(project.workspace.files, project.python, known), known), contract)
+    bodies = Bodies(Modules(project.workspace.files, project.python, known), known)
+    reader = _Reader(project, bodies, Evaluator(bodies), contract)
     found: dict[tuple[str, int], Program] = {}
     for file in reader.bodies.files:
         for body in reader.bodies.of(file):
@@ -41,6 +42,7 @@ def read_programs(project: Project, paths: Iterable[str], contract: Contract) ->
 class _Reader(msgspec.Struct, frozen=True):
     project: Project
     bodies: Bodies
+    evaluator: Evaluator
     contract: Contract
 
     def programs(self, body: Body) -> Iterator[Program]:
@@ -158,7 +160,7 @@ class _Reader(msgspec.Struct, frozen=True):
             values = (body.binder(expr.text) or self.bodies.module(body.file)).values(expr.text)
             if values is not None and len(values) == 1 and values[0].kind != "const":
                 return self._path(self.bodies.module(body.file), values[0], hops - 1)
-        found = strings(self.bodies, body, expr, _HOPS)
+        found = self.evaluator.texts(body, expr)
         return min(found) if found is not None and len(found) == 1 else None
 
     def _above(self, body: Body, expr: Expr, hops: int) -> str | None:

@@ -13,6 +13,7 @@ from itertools import islice
 import msgspec
 from msgspec.structs import replace
 
+from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.source.bodies import MAX_HOPS, Bodies, Body, param_for
 from opschema_cli.source.program import ClassRef
@@ -60,6 +61,7 @@ class Tracker:
         self, bodies: Bodies, calls: OpCalls, mentions: MentionIndex, elsewhere: Callable[[str], bool]
     ) -> None:
         self.bodies = bodies
+        self.evaluator = Evaluator(bodies)
         self.calls = calls
         self.mentions = mentions
         self.elsewhere = elsewhere
@@ -81,7 +83,7 @@ class Tracker:
 
     def _followed_maker(self, body: Body, expr: Expr) -> Iterator[CarrierAttribute]:
         """Follow what an expression makes; yields the carrier that it is when nothing keeps it."""
-        if creates(self.bodies, body, expr):
+        if creates(self.evaluator, body, expr):
             reached = self._reached(body, expr.span, body.owner, MAX_HOPS) or []
             direct = tuple(item for item in reached if item.held is None)
             owner = direct[0].body.owner if direct else None
@@ -104,7 +106,7 @@ class Tracker:
             return bool(values) and all(self._makes(body, value, hops - 1) for value in values or ())
         if expr.kind not in ("call", "subscript"):
             return False
-        return creates(self.bodies, body, expr) or self._helps(self.bodies.called(body, expr.callee), hops - 1)
+        return creates(self.evaluator, body, expr) or self._helps(self.bodies.called(body, expr.callee), hops - 1)
 
     def _helps(self, helper: Body | None, hops: int) -> bool:
         """Whether a function returns nothing but such tensors."""

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable
 from math import prod
 
-from opschema_cli.source.bodies import Bodies, Body
+from opschema_cli.evaluation.evaluator import Evaluator
+from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import Folded
 from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Span
@@ -37,15 +38,15 @@ def makes_tensor(text: str, span: Span) -> bool:
     return any(text.find(word, *span) >= 0 for word in _WORDS)
 
 
-def creates(bodies: Bodies, body: Body, expr: Expr) -> bool:
+def creates(evaluator: Evaluator, body: Body, expr: Expr) -> bool:
     """Whether an expression makes a 0-dim tensor that takes no part in autograd."""
-    return _shape(bodies, body, expr) == ()
+    return _shape(evaluator, body, expr) == ()
 
 
-def _shape(bodies: Bodies, body: Body, expr: Expr) -> Shape | None:
+def _shape(evaluator: Evaluator, body: Body, expr: Expr) -> Shape | None:
     """The shape of the tensor that an expression makes; None when it makes none, or it is not known."""
     if expr.kind == "subscript":
-        return _indexed(_shape(bodies, body, expr.items[0]), expr.items[1:])
+        return _indexed(_shape(evaluator, body, expr.items[0]), expr.items[1:])
     if expr.kind != "call" or {"*", "**"}.intersection(expr.keywords):
         return None
     grad = expr.keyword("requires_grad")
@@ -54,13 +55,13 @@ def _shape(bodies: Bodies, body: Body, expr: Expr) -> Shape | None:
     callee = expr.items[0]
     last = callee.text.rpartition(".")[2]
     if last in _NEW:
-        return _size(bodies, body, expr) if _is_converted(callee) else None
+        return _size(evaluator, body, expr) if _is_converted(callee) else None
     if callee.kind == "attribute":
-        made = _shape(bodies, body, callee.items[0])
-        return _reshaped(bodies, body, made, expr) if made is not None else None
-    if last not in _VALUED | _SIZED or bodies.external(body, expr.callee) != f"torch.{last}":
+        made = _shape(evaluator, body, callee.items[0])
+        return _reshaped(evaluator, body, made, expr) if made is not None else None
+    if last not in _VALUED | _SIZED or evaluator.bodies.external(body, expr.callee) != f"torch.{last}":
         return None
-    return _shape_of_value(expr) if last in _VALUED else _size(bodies, body, expr)
+    return _shape_of_value(expr) if last in _VALUED else _size(evaluator, body, expr)
 
 
 def _is_converted(callee: Expr) -> bool:
@@ -72,22 +73,24 @@ def _is_converted(callee: Expr) -> bool:
     return made is not None and made.text.rpartition(".")[2] in _KEPT and _is_converted(made)
 
 
-def _size(bodies: Bodies, body: Body, call: Expr) -> Shape | None:
+def _size(evaluator: Evaluator, body: Body, call: Expr) -> Shape | None:
     """The shape that a call is given as ``size``, or by its plain arguments."""
     size, given = call.keyword("size"), call.positional()
     if size is not None:
-        return _numbers(bodies, body, [size]) if not given else None
+        return _numbers(evaluator, body, [size]) if not given else None
     if call.items[0].text.rpartition(".")[2] in _FULL:
         given = given[:1]
-    return _numbers(bodies, body, given)
+    return _numbers(evaluator, body, given)
 
 
-def _numbers(bodies: Bodies, body: Body, given: list[Expr]) -> Shape | None:
+def _numbers(evaluator: Evaluator, body: Body, given: list[Expr]) -> Shape | None:
     """The sizes that arguments give, one by one or as one sequence."""
     first = given[0] if len(given) == 1 else None
     if first is not None and first.kind == "call" and first.callee.rpartition(".")[2] in ("Size", "tuple", "list"):
         first = first.items[1] if len(first.items) == 2 else Expr("tuple", *first.span)
-    whole = _constant(bodies, body, first) if first is not None else [_constant(bodies, body, item) for item in given]
+    whole = (
+        _constant(evaluator, body, first) if first is not None else [_constant(evaluator, body, item) for item in given]
+    )
     if isinstance(whole, list) and first is not None and first.kind != "list":
         return None  # somebody may have changed it
     values = whole if isinstance(whole, tuple | list) else [whole]
@@ -95,12 +98,9 @@ def _numbers(bodies: Bodies, body: Body, given: list[Expr]) -> Shape | None:
     return sizes if given and len(sizes) == len(values) else None
 
 
-def _constant(bodies: Bodies, body: Body, expr: Expr) -> object:
+def _constant(evaluator: Evaluator, body: Body, expr: Expr) -> object:
     """The value of a constant expression; None when it is none."""
-    names = {item.text for item in expr.walk() if item.kind == "name"}
-    if any(param.name in names for outer in body.outward() for param in outer.params):
-        return None
-    found = bodies.program.fold(body.file, expr, body.scopes)
+    found = evaluator.fold(body, expr)
     return found.value if isinstance(found, Folded) and not found.symbol else None
 
 
@@ -120,7 +120,7 @@ def _is_number(value: Expr) -> bool:
     return value.kind == "const" and isinstance(value.value, bool | int | float)
 
 
-def _reshaped(bodies: Bodies, body: Body, shape: Shape, call: Expr) -> Shape | None:
+def _reshaped(evaluator: Evaluator, body: Body, shape: Shape, call: Expr) -> Shape | None:
     """The shape of what a method of a new tensor gives."""
     name, given = call.items[0].text, call.positional()
     if name in _KEPT:
@@ -129,7 +129,7 @@ def _reshaped(bodies: Bodies, body: Body, shape: Shape, call: Expr) -> Shape | N
         return None
     if name == "squeeze":
         return _squeezed(shape, given)
-    wanted = _numbers(bodies, body, given) if name in ("reshape", "view", "expand") else None
+    wanted = _numbers(evaluator, body, given) if name in ("reshape", "view", "expand") else None
     if wanted is None:
         return None
     fits = wanted == shape or not shape if name == "expand" else prod(wanted) == prod(shape)

@@ -91,7 +91,7 @@ class Method(msgspec.Struct, frozen=True, dict=True):
     def fold(self, expr: Expr) -> Folded | None:
         """The constant value of an expression of the method's signature or body; None when it is computed."""
         owner = self.ref.owner
-        found = self.op.program.fold(self.ref.file, expr, (owner.cls.body,) if owner is not None else ())
+        found = self.op.entry.manifest.evaluator.fold(owner if owner is not None else self.ref.file, expr)
         return found if isinstance(found, Folded) else None
 
     def text(self, expr: Expr) -> str:

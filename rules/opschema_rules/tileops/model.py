@@ -13,10 +13,12 @@ from functools import cached_property, lru_cache
 import msgspec
 from msgspec.structs import replace
 
+from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.lint.diagnostic import Place, Related, Severity
 from opschema_cli.project import Project
 from opschema_cli.schema.align import Slot
 from opschema_cli.schema.dtypes import DtypeResolution, parse_dtypes, resolve_dtypes
+from opschema_cli.source.bodies import Bodies
 from opschema_cli.source.program import ClassRef, FunctionRef, Missing, Program, Unresolved, ValueRef
 from opschema_cli.source.python import Param, PythonFile
 from opschema_cli.source.text import Span
@@ -197,6 +199,11 @@ class Manifest(msgspec.Struct, eq=False, dict=True, weakref=True):
     def name(self) -> str:
         """The folder, for messages."""
         return self.folder
+
+    @cached_property
+    def evaluator(self) -> Evaluator:
+        """The evaluator of the package's expressions."""
+        return Evaluator(Bodies(self.program, self.program.package_files))
 
     @property
     def content_key(self) -> str:

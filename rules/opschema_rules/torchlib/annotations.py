@@ -8,8 +8,9 @@ from typing import Literal
 import msgspec
 
 from opschema_cli.evaluation import snippets
+from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.reaching import bindings
-from opschema_cli.source.bodies import Bodies, Body
+from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import (
     HARMLESS_BASES,
     ClassRef,
@@ -139,8 +140,9 @@ class _Where(msgspec.Struct, frozen=True):
 class Annotations:
     """Reads annotations of one tree."""
 
-    def __init__(self, bodies: Bodies, *, opaque: bool = False) -> None:
-        self.bodies = bodies
+    def __init__(self, evaluator: Evaluator, *, opaque: bool = False) -> None:
+        self.evaluator = evaluator
+        self.bodies = evaluator.bodies
         self.opaque = opaque
         self._postponed: dict[str, bool] = {}
         self._read: dict[tuple[Body, str, int | None], PythonType] = {}

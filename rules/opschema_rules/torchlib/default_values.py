@@ -69,8 +69,7 @@ def value_of(operator: Operator, argument: Argument, function: Body, param: Para
     """The value of the default of the parameter that takes an argument; None when there is none, or it is not known."""
     if param.default is None:
         return None
-    scopes = function.parent.scopes if function.parent is not None else ()
-    found = operator.tree.bodies.program.fold(function.file, param.default, scopes)
+    found = operator.tree.evaluator.fold(function.parent or function.file, param.default)
     return read_as(argument.type, found) if isinstance(found, Folded) else None
 
 

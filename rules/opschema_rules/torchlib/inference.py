@@ -127,7 +127,7 @@ class Inferrer:
         if expr.kind in ("list", "tuple", "dict", "set", "lambda"):
             problems.append(Problem("default", function.at(expr), param.name, text))
             return text
-        found = self.annotations.bodies.program.fold(function.file, expr, outer.scopes)
+        found = self.annotations.evaluator.fold(outer, expr)
         if not isinstance(found, Folded):
             return text
         if found.symbol:

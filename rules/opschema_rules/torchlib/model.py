@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.project import Project
 from opschema_cli.requirements import Release, Version
@@ -65,13 +66,18 @@ class Tree(msgspec.Struct, eq=False, dict=True):
     """
 
     project: Project
-    bodies: Bodies
+    evaluator: Evaluator
     release: Release
     operators: list[Operator] = msgspec.field(default_factory=list)
     strays: list[StrayRegistration] = msgspec.field(default_factory=list)
     namespaces: frozenset[str] = frozenset()
     open_namespaces: frozenset[str | None] = frozenset()
     unresolved: list[tuple[Place, str]] = msgspec.field(default_factory=list)
+
+    @property
+    def bodies(self) -> Bodies:
+        """The code."""
+        return self.evaluator.bodies
 
     @cached_property
     def claims(self) -> Counter[str]:

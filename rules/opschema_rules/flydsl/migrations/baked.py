@@ -80,7 +80,7 @@ class Baked:
         for item in self.tree.descriptors:
             count = item.num_records
             if count is not None and item.body.file is self.constant.file and count.span in counts:
-                folded = self.tree.bodies.program.fold(item.body.file, count, item.body.scopes)
+                folded = self.tree.evaluator.fold(item.body, count)
                 if isinstance(folded, Folded) and isinstance(folded.value, int) and folded.value > MOST:
                     reason = f"it is {folded.value}, more than 32 bits hold: compute it from `fx.Int64({self.name})`"
                     raise LeftAlone(item.body.at(count), reason)

@@ -63,7 +63,7 @@ def check_number(tree: FlyTree, constant: Constant) -> None:
         LeftAlone: it is not, or is not known to be.
     """
     name, value = constant.name, constant.assign.value
-    folded = tree.bodies.program.fold(constant.file, value) if value is not None else None
+    folded = tree.evaluator.fold(constant.file, value) if value is not None else None
     if len(constant.file.assigns[name]) > 1 or not constant.assign.sure:
         raise LeftAlone(constant.place, f"`{name}` is assigned more than once, or not always")
     number = folded.value if isinstance(folded, Folded) else None

@@ -124,7 +124,7 @@ def _constant(tree: FlyTree, file: PythonFile, name: str) -> Assign | None:
     """The one assignment of an integer to a name of the module."""
     written = file.assigns.get(name, [])
     value = written[0].value if len(written) == 1 and written[0].sure else None
-    folded = tree.bodies.program.fold(file, value) if value is not None else None
+    folded = tree.evaluator.fold(file, value) if value is not None else None
     return written[0] if isinstance(folded, Folded) and type(folded.value) is int else None
 
 

@@ -243,7 +243,7 @@ def _integer(tree: FlyTree, body: Body, expr: Expr) -> int | None:
         binder = body.binder(part.text.partition(".")[0]) if part.kind == "name" else None
         if binder is not None and any(item.name == part.text.partition(".")[0] for item in binder.params):
             return None
-    found = tree.bodies.program.fold(body.file, expr, body.scopes)
+    found = tree.evaluator.fold(body, expr)
     value = found.value if isinstance(found, Folded) and not found.symbol else None
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 

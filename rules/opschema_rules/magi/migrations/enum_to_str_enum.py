@@ -100,7 +100,7 @@ def _mix_in(tree: MagiTree, workbench: Workbench, kind: EnumKind) -> None:
 
 
 def _is_empty(tree: MagiTree, kind: EnumKind, member: Assign) -> bool:
-    folded = tree.bodies.program.fold(kind.ref.file, member.value) if member.value is not None else None
+    folded = tree.evaluator.fold(kind.ref, member.value) if member.value is not None else None
     return isinstance(folded, Folded) and folded.value == ""
 
 

@@ -45,7 +45,7 @@ def refuse_family(tree: MagiTree, item: Dataclass, family: list[ClassRef]) -> No
     for ref, word in [*((ref, "inherits from") for ref in above), *((ref, "is inherited by") for ref in family[1:])]:
         maker = makers.of(ref)
         if isinstance(maker, Unresolved) or (
-            isinstance(maker, Maker) and maker.flag(tree.bodies, "frozen", default=False) is not True
+            isinstance(maker, Maker) and maker.flag(tree.evaluator, "frozen", default=False) is not True
         ):
             known = "is not frozen" if isinstance(maker, Maker) else "may be a dataclass"
             raise LeftAlone(_place(ref), f"`{item.made.name}` {word} `{ref.name}`, which {known}")
@@ -66,7 +66,7 @@ def _refuse_hash(tree: MagiTree, item: Dataclass) -> None:
         return
     maker = tree.lowerer.dataclasses.makers.of(item.made)
     flags = (
-        [maker.flag(tree.bodies, name, default=name == "eq") for name in ("eq", "unsafe_hash")]
+        [maker.flag(tree.evaluator, name, default=name == "eq") for name in ("eq", "unsafe_hash")]
         if isinstance(maker, Maker)
         else [None, None]
     )

@@ -245,7 +245,7 @@ def _unresolved(op: MagiOp) -> Iterator[Diagnostic]:
     typed = [(node, node.type) for node in nodes if node.type is not None]
     judged = {type_place(node): is_taken(op, form) for node, form in typed if node.enum is None}
     judged.update((type_place(node), True) for node, _ in typed if node.enum is not None and _is_quoted_twice(op, node))
-    inferrer = Inferrer(Annotations(op.tree.bodies), known_releases()[-1])
+    inferrer = Inferrer(Annotations(op.tree.evaluator), known_releases()[-1])
     for problem in inferrer.infer(op.body, Mutates({})).problems:
         if problem.kind in ("type", "string-annotation") and judged.get(problem.place):
             message = (

@@ -96,7 +96,7 @@ def post_init_twice(op: MagiOp) -> Iterator[Diagnostic]:
     ```
     """
     for branch in rebuilt(op):
-        for body, call, name in changing(op.tree.bodies, branch.dataclass):
+        for body, call, name in changing(op.tree.evaluator, branch.dataclass):
             yield Diagnostic(
                 f"`{branch.dataclass.name}.__post_init__` changes `{name}` each time it runs, and an op runs it again",
                 body.at(call),

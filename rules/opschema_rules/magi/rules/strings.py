@@ -9,10 +9,8 @@ from collections.abc import Iterator
 from opschema_cli.evaluation.snippets import dotted
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related
 from opschema_cli.lint.rule import rule
-from opschema_cli.source.bodies import MAX_HOPS
 from opschema_cli.source.function_tree import FunctionTree, function_tree
 from opschema_cli.source.resolution import ClassRef
-from opschema_cli.source.strings import strings
 from opschema_cli.source.text import Edit, Span
 from opschema_rules.magi.classes import EnumKind
 from opschema_rules.magi.model import MagiOp
@@ -101,7 +99,7 @@ def _only_strings(op: MagiOp, leaf: Leaf) -> bool:
 def _is_string(op: MagiOp, value: Written) -> bool:
     if value.expr.kind == "name" and value.expr.text.endswith(".value"):
         return True
-    return strings(op.tree.bodies, value.body, value.expr, MAX_HOPS) is not None
+    return op.tree.evaluator.texts(value.body, value.expr) is not None
 
 
 def _mixing(enum: EnumKind) -> Fix | None:
@@ -264,7 +262,7 @@ def literal_value(op: MagiOp) -> Iterator[Diagnostic]:
 
 
 def _outside(op: MagiOp, leaf: Leaf, value: Written | None, listed: set[str]) -> Iterator[Diagnostic]:
-    found = strings(op.tree.bodies, value.body, value.expr, MAX_HOPS) if value is not None else None
+    found = op.tree.evaluator.texts(value.body, value.expr) if value is not None else None
     if value is not None and found and not found & listed:
         given = " or ".join(repr(item) for item in sorted(found))
         yield Diagnostic(

@@ -107,5 +107,5 @@ class ParamCode:
         if passed.kind == "name" and passed.text == self.name:
             outers = (ref.function.outer for ref in done.values() if ref.file.path == site.file.path)
             return any(outer.start <= passed.start < outer.end for outer in outers)
-        found = literal(self.entries[0].manifest.program, site, passed)
+        found = literal(self.entries[0].manifest.evaluator, site, passed)
         return found is not None and same(found.value, self.value)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.workbench import LeftAlone
-from opschema_cli.source.program import ClassRef, FunctionRef, Program
+from opschema_cli.source.program import ClassRef, FunctionRef
 from opschema_cli.source.python import Expr
 from opschema_cli.source.resolution import Folded
 from opschema_cli.source.yaml import Data
@@ -54,12 +55,12 @@ def argument(call: Expr, name: str, position: int | None) -> Expr | None:
     return before[position] if passed is None and position is not None and position < len(before) else passed
 
 
-def literal(program: Program, site: CallSite, expr: Expr) -> Folded | None:
+def literal(evaluator: Evaluator, site: CallSite, expr: Expr) -> Folded | None:
     """The value of an expression without names."""
     parts = [expr]
     for part in parts:  # which grows meanwhile
         parts += part.items
-    found = program.fold(site.file, expr) if all(part.kind != "name" for part in parts) else None
+    found = evaluator.fold(site.file, expr) if all(part.kind != "name" for part in parts) else None
     return found if isinstance(found, Folded) and not found.symbol else None
 
 
@@ -71,14 +72,14 @@ class OtherValues:
         self.value = value
         methods = {key_of(ref): ref for entry in entries for ref in methods_with(entry, name)}
         self._calls: dict[FunctionKey, LeftAlone] = {}
-        self._program = entries[0].manifest.program
+        self._evaluator = entries[0].manifest.evaluator
         for site in calls_of(draft, entries, list(methods.values())) if methods else ():
             for key in {key_of(target) for target in site.targets or ()} & methods.keys():
                 self._note_call(site, key, position_of(methods[key], name))
 
     def _note_call(self, site: CallSite, key: FunctionKey, position: int | None) -> None:
         passed = argument(site.call, self.name, position)
-        found = literal(self._program, site, passed) if passed is not None else None
+        found = literal(self._evaluator, site, passed) if passed is not None else None
         if passed is not None and found is not None and not same(found.value, self.value):
             place = Place(site.file.path, passed.span)
             self._calls.setdefault(key, LeftAlone(place, self._reason("call passes", found.value)))

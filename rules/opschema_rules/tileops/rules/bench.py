@@ -288,5 +288,5 @@ def _last(call: Expr) -> str:
 
 def _argument(manifest: Manifest, file: PythonFile, call: Expr) -> object:
     """The op that a call names; None where that is computed."""
-    folded = manifest.program.fold(file, call.items[1]) if len(call.items) > 1 else None
+    folded = manifest.evaluator.fold(file, call.items[1]) if len(call.items) > 1 else None
     return folded.value if isinstance(folded, Folded) else None

@@ -226,5 +226,5 @@ def _check_function(entry: OpEntry, dotted: str) -> Iterator[Diagnostic]:
 
 def _is_no_function(manifest: Manifest, found: Resolution) -> bool:
     if isinstance(found, ValueRef) and found.assign.value is not None:
-        return isinstance(manifest.program.fold(found.file, found.assign.value), Folded)
+        return isinstance(manifest.evaluator.fold(found.file, found.assign.value), Folded)
     return isinstance(found, Missing | ModuleRef)

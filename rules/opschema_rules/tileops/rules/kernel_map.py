@@ -153,8 +153,8 @@ def _dispatched(op: OpImplementation, ref: FunctionRef) -> _Dispatched:
 def _text(op: OpImplementation, ref: FunctionRef, expr: Expr) -> str | None:
     attribute = _attribute(op, ref, expr)
     file, value = (attribute.file, attribute.assign.value) if attribute is not None else (ref.file, expr)
-    scopes = (ref.owner.cls.body,) if ref.owner is not None and attribute is None else ()
-    folded = op.program.fold(file, value, scopes) if value is not None and value.text != "**" else None
+    where = ref.owner if ref.owner is not None and attribute is None else file
+    folded = op.entry.manifest.evaluator.fold(where, value) if value is not None and value.text != "**" else None
     return folded.value if isinstance(folded, Folded) and isinstance(folded.value, str) else None
 
 

@@ -170,5 +170,5 @@ def _is_tensor(param: Param) -> bool:
 
 
 def _fold(op: OpImplementation, file: PythonFile, expr: Expr | None) -> object:
-    folded = op.program.fold(file, expr) if expr is not None else None
+    folded = op.entry.manifest.evaluator.fold(file, expr) if expr is not None else None
     return folded.value if isinstance(folded, Folded) else None

@@ -48,7 +48,7 @@ def _operators(op: OpImplementation) -> tuple[str, ...]:
     value = found.assign.value if isinstance(found, ValueRef) else None
     if not isinstance(found, ValueRef) or value is None:
         return ()
-    folded = op.program.fold(found.file, value)
+    folded = op.entry.manifest.evaluator.fold(found.file, value)
     names = folded.value if isinstance(folded, Folded) else None
     return tuple(name for name in names if isinstance(name, str)) if isinstance(names, tuple | list) else ()
 

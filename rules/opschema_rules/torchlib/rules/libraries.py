@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import msgspec
 
+from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.reaching import excludes
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, FileEdit, Fix, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.python import Expr
-from opschema_cli.source.strings import strings
 from opschema_cli.source.text import Edit
 from opschema_rules.torchlib.apis import LIBRARIES
 from opschema_rules.torchlib.model import Tree
@@ -21,7 +21,6 @@ KINDS = ("DEF", "IMPL", "FRAGMENT")
 RESERVED = ("prim",)
 """``torch.library._reserved_namespaces``."""
 
-_HOPS = 3
 _DEVICES = (
     "CPU",
     "CUDA",
@@ -106,13 +105,13 @@ def library_use(tree: Tree) -> Iterator[Diagnostic]:
     ```
     """
     for file_bodies in _by_file(tree.bodies):
-        made = [item for body in file_bodies for item in _made_in(tree.bodies, body)]
+        made = [item for body in file_bodies for item in _made_in(tree.evaluator, body)]
         for item in made:
             yield from _refused(item)
         yield from _made_twice(made)
         if made:
             for body in file_bodies:
-                yield from _misused(tree.bodies, body)
+                yield from _misused(tree.evaluator, body)
 
 
 def _by_file(bodies: Bodies) -> Iterator[list[Body]]:
@@ -122,25 +121,27 @@ def _by_file(bodies: Bodies) -> Iterator[list[Body]]:
     yield from found.values()
 
 
-def _made_in(bodies: Bodies, body: Body) -> Iterator[Made]:
+def _made_in(evaluator: Evaluator, body: Body) -> Iterator[Made]:
     for call in body.scope.calls:
-        made = _made(bodies, body, call) if call.callee.endswith("Library") else None
+        made = _made(evaluator, body, call) if call.callee.endswith("Library") else None
         if made is not None:
             yield made
 
 
-def _made(bodies: Bodies, body: Body, call: Expr) -> Made | None:
+def _made(evaluator: Evaluator, body: Body, call: Expr) -> Made | None:
     """The library that a call makes; None when it makes none, or its arguments are unpacked."""
-    if bodies.external(body, call.callee) not in LIBRARIES or any(word.startswith("*") for word in call.keywords):
+    if evaluator.bodies.external(body, call.callee) not in LIBRARIES or any(
+        word.startswith("*") for word in call.keywords
+    ):
         return None
     arguments = dict(zip(("ns", "kind", "dispatch_key"), call.positional(), strict=False))
     arguments |= {word: value for word, value in call.args if word}
-    known = {name: _text(bodies, body, arguments[name]) for name in ("ns", "kind") if name in arguments}
+    known = {name: _text(evaluator, body, arguments[name]) for name in ("ns", "kind") if name in arguments}
     return Made(body, call, arguments, known.get("ns"), known.get("kind"))
 
 
-def _text(bodies: Bodies, body: Body, expr: Expr) -> str | None:
-    found = strings(bodies, body, expr, _HOPS)
+def _text(evaluator: Evaluator, body: Body, expr: Expr) -> str | None:
+    found = evaluator.texts(body, expr)
     return min(found) if found is not None and len(found) == 1 else None
 
 
@@ -206,33 +207,33 @@ def _may_not_run(made: Made) -> bool:
     return any(start <= made.call.start < end for start, end in made.body.scope.guarded)
 
 
-def _misused(bodies: Bodies, body: Body) -> Iterator[Diagnostic]:
+def _misused(evaluator: Evaluator, body: Body) -> Iterator[Diagnostic]:
     """Calls of methods of a library that a name stands for."""
     for call in body.scope.calls:
         name, _, method = call.callee.rpartition(".")
         if method not in ("define", "impl") or not name or "." in name:
             continue
-        made = _held(bodies, body, name)
+        made = _held(evaluator, body, name)
         if made is not None:
-            yield from _refused_through(bodies, body, call, method, made)
+            yield from _refused_through(evaluator, body, call, method, made)
 
 
-def _held(bodies: Bodies, body: Body, name: str) -> Made | None:
+def _held(evaluator: Evaluator, body: Body, name: str) -> Made | None:
     """The library that a name is given, once, in a body around or this one."""
-    binder = body.binder(name) or bodies.module(body.file)
+    binder = body.binder(name) or evaluator.bodies.module(body.file)
     values = binder.values(name)
     if values is None or len(values) != 1 or values[0].kind != "call":
         return None
-    return _made(bodies, binder, values[0])
+    return _made(evaluator, binder, values[0])
 
 
-def _refused_through(bodies: Bodies, body: Body, call: Expr, method: str, made: Made) -> Iterator[Diagnostic]:
+def _refused_through(evaluator: Evaluator, body: Body, call: Expr, method: str, made: Made) -> Iterator[Diagnostic]:
     plain = call.positional()
     if method == "define" and made.kind == "IMPL":
         message = "a library of kind `IMPL` defines no operators; make one of kind `FRAGMENT` for that"
         yield Diagnostic(message, body.at(call), related=(made.related(),))
         return
-    name = _text(bodies, body, plain[0]) if plain else None
+    name = _text(evaluator, body, plain[0]) if plain else None
     namespace = name.partition("(")[0].rpartition("::")[0] if name is not None else ""
     if namespace and made.namespace is not None and namespace != made.namespace:
         message = f"this library is of the namespace `{made.namespace}`, and takes no name of `{namespace}`"

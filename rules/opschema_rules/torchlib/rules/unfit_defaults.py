@@ -163,7 +163,7 @@ def _defaults(operator: Operator) -> Iterator[_Default]:
         param: Param | None = params.get(argument.name)
         if param is None or param.default is None or param.annotation is None or not argument.type.base:
             continue
-        found = operator.tree.bodies.program.fold(function.file, param.default, outer.scopes)
+        found = operator.tree.evaluator.fold(outer, param.default)
         if isinstance(found, Folded) and not isinstance(found.value, list | tuple):
             yield _Default(argument, function, param.annotation, param.default, found)
 
