@@ -7,7 +7,6 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING
 
-from opschema_cli.evaluation import snippets
 from opschema_cli.evaluation.binding import arguments_of
 from opschema_cli.evaluation.conditions import holds
 from opschema_cli.evaluation.containers import comprehension, dictionary, display, subscript
@@ -15,7 +14,6 @@ from opschema_cli.evaluation.limits import MAX_ALTERNATIVES
 from opschema_cli.evaluation.operations import binary, compare, either, unary
 from opschema_cli.evaluation.strings import formatted, joined
 from opschema_cli.evaluation.values import (
-    UNKNOWN,
     Frame,
     Func,
     Plain,
@@ -104,14 +102,6 @@ def _walrus(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:
     yield from evaluator.evaluate(frame, expr.items[1])
 
 
-def _reparsed(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:
-    """What the facts leave out: read from the text."""
-    text = frame.body.file.text(expr)
-    node = snippets.parse(text)
-    found = evaluator.keep(frame, snippets.expression(text, expr.start, node)) if node is not None else None
-    yield from evaluator.evaluate(frame, found) if found is not None and found.kind != "other" else UNKNOWN
-
-
 _READ: dict[str, Callable[[Evaluator, Frame, Expr], Iterator[Value]]] = {
     "lambda": _lambda,
     "const": _constant,
@@ -130,5 +120,4 @@ _READ: dict[str, Callable[[Evaluator, Frame, Expr], Iterator[Value]]] = {
     "ifexp": _conditional,
     "fstring": _formatted,
     "walrus": _walrus,
-    "other": _reparsed,
 }

@@ -1,7 +1,7 @@
-"""Collects a module's facts from CPython's own syntax tree, at a fifth of the cost of libcst's.
+"""Reads a module's syntax from CPython's own tree, at a fifth of the cost of libcst's.
 
-What facts are, :mod:`opschema_cli.source.cst_facts` says. This gives the same, or :class:`NotTakenError` where CPython's
-tree does not tell what libcst's does; tests hold the two equal. The methods have the names of those there.
+It gives the same as :mod:`opschema_cli.source.cst_facts`, or :class:`NotTakenError` where CPython's tree says less than
+libcst's; tests hold the two equal. The methods have the names of those there.
 """
 
 from __future__ import annotations
@@ -12,28 +12,30 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from opschema_cli.source.ast_spans import Places
-from opschema_cli.source.fact_parts import MAX_EXPR_DEPTH, NOT_CONSTANT, Parts, is_word, kept_int, kept_text
+from opschema_cli.source.fact_parts import (
+    MAX_EXPR_DEPTH,
+    NOT_CONSTANT,
+    Definition,
+    Syntax,
+    clause_of,
+    flattened,
+    format_text,
+    kept_int,
+    kept_text,
+    slice_of,
+)
 from opschema_cli.source.python import (
-    Assign,
-    Class,
-    Condition,
     Constant,
     Expr,
     ExprKind,
-    Function,
     Import,
-    Item,
-    Loop,
     ModuleFacts,
     Param,
     ParamKind,
-    Scope,
-    Unpack,
-    Use,
-    packed_body,
-    written_in,
+    Statement,
+    StatementKind,
 )
-from opschema_cli.source.python_guards import find_guards
+from opschema_cli.source.scope_facts import facts_of
 from opschema_cli.source.text import Span
 
 
@@ -51,7 +53,7 @@ def collect_from_ast(text: str) -> ModuleFacts:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of invalid escapes
             module = ast.parse(text)
-        return _Collector(Places(text)).module(module)
+        return facts_of(_Reader(Places(text)).module(module))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise NotTakenError from error
 
@@ -59,57 +61,19 @@ def collect_from_ast(text: str) -> ModuleFacts:
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-class _Collector:
-    """Turns one tree into facts; ``guard`` counts the conditions, loops and handlers around a statement."""
+class _Reader:
+    """Turns one tree into statements and expressions."""
 
     def __init__(self, places: Places) -> None:
         self.places = places
         self.text = places.text
         self.span = places.span
         self.bounds = places.bounds
-        self.guard = 0
-        self._calls: dict[ast.Call, tuple[int, Expr]] = {}
-        self._cut = 0
+        self.syntax = Syntax()
 
-    def module(self, module: ast.Module) -> ModuleFacts:
-        return ModuleFacts(self.scope(module.body), self.docstring(module.body))
-
-    def docstring(self, body: Sequence[ast.stmt]) -> Span | None:
-        first = body[0] if body else None
-        if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-            return self.span(first.value) if isinstance(first.value.value, str | bytes) else None
-        return None
-
-    def scope(self, body: Iterable[ast.AST]) -> Scope:
-        scope = Parts()
-        outer, self.guard = self.guard, 0
-        self.visit_all(body, scope)
-        self.guard = outer
-        return scope.finished()
-
-    def visit_all(self, nodes: Iterable[ast.AST], scope: Parts) -> None:
-        for node in nodes:
-            _HANDLERS.get(type(node), _visit_children)(self, node, scope)
-
-    def visit(self, node: ast.AST, scope: Parts) -> None:
-        _HANDLERS.get(type(node), _visit_children)(self, node, scope)
-
-    def visit_children(self, node: ast.AST, scope: Parts) -> None:
-        for name in node._fields:
-            value = getattr(node, name)
-            if isinstance(value, list):
-                self.visit_all(value, scope)
-            elif isinstance(value, ast.AST):
-                self.visit(value, scope)
-
-    def nothing(self, node: ast.AST, scope: Parts) -> None:
-        """A context or an operator."""
-
-    def not_taken(self, node: ast.AST, scope: Parts) -> None:
-        raise NotTakenError
-
-    def block(self, body: Sequence[ast.stmt]) -> Span:
-        return Span(self.places.start(body[0]), self.end(body[-1]))
+    def module(self, module: ast.Module) -> Syntax:
+        self.syntax.body = self.block(module.body)
+        return self.syntax
 
     def end(self, node: ast.stmt) -> int:
         """Where a statement ends; for CPython one of several lines also holds the semicolon behind its last."""
@@ -122,6 +86,180 @@ class _Collector:
             raise NotTakenError
         return start, start + len(name)
 
+    # Statements
+
+    def block(self, body: Iterable[ast.stmt]) -> list[Statement]:
+        return [_STATEMENTS[type(node)](self, node) for node in body]
+
+    def made(
+        self,
+        kind: StatementKind,
+        node: ast.stmt,
+        exprs: Sequence[ast.expr | None],
+        *blocks: Sequence[ast.stmt],
+        text: str = "",
+    ) -> Statement:
+        values = tuple([self.expr(item) for item in exprs if item is not None])
+        inner = tuple([tuple(self.block(item)) for item in blocks])
+        return Statement(kind, self.places.start(node), self.end(node), text, values, inner)
+
+    def function_def(self, node: _Definition) -> Statement:
+        params = tuple([self.param(*item) for item in _params(node.args)])
+        returns = self.expr(node.returns) if node.returns is not None else None
+        return self.definition("def", node, Definition(*self.head(node), params=params, returns=returns))
+
+    def class_def(self, node: ast.ClassDef) -> Statement:
+        bases = tuple([self.expr(item.value if isinstance(item, ast.Starred) else item) for item in node.bases])
+        keywords = tuple([(item.arg or "", self.expr(item.value)) for item in node.keywords])
+        return self.definition("class", node, Definition(*self.head(node), bases=bases, keywords=keywords))
+
+    def head(self, node: _Definition | ast.ClassDef) -> tuple[str, Span, list[Statement], tuple[Expr, ...]]:
+        if getattr(node, "type_params", None):
+            raise NotTakenError
+        span = Span(*self.word(node.name, self.places.name(node).start))
+        return node.name, span, self.block(node.body), tuple([self.expr(item) for item in node.decorator_list])
+
+    def definition(self, kind: StatementKind, node: _Definition | ast.ClassDef, found: Definition) -> Statement:
+        start = self.places.start(node)
+        if node.decorator_list:
+            start = self.text.rindex("@", 0, self.places.start(node.decorator_list[0]))
+        made = Statement(kind, start, self.end(node), node.name)
+        self.syntax.definitions[id(made)] = found
+        return made
+
+    def param(self, node: ast.arg, kind: ParamKind, default: ast.expr | None) -> Param:
+        start, end = self.word(node.arg, self.places.start(node))
+        full_end = end
+        for child in (node.annotation, default):
+            full_end = full_end if child is None else self.places.closing(full_end, child)
+        annotation, value = [self.expr(item) if item is not None else None for item in (node.annotation, default)]
+        return Param(node.arg, kind, start, end, full_end, annotation, value)
+
+    def expression(self, node: ast.Expr) -> Statement:
+        return self.made("expr", node, [node.value])
+
+    def assign(self, node: ast.Assign) -> Statement:
+        return self.made("assign", node, [*node.targets, node.value])
+
+    def ann_assign(self, node: ast.AnnAssign) -> Statement:
+        return self.made("annassign", node, [node.target, node.annotation, node.value])
+
+    def aug_assign(self, node: ast.AugAssign) -> Statement:
+        return self.made("augassign", node, [node.target, node.value], text=_OPERATORS[type(node.op)])
+
+    def if_(self, node: ast.If) -> Statement:
+        return self.made("if", node, [node.test], node.body, node.orelse)
+
+    def while_(self, node: ast.While) -> Statement:
+        return self.made("while", node, [node.test], node.body, node.orelse)
+
+    def for_(self, node: ast.For | ast.AsyncFor) -> Statement:
+        return self.made("for", node, [node.target, node.iter], node.body, node.orelse, text=_async(node))
+
+    def with_(self, node: ast.With | ast.AsyncWith) -> Statement:
+        exprs: list[Expr] = []
+        for item in node.items:
+            exprs.append(self.expr(item.context_expr))
+            target = item.optional_vars
+            exprs.append(self.expr(target) if target is not None else Expr("absent", exprs[-1].end, exprs[-1].end))
+        made = self.made("with", node, [], node.body, text=_async(node))
+        made.exprs = tuple(exprs)
+        return made
+
+    def try_(self, node: ast.Try) -> Statement:
+        made = self.made("try", node, [], node.body, [], node.orelse, node.finalbody)
+        handlers = tuple([self.handler(item) for item in node.handlers])
+        made.blocks = (made.blocks[0], handlers, *made.blocks[2:])
+        return made
+
+    def handler(self, node: ast.ExceptHandler) -> Statement:
+        exprs = (self.expr(node.type),) if node.type is not None else ()
+        body = tuple(self.block(node.body))
+        return Statement("except", self.places.start(node), body[-1].end, node.name or "", exprs, (body,))
+
+    def return_(self, node: ast.Return) -> Statement:
+        return self.made("return", node, [node.value])
+
+    def delete(self, node: ast.Delete) -> Statement:
+        return self.made("delete", node, node.targets)
+
+    def raise_(self, node: ast.Raise) -> Statement:
+        return self.made("raise", node, [node.exc, node.cause])
+
+    def assert_(self, node: ast.Assert) -> Statement:
+        return self.made("assert", node, [node.test, node.msg])
+
+    def global_(self, node: ast.Global | ast.Nonlocal) -> Statement:
+        return self.made("global" if isinstance(node, ast.Global) else "nonlocal", node, [], text=",".join(node.names))
+
+    def word_only(self, node: ast.Pass | ast.Break | ast.Continue) -> Statement:
+        return self.made(_WORDS[type(node)], node, [])
+
+    def import_(self, node: ast.Import) -> Statement:
+        found: list[Import] = []
+        for alias in node.names:
+            local = alias.asname or alias.name.partition(".")[0]
+            span = self.places.dotted(self.places.start(alias), alias.name)
+            found.append(Import(local, alias.name, "", 0, *span))
+        return self.imported(node, found)
+
+    def import_from(self, node: ast.ImportFrom) -> Statement:
+        found: list[Import] = []
+        for alias in node.names:
+            span = self.word(alias.name, self.places.start(alias))
+            found.append(Import(alias.asname or alias.name, node.module or "", alias.name, node.level, *span))
+        return self.imported(node, found)
+
+    def imported(self, node: ast.stmt, found: list[Import]) -> Statement:
+        made = self.made("import", node, [], text=",".join([item.name for item in found]))
+        self.syntax.imports[id(made)] = found
+        return made
+
+    def not_taken(self, node: ast.AST) -> Statement:
+        raise NotTakenError
+
+    # Expressions
+
+    def expr(self, node: ast.expr, depth: int = 0) -> Expr:
+        kind = type(node)
+        if kind is ast.Name:
+            start, end = self.bounds(node)
+            if not self.text.startswith(node.id, start):  # type: ignore[attr-defined]
+                raise NotTakenError
+            return Expr("name", start, end, node.id)  # type: ignore[attr-defined]
+        if kind is ast.Constant:
+            return self.constant(node)  # type: ignore[arg-type]
+        if kind is ast.Attribute and (dotted := _dotted(node)):
+            return self.dotted(node, dotted)  # type: ignore[arg-type]
+        if depth >= MAX_EXPR_DEPTH:
+            made = Expr("other", *self.span(node))
+            self.syntax.below[id(made)] = self.expr(node)
+            return made
+        build = _EXPRESSIONS.get(kind)
+        if build is None:
+            raise NotTakenError
+        found: Expr = build(self, node, self.span(node), depth + 1)
+        return found
+
+    def exprs(self, nodes: Iterable[ast.expr], depth: int) -> tuple[Expr, ...]:
+        return tuple([self.expr(node, depth) for node in nodes])
+
+    def constant(self, node: ast.Constant) -> Expr:
+        start, end = self.bounds(node)
+        constant = _constant(node)
+        if constant is NOT_CONSTANT:
+            return Expr("literal", start, end, self.text[start:end])
+        return Expr("const", start, end, "", constant)
+
+    def dotted(self, node: ast.Attribute, dotted: str) -> Expr:
+        start, end = self.bounds(node)
+        made = Expr("name", start, end, dotted)
+        if not self.text.startswith(dotted, start):
+            self.check_words(node)
+        if end - start != len(dotted):
+            self.syntax.heads[id(made)] = self.span(node.value)
+        return made
+
     def check_words(self, node: ast.expr) -> None:
         """See that the names of an attribute stand where CPython places them."""
         while isinstance(node, ast.Attribute):
@@ -130,406 +268,179 @@ class _Collector:
         if isinstance(node, ast.Name):
             self.word(node.id, self.places.start(node))
 
-    # Definitions
-
-    def function_def(self, node: _Definition, scope: Parts) -> None:
-        if getattr(node, "type_params", None):
-            raise NotTakenError
-        self.visit_all(node.decorator_list, scope)
-        params = tuple([self.param(*item, scope) for item in _params(node.args)])
-        if node.returns is not None:
-            self.visit(node.returns, scope)
-        inner = self.scope(node.body)
-        outer = self.outer(node)
-        leaving = {self.block(item.body): _leaves(item.body) for item in node.body if isinstance(item, ast.If)}
-        scope.functions.append(
-            Function(
-                node.name,
-                *self.word(node.name, self.places.name(node).start),
-                outer,
-                params,
-                tuple([self.expr(item) for item in node.decorator_list]),
-                self.expr(node.returns) if node.returns is not None else None,
-                packed_body(inner),
-                all(map(_does_nothing, node.body)),
-                not self.guard,
-                find_guards(inner.assigns, inner.conditions, leaving, outer.end),
-                written_in(inner),
-            )
-        )
-
-    def class_def(self, node: ast.ClassDef, scope: Parts) -> None:
-        if getattr(node, "type_params", None):
-            raise NotTakenError
-        self.visit_all(node.decorator_list, scope)
-        bases = [item.value if isinstance(item, ast.Starred) else item for item in node.bases]
-        self.visit_all((*bases, *(item.value for item in node.keywords)), scope)
-        scope.classes.append(
-            Class(
-                node.name,
-                *self.word(node.name, self.places.name(node).start),
-                self.outer(node),
-                tuple([self.expr(item) for item in bases]),
-                tuple([item.arg for item in node.keywords if item.arg is not None]),
-                tuple([self.expr(item) for item in node.decorator_list]),
-                self.scope(node.body),
-                not self.guard,
-                next((self.expr(item.value) for item in node.keywords if item.arg == "metaclass"), None),
-            )
-        )
-
-    def outer(self, node: _Definition | ast.ClassDef) -> Span:
-        start, end = self.places.start(node), self.end(node)
-        if node.decorator_list:
-            start = self.text.rindex("@", 0, self.places.start(node.decorator_list[0]))
-        return Span(start, end)
-
-    def param(self, node: ast.arg, kind: ParamKind, default: ast.expr | None, scope: Parts) -> Param:
-        for child in (node.annotation, default):
-            if child is not None:
-                self.visit(child, scope)
-        start, end = self.word(node.arg, self.places.start(node))
-        full_end = end
-        for child in (node.annotation, default):
-            full_end = full_end if child is None else self.places.closing(full_end, child)
-        return Param(
-            node.arg,
-            kind,
-            start,
-            end,
-            full_end,
-            self.expr(node.annotation) if node.annotation is not None else None,
-            self.expr(default) if default is not None else None,
-        )
-
-    def lambda_(self, node: ast.Lambda, scope: Parts) -> None:
-        params = list(_params(node.args))
-        self.visit_all([default for _, _, default in params if default is not None], scope)
-        inner = Parts()
-        self.visit(node.body, inner)
-        scope.take(inner)
-        inner.returns.append(self.expr(node.body))
-        span = self.span(node)
-        found = tuple([self.param(*item, Parts()) for item in params])
-        scope.lambdas.append(
-            Function("<lambda>", *span, span, found, (), None, packed_body(inner.finished()), stub=False)
-        )
-
-    # Statements
-
-    def assign(self, node: ast.Assign, scope: Parts) -> None:
-        value = self.expr(node.value)
-        self.visit(node.value, scope)
-        statement = self.span(node)
-        for target in node.targets:
-            self.target(target, value, statement, scope)
-            key = _item_key(target)
-            if key is not None:
-                scope.items.append(Item(*key, value))
-            if isinstance(target, ast.Tuple | ast.List):
-                self.unpack(target, value, scope)
-
-    def unpack(self, node: ast.Tuple | ast.List, value: Expr, scope: Parts) -> None:
-        targets = tuple([_dotted(_unstarred(item)) for item in node.elts])
-        starred = any(isinstance(item, ast.Starred) for item in node.elts)
-        if value.kind not in ("tuple", "list"):
-            scope.unpacks.append(Unpack(targets, starred, value, *self.span(node)))
-
-    def ann_assign(self, node: ast.AnnAssign, scope: Parts) -> None:
-        annotation = self.expr(node.annotation)
-        self.visit(node.annotation, scope)
-        value = self.expr(node.value) if node.value is not None else None
-        if node.value is not None:
-            self.visit(node.value, scope)
-        self.target(node.target, value, self.span(node), scope, annotation)
-
-    def aug_assign(self, node: ast.AugAssign, scope: Parts) -> None:
-        self.visit(node.target, scope)
-        self.visit(node.value, scope)
-        self.target(node.target, None, self.span(node), scope)
-
-    def named_expr(self, node: ast.NamedExpr, scope: Parts) -> None:
-        value = self.expr(node.value)
-        self.visit(node.value, scope)
-        self.target(node.target, value, self.span(node), scope)
-
-    def target(
-        self, node: ast.expr, value: Expr | None, statement: Span, scope: Parts, annotation: Expr | None = None
-    ) -> None:
-        if isinstance(node, ast.Tuple | ast.List):
-            items = value.items if value is not None and value.kind in ("tuple", "list") else ()
-            pairs = items if len(items) == len(node.elts) else [None] * len(node.elts)
-            for element, item in zip(node.elts, pairs, strict=True):
-                self.target(_unstarred(element), item, statement, scope)
-            return
-        name = _dotted(node)
-        if name:
-            self.check_words(node)
-            sure = not self.guard
-            scope.assigns.append(Assign(name, *self.span(node), value, statement, sure, annotation))
-            if isinstance(node, ast.Attribute):
-                self.visit(node.value, scope)
-        else:
-            self.visit(node, scope)
-
-    def if_(self, node: ast.If, scope: Parts) -> None:
-        body = self.block(node.body)
-        orelse = self.block(node.orelse) if node.orelse else None
-        scope.conditions.append(Condition("if", self.expr(node.test), body, orelse))
-        scope.guarded += [body] if orelse is None else [body, orelse]
-        self.guarded_children(node, scope)
-
-    def guarded_children(self, node: ast.AST, scope: Parts) -> None:
-        self.guard += 1
-        self.visit_children(node, scope)
-        self.guard -= 1
-
-    def while_(self, node: ast.While, scope: Parts) -> None:
-        scope.guarded.append(self.block(node.body))
-        self.guarded_children(node, scope)
-
-    def try_(self, node: ast.Try, scope: Parts) -> None:
-        blocks = [node.body, *(item.body for item in node.handlers), node.orelse]
-        scope.guarded += [self.block(body) for body in blocks if body]
-        self.guarded_children(node, scope)
-
-    def assert_(self, node: ast.Assert, scope: Parts) -> None:
-        scope.conditions.append(Condition("assert", self.expr(node.test), self.span(node)))
-        self.visit_children(node, scope)
-
-    def for_(self, node: ast.For | ast.AsyncFor, scope: Parts) -> None:
-        self.visit(node.iter, scope)
-        self.guard += 1
-        self.target(node.target, None, self.span(node.target), scope)
-        targets = tuple([_dotted(item) for item in _target_names(node.target)])
-        scope.loops.append(Loop(targets, self.expr(node.iter), self.block(node.body)))
-        self.visit_all((*node.body, *node.orelse), scope)
-        self.guard -= 1
-
-    def comprehension(self, node: ast.comprehension, scope: Parts) -> None:
-        self.visit_all((node.iter, *node.ifs), scope)
-
-    def with_item(self, node: ast.withitem, scope: Parts) -> None:
-        self.visit(node.context_expr, scope)
-        if node.optional_vars is not None:
-            self.target(node.optional_vars, None, self.span(node.optional_vars), scope)
-
-    def except_handler(self, node: ast.ExceptHandler, scope: Parts) -> None:
-        self.guard += 1
-        self.visit_all(node.body, scope)
-        if node.type is not None:
-            self.visit(node.type, scope)
-        self.guard -= 1
-
-    def return_(self, node: ast.Return, scope: Parts) -> None:
-        if node.value is not None:
-            scope.returns.append(self.expr(node.value))
-            self.visit(node.value, scope)
-        else:
-            scope.returns.append(Expr("const", *self.span(node)))
-
-    def del_(self, node: ast.Delete, scope: Parts) -> None:
-        names = [name for target in node.targets for name in _target_names(target)]
-        scope.deleted.extend(filter(None, map(_dotted, names)))
-
-    def global_(self, node: ast.Global | ast.Nonlocal, scope: Parts) -> None:
-        scope.deleted.extend(node.names)
-
-    def import_(self, node: ast.Import, scope: Parts) -> None:
-        for alias in node.names:
-            local = alias.asname or alias.name.partition(".")[0]
-            span = self.places.dotted(self.places.start(alias), alias.name)
-            scope.imports.append(Import(local, alias.name, "", 0, *span, bool(self.guard)))
-
-    def import_from(self, node: ast.ImportFrom, scope: Parts) -> None:
-        for alias in node.names:
-            span = self.word(alias.name, self.places.start(alias))
-            local = alias.asname or alias.name
-            scope.imports.append(Import(local, node.module or "", alias.name, node.level, *span, bool(self.guard)))
-
-    # Expressions
-
-    def call(self, node: ast.Call, scope: Parts) -> None:
-        scope.calls.append(self.expr(node))
-        self.visit(node.func, scope)
-        self.visit_all([value for _, value in _arguments(node)], scope)
-
-    def name(self, node: ast.Name, scope: Parts) -> None:
-        scope.uses.append(Use(node.id, *self.word(node.id, self.places.start(node))))
-
-    def attribute(self, node: ast.Attribute, scope: Parts) -> None:
-        dotted = _dotted(node)
-        span = self.span(node)
-        self.check_words(node)
-        if dotted:
-            scope.uses.append(Use(dotted, *span))
-        else:
-            self.visit(node.value, scope)
-            scope.uses.append(Use(f"?.{node.attr}", *span))
-
-    def constant(self, node: ast.Constant, scope: Parts) -> None:
-        if isinstance(node.value, str):
-            if is_word(node.value):
-                scope.strings.append(node.value)
-        elif node.value is None or isinstance(node.value, bool):
-            scope.uses.append(Use(str(node.value), *self.span(node)))
-
-    def joined_str(self, node: ast.JoinedStr, scope: Parts) -> None:
-        self.visit_all([item for item in node.values if isinstance(item, ast.FormattedValue)], scope)
-
-    def dict_(self, node: ast.Dict, scope: Parts) -> None:
-        for key, value in zip(node.keys, node.values, strict=True):
-            if key is not None:
-                self.visit(key, scope)
-            self.visit(value, scope)
-
-    def expr(self, node: ast.expr, depth: int = 0) -> Expr:
-        if isinstance(node, ast.Name):
-            return Expr("name", *self.bounds(node), node.id)
-        if isinstance(node, ast.Constant):
-            constant = _constant(node)
-            known = constant is not NOT_CONSTANT
-            return Expr("const", *self.bounds(node), "", constant) if known else Expr("other", *self.bounds(node))
-        kind = type(node)
-        dotted = _dotted(node) if kind is ast.Attribute else ""
-        if dotted:
-            return Expr("name", *self.bounds(node), dotted)
-        build = _EXPRESSIONS.get(kind)
-        if build is None:
-            return Expr("other", *self.span(node))
-        if depth >= MAX_EXPR_DEPTH:
-            self._cut += 1
-            return Expr("other", *self.span(node))
-        found: Expr = build(self, node, self.span(node), depth + 1)
-        return found
-
-    def call_expr(self, node: ast.Call, span: Span, depth: int) -> Expr:
-        # What holds a call is made before the call itself is visited; where it was not cut, it is the same less deep.
-        at, known = self._calls.get(node, (0, None))
-        if known is not None and depth <= at:
-            return known
-        cut, arguments = self._cut, _arguments(node)
+    def call(self, node: ast.Call, span: Span, depth: int) -> Expr:
+        arguments = _arguments(node)
         items = (self.expr(node.func, depth), *[self.expr(value, depth) for _, value in arguments])
-        made = Expr("call", *span, "", None, items, tuple([word for word, _ in arguments]))
-        if cut == self._cut:
-            self._calls[node] = depth, made
-        return made
+        return Expr("call", *span, "", None, items, tuple([word for word, _ in arguments]))
 
-    def sequence_expr(self, node: ast.Tuple | ast.List | ast.Set, span: Span, depth: int) -> Expr:
+    def sequence(self, node: ast.Tuple | ast.List | ast.Set, span: Span, depth: int) -> Expr:
         kind: ExprKind = "tuple" if isinstance(node, ast.Tuple) else "list" if isinstance(node, ast.List) else "set"
-        if any(isinstance(item, ast.Starred) for item in node.elts):
-            return Expr("other", *span)
-        return Expr(kind, *span, "", None, tuple([self.expr(item, depth) for item in node.elts]))
+        return Expr(kind, *span, "", None, self.exprs(node.elts, depth))
 
-    def dict_expr(self, node: ast.Dict, span: Span, depth: int) -> Expr:
+    def dict_(self, node: ast.Dict, span: Span, depth: int) -> Expr:
         items: list[Expr] = []
         before = span.start + 1
         for key, value in zip(node.keys, node.values, strict=True):
             if key is not None:
                 items.append(self.expr(key, depth))
             else:
-                items.append(Expr("other", *self.places.unpacked(before, value), "**"))
+                items.append(Expr("absent", *self.places.unpacked(before, value), "**"))
             items.append(self.expr(value, depth))
             before = self.places.outer(value).end
         return Expr("dict", *span, "", None, tuple(items))
 
-    def unary_expr(self, node: ast.UnaryOp, span: Span, depth: int) -> Expr:
+    def starred(self, node: ast.Starred, span: Span, depth: int) -> Expr:
+        return Expr("starred", *span, "", None, (self.expr(node.value, depth),))
+
+    def unary(self, node: ast.UnaryOp, span: Span, depth: int) -> Expr:
         return Expr("unary", *span, _OPERATORS[type(node.op)], None, (self.expr(node.operand, depth),))
 
-    def binary_expr(self, node: ast.BinOp, span: Span, depth: int) -> Expr:
-        items = (self.expr(node.left, depth), self.expr(node.right, depth))
-        return Expr("binary", *span, _OPERATORS[type(node.op)], None, items)
+    def binary(self, node: ast.BinOp, span: Span, depth: int) -> Expr:
+        return Expr("binary", *span, _OPERATORS[type(node.op)], None, self.exprs((node.left, node.right), depth))
 
-    def attribute_expr(self, node: ast.Attribute, span: Span, depth: int) -> Expr:
+    def attribute(self, node: ast.Attribute, span: Span, depth: int) -> Expr:
+        self.word(node.attr, span.end - len(node.attr))
         return Expr("attribute", *span, node.attr, None, (self.expr(node.value, depth),))
 
-    def boolean_expr(self, node: ast.BoolOp, span: Span, depth: int) -> Expr:
+    def boolean(self, node: ast.BoolOp, span: Span, depth: int) -> Expr:
         operator = "and" if isinstance(node.op, ast.And) else "or"
         operands = list(node.values)
         while isinstance(operands[0], ast.BoolOp) and type(operands[0].op) is type(node.op):
             operands[:1] = operands[0].values
-        items: list[Expr] = []
-        for side in [self.expr(item, depth) for item in operands]:
-            items += side.items if side.kind == "boolop" and side.text == operator else (side,)
-        return Expr("boolop", *span, operator, None, tuple(items))
+        return Expr("boolop", *span, operator, None, flattened(operator, self.exprs(operands, depth)))
 
-    def compare_expr(self, node: ast.Compare, span: Span, depth: int) -> Expr:
-        operators = " ".join(_COMPARISONS[type(item)] for item in node.ops)
-        items = tuple([self.expr(item, depth) for item in (node.left, *node.comparators)])
-        return Expr("compare", *span, operators, None, items)
+    def compare(self, node: ast.Compare, span: Span, depth: int) -> Expr:
+        operators = " ".join([_COMPARISONS[type(item)] for item in node.ops])
+        return Expr("compare", *span, operators, None, self.exprs((node.left, *node.comparators), depth))
 
-    def subscript_expr(self, node: ast.Subscript, span: Span, depth: int) -> Expr:
-        items = [self.expr(node.value, depth)]
-        several = isinstance(node.slice, ast.Tuple) and node.slice.elts and not self.places.bracketed(node.slice)
-        for element in node.slice.elts if several and isinstance(node.slice, ast.Tuple) else [node.slice]:
-            if isinstance(element, ast.Slice):
-                return Expr("other", *span, "", None, tuple(items))
-            items.append(self.expr(_unstarred(element), depth))
-        return Expr("subscript", *span, "", None, tuple(items))
+    def subscript(self, node: ast.Subscript, span: Span, depth: int) -> Expr:
+        index = node.slice
+        several = isinstance(index, ast.Tuple) and index.elts and not self.places.bracketed(index)
+        elements = self.exprs(index.elts if several and isinstance(index, ast.Tuple) else [index], depth)
+        if several and len(elements) == 1 and elements[0].kind != "starred":
+            elements = (Expr("tuple", elements[0].start, elements[0].end, "", None, elements),)
+        return Expr("subscript", *span, "", None, (self.expr(node.value, depth), *elements))
 
-    def lambda_expr(self, node: ast.Lambda, span: Span, depth: int) -> Expr:
-        places = [(item.arg, self.places.start(item)) for item, _, _ in _params(node.args)]
-        params = [Expr("name", start, start + len(name), name) for name, start in places]
-        return Expr("lambda", *span, "", None, (*params, self.expr(node.body, depth)))
+    def slice(self, node: ast.Slice, span: Span, depth: int) -> Expr:
+        parts = [self.expr(item, depth) if item is not None else None for item in (node.lower, node.upper, node.step)]
+        return slice_of(span.start, parts)
+
+    def if_expression(self, node: ast.IfExp, span: Span, depth: int) -> Expr:
+        return Expr("ifexp", *span, "", None, self.exprs((node.test, node.body, node.orelse), depth))
+
+    def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, span: Span, depth: int) -> Expr:
+        return Expr(
+            _COMPREHENSIONS[type(node)], *span, "", None, (self.expr(node.elt, depth), *self.clauses(node, depth))
+        )
+
+    def dict_comprehension(self, node: ast.DictComp, span: Span, depth: int) -> Expr:
+        items = (*self.exprs((node.key, node.value), depth), *self.clauses(node, depth))
+        return Expr("dictcomp", *span, "", None, items)
+
+    def clauses(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, depth: int) -> list[Expr]:
+        return [
+            clause_of("async" if item.is_async else "", self.exprs((item.target, item.iter, *item.ifs), depth))
+            for item in node.generators
+        ]
+
+    def lambda_(self, node: ast.Lambda, span: Span, depth: int) -> Expr:
+        params = tuple([self.param(*item) for item in _params(node.args)])
+        names = [Expr("name", item.start, item.end, item.name) for item in params]
+        made = Expr("lambda", *span, "", None, (*names, self.expr(node.body, depth)))
+        self.syntax.params[id(made)] = params
+        return made
+
+    def walrus(self, node: ast.NamedExpr, span: Span, depth: int) -> Expr:
+        return Expr("walrus", *span, "", None, self.exprs((node.target, node.value), depth))
+
+    def await_(self, node: ast.Await | ast.YieldFrom, span: Span, depth: int) -> Expr:
+        kind: ExprKind = "await" if isinstance(node, ast.Await) else "yield-from"
+        return Expr(kind, *span, "", None, (self.expr(node.value, depth),))
+
+    def yield_(self, node: ast.Yield, span: Span, depth: int) -> Expr:
+        return Expr("yield", *span, "", None, self.exprs([node.value] if node.value is not None else [], depth))
+
+    def formatted(self, node: ast.JoinedStr, span: Span, depth: int) -> Expr:
+        parts = [self.part(item, span, depth) for item in node.values]
+        return Expr("fstring", *span, "", None, tuple(parts))
+
+    def part(self, node: ast.expr, span: Span, depth: int) -> Expr:
+        if isinstance(node, ast.Constant):
+            return format_text(span, str(node.value))
+        if not isinstance(node, ast.FormattedValue):
+            raise NotTakenError
+        value = self.expr(node.value, depth)
+        spec = [self.formatted(node.format_spec, span, depth)] if isinstance(node.format_spec, ast.JoinedStr) else []
+        conversion = chr(node.conversion) if node.conversion > 0 else ""
+        return Expr("field", value.start, value.end, conversion, None, (value, *spec))
 
 
-_visit_children = _Collector.visit_children
-
-_HANDLERS: dict[type[ast.AST], Any] = {
-    ast.FunctionDef: _Collector.function_def,
-    ast.AsyncFunctionDef: _Collector.function_def,
-    ast.ClassDef: _Collector.class_def,
-    ast.Lambda: _Collector.lambda_,
-    ast.Assign: _Collector.assign,
-    ast.AnnAssign: _Collector.ann_assign,
-    ast.AugAssign: _Collector.aug_assign,
-    ast.NamedExpr: _Collector.named_expr,
-    ast.If: _Collector.if_,
-    ast.IfExp: _Collector.guarded_children,
-    ast.While: _Collector.while_,
-    ast.Try: _Collector.try_,
-    ast.Assert: _Collector.assert_,
-    ast.For: _Collector.for_,
-    ast.AsyncFor: _Collector.for_,
-    ast.comprehension: _Collector.comprehension,
-    ast.withitem: _Collector.with_item,
-    ast.ExceptHandler: _Collector.except_handler,
-    ast.Return: _Collector.return_,
-    ast.Delete: _Collector.del_,
-    ast.Global: _Collector.global_,
-    ast.Nonlocal: _Collector.global_,
-    ast.Import: _Collector.import_,
-    ast.ImportFrom: _Collector.import_from,
-    ast.Call: _Collector.call,
-    ast.Name: _Collector.name,
-    ast.Attribute: _Collector.attribute,
-    ast.Constant: _Collector.constant,
-    ast.JoinedStr: _Collector.joined_str,
-    ast.Dict: _Collector.dict_,
-    ast.Match: _Collector.not_taken,
+_STATEMENTS: dict[type[ast.AST], Any] = {
+    ast.FunctionDef: _Reader.function_def,
+    ast.AsyncFunctionDef: _Reader.function_def,
+    ast.ClassDef: _Reader.class_def,
+    ast.Expr: _Reader.expression,
+    ast.Assign: _Reader.assign,
+    ast.AnnAssign: _Reader.ann_assign,
+    ast.AugAssign: _Reader.aug_assign,
+    ast.If: _Reader.if_,
+    ast.While: _Reader.while_,
+    ast.For: _Reader.for_,
+    ast.AsyncFor: _Reader.for_,
+    ast.With: _Reader.with_,
+    ast.AsyncWith: _Reader.with_,
+    ast.Try: _Reader.try_,
+    ast.Return: _Reader.return_,
+    ast.Delete: _Reader.delete,
+    ast.Raise: _Reader.raise_,
+    ast.Assert: _Reader.assert_,
+    ast.Global: _Reader.global_,
+    ast.Nonlocal: _Reader.global_,
+    ast.Import: _Reader.import_,
+    ast.ImportFrom: _Reader.import_from,
+    ast.Pass: _Reader.word_only,
+    ast.Break: _Reader.word_only,
+    ast.Continue: _Reader.word_only,
+    ast.Match: _Reader.not_taken,
     **{
-        getattr(ast, name): _Collector.not_taken
-        for name in ("TryStar", "TypeAlias", "TemplateStr")  # of Python 3.11, 3.12 and 3.14
+        getattr(ast, name): _Reader.not_taken
+        for name in ("TryStar", "TypeAlias")  # of Python 3.11 and 3.12
         if hasattr(ast, name)
     },
-    **{kind: _Collector.nothing for base in (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
-       for kind in base.__subclasses__()},
-}  # fmt: skip
+}
 
 _EXPRESSIONS: dict[type[ast.AST], Any] = {
-    ast.Call: _Collector.call_expr,
-    ast.Tuple: _Collector.sequence_expr,
-    ast.List: _Collector.sequence_expr,
-    ast.Set: _Collector.sequence_expr,
-    ast.Dict: _Collector.dict_expr,
-    ast.UnaryOp: _Collector.unary_expr,
-    ast.BinOp: _Collector.binary_expr,
-    ast.Subscript: _Collector.subscript_expr,
-    ast.Lambda: _Collector.lambda_expr,
-    ast.Attribute: _Collector.attribute_expr,
-    ast.BoolOp: _Collector.boolean_expr,
-    ast.Compare: _Collector.compare_expr,
+    ast.Call: _Reader.call,
+    ast.Tuple: _Reader.sequence,
+    ast.List: _Reader.sequence,
+    ast.Set: _Reader.sequence,
+    ast.Dict: _Reader.dict_,
+    ast.Starred: _Reader.starred,
+    ast.UnaryOp: _Reader.unary,
+    ast.BinOp: _Reader.binary,
+    ast.Subscript: _Reader.subscript,
+    ast.Slice: _Reader.slice,
+    ast.Lambda: _Reader.lambda_,
+    ast.Attribute: _Reader.attribute,
+    ast.BoolOp: _Reader.boolean,
+    ast.Compare: _Reader.compare,
+    ast.IfExp: _Reader.if_expression,
+    ast.ListComp: _Reader.comprehension,
+    ast.SetComp: _Reader.comprehension,
+    ast.GeneratorExp: _Reader.comprehension,
+    ast.DictComp: _Reader.dict_comprehension,
+    ast.NamedExpr: _Reader.walrus,
+    ast.Await: _Reader.await_,
+    ast.Yield: _Reader.yield_,
+    ast.YieldFrom: _Reader.await_,
+    ast.JoinedStr: _Reader.formatted,
 }
+
+_COMPREHENSIONS: dict[type[ast.AST], ExprKind] = {
+    ast.ListComp: "listcomp", ast.SetComp: "setcomp", ast.GeneratorExp: "generator",
+}  # fmt: skip
+
+_WORDS: dict[type[ast.AST], StatementKind] = {ast.Pass: "pass", ast.Break: "break", ast.Continue: "continue"}
 
 _OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
@@ -543,6 +454,10 @@ _COMPARISONS: dict[type[ast.AST], str] = {
 }  # fmt: skip
 
 
+def _async(node: ast.stmt) -> str:
+    return "async" if isinstance(node, ast.AsyncFor | ast.AsyncWith) else ""
+
+
 def _params(args: ast.arguments) -> Iterator[tuple[ast.arg, ParamKind, ast.expr | None]]:
     """The parameters in the order of the text, each with its default."""
     plain = [*args.posonlyargs, *args.args]
@@ -550,8 +465,6 @@ def _params(args: ast.arguments) -> Iterator[tuple[ast.arg, ParamKind, ast.expr 
     for index, (item, default) in enumerate(zip(plain, defaults, strict=True)):
         yield item, "posonly" if index < len(args.posonlyargs) else "normal", default
     if args.vararg is not None:
-        if isinstance(args.vararg.annotation, ast.Starred):
-            raise NotTakenError
         yield args.vararg, "vararg", None
     for item, default in zip(args.kwonlyargs, args.kw_defaults, strict=True):
         yield item, "kwonly", default
@@ -566,10 +479,6 @@ def _arguments(node: ast.Call) -> list[tuple[str, ast.expr]]:
     if named and any(word for word, _ in plain):
         return sorted([*plain, *named], key=lambda item: (item[1].lineno, item[1].col_offset))
     return plain + named
-
-
-def _unstarred(node: ast.expr) -> ast.expr:
-    return node.value if isinstance(node, ast.Starred) else node
 
 
 def _dotted(node: ast.expr) -> str:
@@ -588,38 +497,8 @@ def _dotted(node: ast.expr) -> str:
     return ".".join(reversed(parts))
 
 
-def _target_names(node: ast.expr) -> Iterator[ast.expr]:
-    if isinstance(node, ast.Tuple | ast.List):
-        for element in node.elts:
-            yield from _target_names(_unstarred(element))
-    else:
-        yield node
-
-
-def _item_key(node: ast.expr) -> tuple[str, str] | None:
-    """The dotted name and the constant string of ``name["key"]``."""
-    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Constant):
-        return None
-    holder, key = _dotted(node.value), _constant(node.slice)
-    return (holder, key) if holder and isinstance(key, str) and key != NOT_CONSTANT else None
-
-
 def _constant(node: ast.Constant) -> Constant:
     value = node.value
     if value is None or isinstance(value, bool | float):
         return value
     return kept_int(value) if isinstance(value, int) else kept_text(value)
-
-
-def _leaves(body: Sequence[ast.stmt]) -> bool:
-    return isinstance(body[-1], ast.Return | ast.Raise)
-
-
-def _does_nothing(node: ast.stmt) -> bool:
-    """Whether it is a docstring, ``pass``, ``...`` or ``raise NotImplementedError``."""
-    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-        return node.value.value is Ellipsis or isinstance(node.value.value, str | bytes)
-    if isinstance(node, ast.Raise) and node.exc is not None:
-        raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
-        return _dotted(raised) == "NotImplementedError"
-    return isinstance(node, ast.Pass)

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from opschema_cli.source.text import Span
 
-Placed: TypeAlias = "ast.expr | ast.stmt | ast.arg | ast.alias"
+Placed: TypeAlias = "ast.expr | ast.stmt | ast.arg | ast.alias | ast.excepthandler"
 
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 _TO_CODE = re.compile(r"(?:\s|\\[\r\n]|#[^\r\n]*)*")

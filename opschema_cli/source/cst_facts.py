@@ -1,454 +1,479 @@
-"""Collects a module's facts from its libcst tree.
+"""Reads a module's syntax from its libcst tree.
 
-This says what facts are; :mod:`opschema_cli.source.ast_facts` gives the same ones faster, where it can. Importing this
-module imports libcst (0.1 to 0.2 s).
+:mod:`opschema_cli.source.ast_facts` gives the same faster, where it can. Importing this module imports libcst (0.1 to 0.2 s).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import ast
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import libcst as cst
 
 from opschema_cli.source.cst_spans import Spans, children
-from opschema_cli.source.fact_parts import MAX_EXPR_DEPTH, NOT_CONSTANT, Parts, is_word, kept_int, kept_text
+from opschema_cli.source.fact_parts import (
+    MAX_EXPR_DEPTH,
+    NOT_CONSTANT,
+    Definition,
+    Syntax,
+    clause_of,
+    flattened,
+    format_text,
+    kept_int,
+    kept_text,
+    slice_of,
+)
 from opschema_cli.source.python import (
-    Assign,
-    Class,
-    Condition,
     Constant,
     Expr,
     ExprKind,
-    Function,
     Import,
-    Item,
-    Loop,
     ModuleFacts,
     Param,
     ParamKind,
-    Scope,
-    Unpack,
-    Use,
-    packed_body,
-    written_in,
+    Statement,
+    StatementKind,
 )
-from opschema_cli.source.python_guards import find_guards
+from opschema_cli.source.scope_facts import facts_of
 from opschema_cli.source.text import Span
 
 
-def collect_from_cst(module: cst.Module, spans: Spans) -> ModuleFacts:
-    """The facts of a tree whose nodes stand at ``spans``.
+def collect_from_cst(module: cst.Module, spans: Spans, text: str) -> ModuleFacts:
+    """The facts of the tree of a text whose nodes stand at ``spans``.
 
     Raises:
         RecursionError: it nests too deeply.
     """
-    return _Collector(spans).module(module)
+    return facts_of(_Reader(spans, text).module(module))
 
 
-class _Collector:
-    """Turns one tree into facts; ``guard`` counts the conditions, loops and handlers around a statement."""
+class _Reader:
+    """Turns one tree into statements and expressions."""
 
-    def __init__(self, spans: Spans) -> None:
+    def __init__(self, spans: Spans, text: str) -> None:
         self.spans = spans
-        self.guard = 0
+        self.text = text
+        self.syntax = Syntax()
+
+    def module(self, module: cst.Module) -> Syntax:
+        self.syntax.body = self.block(module)
+        return self.syntax
 
     def span(self, node: cst.CSTNode) -> Span:
         return Span(*self.spans[id(node)])
-
-    def module(self, module: cst.Module) -> ModuleFacts:
-        scope = self.scope(module.body)
-        return ModuleFacts(scope, self.docstring(module.body))
-
-    def docstring(self, body: Sequence[cst.BaseStatement]) -> Span | None:
-        first = body[0] if body else None
-        if isinstance(first, cst.SimpleStatementLine) and isinstance(first.body[0], cst.Expr):
-            value = first.body[0].value
-            if _is_plain_string(value):
-                return self.span(value)
-        return None
-
-    def scope(self, body: Sequence[cst.CSTNode]) -> Scope:
-        scope = Parts()
-        outer, self.guard = self.guard, 0
-        self.visit_all(body, scope)
-        self.guard = outer
-        return scope.finished()
-
-    def visit_all(self, nodes: Sequence[cst.CSTNode], scope: Parts) -> None:
-        for node in nodes:
-            self.visit(node, scope)
-
-    def visit(self, node: cst.CSTNode, scope: Parts) -> None:
-        handler = _HANDLERS.get(type(node))
-        if handler is not None:
-            handler(self, node, scope)
-        elif isinstance(node, _GUARDS):
-            scope.guarded += map(self.span, _guarded(node))
-            self.guard += 1
-            self.visit_all(children(node), scope)
-            self.guard -= 1
-        else:
-            for child in children(node):
-                self.visit(child, scope)
-
-    # Definitions
-
-    def function_def(self, node: cst.FunctionDef, scope: Parts) -> None:
-        for decorator in node.decorators:
-            self.visit(decorator.decorator, scope)
-        params = tuple([self.param(item, kind, scope) for item, kind in _params(node.params)])
-        if node.returns is not None:
-            self.visit(node.returns.annotation, scope)
-        body = list(node.body.body)
-        inner = self.scope(body)
-        scope.functions.append(
-            Function(
-                node.name.value,
-                *self.span(node.name),
-                self.outer(node),
-                params,
-                tuple([self.expr(item.decorator) for item in node.decorators]),
-                self.expr(node.returns.annotation) if node.returns is not None else None,
-                packed_body(inner),
-                _is_stub(body),
-                not self.guard,
-                find_guards(inner.assigns, inner.conditions, self.leaving(body), self.span(node).end),
-                written_in(inner),
-            )
-        )
-
-    def leaving(self, body: Sequence[cst.CSTNode]) -> dict[Span, bool]:
-        """What each ``if`` among these statements guards, and whether that leaves the function."""
-        return {self.span(item.body): _leaves(item.body) for item in body if isinstance(item, cst.If)}
-
-    def class_def(self, node: cst.ClassDef, scope: Parts) -> None:
-        for decorator in node.decorators:
-            self.visit(decorator.decorator, scope)
-        for arg in (*node.bases, *node.keywords):
-            self.visit(arg.value, scope)
-        scope.classes.append(
-            Class(
-                node.name.value,
-                *self.span(node.name),
-                self.outer(node),
-                tuple([self.expr(item.value) for item in node.bases]),
-                tuple([_keyword(item) for item in node.keywords if item.keyword is not None]),
-                tuple([self.expr(item.decorator) for item in node.decorators]),
-                self.scope(list(node.body.body)),
-                not self.guard,
-                next((self.expr(item.value) for item in node.keywords if _keyword(item) == "metaclass"), None),
-            )
-        )
-
-    def outer(self, node: cst.FunctionDef | cst.ClassDef) -> Span:
-        start, end = self.span(node)
-        if node.decorators:
-            start = min(start, self.span(node.decorators[0]).start)
-        return Span(start, end)
-
-    def param(self, node: cst.Param, kind: ParamKind, scope: Parts) -> Param:
-        annotation = node.annotation.annotation if node.annotation is not None else None
-        for child in (annotation, node.default):
-            if child is not None:
-                self.visit(child, scope)
-        name = self.span(node.name)
-        ends = [self.closing(child) for child in (node.name, annotation, node.default) if child is not None]
-        return Param(
-            node.name.value,
-            kind,
-            *name,
-            max(ends),
-            self.expr(annotation) if annotation is not None else None,
-            self.expr(node.default) if node.default is not None else None,
-        )
 
     def closing(self, node: cst.BaseExpression) -> int:
         """Where an expression ends, with its brackets."""
         return self.span(node.rpar[-1] if node.rpar else node).end
 
-    def lambda_(self, node: cst.Lambda, scope: Parts) -> None:
-        for item, _ in _params(node.params):
-            if item.default is not None:
-                self.visit(item.default, scope)
-        inner = Parts()
-        self.visit(node.body, inner)
-        scope.take(inner)
-        inner.returns.append(self.expr(node.body))
-        span = self.span(node)
-        params = tuple([self.param(item, kind, Parts()) for item, kind in _params(node.params)])
-        scope.lambdas.append(
-            Function("<lambda>", *span, span, params, (), None, packed_body(inner.finished()), stub=False)
-        )
-
     # Statements
 
-    def assign(self, node: cst.Assign, scope: Parts) -> None:
-        self.visit(node.value, scope)
-        value = self.expr(node.value)
-        for target in node.targets:
-            self.target(target.target, value, self.span(node), scope)
-            key = _item_key(target.target)
-            if key is not None:
-                scope.items.append(Item(*key, value))
-            if isinstance(target.target, cst.Tuple | cst.List):
-                self.unpack(target.target, value, scope)
+    def block(self, node: cst.Module | cst.BaseSuite | cst.Else | cst.Finally | cst.If | None) -> list[Statement]:
+        if node is None:
+            return []
+        if isinstance(node, cst.Else | cst.Finally):
+            node = node.body
+        lines: Sequence[cst.CSTNode] = [node] if isinstance(node, cst.If) else node.body
+        parts = [
+            part for line in lines for part in (line.body if isinstance(line, cst.SimpleStatementLine) else [line])
+        ]
+        return [_STATEMENTS.get(type(part), _Reader.unknown_statement)(self, part) for part in parts]
 
-    def unpack(self, node: cst.Tuple | cst.List, value: Expr, scope: Parts) -> None:
-        targets = tuple([_dotted(item.value) for item in node.elements])
-        starred = any(isinstance(item, cst.StarredElement) for item in node.elements)
-        if value.kind not in ("tuple", "list"):
-            scope.unpacks.append(Unpack(targets, starred, value, *self.span(node)))
+    def made(
+        self, kind: StatementKind, node: cst.CSTNode, exprs: Iterable[cst.CSTNode | None], *blocks: Any, text: str = ""
+    ) -> Statement:
+        values = tuple([self.expr(item) for item in exprs if item is not None])
+        inner = tuple([tuple(self.block(item)) for item in blocks])
+        return Statement(kind, *self.span(node), text, values, inner)
 
-    def ann_assign(self, node: cst.AnnAssign, scope: Parts) -> None:
-        annotation = self.expr(node.annotation.annotation)
-        self.visit(node.annotation.annotation, scope)
-        if node.value is not None:
-            self.visit(node.value, scope)
-        value = self.expr(node.value) if node.value is not None else None
-        self.target(node.target, value, self.span(node), scope, annotation)
+    def unknown_statement(self, node: cst.CSTNode) -> Statement:
+        return Statement("other", *self.span(node), "", self.parts(node))
 
-    def aug_assign(self, node: cst.AugAssign, scope: Parts) -> None:
-        self.visit(node.target, scope)
-        self.visit(node.value, scope)
-        self.target(node.target, None, self.span(node), scope)
-
-    def named_expr(self, node: cst.NamedExpr, scope: Parts) -> None:
-        self.visit(node.value, scope)
-        self.target(node.target, self.expr(node.value), self.span(node), scope)
-
-    def target(
-        self, node: cst.CSTNode, value: Expr | None, statement: Span, scope: Parts, annotation: Expr | None = None
-    ) -> None:
-        if isinstance(node, cst.Tuple | cst.List):
-            items = value.items if value is not None and value.kind in ("tuple", "list") else []
-            pairs = items if len(items) == len(node.elements) else [None] * len(node.elements)
-            for element, item in zip(node.elements, pairs, strict=True):
-                self.target(element.value, item, statement, scope)
-            return
-        name = _dotted(node)
-        if name:
-            sure = not self.guard
-            scope.assigns.append(Assign(name, *self.span(node), value, statement, sure, annotation))
-            if isinstance(node, cst.Attribute):
-                self.visit(node.value, scope)
-        else:
-            self.visit(node, scope)
-
-    def if_(self, node: cst.If, scope: Parts) -> None:
-        last = node.orelse.body if isinstance(node.orelse, cst.Else) else node.orelse
-        orelse = self.span(last) if last is not None else None
-        scope.conditions.append(Condition("if", self.expr(node.test), self.span(node.body), orelse))
-        scope.guarded += [self.span(node.body)] if orelse is None else [self.span(node.body), orelse]
-        self.guard += 1
-        self.visit_all(children(node), scope)
-        self.guard -= 1
-
-    def assert_(self, node: cst.Assert, scope: Parts) -> None:
-        scope.conditions.append(Condition("assert", self.expr(node.test), self.span(node)))
-        self.visit_all(children(node), scope)
-
-    def for_(self, node: cst.For, scope: Parts) -> None:
-        self.visit(node.iter, scope)
-        self.guard += 1
-        self.target(node.target, None, self.span(node.target), scope)
-        targets = tuple([_dotted(item) for item in _target_names(node.target)])
-        scope.loops.append(Loop(targets, self.expr(node.iter), self.span(node.body)))
-        self.visit(node.body, scope)
-        if node.orelse is not None:
-            self.visit(node.orelse, scope)
-        self.guard -= 1
-
-    def comp_for(self, node: cst.CompFor, scope: Parts) -> None:
-        self.visit(node.iter, scope)
-        self.visit_all([item.test for item in node.ifs], scope)
-        if node.inner_for_in is not None:
-            self.visit(node.inner_for_in, scope)
-
-    def with_item(self, node: cst.WithItem, scope: Parts) -> None:
-        self.visit(node.item, scope)
-        if node.asname is not None:
-            self.target(node.asname.name, None, self.span(node.asname.name), scope)
-
-    def except_handler(self, node: cst.ExceptHandler, scope: Parts) -> None:
-        self.guard += 1
+    def parts(self, node: cst.CSTNode) -> tuple[Expr, ...]:
+        """The expressions in a node of another kind."""
+        found: list[Expr] = []
         for child in children(node):
-            if not isinstance(child, cst.AsName):
-                self.visit(child, scope)
-        self.guard -= 1
+            found += (self.expr(child),) if isinstance(child, cst.BaseExpression) else self.parts(child)
+        return tuple(found)
 
-    def return_(self, node: cst.Return, scope: Parts) -> None:
-        if node.value is not None:
-            self.visit(node.value, scope)
-            scope.returns.append(self.expr(node.value))
-        else:
-            scope.returns.append(Expr("const", *self.span(node)))
+    def function_def(self, node: cst.FunctionDef) -> Statement:
+        params = tuple([self.param(item, kind) for item, kind in _params(node.params)])
+        returns = self.expr(node.returns.annotation) if node.returns is not None else None
+        return self.definition("def", node, Definition(*self.head(node), params=params, returns=returns))
 
-    def del_(self, node: cst.Del, scope: Parts) -> None:
-        scope.deleted.extend(filter(None, map(_dotted, _target_names(node.target))))
+    def class_def(self, node: cst.ClassDef) -> Statement:
+        bases = tuple([self.expr(item.value) for item in node.bases])
+        keywords = tuple([(_keyword(item), self.expr(item.value)) for item in node.keywords])
+        return self.definition("class", node, Definition(*self.head(node), bases=bases, keywords=keywords))
 
-    def global_(self, node: cst.Global, scope: Parts) -> None:
-        scope.deleted.extend(item.name.value for item in node.names)
+    def head(self, node: cst.FunctionDef | cst.ClassDef) -> tuple[str, Span, list[Statement], tuple[Expr, ...]]:
+        decorators = tuple([self.expr(item.decorator) for item in node.decorators])
+        return node.name.value, self.span(node.name), self.block(node.body), decorators
 
-    def import_(self, node: cst.Import, scope: Parts) -> None:
+    def definition(self, kind: StatementKind, node: cst.FunctionDef | cst.ClassDef, found: Definition) -> Statement:
+        start, end = self.span(node)
+        if node.decorators:
+            start = min(start, self.span(node.decorators[0]).start)
+        made = Statement(kind, start, end, node.name.value)
+        self.syntax.definitions[id(made)] = found
+        return made
+
+    def param(self, node: cst.Param, kind: ParamKind) -> Param:
+        annotation = node.annotation.annotation if node.annotation is not None else None
+        ends = [self.closing(child) for child in (node.name, annotation, node.default) if child is not None]
+        found, default = [self.expr(item) if item is not None else None for item in (annotation, node.default)]
+        return Param(node.name.value, kind, *self.span(node.name), max(ends), found, default)
+
+    def expression(self, node: cst.Expr) -> Statement:
+        return self.made("expr", node, [node.value])
+
+    def assign(self, node: cst.Assign) -> Statement:
+        return self.made("assign", node, [*(item.target for item in node.targets), node.value])
+
+    def ann_assign(self, node: cst.AnnAssign) -> Statement:
+        return self.made("annassign", node, [node.target, node.annotation.annotation, node.value])
+
+    def aug_assign(self, node: cst.AugAssign) -> Statement:
+        operator = _OPERATORS[type(node.operator).__name__.removesuffix("Assign")]
+        return self.made("augassign", node, [node.target, node.value], text=operator)
+
+    def if_(self, node: cst.If) -> Statement:
+        return self.made("if", node, [node.test], node.body, node.orelse)
+
+    def while_(self, node: cst.While) -> Statement:
+        return self.made("while", node, [node.test], node.body, node.orelse)
+
+    def for_(self, node: cst.For) -> Statement:
+        return self.made("for", node, [node.target, node.iter], node.body, node.orelse, text=_async(node))
+
+    def with_(self, node: cst.With) -> Statement:
+        exprs: list[Expr] = []
+        for item in node.items:
+            exprs.append(self.expr(item.item))
+            target = item.asname.name if item.asname is not None else None
+            exprs.append(self.expr(target) if target is not None else Expr("absent", exprs[-1].end, exprs[-1].end))
+        made = self.made("with", node, [], node.body, text=_async(node))
+        made.exprs = tuple(exprs)
+        return made
+
+    def try_(self, node: cst.Try | cst.TryStar) -> Statement:
+        star = "*" if isinstance(node, cst.TryStar) else ""
+        made = self.made("try", node, [], node.body, None, node.orelse, node.finalbody, text=star)
+        handlers = tuple([self.handler(item) for item in node.handlers])
+        made.blocks = (made.blocks[0], handlers, *made.blocks[2:])
+        return made
+
+    def handler(self, node: cst.ExceptHandler | cst.ExceptStarHandler) -> Statement:
+        name = node.name.name.value if node.name is not None and isinstance(node.name.name, cst.Name) else ""
+        made = self.made("except", node, [node.type], node.body, text=name)
+        made.end = made.blocks[0][-1].end
+        return made
+
+    def match(self, node: cst.Match) -> Statement:
+        made = self.made("match", node, [node.subject])
+        made.blocks = (tuple([self.case(item) for item in node.cases]),)
+        return made
+
+    def case(self, node: cst.MatchCase) -> Statement:
+        bound: list[Expr] = []
+        read: list[Expr] = []
+        self.pattern(node.pattern, bound, read)
+        text = ",".join(dict.fromkeys(item.text for item in bound))
+        made = self.made("case", node, [node.guard], node.body, text=text)
+        self.syntax.patterns[id(made)] = bound, read
+        return made
+
+    def pattern(self, node: cst.CSTNode, bound: list[Expr], read: list[Expr]) -> None:
+        """The names that a pattern binds, and what it reads."""
+        for child in children(node):
+            binds = isinstance(node, cst.MatchAs | cst.MatchStar | cst.MatchMapping) and isinstance(child, cst.Name)
+            if binds or not isinstance(child, cst.BaseExpression):
+                self.pattern(child, bound, read)
+            elif not isinstance(node, cst.MatchKeywordElement) or child is not node.key:
+                read.append(self.expr(child))
+            if binds:
+                bound.append(self.expr(child))
+
+    def return_(self, node: cst.Return) -> Statement:
+        return self.made("return", node, [node.value])
+
+    def delete(self, node: cst.Del) -> Statement:
+        target = node.target
+        if isinstance(target, cst.Tuple) and not target.lpar:
+            return self.made("delete", node, [item.value for item in target.elements])
+        return self.made("delete", node, [target])
+
+    def raise_(self, node: cst.Raise) -> Statement:
+        return self.made("raise", node, [node.exc, node.cause.item if node.cause is not None else None])
+
+    def assert_(self, node: cst.Assert) -> Statement:
+        return self.made("assert", node, [node.test, node.msg])
+
+    def global_(self, node: cst.Global | cst.Nonlocal) -> Statement:
+        names = ",".join([item.name.value for item in node.names])
+        return self.made("global" if isinstance(node, cst.Global) else "nonlocal", node, [], text=names)
+
+    def word_only(self, node: cst.Pass | cst.Break | cst.Continue) -> Statement:
+        return self.made(_WORDS[type(node)], node, [])
+
+    def import_(self, node: cst.Import) -> Statement:
+        found: list[Import] = []
         for alias in node.names:
             module = _dotted(alias.name)
             local = _alias(alias) or module.partition(".")[0]
-            scope.imports.append(Import(local, module, "", 0, *self.span(alias.name), bool(self.guard)))
+            found.append(Import(local, module, "", 0, *self.span(alias.name)))
+        return self.imported(node, found)
 
-    def import_from(self, node: cst.ImportFrom, scope: Parts) -> None:
+    def import_from(self, node: cst.ImportFrom) -> Statement:
         module = _dotted(node.module) if node.module is not None else ""
         level = len(node.relative)
-        guarded = bool(self.guard)
         if isinstance(node.names, cst.ImportStar):
-            scope.imports.append(Import("*", module, "*", level, *self.span(node.names), guarded))
-            return
+            return self.imported(node, [Import("*", module, "*", level, *self.span(node.names))])
+        found: list[Import] = []
         for alias in node.names:
             attr = _dotted(alias.name)
-            span = self.span(alias.name)
-            scope.imports.append(Import(_alias(alias) or attr, module, attr, level, *span, guarded))
+            found.append(Import(_alias(alias) or attr, module, attr, level, *self.span(alias.name)))
+        return self.imported(node, found)
+
+    def imported(self, node: cst.CSTNode, found: list[Import]) -> Statement:
+        made = self.made("import", node, [], text=",".join([item.name for item in found]))
+        self.syntax.imports[id(made)] = found
+        return made
 
     # Expressions
 
-    def call(self, node: cst.Call, scope: Parts) -> None:
-        scope.calls.append(self.expr(node))
-        self.visit(node.func, scope)
-        for arg in node.args:
-            self.visit(arg.value, scope)
-
-    def name(self, node: cst.Name, scope: Parts) -> None:
-        scope.uses.append(Use(node.value, *self.span(node)))
-
-    def attribute(self, node: cst.Attribute, scope: Parts) -> None:
-        dotted = _dotted(node)
-        if dotted:
-            scope.uses.append(Use(dotted, *self.span(node)))
-        else:
-            self.visit(node.value, scope)
-            scope.uses.append(Use(f"?.{node.attr.value}", *self.span(node)))
-
-    def string(self, node: cst.SimpleString | cst.ConcatenatedString, scope: Parts) -> None:
-        value = _constant(node)
-        if is_word(value):
-            scope.strings.append(str(value))
-        if not _is_plain_string(node):
-            self.visit_all(_formatted(node), scope)
-
-    def expr(self, node: cst.BaseExpression, depth: int = 0) -> Expr:
+    def expr(self, node: cst.CSTNode, depth: int = 0) -> Expr:
         span = self.span(node)
         constant = _constant(node)
         if constant is not NOT_CONSTANT:
             return Expr("const", *span, "", constant)
+        if isinstance(node, _LITERALS) or _is_plain_string(node):
+            return Expr("literal", *span, self.text[span.start : span.end])
         dotted = _dotted(node)
         if dotted:
-            return Expr("name", *span, dotted)
-        build = _EXPRESSIONS.get(type(node)) if depth < MAX_EXPR_DEPTH else None
-        return build(self, node, span, depth + 1) if build is not None else Expr("other", *span)
+            made = Expr("name", *span, dotted)
+            if span.end - span.start != len(dotted) and isinstance(node, cst.Attribute):
+                self.syntax.heads[id(made)] = self.span(node.value)
+            return made
+        if depth >= MAX_EXPR_DEPTH:
+            made = Expr("other", *span)
+            self.syntax.below[id(made)] = self.expr(node)
+            return made
+        found: Expr = _EXPRESSIONS.get(type(node), _Reader.unknown)(self, node, span, depth + 1)
+        return found
 
-    def call_expr(self, node: cst.Call, span: Span, depth: int) -> Expr:
+    def exprs(self, nodes: Iterable[cst.CSTNode], depth: int) -> tuple[Expr, ...]:
+        return tuple([self.expr(node, depth) for node in nodes])
+
+    def unknown(self, node: cst.BaseExpression, span: Span, depth: int) -> Expr:
+        made = Expr("other", *span)
+        self.syntax.below[id(made)] = Expr("tuple", *span, "", None, self.parts(node))
+        return made
+
+    def call(self, node: cst.Call, span: Span, depth: int) -> Expr:
         items = (self.expr(node.func, depth), *(self.expr(arg.value, depth) for arg in node.args))
         words = tuple(arg.star or (arg.keyword.value if arg.keyword is not None else "") for arg in node.args)
         return Expr("call", *span, "", None, items, words)
 
-    def sequence_expr(self, node: cst.Tuple | cst.List | cst.Set, span: Span, depth: int) -> Expr:
+    def sequence(self, node: cst.Tuple | cst.List | cst.Set, span: Span, depth: int) -> Expr:
         kind: ExprKind = "tuple" if isinstance(node, cst.Tuple) else "list" if isinstance(node, cst.List) else "set"
-        if any(isinstance(item, cst.StarredElement) for item in node.elements):
-            return Expr("other", *span)
-        return Expr(kind, *span, "", None, tuple(self.expr(item.value, depth) for item in node.elements))
+        elements = [item if isinstance(item, cst.StarredElement) else item.value for item in node.elements]
+        return Expr(kind, *span, "", None, self.exprs(elements, depth))
 
-    def dict_expr(self, node: cst.Dict, span: Span, depth: int) -> Expr:
+    def starred(self, node: cst.StarredElement, span: Span, depth: int) -> Expr:
+        return Expr("starred", span.start, self.closing(node.value), "", None, (self.expr(node.value, depth),))
+
+    def dict_(self, node: cst.Dict, span: Span, depth: int) -> Expr:
         items: list[Expr] = []
         for element in node.elements:
             if isinstance(element, cst.DictElement):
                 items.append(self.expr(element.key, depth))
             else:
-                items.append(Expr("other", *self.span(element), "**"))
+                items.append(Expr("absent", *self.span(element), "**"))
             items.append(self.expr(element.value, depth))
         return Expr("dict", *span, "", None, tuple(items))
 
-    def unary_expr(self, node: cst.UnaryOperation, span: Span, depth: int) -> Expr:
+    def unary(self, node: cst.UnaryOperation, span: Span, depth: int) -> Expr:
         return Expr("unary", *span, _operator(node.operator), None, (self.expr(node.expression, depth),))
 
-    def binary_expr(self, node: cst.BinaryOperation, span: Span, depth: int) -> Expr:
-        items = (self.expr(node.left, depth), self.expr(node.right, depth))
-        return Expr("binary", *span, _operator(node.operator), None, items)
+    def binary(self, node: cst.BinaryOperation, span: Span, depth: int) -> Expr:
+        return Expr("binary", *span, _operator(node.operator), None, self.exprs((node.left, node.right), depth))
 
-    def attribute_expr(self, node: cst.Attribute, span: Span, depth: int) -> Expr:
+    def attribute(self, node: cst.Attribute, span: Span, depth: int) -> Expr:
         return Expr("attribute", *span, node.attr.value, None, (self.expr(node.value, depth),))
 
-    def boolean_expr(self, node: cst.BooleanOperation, span: Span, depth: int) -> Expr:
+    def boolean(self, node: cst.BooleanOperation, span: Span, depth: int) -> Expr:
         operator = "and" if isinstance(node.operator, cst.And) else "or"
         operands: list[cst.BaseExpression] = []
         left: cst.BaseExpression = node
         while isinstance(left, cst.BooleanOperation) and type(left.operator) is type(node.operator):
             operands.append(left.right)
             left = left.left
-        items: list[Expr] = []
-        for side in [self.expr(item, depth) for item in (left, *reversed(operands))]:
-            items += side.items if side.kind == "boolop" and side.text == operator else (side,)
-        return Expr("boolop", *span, operator, None, tuple(items))
+        items = flattened(operator, self.exprs((left, *reversed(operands)), depth))
+        return Expr("boolop", *span, operator, None, items)
 
-    def compare_expr(self, node: cst.Comparison, span: Span, depth: int) -> Expr:
+    def compare(self, node: cst.Comparison, span: Span, depth: int) -> Expr:
         operators = " ".join(_COMPARISONS.get(type(item.operator), "?") for item in node.comparisons)
         items = [node.left, *(item.comparator for item in node.comparisons)]
-        return Expr("compare", *span, operators, None, tuple(self.expr(item, depth) for item in items))
+        return Expr("compare", *span, operators, None, self.exprs(items, depth))
 
-    def subscript_expr(self, node: cst.Subscript, span: Span, depth: int) -> Expr:
-        items = [self.expr(node.value, depth)]
-        for element in node.slice:
-            if not isinstance(element.slice, cst.Index):
-                return Expr("other", *span, "", None, tuple(items))
-            items.append(self.expr(element.slice.value, depth))
-        return Expr("subscript", *span, "", None, tuple(items))
+    def subscript(self, node: cst.Subscript, span: Span, depth: int) -> Expr:
+        elements = tuple([self.index(item, depth) for item in node.slice])
+        if len(elements) == 1 and elements[0].kind != "starred" and isinstance(node.slice[0].comma, cst.Comma):
+            elements = (Expr("tuple", elements[0].start, elements[0].end, "", None, elements),)
+        return Expr("subscript", *span, "", None, (self.expr(node.value, depth), *elements))
 
-    def lambda_expr(self, node: cst.Lambda, span: Span, depth: int) -> Expr:
-        params = [Expr("name", *self.span(item.name), item.name.value) for item, _ in _params(node.params)]
-        return Expr("lambda", *span, "", None, (*params, self.expr(node.body, depth)))
+    def index(self, node: cst.SubscriptElement, depth: int) -> Expr:
+        part = node.slice
+        if isinstance(part, cst.Slice):
+            parts = [
+                self.expr(item, depth + 1) if item is not None else None for item in (part.lower, part.upper, part.step)
+            ]
+            return slice_of(self.span(part).start, parts)
+        if not isinstance(part, cst.Index):
+            return Expr("other", *self.span(part))
+        if not part.star:
+            return self.expr(part.value, depth)
+        value = self.expr(part.value, depth + 1)
+        return Expr("starred", self.span(part).start, self.closing(part.value), "", None, (value,))
+
+    def if_expression(self, node: cst.IfExp, span: Span, depth: int) -> Expr:
+        return Expr("ifexp", *span, "", None, self.exprs((node.test, node.body, node.orelse), depth))
+
+    def comprehension(self, node: cst.BaseSimpleComp, span: Span, depth: int) -> Expr:
+        items = (self.expr(node.elt, depth), *self.clauses(node.for_in, depth))
+        return Expr(_COMPREHENSIONS[type(node)], *span, "", None, items)
+
+    def dict_comprehension(self, node: cst.DictComp, span: Span, depth: int) -> Expr:
+        items = (*self.exprs((node.key, node.value), depth), *self.clauses(node.for_in, depth))
+        return Expr("dictcomp", *span, "", None, items)
+
+    def clauses(self, node: cst.CompFor | None, depth: int) -> Iterator[Expr]:
+        while node is not None:
+            parts = self.exprs((node.target, node.iter, *(item.test for item in node.ifs)), depth)
+            yield clause_of(_async(node), parts)
+            node = node.inner_for_in
+
+    def lambda_(self, node: cst.Lambda, span: Span, depth: int) -> Expr:
+        params = tuple([self.param(item, kind) for item, kind in _params(node.params)])
+        names = [Expr("name", item.start, item.end, item.name) for item in params]
+        made = Expr("lambda", *span, "", None, (*names, self.expr(node.body, depth)))
+        self.syntax.params[id(made)] = params
+        return made
+
+    def walrus(self, node: cst.NamedExpr, span: Span, depth: int) -> Expr:
+        return Expr("walrus", *span, "", None, self.exprs((node.target, node.value), depth))
+
+    def await_(self, node: cst.Await, span: Span, depth: int) -> Expr:
+        return Expr("await", *span, "", None, (self.expr(node.expression, depth),))
+
+    def yield_(self, node: cst.Yield, span: Span, depth: int) -> Expr:
+        if isinstance(node.value, cst.From):
+            return Expr("yield-from", *span, "", None, (self.expr(node.value.item, depth),))
+        return Expr("yield", *span, "", None, self.exprs([node.value] if node.value is not None else [], depth))
+
+    # Formatted strings
+
+    def formatted(self, node: cst.FormattedString | cst.ConcatenatedString, span: Span, depth: int) -> Expr:
+        found: list[str | Expr] = []
+        for piece in _pieces(node):
+            if isinstance(piece, cst.FormattedString):
+                found += self.content(piece.parts, piece.start, span, depth)
+            elif isinstance(piece, cst.SimpleString):
+                found.append(str(piece.evaluated_value))
+        return _fstring(found, span)
+
+    def content(
+        self, parts: Sequence[cst.BaseFormattedStringContent], opening: str, span: Span, depth: int
+    ) -> Iterator[str | Expr]:
+        """The texts and fields of a formatted string or of a format specification."""
+        for part in parts:
+            if isinstance(part, cst.FormattedStringText):
+                yield _format_text(part.value, opening)
+            elif isinstance(part, cst.FormattedStringExpression):
+                if part.equal is not None:
+                    yield self.shown(part)
+                yield self.field(part, opening, span, depth)
+
+    def shown(self, node: cst.FormattedStringExpression) -> str:
+        """The text of ``x = `` in ``{x = }``."""
+        start, end = self.span(node).start + 1, self.closing(node.expression)
+        equal = _EQUAL.match(self.text, end)
+        return self.text[start : equal.end() if equal is not None else end]
+
+    def field(self, node: cst.FormattedStringExpression, opening: str, span: Span, depth: int) -> Expr:
+        value = self.expr(node.expression, depth)
+        spec: tuple[Expr, ...] = ()
+        if node.format_spec is not None:
+            spec = (_fstring(self.content(node.format_spec, opening, span, depth + 1), span),)
+        plain = node.equal is not None and node.conversion is None and not spec
+        return Expr("field", value.start, value.end, node.conversion or ("r" if plain else ""), None, (value, *spec))
 
 
-_GUARDS = (cst.Try, cst.TryStar, cst.While, cst.Match, cst.IfExp)
+_LITERALS = (cst.Integer, cst.Float, cst.Imaginary, cst.Ellipsis)
 
-_HANDLERS: dict[type[cst.CSTNode], Any] = {
-    cst.FunctionDef: _Collector.function_def,
-    cst.ClassDef: _Collector.class_def,
-    cst.Lambda: _Collector.lambda_,
-    cst.Assign: _Collector.assign,
-    cst.AnnAssign: _Collector.ann_assign,
-    cst.AugAssign: _Collector.aug_assign,
-    cst.NamedExpr: _Collector.named_expr,
-    cst.If: _Collector.if_,
-    cst.Assert: _Collector.assert_,
-    cst.For: _Collector.for_,
-    cst.CompFor: _Collector.comp_for,
-    cst.WithItem: _Collector.with_item,
-    cst.ExceptHandler: _Collector.except_handler,
-    cst.Return: _Collector.return_,
-    cst.Del: _Collector.del_,
-    cst.Global: _Collector.global_,
-    cst.Nonlocal: _Collector.global_,
-    cst.Import: _Collector.import_,
-    cst.ImportFrom: _Collector.import_from,
-    cst.Call: _Collector.call,
-    cst.Name: _Collector.name,
-    cst.Attribute: _Collector.attribute,
-    cst.SimpleString: _Collector.string,
-    cst.ConcatenatedString: _Collector.string,
+_STATEMENTS: dict[type[cst.CSTNode], Any] = {
+    cst.FunctionDef: _Reader.function_def,
+    cst.ClassDef: _Reader.class_def,
+    cst.Expr: _Reader.expression,
+    cst.Assign: _Reader.assign,
+    cst.AnnAssign: _Reader.ann_assign,
+    cst.AugAssign: _Reader.aug_assign,
+    cst.If: _Reader.if_,
+    cst.While: _Reader.while_,
+    cst.For: _Reader.for_,
+    cst.With: _Reader.with_,
+    cst.Try: _Reader.try_,
+    cst.TryStar: _Reader.try_,
+    cst.Match: _Reader.match,
+    cst.Return: _Reader.return_,
+    cst.Del: _Reader.delete,
+    cst.Raise: _Reader.raise_,
+    cst.Assert: _Reader.assert_,
+    cst.Global: _Reader.global_,
+    cst.Nonlocal: _Reader.global_,
+    cst.Import: _Reader.import_,
+    cst.ImportFrom: _Reader.import_from,
+    cst.Pass: _Reader.word_only,
+    cst.Break: _Reader.word_only,
+    cst.Continue: _Reader.word_only,
 }
 
 _EXPRESSIONS: dict[type[cst.CSTNode], Any] = {
-    cst.Call: _Collector.call_expr,
-    cst.Tuple: _Collector.sequence_expr,
-    cst.List: _Collector.sequence_expr,
-    cst.Set: _Collector.sequence_expr,
-    cst.Dict: _Collector.dict_expr,
-    cst.UnaryOperation: _Collector.unary_expr,
-    cst.BinaryOperation: _Collector.binary_expr,
-    cst.Subscript: _Collector.subscript_expr,
-    cst.Lambda: _Collector.lambda_expr,
-    cst.Attribute: _Collector.attribute_expr,
-    cst.BooleanOperation: _Collector.boolean_expr,
-    cst.Comparison: _Collector.compare_expr,
+    cst.Call: _Reader.call,
+    cst.Tuple: _Reader.sequence,
+    cst.List: _Reader.sequence,
+    cst.Set: _Reader.sequence,
+    cst.StarredElement: _Reader.starred,
+    cst.Dict: _Reader.dict_,
+    cst.UnaryOperation: _Reader.unary,
+    cst.BinaryOperation: _Reader.binary,
+    cst.Subscript: _Reader.subscript,
+    cst.Lambda: _Reader.lambda_,
+    cst.Attribute: _Reader.attribute,
+    cst.BooleanOperation: _Reader.boolean,
+    cst.Comparison: _Reader.compare,
+    cst.IfExp: _Reader.if_expression,
+    cst.ListComp: _Reader.comprehension,
+    cst.SetComp: _Reader.comprehension,
+    cst.GeneratorExp: _Reader.comprehension,
+    cst.DictComp: _Reader.dict_comprehension,
+    cst.NamedExpr: _Reader.walrus,
+    cst.Await: _Reader.await_,
+    cst.Yield: _Reader.yield_,
+    cst.FormattedString: _Reader.formatted,
+    cst.ConcatenatedString: _Reader.formatted,
 }
+
+_COMPREHENSIONS: dict[type[cst.CSTNode], ExprKind] = {
+    cst.ListComp: "listcomp", cst.SetComp: "setcomp", cst.GeneratorExp: "generator",
+}  # fmt: skip
+
+_WORDS: dict[type[cst.CSTNode], StatementKind] = {cst.Pass: "pass", cst.Break: "break", cst.Continue: "continue"}
+
+_EQUAL = re.compile(r"\s*=\s*")
 
 _OPERATORS = {
     "Add": "+", "Subtract": "-", "Multiply": "*", "Divide": "/", "FloorDivide": "//", "Modulo": "%",
@@ -464,6 +489,10 @@ _COMPARISONS: dict[type[cst.CSTNode], str] = {
 
 def _operator(node: cst.CSTNode) -> str:
     return _OPERATORS.get(type(node).__name__, "?")
+
+
+def _async(node: cst.For | cst.With | cst.CompFor) -> str:
+    return "async" if node.asynchronous is not None else ""
 
 
 def _params(params: cst.Parameters) -> Iterator[tuple[cst.Param, ParamKind]]:
@@ -498,35 +527,10 @@ def _dotted(node: cst.CSTNode | None) -> str:
     return ".".join(reversed(parts))
 
 
-def _target_names(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    if isinstance(node, cst.Tuple | cst.List):
-        for element in node.elements:
-            yield from _target_names(element.value)
-    else:
-        yield node
-
-
-def _item_key(node: cst.CSTNode) -> tuple[str, str] | None:
-    """The dotted name and the constant string of ``name["key"]``."""
-    if not isinstance(node, cst.Subscript) or len(node.slice) != 1 or not isinstance(node.slice[0].slice, cst.Index):
-        return None
-    holder, key = _dotted(node.value), _constant(node.slice[0].slice.value)
-    return (holder, key) if holder and isinstance(key, str) and key != NOT_CONSTANT else None
-
-
-def _guarded(node: cst.CSTNode) -> list[cst.CSTNode]:
-    """The parts of a statement that may not run."""
-    if isinstance(node, cst.Try | cst.TryStar):
-        return [node.body, *(item.body for item in node.handlers), *([node.orelse.body] if node.orelse else [])]
-    if isinstance(node, cst.Match):
-        return [item.body for item in node.cases]
-    return [node.body] if isinstance(node, cst.While) else []
-
-
 _NAMED = {"None": None, "True": True, "False": False}
 
 
-def _constant(node: cst.BaseExpression) -> Constant:
+def _constant(node: cst.CSTNode) -> Constant:
     if isinstance(node, cst.Name):
         return _NAMED.get(node.value, NOT_CONSTANT)
     if isinstance(node, cst.Integer):
@@ -551,40 +555,43 @@ def _string(node: cst.SimpleString) -> Constant:
     return kept_text(value)
 
 
-def _is_plain_string(node: cst.BaseExpression) -> bool:
+def _is_plain_string(node: cst.CSTNode) -> bool:
     """Whether it is a string literal of any kind but a formatted one."""
-    return isinstance(node, cst.SimpleString) or (isinstance(node, cst.ConcatenatedString) and not _formatted(node))
+    pieces = _pieces(node) if isinstance(node, cst.ConcatenatedString) else [node]
+    return all(isinstance(piece, cst.SimpleString) for piece in pieces)
 
 
-def _formatted(node: cst.BaseExpression) -> list[cst.BaseExpression]:
-    """The formatted ones among strings that stand side by side."""
+def _pieces(node: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """Strings that stand side by side."""
     if isinstance(node, cst.ConcatenatedString):
-        return _formatted(node.left) + _formatted(node.right)
-    return [] if isinstance(node, cst.SimpleString) else [node]
+        return _pieces(node.left) + _pieces(node.right)
+    return [node]
 
 
-def _leaves(body: cst.BaseSuite) -> bool:
-    last = body.body[-1] if body.body else None
-    if isinstance(last, cst.SimpleStatementLine):
-        last = last.body[-1]
-    return isinstance(last, cst.Return | cst.Raise)
+def _format_text(text: str, opening: str) -> str:
+    """The value of text in a formatted string that begins with ``opening``, its prefix and quotes."""
+    text = text.replace("{{", "{").replace("}}", "}").replace("\r\n", "\n").replace("\r", "\n")
+    if "\\" not in text or "r" in opening.lower():
+        return text
+    if (len(text) - len(text.rstrip("\\"))) % 2:  # an escaped brace
+        text += "\\"
+    quote = opening.lstrip("fF")
+    value: str = ast.literal_eval(f"{quote}{text}{quote}")
+    return value
 
 
-def _is_stub(body: Sequence[cst.CSTNode]) -> bool:
-    """Whether a body does nothing: docstring, ``pass``, ``...``, ``raise NotImplementedError``."""
-    for statement in body:
-        parts: Sequence[cst.CSTNode] = statement.body if isinstance(statement, cst.SimpleStatementLine) else [statement]
-        if not all(_does_nothing(part) for part in parts):
-            return False
-    return True
-
-
-def _does_nothing(node: cst.CSTNode) -> bool:
-    if isinstance(node, cst.Pass):
-        return True
-    if isinstance(node, cst.Expr):
-        return isinstance(node.value, cst.Ellipsis) or _is_plain_string(node.value)
-    if isinstance(node, cst.Raise) and node.exc is not None:
-        raised = node.exc.func if isinstance(node.exc, cst.Call) else node.exc
-        return _dotted(raised) == "NotImplementedError"
-    return False
+def _fstring(content: Iterable[str | Expr], span: Span) -> Expr:
+    """A formatted string from its texts and fields; texts side by side are one."""
+    found: list[Expr] = []
+    texts: list[str] = []
+    for item in content:
+        if isinstance(item, str):
+            texts.append(item)
+            continue
+        if any(texts):
+            found.append(format_text(span, "".join(texts)))
+        texts = []
+        found.append(item)
+    if any(texts):
+        found.append(format_text(span, "".join(texts)))
+    return Expr("fstring", *span, "", None, tuple(found))

@@ -1,8 +1,9 @@
-"""What the two collectors of facts share: a scope that is being filled, and which constants are kept."""
+"""Data between a collector of syntax and the facts: what a syntax tree gives, a scope that is being filled, kept constants."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -16,7 +17,9 @@ from opschema_cli.source.python import (
     Import,
     Item,
     Loop,
+    Param,
     Scope,
+    Statement,
     Unpack,
     Use,
     packed_uses,
@@ -26,11 +29,44 @@ from opschema_cli.source.text import Span
 MAX_EXPR_DEPTH = 12
 """Deeper parts of an expression are ``other``."""
 
+MAX_STATEMENT_DEPTH = 60
+"""Deeper statements of a function are ``other``; each ``elif`` is one level."""
+
 NOT_CONSTANT: Constant = "\0not a constant"
 """Stands for the value of an expression that is no constant which facts keep."""
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w{0,63}\Z")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class Definition(msgspec.Struct):
+    """A function or class as it is written; ``keywords`` are a class's, with an empty name for ``**``."""
+
+    name: str
+    span: Span
+    body: list[Statement]
+    decorators: tuple[Expr, ...] = ()
+    params: tuple[Param, ...] = ()
+    returns: Expr | None = None
+    bases: tuple[Expr, ...] = ()
+    keywords: tuple[tuple[str, Expr], ...] = ()
+
+
+class Syntax(msgspec.Struct):
+    """The statements of a module, and what these and their expressions leave out, by the ``id`` of each.
+
+    ``definitions`` and ``imports`` belong to statements. ``patterns`` has the names that a ``case`` binds and the expressions
+    in its pattern. ``params`` are those of a lambda, ``below`` is the expression that an ``other`` stands for. ``heads`` has the
+    span of ``a`` in ``a . b`` where it does not follow from the text.
+    """
+
+    body: list[Statement] = msgspec.field(default_factory=list)
+    definitions: dict[int, Definition] = msgspec.field(default_factory=dict)
+    imports: dict[int, list[Import]] = msgspec.field(default_factory=dict)
+    patterns: dict[int, tuple[list[Expr], list[Expr]]] = msgspec.field(default_factory=dict)
+    params: dict[int, tuple[Param, ...]] = msgspec.field(default_factory=dict)
+    below: dict[int, Expr] = msgspec.field(default_factory=dict)
+    heads: dict[int, Span] = msgspec.field(default_factory=dict)
 
 
 class Parts(msgspec.Struct):
@@ -77,3 +113,30 @@ def kept_int(value: int) -> Constant:
 def is_word(value: Constant) -> bool:
     """Whether a constant is text that could name something."""
     return isinstance(value, str) and _IDENTIFIER.match(value) is not None
+
+
+def format_text(span: Span, text: str) -> Expr:
+    """The text between the fields of a formatted string that stands at ``span``."""
+    known = kept_text(text) is not NOT_CONSTANT
+    return Expr("const", *span, "", text) if known else Expr("literal", *span)
+
+
+def flattened(operator: str, operands: Iterable[Expr]) -> tuple[Expr, ...]:
+    """The operands of ``and`` or ``or``, those of inner ones of the same operator among them."""
+    found: list[Expr] = []
+    for item in operands:
+        found += item.items if item.kind == "boolop" and item.text == operator else (item,)
+    return tuple(found)
+
+
+def slice_of(start: int, parts: Sequence[Expr | None]) -> Expr:
+    """A slice that begins at ``start`` from its bounds and step."""
+    written = [part for part in parts if part is not None]
+    span = (written[0].start, written[-1].end) if written else (start, start + 1)
+    absent = Expr("absent", span[0], span[0])
+    return Expr("slice", *span, "", None, tuple([part if part is not None else absent for part in parts]))
+
+
+def clause_of(word: str, parts: tuple[Expr, ...]) -> Expr:
+    """A ``for`` of a comprehension from its target, iterable and conditions."""
+    return Expr("for", parts[0].start, parts[-1].end, word, None, parts)

@@ -253,7 +253,7 @@ class Patches:
             found = self.program.resolve(file, expr.text)
             if isinstance(found, ValueRef) and found.assign.value is not None:
                 expr = found.assign.value
-        return expr.items if expr.kind in ("list", "tuple", "set", "dict") else ()
+        return expr.items if expr.kind == "dict" else expr.elements or ()
 
 
 def _surely_bound(scope: Scope, name: str) -> bool | None:

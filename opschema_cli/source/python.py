@@ -110,6 +110,13 @@ class Expr(msgspec.Struct, array_like=True, gc=False):
                 found.append(value)
         return found
 
+    @property
+    def elements(self) -> tuple[Expr, ...] | None:
+        """The elements of a tuple, list or set; None of anything else, and where one is unpacked (``*a``)."""
+        if self.kind not in ("tuple", "list", "set") or any(item.kind == "starred" for item in self.items):
+            return None
+        return self.items
+
     def walk(self) -> Iterator[Expr]:
         """The expression and all below it."""
         yield self

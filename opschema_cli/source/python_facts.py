@@ -76,7 +76,7 @@ def collect_with_tree(text: str) -> tuple[ModuleFacts, tuple[cst.Module, Spans] 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of invalid escapes, when literals are evaluated
             spans, depth = placed(module, text)
-            return collect_from_cst(module, spans), (module, spans) if depth <= MAX_TREE_DEPTH else None
+            return collect_from_cst(module, spans, text), (module, spans) if depth <= MAX_TREE_DEPTH else None
     except RecursionError:
         return _failed("it nests too deeply", 0), None
     except ValueError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from itertools import product
 from math import prod
@@ -23,12 +22,17 @@ def strings(bodies: Bodies, body: Body, expr: Expr, hops: int) -> frozenset[str]
         return _products(strings(bodies, body, item, hops) for item in expr.items)
     if expr.kind == "name":
         return _named(bodies, body, expr.text, expr.start, hops)
-    parts = _formatted(body.file.text(expr)) if expr.kind == "other" else None
-    if parts is None:
-        return None
-    return _products(
-        _named(bodies, body, text, expr.start, hops) if hole else frozenset({text}) for hole, text in parts
-    )
+    if expr.kind == "fstring":
+        return _products(_part(bodies, body, part, hops) for part in expr.items)
+    return None
+
+
+def _part(bodies: Bodies, body: Body, part: Expr, hops: int) -> frozenset[str] | None:
+    """The strings that a part of an f-string may be."""
+    if isinstance(part.value, str):
+        return frozenset({part.value})
+    plain = part.kind == "field" and not part.text and len(part.items) == 1 and part.items[0].kind == "name"
+    return _named(bodies, body, part.items[0].text, part.start, hops) if plain else None
 
 
 def _named(bodies: Bodies, body: Body, dotted: str, at: int, hops: int) -> frozenset[str] | None:
@@ -58,16 +62,3 @@ def _products(found: Iterable[frozenset[str] | None]) -> frozenset[str] | None:
     if len(known) != len(items) or prod(map(len, known)) > MAX_NAMES:
         return None
     return frozenset(map("".join, product(*known)))
-
-
-_FSTRING = re.compile(r"""[fF][rR]?(["'])(?P<text>[^"'\\\n]*)\1\Z""")
-_HOLE = re.compile(r"\{([A-Za-z_][\w.]*)\}")
-
-
-def _formatted(text: str) -> list[tuple[bool, str]] | None:
-    """The parts of a simple f-string, each told whether it is a name in braces; None for anything else."""
-    match = _FSTRING.match(text)
-    if match is None:
-        return None
-    parts = [(bool(index % 2), part) for index, part in enumerate(_HOLE.split(match["text"]))]
-    return None if any("{" in part or "}" in part for hole, part in parts if not hole) else parts

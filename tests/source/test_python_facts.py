@@ -7,6 +7,7 @@ import gc
 import sysconfig
 import textwrap
 import weakref
+from collections.abc import Iterable
 from pathlib import Path
 
 import libcst as cst
@@ -19,7 +20,7 @@ from libcst.metadata import MetadataWrapper, PositionProvider
 from opschema_cli.source.ast_facts import NotTakenError, collect_from_ast
 from opschema_cli.source.ast_spans import Places
 from opschema_cli.source.cst_spans import positions
-from opschema_cli.source.python import Expr, Function, ModuleFacts, PythonFile, Scope
+from opschema_cli.source.python import Expr, Function, ModuleFacts, PythonFile, Scope, Statement
 from opschema_cli.source.python_facts import MAX_BRACKETS, MAX_CHARACTERS, collect, collect_with_tree, too_deep
 from opschema_cli.source.text import Source, decode
 
@@ -145,6 +146,16 @@ ALIKE = {
     "continued": "a\n\\\nb = c\n\\\n\\\ndef d():\n    e\n\ng\n",
     "form feeds": "\x0ca\n\x0c\x0cdef b(): c; \x0c d\nclass E:\n\x0c    f = (1,\n\x0c 2)\n\x0cg\n",
     "deletions": "del a, (b, c.d), [e], f[0]\nglobal g\ndef h(): nonlocal i\n",
+    "slices": "x = a[b:], a[:b], a[ : ], a[::(b)], a[(b) : (c) : d, e], a[:,], a[*b], a[*b, c]\n",
+    "starred": "x = [* a, *(b)], (*c,), {*d}\nprint(*(e), *f)\ndel (g, h), i\nfor j, * k in l: pass\n",
+    "fields": "x = f'{{a}} {b:}{c!s:>3}' f'' 'd' F'{e=!r}{f =:2}' f'\\N{BULLET}\\n\\{g}' Rf'\\d{{{h}}}'\n",
+    "comprehensions": "x = {a: b for a, b in c if (d)}, {e for e in f for g in (h)}, [i for i in j if k if l]\n",
+    "statements": (
+        "def f():\n    'doc'\n    a = b; c: d = e; g **= h ;\n    while i: break\n    else: continue\n"
+        "    with (j as k, l): raise m from n\n    try: o\n    except (p): q\n    else: r\n    finally: s\n    import t.u, v\n"
+    ),
+    "nested": "def f(a=lambda: 1):\n    @g\n    def h(): yield from i\n    class J:\n        def k(l): nonlocal a\n",
+    "deep": "x = " + "f(" * 30 + "a.b(lambda: c(d := e))" + ")" * 30 + "\ny = " + "a + " * 30 + "b(c)\n",
     "await": "async def f():\n    async with a as b: await c\n    async for d in e: yield (yield)\n",
     "async": "async def f():\n    return [await g async for h in i]\n",
 }  # fmt: skip
@@ -236,28 +247,61 @@ def value(text: str) -> object:
         ("a.b.c", "<a.b.c>"),
         ("f(1, *a, k=2, **b).c", ("attribute c", ("call", "<f>", 1, "<a>", 2, "<b>"))),
         ("f(1, k=g)", ("call", "<f>", 1, "<g>")),
-        ("(1, [2, {3}], {4: 5, **d})", ("tuple", 1, ("list", 2, ("set", 3)), ("dict", 4, 5, "?**d", "<d>"))),
+        ("(1, [2, {3}], {4: 5, **d})", ("tuple", 1, ("list", 2, ("set", 3)), ("dict", 4, 5, ("absent **",), "<d>"))),
         ("a + -b ** 2", ("binary +", "<a>", ("unary -", ("binary **", "<b>", 2)))),
         ("not a", ("unary not", "<a>")),
         ("a[b, 1]", ("subscript", "<a>", "<b>", 1)),
-        ("a[1:2]", "?a[1:2]"),
+        ("a[1:2]", ("subscript", "<a>", ("slice", 1, 2, ("absent",)))),
+        (
+            "a[:, ::-b]",
+            ("subscript", "<a>", ("slice", *[("absent",)] * 3), ("slice", *[("absent",)] * 2, ("unary -", "<b>"))),
+        ),
+        ("a[b,]", ("subscript", "<a>", ("tuple", "<b>"))),
         ("lambda p, q=1: p", ("lambda", "<p>", "<q>", "<p>")),
-        ("[1, *a]", "?[1, *a]"),
-        ("b'x'", "?b'x'"),
-        ("f'{x}'", "?f'{x}'"),
-        ("2 ** 1j", ("binary **", 2, "?1j")),
-        ("a if b else c", "?a if b else c"),
-        ("...", "?..."),
+        ("[1, *a]", ("list", 1, ("starred", "<a>"))),
+        ("b'x'", ("literal b'x'",)),
+        ("2 ** 1j", ("binary **", 2, ("literal 1j",))),
+        ("...", ("literal ...",)),
+        ("a if b else c", ("ifexp", "<b>", "<a>", "<c>")),
+        ("f'{x}'", ("fstring", ("field", "<x>"))),
+        (
+            "'a' f'b{{{x!r}' rf'\\d{y:>{w}}'",
+            ("fstring", "ab{", ("field r", "<x>"), "\\d", ("field", "<y>", ("fstring", ">", ("field", "<w>")))),
+        ),
+        ("f'{x = } {y=!s}'", ("fstring", "x = ", ("field r", "<x>"), " y=", ("field s", "<y>"))),
+        (
+            "[a for a, *b in c if d if e for f in g]",
+            (
+                "listcomp",
+                "<a>",
+                ("for", ("tuple", "<a>", ("starred", "<b>")), "<c>", "<d>", "<e>"),
+                ("for", "<f>", "<g>"),
+            ),
+        ),
+        ("{a for a in b}", ("setcomp", "<a>", ("for", "<a>", "<b>"))),
+        ("{a: b for a in c}", ("dictcomp", "<a>", "<b>", ("for", "<a>", "<c>"))),
+        ("f(a for a in b)", ("call", "<f>", ("generator", "<a>", ("for", "<a>", "<b>")))),
+        ("(a := b)", ("walrus", "<a>", "<b>")),
     ],
 )
 def test_expressions(text: str, expected: object) -> None:
     assert value(text) == expected
 
 
+def test_expressions_of_coroutines_and_generators() -> None:
+    file = facts("async def f():\n    [await a async for a in b]\n    (yield), (yield c)\ndef g(): yield from d\n")
+    shapes = [shown(file, item.exprs[0]) for name in "fg" for item in file.functions[name][0].statements]
+    assert shapes == [
+        ("listcomp", ("await", "<a>"), ("for async", "<a>", "<b>")),
+        ("tuple", ("yield",), ("yield", "<c>")),
+        ("yield-from", "<d>"),
+    ]
+
+
 def test_what_no_cache_can_hold_is_no_constant() -> None:
-    assert value("'\\ud800'") == "?'\\ud800'"
-    assert value("1" + "0" * 30) == "?1" + "0" * 30
-    assert value("0x" + "f" * 5000) == "?0x" + "f" * 5000
+    for text in ("'\\ud800'", "1" + "0" * 30, "0x" + "f" * 5000):
+        assert value(text) == (f"literal {text}",)
+    assert value("f'\\ud800{x}'") == ("fstring", ("literal",), ("field", "<x>"))
 
 
 def test_an_expression_is_followed_so_deep_and_no_deeper() -> None:
@@ -266,6 +310,92 @@ def test_an_expression_is_followed_so_deep_and_no_deeper() -> None:
     while isinstance(found, tuple):
         found, depth = found[1], depth + 1
     assert (depth, str(found)[:2]) == (12, "?[")
+
+
+def outline(file: PythonFile, statements: Iterable[Statement]) -> list[object]:
+    """Statements in short: kind and text, expressions, and a list for each block."""
+    return [
+        (
+            f"{item.kind} {item.text}".strip(),
+            *(shown(file, expr) for expr in item.exprs),
+            *(outline(file, block) for block in item.blocks),
+        )
+        for item in statements
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a = b.c = d", ("assign", "<a>", "<b.c>", "<d>")),
+        ("a: b = c", ("annassign", "<a>", "<b>", "<c>")),
+        ("a: b", ("annassign", "<a>", "<b>")),
+        ("a[b] **= c", ("augassign **", ("subscript", "<a>", "<b>"), "<c>")),
+        ("a()", ("expr", ("call", "<a>"))),
+        ("return a, b", ("return", ("tuple", "<a>", "<b>"))),
+        ("return", ("return",)),
+        ("del a, b[c]", ("delete", "<a>", ("subscript", "<b>", "<c>"))),
+        ("raise a from b", ("raise", "<a>", "<b>")),
+        ("assert a, b", ("assert", "<a>", "<b>")),
+        ("import a.b, c as d", ("import a,d",)),
+        ("from a import b as c, d", ("import c,d",)),
+        ("global a, b", ("global a,b",)),
+        ("pass", ("pass",)),
+        ("@a\n def g(b): pass", ("def g",)),
+        ("class C(a): pass", ("class C",)),
+        ("if a: b\n elif c: d", ("if", "<a>", [("expr", "<b>")], [("if", "<c>", [("expr", "<d>")], [])])),
+        ("while a:\n  break\n else:\n  b", ("while", "<a>", [("break",)], [("expr", "<b>")])),
+        ("for a in b: continue", ("for", "<a>", "<b>", [("continue",)], [])),
+        ("with a as b, c: d", ("with", "<a>", "<b>", "<c>", ("absent",), [("expr", "<d>")])),
+        (
+            "try: a\n except b as c: d\n except: e\n else: f\n finally: g",
+            (
+                "try",
+                [("expr", "<a>")],
+                [("except c", "<b>", [("expr", "<d>")]), ("except", [("expr", "<e>")])],
+                [("expr", "<f>")],
+                [("expr", "<g>")],
+            ),
+        ),
+        ("try: a\n except* b: c", ("try *", [("expr", "<a>")], [("except", "<b>", [("expr", "<c>")])], [], [])),
+        (
+            "match a:\n  case {'b': c, **d} | [c, *d] if e: f\n  case _: pass",
+            ("match", "<a>", [("case c,d", "<e>", [("expr", "<f>")]), ("case", [("pass",)])]),
+        ),
+    ],
+)
+def test_statements(text: str, expected: object) -> None:
+    file = facts(f"def f():\n 'doc'\n {text}\n")
+    [function] = file.functions["f"]
+    assert outline(file, function.statements) == [expected]
+
+
+def test_statements_of_coroutines_are_marked() -> None:
+    file = facts("async def f():\n async for a in b: pass\n async with a as b: pass\n")
+    assert [item.text for item in file.functions["f"][0].statements] == ["async", "async"]
+
+
+def test_a_definition_among_statements_is_found_by_its_place() -> None:
+    file = facts("def f():\n  @a\n  def g(): return b\n  lambda c: c.d\n")
+    [function] = file.functions["f"]
+    inner, lambda_ = function.body.functions[0], function.body.lambdas[0]
+    assert function.statements[0].span == inner.outer
+    assert outline(file, inner.statements) == [("return", "<b>")]
+    assert outline(file, lambda_.statements) == [("return", "<c.d>")]
+
+
+def test_statements_are_followed_so_deep_and_no_deeper() -> None:
+    file = facts("def f():\n if a: b\n" + " elif c: d\n" * 99)
+    found, depth = file.functions["f"][0].statements[0], 0
+    while found.kind == "if":
+        found, depth = found.blocks[1][0], depth + 1
+    assert (depth, found.kind) == (59, "other")
+
+
+def test_names_of_patterns_are_written_and_read() -> None:
+    body = facts("match a:\n  case B(c, d=E.F) | [c, *g]: pass\n").body
+    assert [item.target for item in body.assigns] == ["c", "c", "g"]
+    assert [item.name for item in body.uses] == ["a", "B", "E.F"]
 
 
 def test_functions_and_parameters() -> None:

@@ -12,7 +12,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 _COMPREHENSION = re.compile(r"\bin\b[^\n:]*\bif\b[^\n:]*[])}]|^[ \t]+if\b[^:\n]*$", re.MULTILINE)
 _SUBSCRIPT = re.compile(r"([A-Za-z_]\w*|[\])])\[(?=([^\n]*))")
 _INDEXES = frozenset({"thread_idx", "block_idx"})
-_DISPLAYS = frozenset({"list", "tuple", "other"})
+_DISPLAYS = frozenset({"list", "tuple", "listcomp", "generator", "subscript", "ifexp", "walrus", "await", "other"})
 
 
 def late_names(bodies: Iterable[Body], parameters: Iterable[str]) -> frozenset[str]:

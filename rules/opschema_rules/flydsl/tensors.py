@@ -138,7 +138,8 @@ def shape_of(tree: FlyTree, body: Body, expr: Expr, hops: int = MAX_HOPS) -> tup
         size = expr.keyword("size") or next(
             (item for item in expr.positional() if item.kind in ("tuple", "list")), None
         )
-        return (body, size.items) if size is not None and size.kind in ("tuple", "list") else None
+        sizes = size.elements if size is not None else None
+        return (body, sizes) if sizes is not None else None
     return shape_of(tree, body, owner, hops - 1) if (owner := _keeper(expr)) is not None else None
 
 
@@ -165,7 +166,7 @@ def _sizes(call: Expr) -> tuple[Expr, ...] | None:
         return None
     given = call.positional() or [item for item in [call.keyword("size")] if item is not None]
     if len(given) == 1:
-        return given[0].items if given[0].kind in ("tuple", "list") else _single(given[0])
+        return given[0].elements if given[0].kind in ("tuple", "list") else _single(given[0])
     return tuple(given) or None
 
 

@@ -95,7 +95,7 @@ class Annotations:
             return union([self.form(item, names, text, hops) for item in expr.items])
         if expr.kind == "subscript":
             return self._subscript(expr, names, text, hops)
-        if expr.kind == "other" and (expr.text or names.file.text(expr)) == "...":
+        if expr.kind == "literal" and expr.text == "...":
             return ELLIPSIS
         return unresolved("it is computed at run time")
 

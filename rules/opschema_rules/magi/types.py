@@ -108,7 +108,7 @@ def _expr(node: ast.expr, at: Expr) -> Expr:
     start, end = at.start, at.end
     if isinstance(node, ast.Constant):
         if node.value is ...:
-            return Expr("other", start, end, "...")
+            return Expr("literal", start, end, "...")
         if isinstance(node.value, str | int | float | bool | None):
             return Expr("const", start, end, "", node.value)
     if isinstance(node, ast.Name):

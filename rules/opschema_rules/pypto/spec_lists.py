@@ -20,6 +20,7 @@ _MOST = 16
 """Most lists that one expression is taken to stand for."""
 
 _FIELDS = ("name", "shape", "dtype", "init_value", "is_output", "resident")
+_COMPUTED = frozenset({"listcomp", "generator", "ifexp", "other"})
 _VALUES = frozenset({"call", "binary", "subscript", "list", "tuple", "lambda"})
 _WRITTEN = re.compile(r"\.(is_output|init_value|resident)\s*=(?!=)")
 
@@ -60,7 +61,7 @@ class SpecLists(msgspec.Struct):
             yield from self._returned(body, expr, None, hops)
         elif expr.kind == "name" and "." not in expr.text:
             yield from self._named(body, expr, hops)
-        elif expr.kind == "other":
+        elif expr.kind in _COMPUTED:
             yield Specs(tuple(self._singled_out(body, expr)), False)
 
     def _singled_out(self, body: Body, expr: Expr) -> Iterator[SpecItem]:
@@ -102,7 +103,8 @@ class SpecLists(msgspec.Struct):
             return
         value: Expr | None = returns[0]
         if index is not None and value is not None:
-            value = value.items[index] if value.kind == "tuple" and index < len(value.items) else None
+            elements = value.elements if value.kind == "tuple" else None
+            value = elements[index] if elements is not None and index < len(elements) else None
         for found in self._read(target, value, hops - 1) if value is not None else ():
             yield Specs(found.items, found.whole, (target, *found.builders))
 

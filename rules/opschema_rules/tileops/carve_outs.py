@@ -16,7 +16,7 @@ from opschema_cli.source.bodies import MAX_HOPS, Bodies, Body, argument_for
 from opschema_cli.source.program import Program
 from opschema_cli.source.python import Condition, Expr, Param, PythonFile
 from opschema_cli.source.text import Span, is_found
-from opschema_rules.tileops.conditions import emptiness, inside, is_nothing, reference_test, skips
+from opschema_rules.tileops.conditions import COMPUTED, emptiness, inside, is_nothing, reference_test, skips
 
 
 class CarveOut(msgspec.Struct, frozen=True, eq=False):
@@ -209,14 +209,13 @@ class _Reader:
         if helper is not None:
             return any(self._is_arguments(helper, value, hops - 1) for value in helper.scope.returns)
         parts: Iterable[Expr] = expr.items
-        if expr.kind == "other":  # a comprehension, among others: all names in it
-            uses = (use for use in body.scope.uses if inside(use.span, expr.span))
-            parts = [Expr("name", use.start, use.end, use.name) for use in uses]
+        if expr.kind in COMPUTED:
+            parts = [item for item in expr.walk() if item.kind == "name"]
         return any(self._is_arguments(body, part, hops) for part in parts)
 
     def _is_collection(self, body: Body, expr: Expr, hops: int) -> bool:
         """Whether an expression is something that may be empty, and no yes or no."""
-        if expr.kind in ("list", "tuple", "set", "dict", "subscript", "attribute", "other"):
+        if expr.kind in ("list", "tuple", "set", "dict", "subscript", "attribute", *COMPUTED):
             return True
         if expr.kind == "const":
             return expr.value is None

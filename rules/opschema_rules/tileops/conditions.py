@@ -54,6 +54,10 @@ _FILLED = {("!=", 0), (">=", 1), (">", 0)}
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 
+COMPUTED = frozenset({"listcomp", "setcomp", "dictcomp", "generator", "ifexp", "walrus", "await", "other"})
+"""Kinds of expressions that make or choose a value."""
+
+
 def emptiness(expr: Expr) -> tuple[Expr, bool] | None:
     """Of what collection an expression tells the length, and whether it holds when that is empty."""
     if expr.kind == "unary" and expr.text == "not":
@@ -61,7 +65,7 @@ def emptiness(expr: Expr) -> tuple[Expr, bool] | None:
         return (inner[0], not inner[1]) if inner is not None else None
     if expr.kind == "call" and expr.callee == "len" and len(expr.items) == 2:
         return expr.items[1], False
-    if expr.kind in ("name", "subscript", "attribute", "call", "other"):
+    if expr.kind in ("name", "subscript", "attribute", "call", *COMPUTED):
         return expr, False
     if expr.kind != "compare" or len(expr.items) != 2:
         return None

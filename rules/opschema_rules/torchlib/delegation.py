@@ -33,8 +33,8 @@ def _returned_call(function: Body) -> Expr | None:
     if function.function is None or len(scope.returns) != 1 or scope.guarded or scope.loops:
         return None
     returned = scope.returns[0]
-    first = returned.items[0] if returned.kind == "tuple" and returned.items else returned
-    rest = returned.items[1:] if returned.kind == "tuple" else ()
+    elements = returned.elements if returned.kind == "tuple" else None
+    first, rest = (elements[0], elements[1:]) if elements else (returned, ())
     inner = any(call.start < item.end and item.start < call.end for item in rest for call in scope.calls)
     return first if first.kind == "call" and not inner else None
 

@@ -96,7 +96,7 @@ def _refused(tree: FlyTree, call: Call, keyword: str, value: Expr) -> str:
         )
     if keyword == "stream" and value.kind == "const" and isinstance(value.value, int | float | str):
         return "a `stream` is a launcher's parameter or `None`, not a constant: it raises"
-    if keyword in SIZES and value.kind in ("tuple", "list") and not any(item.kind == "other" for item in value.items):
+    if keyword in SIZES and value.kind in ("tuple", "list") and value.elements is not None:
         if not value.items:
             return f"`{keyword}` has no entry: it raises"
         if len(value.items) > 3:
@@ -218,11 +218,7 @@ def _fault(tree: FlyTree, traced: Traced, known: Expr) -> str:
     sizes = _sizes(tree, traced.body.parent or traced.body, known)
     if known.kind == "const":
         return "is no sequence"
-    if (
-        known.kind in ("tuple", "list")
-        and len(known.items) != 3
-        and not any(item.kind == "other" for item in known.items)
-    ):
+    if known.kind in ("tuple", "list") and known.elements is not None and len(known.elements) != 3:
         return f"has {len(known.items)} entries"
     return "has an entry that is not positive" if any(item is not None and item <= 0 for item in sizes or ()) else ""
 
@@ -232,7 +228,7 @@ def _sizes(tree: FlyTree, body: Body, expr: Expr) -> list[int | None] | None:
     if expr.kind not in ("tuple", "list"):
         only = _integer(tree, body, expr)
         return [only, 1, 1] if only is not None else None
-    if not 1 <= len(expr.items) <= 3 or any(item.kind == "other" for item in expr.items):
+    if not 1 <= len(expr.items) <= 3 or expr.elements is None:
         return None
     found = [_integer(tree, body, item) for item in expr.items]
     return [*found, *([1] * (3 - len(found)))]

@@ -133,8 +133,9 @@ def _varies(loop: Loop) -> bool:
     """Whether a loop runs over several values, as far as its head tells."""
     given = loop.iterable
     if given.kind in ("list", "tuple", "set"):
-        values = {(item.kind, item.text, item.value) for item in given.items}
-        return len(values) > 1 or any(item.kind in ("tuple", "list") for item in given.items[1:])
+        elements = given.elements or ()
+        values = {(item.kind, item.text, item.value) for item in elements}
+        return len(values) > 1 or any(item.kind in ("tuple", "list") for item in elements[1:])
     return given.kind == "call" and given.callee == "range" and not _runs_once(given.positional())
 
 
@@ -231,7 +232,7 @@ def _powers(tree: FlyTree, body: Body, call: Expr) -> Iterator[Diagnostic]:
 
 def _elements(expr: Expr) -> Sequence[Expr] | None:
     """The elements of a display; None for anything else."""
-    return expr.items if expr.kind in ("list", "tuple") else None
+    return expr.elements if expr.kind in ("list", "tuple") else None
 
 
 def _leading(tree: FlyTree, wrap: Wrap, call: Expr) -> Iterator[Diagnostic]:

@@ -28,6 +28,12 @@ from opschema_rules.pypto.migrations.old_statements import (
 )
 from opschema_rules.pypto.model import Direction, Part, Program
 
+_COMPUTED = frozenset({
+    "lambda", "listcomp", "setcomp", "dictcomp", "generator", "ifexp", "fstring", "walrus",
+    "await", "yield", "yield-from", "starred", "other",
+})  # fmt: skip
+"""Kinds of expressions that bind names, or that no dict of a configuration holds."""
+
 _DEFAULTS = {"aicpu_thread_num": "3", "block_dim": "24"}
 """What the old runner takes for settings that are not there."""
 
@@ -141,7 +147,7 @@ def _outer_names(expr: Expr, sources: Sequence[Span]) -> set[str]:
     """The names that an expression takes from around it, those of sources left out."""
     if any(span.start <= expr.start and expr.end <= span.end for span in sources):
         return set()
-    if expr.kind in ("other", "lambda"):
+    if expr.kind in _COMPUTED:
         raise Unclear("a value in its dicts is computed")
     own = {expr.text.partition(".")[0]} if expr.kind == "name" else set[str]()
     return own.union(*(_outer_names(item, sources) for item in expr.items if item.text != "**"))

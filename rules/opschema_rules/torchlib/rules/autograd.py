@@ -84,10 +84,11 @@ def _counted(gradient: Gradient, backward: Body, value: Expr) -> Iterator[Diagno
     arguments = gradient.schema.positional
     is_list = value.kind in ("list", "dict")
     is_one = is_list or (value.kind == "const" and value.value is None) or is_gradient(gradient, backward, value)
-    count = len(value.items) if value.kind == "tuple" else 1 if is_one else None
+    elements = value.elements if value.kind == "tuple" else None
+    count = len(elements) if elements is not None else 1 if is_one else None
     if count is None or (count == len(arguments) and not is_list):
         return
-    spare = value.items[len(arguments) :] if value.kind == "tuple" else ()
+    spare = elements[len(arguments) :] if elements is not None else ()
     counts_spare = gradient.operator.tree.torch >= (2, 15)  # what came before lets `None`s at the end be
     if spare and not counts_spare and all(item.kind == "const" and item.value is None for item in spare):
         return
@@ -145,8 +146,9 @@ def gradient_kind(operator: Operator) -> Iterator[Diagnostic]:
         backward = gradient.backward
         arguments = gradient.schema.positional
         for value in backward.scope.returns if backward is not None else ():
-            if backward is not None and value.kind == "tuple" and len(value.items) == len(arguments):
-                for argument, item in zip(arguments, value.items, strict=True):
+            elements = (value.elements if value.kind == "tuple" else None) or ()
+            if backward is not None and len(elements) == len(arguments):
+                for argument, item in zip(arguments, elements, strict=True):
                     yield from _of_kind(gradient, backward, argument, item)
 
 

@@ -102,7 +102,7 @@ def _looks_given(function: Body, value: Expr) -> bool:
         assigns = [item.value for item in function.scope.assigns if item.target == value.text]
         only = assigns[0] if len(assigns) == 1 else None
         return only is not None and (only.kind == "name" or _looks_given(function, only))
-    return value.kind in ("name", "subscript", "attribute", "other")
+    return value.kind in ("name", "subscript", "attribute", "ifexp", "walrus", "other")
 
 
 def _may_write(function: Body) -> bool:

@@ -147,6 +147,8 @@ def _misfit(operator: Operator, schema: OperatorSchema, function: Body, value: E
     """What a value is, if it is none that the schema returns."""
     count = len(schema.returns)
     if value.kind in ("tuple", "list"):
+        if value.elements is None:
+            return ""
         one = schema.returns[0].type if count == 1 and _one(operator, schema) == "value" else None
         fits = count == len(value.items) if one is None else one.is_list or not one.name or bool(one.items)
         return "" if fits and count != 0 else _several(value)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import math
+import re
 from collections.abc import Iterator
 
 import msgspec
 
-from opschema_cli.evaluation import snippets
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema
@@ -117,6 +116,9 @@ def default_type(operator: Operator) -> Iterator[Diagnostic]:
         )
 
 
+_COMPLEX_OR_BYTES = re.compile(r"[rR]?[bB]|.*[jJ]\Z")
+
+
 def _of_no_type(operator: Operator) -> Iterator[Diagnostic]:
     """Defaults of types that no schema has: complex numbers, bytes, tensors."""
     definition, function = operator.definition, operator.definition.function
@@ -126,8 +128,7 @@ def _of_no_type(operator: Operator) -> Iterator[Diagnostic]:
         if param.default is None:
             continue
         text = function.file.text(param.default)
-        node = snippets.parse(text) if param.default.kind == "other" else None
-        strange = isinstance(node, ast.Constant) and isinstance(node.value, complex | bytes)
+        strange = param.default.kind == "literal" and _COMPLEX_OR_BYTES.match(text) is not None
         tensor = operator.tree.bodies.external(function.parent or function, param.default.callee) in _TENSORS
         if strange or tensor:
             message = f"the default of `{param.name}` is `{text}`, which no schema can hold"

@@ -94,6 +94,7 @@ def g(x, both):
         expected.replace("        (\n", "        [\n")
         .replace("        ),\n", "        ],\n")
         .replace("(x, ())", "(x, [])")
+        .replace("(*both, 1)", "[*both, 1]")
     )
     expected = expected.replace("kit.pad(x, (3, 4))", "kit.pad(x, [3, 4])")
     assert done.files["kit/use.py"] == "import torch\n" + expected

@@ -1,0 +1,438 @@
+"""Turns the syntax of a module into its facts, whichever collector read it.
+
+:mod:`opschema_cli.source.ast_facts` and :mod:`opschema_cli.source.cst_facts` give the syntax.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from opschema_cli.source.fact_parts import MAX_EXPR_DEPTH, MAX_STATEMENT_DEPTH, Definition, Parts, Syntax, is_word
+from opschema_cli.source.python import (
+    Assign,
+    Class,
+    Condition,
+    Expr,
+    Function,
+    Item,
+    Loop,
+    ModuleFacts,
+    Param,
+    Scope,
+    Statement,
+    Unpack,
+    Use,
+    packed_body,
+    packed_statements,
+    written_in,
+)
+from opschema_cli.source.python_guards import find_guards
+from opschema_cli.source.text import Span
+
+
+def facts_of(syntax: Syntax) -> ModuleFacts:
+    """The facts of a module's syntax.
+
+    Raises:
+        RecursionError: it nests too deeply.
+    """
+    doc = _docstring(syntax.body)
+    return ModuleFacts(_Scopes(syntax).scope(syntax.body), doc.span if doc is not None else None)
+
+
+class _Scopes:
+    """Fills scopes; ``guard`` counts the conditions, loops and handlers around a statement, ``level`` the blocks."""
+
+    def __init__(self, syntax: Syntax) -> None:
+        self.syntax = syntax
+        self.guard = 0
+        self.level = 0
+        self.too_deep = False
+
+    def scope(self, body: Sequence[Statement]) -> Scope:
+        parts = Parts()
+        outer = self.guard, self.level
+        self.guard = self.level = 0
+        self.block(body, parts)
+        self.guard, self.level = outer
+        return parts.finished()
+
+    def block(self, body: Iterable[Statement], parts: Parts) -> None:
+        self.level += 1
+        self.too_deep = self.too_deep or self.level > MAX_STATEMENT_DEPTH
+        for statement in body:
+            _STATEMENTS.get(statement.kind, _Scopes.plain)(self, statement, parts)
+        self.level -= 1
+
+    def plain(self, node: Statement, parts: Parts) -> None:
+        for expr in node.exprs:
+            self.visit(expr, parts)
+        for block in node.blocks:
+            self.block(block, parts)
+
+    def guarded(self, node: Statement, parts: Parts) -> None:
+        self.guard += 1
+        self.plain(node, parts)
+        self.guard -= 1
+
+    # Definitions
+
+    def function_def(self, node: Statement, parts: Parts) -> None:
+        found = self.syntax.definitions[id(node)]
+        self.head(found, parts)
+        inner = self.scope(found.body)
+        leaving = {_span(item.blocks[0]): _leaves(item.blocks[0]) for item in found.body if item.kind == "if"}
+        parts.functions.append(
+            Function(
+                found.name,
+                *found.span,
+                node.span,
+                found.params,
+                found.decorators,
+                found.returns,
+                packed_body(inner),
+                all(map(_does_nothing, found.body)),
+                not self.guard,
+                find_guards(inner.assigns, inner.conditions, leaving, node.end),
+                written_in(inner),
+                packed_statements(self.statements(found.body)),
+            )
+        )
+
+    def statements(self, body: Sequence[Statement]) -> Sequence[Statement]:
+        """The statements of a function that are kept."""
+        kept = body[1:] if _docstring(body) is not None else body
+        return [_limited(item, MAX_STATEMENT_DEPTH - 1) for item in kept] if self.too_deep else kept
+
+    def class_def(self, node: Statement, parts: Parts) -> None:
+        found = self.syntax.definitions[id(node)]
+        self.head(found, parts)
+        parts.classes.append(
+            Class(
+                found.name,
+                *found.span,
+                node.span,
+                found.bases,
+                tuple([word for word, _ in found.keywords if word]),
+                found.decorators,
+                self.scope(found.body),
+                not self.guard,
+                next((value for word, value in found.keywords if word == "metaclass"), None),
+            )
+        )
+
+    def head(self, found: Definition, parts: Parts) -> None:
+        self.visit_all(found.decorators, parts)
+        self.params(found.params, parts)
+        self.visit_all((*found.bases, *(value for _, value in found.keywords)), parts)
+        if found.returns is not None:
+            self.visit(found.returns, parts)
+
+    def params(self, params: Iterable[Param], parts: Parts) -> None:
+        for param in params:
+            self.visit_all([item for item in (param.annotation, param.default) if item is not None], parts)
+
+    # Statements
+
+    def assign(self, node: Statement, parts: Parts) -> None:
+        value = node.exprs[-1]
+        self.visit(value, parts)
+        for target in node.exprs[:-1]:
+            self.target(target, value, node.span, parts)
+            if target.kind == "subscript" and (key := _item_key(target)) is not None:
+                parts.items.append(Item(target.items[0].text, key, value))
+            elif target.kind in ("tuple", "list") and not _displayed(value):
+                starred = any(item.kind == "starred" for item in target.items)
+                targets = tuple([_dotted(_unstarred(item)) for item in target.items])
+                parts.unpacks.append(Unpack(targets, starred, value, target.start, target.end))
+
+    def ann_assign(self, node: Statement, parts: Parts) -> None:
+        target, annotation, *value = node.exprs
+        self.visit_all((annotation, *value), parts)
+        self.target(target, value[0] if value else None, node.span, parts, annotation)
+
+    def aug_assign(self, node: Statement, parts: Parts) -> None:
+        self.plain(node, parts)
+        self.target(node.exprs[0], None, node.span, parts)
+
+    def target(
+        self, node: Expr, value: Expr | None, statement: Span, parts: Parts, annotation: Expr | None = None
+    ) -> None:
+        if node.kind in ("tuple", "list"):
+            values = value.items if value is not None and _displayed(value) else ()
+            pairs = values if len(values) == len(node.items) else [None] * len(node.items)
+            for element, item in zip(node.items, pairs, strict=True):
+                self.target(_unstarred(element), item, statement, parts)
+        elif node.kind == "name":
+            parts.assigns.append(Assign(node.text, node.start, node.end, value, statement, not self.guard, annotation))
+            holder, _, attribute = node.text.rpartition(".")
+            if holder:
+                head = self.syntax.heads.get(id(node)) or (node.start, node.end - len(attribute) - 1)
+                parts.uses.append(Use(holder, *head))
+        else:
+            self.visit(node, parts)
+
+    def if_(self, node: Statement, parts: Parts) -> None:
+        body, *orelse = [_span(block) for block in node.blocks if block]
+        parts.conditions.append(Condition("if", node.exprs[0], body, orelse[0] if orelse else None))
+        parts.guarded += [body, *orelse]
+        self.guarded(node, parts)
+
+    def while_(self, node: Statement, parts: Parts) -> None:
+        parts.guarded.append(_span(node.blocks[0]))
+        self.guarded(node, parts)
+
+    def try_(self, node: Statement, parts: Parts) -> None:
+        body, handlers, orelse, _ = node.blocks
+        blocks = [body, *(item.blocks[0] for item in handlers), orelse]
+        parts.guarded += [_span(block) for block in blocks if block]
+        self.guarded(node, parts)
+
+    def match(self, node: Statement, parts: Parts) -> None:
+        parts.guarded += [_span(case.blocks[0]) for case in node.blocks[0]]
+        self.guarded(node, parts)
+
+    def case(self, node: Statement, parts: Parts) -> None:
+        bound, read = self.syntax.patterns[id(node)]
+        self.visit_all(read, parts)
+        for name in bound:
+            self.target(name, None, name.span, parts)
+        self.plain(node, parts)
+
+    def assert_(self, node: Statement, parts: Parts) -> None:
+        parts.conditions.append(Condition("assert", node.exprs[0], node.span))
+        self.plain(node, parts)
+
+    def for_(self, node: Statement, parts: Parts) -> None:
+        target, iterable = node.exprs
+        self.visit(iterable, parts)
+        self.guard += 1
+        self.target(target, None, target.span, parts)
+        targets = tuple([_dotted(item) for item in _target_names(target)])
+        parts.loops.append(Loop(targets, iterable, _span(node.blocks[0])))
+        for block in node.blocks:
+            self.block(block, parts)
+        self.guard -= 1
+
+    def with_(self, node: Statement, parts: Parts) -> None:
+        for context, target in zip(node.exprs[::2], node.exprs[1::2], strict=True):
+            self.visit(context, parts)
+            if target.kind != "absent":
+                self.target(target, None, target.span, parts)
+        self.block(node.blocks[0], parts)
+
+    def return_(self, node: Statement, parts: Parts) -> None:
+        parts.returns.append(node.exprs[0] if node.exprs else Expr("const", node.start, node.end))
+        self.plain(node, parts)
+
+    def delete(self, node: Statement, parts: Parts) -> None:
+        names = [name for target in node.exprs for name in _target_names(target)]
+        parts.deleted += filter(None, map(_dotted, names))
+
+    def global_(self, node: Statement, parts: Parts) -> None:
+        parts.deleted += node.names
+
+    def import_(self, node: Statement, parts: Parts) -> None:
+        for item in self.syntax.imports[id(node)]:
+            item.guarded = bool(self.guard)
+            parts.imports.append(item)
+
+    # Expressions
+
+    def visit_all(self, exprs: Iterable[Expr], parts: Parts) -> None:
+        for expr in exprs:
+            self.visit(expr, parts)
+
+    def visit(self, expr: Expr, parts: Parts) -> None:
+        kind = expr.kind
+        if kind == "name":
+            parts.uses.append(Use(expr.text, expr.start, expr.end))
+        elif kind in _EXPRESSIONS:
+            _EXPRESSIONS[kind](self, expr, parts)
+        else:
+            for item in expr.items:
+                self.visit(item, parts)
+
+    def const(self, expr: Expr, parts: Parts) -> None:
+        value = expr.value
+        if isinstance(value, str):
+            if is_word(value):
+                parts.strings.append(value)
+        elif value is None or isinstance(value, bool):
+            parts.uses.append(Use(str(value), expr.start, expr.end))
+
+    def attribute(self, expr: Expr, parts: Parts) -> None:
+        self.visit(expr.items[0], parts)
+        parts.uses.append(Use(f"?.{expr.text}", expr.start, expr.end))
+
+    def call(self, expr: Expr, parts: Parts) -> None:
+        parts.calls.append(self.expanded(expr))
+        for item in expr.items:
+            self.visit(item, parts)
+
+    def if_expression(self, expr: Expr, parts: Parts) -> None:
+        self.guard += 1
+        self.visit_all(expr.items, parts)
+        self.guard -= 1
+
+    def fields(self, expr: Expr, parts: Parts) -> None:
+        self.visit_all((item for item in expr.items if item.kind == "field"), parts)
+
+    def clause(self, expr: Expr, parts: Parts) -> None:
+        self.visit_all(expr.items[1:], parts)
+
+    def walrus(self, expr: Expr, parts: Parts) -> None:
+        target, value = expr.items
+        self.visit(value, parts)
+        self.target(target, self.expanded(value), expr.span, parts)
+
+    def lambda_(self, expr: Expr, parts: Parts) -> None:
+        params = self.syntax.params[id(expr)]
+        self.params(params, parts)
+        inner = Parts()
+        self.visit(expr.items[-1], inner)
+        parts.take(inner)
+        body = self.expanded(expr.items[-1])
+        inner.returns.append(body)
+        parts.lambdas.append(
+            Function(
+                "<lambda>",
+                *expr.span,
+                expr.span,
+                params,
+                (),
+                None,
+                packed_body(inner.finished()),
+                stub=False,
+                packed_statements=packed_statements([Statement("return", body.start, body.end, "", (body,))]),
+            )
+        )
+
+    def other(self, expr: Expr, parts: Parts) -> None:
+        below = self.syntax.below.get(id(expr))
+        if below is not None:
+            self.visit(below, parts)
+
+    def expanded(self, expr: Expr) -> Expr:
+        """A part of an expression, as deep as if it stood alone."""
+        return self._expanded(expr, 0) if self.syntax.below else expr
+
+    def _expanded(self, expr: Expr, depth: int) -> Expr:
+        if expr.kind == "other":
+            expr = self.syntax.below.get(id(expr), expr)
+        if not expr.items:
+            return expr
+        if depth >= MAX_EXPR_DEPTH:
+            return Expr("other", expr.start, expr.end)
+        items = tuple([self._expanded(item, depth + 1) for item in expr.items])
+        same = all(map(_is, items, expr.items))
+        return expr if same else Expr(expr.kind, expr.start, expr.end, expr.text, expr.value, items, expr.keywords)
+
+
+_STATEMENTS: dict[str, Any] = {
+    "def": _Scopes.function_def,
+    "class": _Scopes.class_def,
+    "assign": _Scopes.assign,
+    "annassign": _Scopes.ann_assign,
+    "augassign": _Scopes.aug_assign,
+    "if": _Scopes.if_,
+    "while": _Scopes.while_,
+    "try": _Scopes.try_,
+    "except": _Scopes.guarded,
+    "match": _Scopes.match,
+    "case": _Scopes.case,
+    "assert": _Scopes.assert_,
+    "for": _Scopes.for_,
+    "with": _Scopes.with_,
+    "return": _Scopes.return_,
+    "delete": _Scopes.delete,
+    "global": _Scopes.global_,
+    "nonlocal": _Scopes.global_,
+    "import": _Scopes.import_,
+}
+
+_EXPRESSIONS: dict[str, Any] = {
+    "const": _Scopes.const,
+    "attribute": _Scopes.attribute,
+    "call": _Scopes.call,
+    "ifexp": _Scopes.if_expression,
+    "fstring": _Scopes.fields,
+    "for": _Scopes.clause,
+    "walrus": _Scopes.walrus,
+    "lambda": _Scopes.lambda_,
+    "other": _Scopes.other,
+}
+
+
+def _is(one: Expr, other: Expr) -> bool:
+    return one is other
+
+
+def _span(block: Sequence[Statement]) -> Span:
+    return Span(block[0].start, block[-1].end)
+
+
+def _limited(node: Statement, levels: int) -> Statement:
+    """A statement with so many levels of blocks below it, and no more."""
+    if not node.blocks:
+        return node
+    if levels <= 0:
+        return Statement("other", node.start, node.end)
+    blocks = tuple([tuple([_limited(item, levels - 1) for item in block]) for block in node.blocks])
+    return Statement(node.kind, node.start, node.end, node.text, node.exprs, blocks)
+
+
+def _displayed(value: Expr) -> bool:
+    """Whether it is a tuple or list whose elements are all written."""
+    return value.kind in ("tuple", "list") and not any(item.kind == "starred" for item in value.items)
+
+
+def _unstarred(expr: Expr) -> Expr:
+    return expr.items[0] if expr.kind == "starred" else expr
+
+
+def _dotted(expr: Expr) -> str:
+    return expr.text if expr.kind == "name" else ""
+
+
+def _target_names(expr: Expr) -> Iterator[Expr]:
+    if expr.kind in ("tuple", "list"):
+        for element in expr.items:
+            yield from _target_names(_unstarred(element))
+    else:
+        yield expr
+
+
+def _item_key(target: Expr) -> str | None:
+    """The constant string of ``name["key"]``; None for anything else."""
+    holder, *index = target.items
+    key = index[0].value if len(index) == 1 else None
+    return key if holder.kind == "name" and isinstance(key, str) else None
+
+
+def _leaves(block: Sequence[Statement]) -> bool:
+    return block[-1].kind in ("return", "raise")
+
+
+def _docstring(body: Sequence[Statement]) -> Expr | None:
+    """The string that a body begins with, if it does."""
+    value = body[0].exprs[0] if body and body[0].kind == "expr" else None
+    return value if value is not None and _is_string(value) else None
+
+
+def _is_string(expr: Expr) -> bool:
+    if expr.kind == "literal":
+        return expr.text.endswith(("'", '"'))
+    return expr.kind == "const" and isinstance(expr.value, str)
+
+
+def _does_nothing(node: Statement) -> bool:
+    """Whether it is a docstring, ``pass``, ``...`` or ``raise NotImplementedError``."""
+    if node.kind == "expr":
+        [value] = node.exprs
+        return _is_string(value) or (value.kind == "literal" and value.text == "...")
+    if node.kind == "raise" and node.exprs:
+        raised = node.exprs[0]
+        return (raised.callee or _dotted(raised)) == "NotImplementedError"
+    return node.kind == "pass"
