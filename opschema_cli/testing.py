@@ -1,10 +1,9 @@
-"""For authors of rules, migrations and packs: lint or migrate files given as texts, and check that a rule's examples hold.
+"""For authors of packs, rules and migrations: lint, fix or migrate files given as texts, and check the examples of rules.
 
 Example:
-    >>> from opschema_cli.testing import check_examples
-    >>> def test_my_rules() -> None:
-    ...     for rule in PACK.rules:
-    ...         check_examples(PACK, rule)
+    >>> from opschema_cli.testing import check_pack
+    >>> def test_the_examples_of_all_rules() -> None:
+    ...     check_pack(PACK)
 """
 
 from __future__ import annotations
@@ -17,12 +16,14 @@ from pathlib import Path
 
 import msgspec
 
+from opschema_cli.authoring import at
 from opschema_cli.config import Config, load_config
 from opschema_cli.lint.diagnostic import Diagnostic, Place
 from opschema_cli.lint.fix import fix_all
 from opschema_cli.lint.pack import Pack
+from opschema_cli.lint.pack_calls import finds, loaded_by
 from opschema_cli.lint.registry import Registry
-from opschema_cli.lint.rule import Rule, examples
+from opschema_cli.lint.rule import Example, Rule, examples
 from opschema_cli.lint.runner import Job, Outcome, run
 from opschema_cli.lint.settings import resolve_settings
 from opschema_cli.migrate.choose import Choice
@@ -60,16 +61,16 @@ class Linted(msgspec.Struct, frozen=True):
         return Position(0, 0) if source is None else source.position(place.span.start)
 
 
-def lint_files(packs: Iterable[Pack], files: Mapping[str, str], select: Iterable[str] = ()) -> Linted:
-    """Lint a workspace made of ``files`` (path to text); ``select`` are codes or names, default all."""
+def lint_files(packs: Pack | Iterable[Pack], files: Mapping[str, str], select: Iterable[str] = ()) -> Linted:
+    """Lint a workspace made of ``files`` (path to text) with a pack or several; ``select`` are codes or names, default all."""
     job, project = _prepare(packs, files, select)
     return Linted(run(job, project), project)
 
 
 def fix_files(
-    packs: Iterable[Pack], files: Mapping[str, str], select: Iterable[str] = (), *, unsafe: bool = False
+    packs: Pack | Iterable[Pack], files: Mapping[str, str], select: Iterable[str] = (), *, unsafe: bool = False
 ) -> tuple[dict[str, str], Linted]:
-    """Lint and fix; the changed texts by path, and what is left."""
+    """Lint and fix; the changed texts by path, and the findings that are left."""
     job, project = _prepare(packs, files, select)
     outcome = run(job, project)
 
@@ -114,13 +115,15 @@ def migrate_files(
 
     Raises:
         MigrationFailure: the migration raises, leaves what does not parse, or would have to run again.
-        AssertionError: the second run changes something.
+        AssertionError: the pack has no such migration, or the second run changes something.
         OpschemaError: it refuses its options, or a place means nothing.
     """
     job, project = _prepare([pack], files, [])
-    record = next(item for item in pack.all_migrations() if item.name == name)
+    known = {item.name: item for item in pack.all_migrations()}
+    assert name in known, f"the pack `{pack.name}` has no migration `{name}`; it has: {', '.join(known) or 'none'}"
+    record = known[name]
     pack_options = job.settings.pack_options[pack.name]
-    task = Task(record, fill([record], options)[name], lambda loaded: pack.load(loaded, pack_options))
+    task = Task(record, fill([record], options)[name], lambda loaded: loaded_by(pack, loaded, pack_options))
     draft = Draft(project, task.load)
     choice = Choice(tuple(only), tuple(skip))
     ground = Ground(job.registry, job.settings, choice)
@@ -133,8 +136,8 @@ def migrate_files(
     return Migrated({path: workspace.source(path).text for path in workspace.files}, result)
 
 
-def _prepare(packs: Iterable[Pack], files: Mapping[str, str], select: Iterable[str]) -> tuple[Job, Project]:
-    registry = Registry(tuple(packs))
+def _prepare(packs: Pack | Iterable[Pack], files: Mapping[str, str], select: Iterable[str]) -> tuple[Job, Project]:
+    registry = Registry((packs,) if isinstance(packs, Pack) else tuple(packs))
     root = _empty_folder()
     config = _config(files["opschema.toml"]) if "opschema.toml" in files else load_config(root)[0]
     return Job(registry, resolve_settings(config, registry, select=select)), Project(Workspace(root, files))
@@ -154,6 +157,18 @@ def _config(text: str) -> Config:
         return load_config(Path(folder))[0]
 
 
+def check_pack(pack: Pack) -> None:
+    """Assert that the examples of all rules of a pack hold, and that its migrations can be imported; see :func:`check_examples`.
+
+    Raises:
+        AssertionError: saying which rule or example does not hold.
+        AuthorError: the migrations are badly made.
+    """
+    pack.all_migrations()
+    for rule in pack.rules:
+        check_examples(pack, rule)
+
+
 def check_examples(pack: Pack, rule: Rule) -> None:
     """Assert that a rule's page has Bad and Good examples, that it fires on each Bad one and on no Good one,
     and that each of its fixes cures its finding.
@@ -162,26 +177,45 @@ def check_examples(pack: Pack, rule: Rule) -> None:
         AssertionError: saying which example does not hold.
     """
     found = examples(rule.doc)
-    kinds = [example.kind for example in found]
-    assert "bad" in kinds, f"{rule.code}: its page has no Bad example"
-    assert "good" in kinds, f"{rule.code}: its page has no Good example"
+    where = f"{rule.code}{at(rule.check)}"
+    for kind in ("Bad", "Good"):
+        assert any(item.kind == kind.lower() for item in found), f"{where}: its docstring has no `{kind}:` example"
     for number, example in enumerate(found, 1):
+        _check_example(pack, rule, example, f"{where}: example {number} ({example.kind})")
+
+
+def _check_example(pack: Pack, rule: Rule, example: Example, where: str) -> None:
+    try:
         files = pack.example(example.fences)
-        linted = lint_files([pack], files, [rule.code])
-        codes = [item for item in linted.codes() if item == rule.code]
-        where = f"{rule.code}: example {number} ({example.kind})"
-        crashes = [item.message for item in linted.diagnostics if item.code == "OPS900"]
-        assert not crashes, f"{where}: {crashes[0]}"
-        if example.kind == "good":
-            assert not codes, f"{where}: {[item.message for item in linted.diagnostics]}"
-        else:
-            assert codes, f"{where}: the rule does not fire"
-            _check_fixes(pack, rule, files, linted, where)
+    except ValueError as error:
+        raise AssertionError(f"{where}: {error}") from None
+    linted = lint_files(pack, files, [rule.code])
+    codes = [item for item in linted.codes() if item == rule.code]
+    crashes = [item.message for item in linted.diagnostics if item.code == "OPS900"]
+    assert not crashes, f"{where}: {crashes[0]}"
+    if example.kind == "good":
+        assert not codes, f"{where}: {[item.message for item in linted.diagnostics]}"
+        return
+    assert codes, f"{where}: the rule does not fire{_why(pack, rule, linted)}"
+    _check_fixes(pack, rule, files, linted, where)
+
+
+def _why(pack: Pack, rule: Rule, linted: Linted) -> str:
+    """Why a rule may not have run: no pack found anything, or no subject of its type."""
+    project = Project(linted.project.workspace)
+    options = pack.options()
+    if not finds(pack, project, options):
+        return f"; `detect` of the pack `{pack.name}` returns False for {', '.join(project.workspace.files)}"
+    kinds = {type(item) for item in loaded_by(pack, project, options).everything()}
+    if rule.subject is None or any(issubclass(kind, rule.subject) for kind in kinds):
+        return ""
+    names = ", ".join(sorted(f"`{kind.__name__}`" for kind in kinds)) or "nothing"
+    return f": it takes `{rule.subject.__name__}`, and `load` gives {names}"
 
 
 def _check_fixes(pack: Pack, rule: Rule, files: Mapping[str, str], linted: Linted, where: str) -> None:
     fixes = [item.fix for item in linted.diagnostics if item.fix is not None]
-    assert not fixes or rule.fixable, f"{where}: a fix, but the rule is not declared fixable"
+    assert not fixes or rule.fixable, f"{where}: a fix, but `@rule` does not say fixable="
     if fixes:
         texts, after = fix_files([pack], files, [rule.code], unsafe=True)
         assert texts, f"{where}: the fix changes nothing"

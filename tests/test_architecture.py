@@ -29,7 +29,7 @@ ROOMS = {
         *("source", "verify", "errors", "phrases", "permissions", "plugins"),
     },
     "verify": {"session", "lint", "workspace", "git", "errors", "phrases"},
-    "testing": {"lint", "migrate", "project", "workspace", "config", "source"},
+    "testing": {"authoring", "lint", "migrate", "project", "workspace", "config", "source"},
     "proof": {"testing", "lint", "source"},
     "session": {"lint", "plugins", "project", "cache", "config", "transaction", "workspace", "source", "errors"},
     "reporters": {"lint", "verify", "source", "errors", "phrases", "sequences"},
@@ -37,10 +37,10 @@ ROOMS = {
     "suggestions": set(),
     "sequences": set(),
     "cached_on_argument": set(),
-    "migrate": {"lint", "project", "config", "workspace", "source", "errors"},
+    "migrate": {"authoring", "lint", "project", "config", "workspace", "source", "errors"},
     "lint": {
         *("plugins", "project", "readings", "cache", "config", "gitignore", "workspace", "schema", "source", "errors"),
-        *("phrases", "suggestions"),
+        *("phrases", "suggestions", "authoring"),
     },
     "project": {"cache", "readings", "lint", "workspace", "source"},
     "readings": {"cache", "source"},
@@ -63,6 +63,8 @@ ROOMS = {
     "evaluation": {"source"},
     "source": {"errors"},
     "errors": set(),
+    "authoring": set(),
+    "api": {"errors", "lint", "migrate", "project", "readings", "source"},
 }
 REPORTERS_MAY = {
     *("opschema_cli.lint.diagnostic", "opschema_cli.source.text", "opschema_cli.__version__"),
@@ -245,7 +247,8 @@ def test_exceptions_are_caught_whole_only_where_foreign_code_runs() -> None:
             "opschema_cli/lint/forked_run.py": 1,  # all that runs in the forked process; it runs again here, where it is reported
             "opschema_cli/migrate/engine.py": 2,  # a pack's migrations that are imported, a migration that runs
             "opschema_cli/lint/registry.py": 2,  # a plugin that is imported, a pack that looks for its files
-            "opschema_cli/lint/loading.py": 2,  # an installed pack that is imported, and asked for its rules
+            "opschema_cli/lint/loading.py": 1,  # an installed pack that is imported
+            "opschema_cli/lint/collisions.py": 2,  # a pack that is asked for its rules, and imported to place one
             "opschema_cli/verify/prepare.py": 1,  # torch that is installed and cannot be imported
             "opschema_cli/verify/worker.py": 3,  # a tree that is imported, and its ops that are made and called, in a worker
             "opschema_cli/verify/runner.py": 1,  # an op that is asked for a gradient, in a worker

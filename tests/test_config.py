@@ -142,7 +142,7 @@ def test_pack_options_arrive_typed(root: Path, lint: Lint) -> None:
     configure(root, "[toy]\nfail = 'load'\n")
     code, report, _ = lint()
     assert code == 3
-    assert "the pack toy failed on this workspace: RuntimeError: the toy cannot load" in report
+    assert "the pack `toy` failed: RuntimeError: the toy cannot load (line " in report
 
 
 def test_select_takes_codes_prefixes_and_names_and_the_command_line_replaces_it(root: Path, lint: Lint) -> None:
@@ -216,11 +216,14 @@ def test_a_plugin_runs_only_if_the_configuration_names_it(root: Path, lint: Lint
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("PACK = 3\n", "`bad.py` is not a pack"),
+        ("PACK = 3\n", "the plugin `bad.py` cannot be loaded: its `PACK` is an int, not a `Pack`"),
         ("import nowhere_at_all\n", "ModuleNotFoundError"),
         ("1/0\n", "the plugin `bad.py` cannot be loaded: ZeroDivisionError: division by zero"),
         ("def (:\n", "SyntaxError"),
-        ("from opschema_cli.lint.rule import rule\n@rule('X', 'y')\ndef f(x: int): ...\n", "RuleError: rule 'X' 'y'"),
+        (
+            "from opschema_cli.lint.rule import rule\n@rule('X', 'y')\ndef f(x: int): ...\n",
+            "cannot be loaded: rule 'X' 'y': a code is three capital letters",
+        ),
         (None, "the plugin `bad.py` cannot be read: No such file or directory"),
     ],
 )
@@ -249,7 +252,13 @@ def test_a_code_that_two_packs_claim_is_named(root: Path, lint: Lint) -> None:
     (root / "opschema.toml").write_text('plugins = ["toypack.py", "again.py"]\n')
     code, _, errors = lint()
     assert code == EXIT_USAGE
-    assert "two packs define the rule TOY101 (missing-doc)" in errors
+    assert "the pack `toy` of a plugin has the name of that of another plugin; choose another" in errors
+    again = (root / "again.py").read_text().replace('PACK = Pack("toy"', 'PACK = Pack("again"')
+    (root / "again.py").write_text(again)
+    code, _, errors = lint()
+    assert code == EXIT_USAGE
+    both = "its rule TOY101 `missing-doc` (line 76 of again.py) has the code of TOY101 `missing-doc` (line 76 of toypack.py)"
+    assert f"the pack `again`: {both} of the pack `toy`; choose another" in errors
 
 
 def test_packs_limits_the_packs(root: Path, lint: Lint) -> None:

@@ -19,6 +19,7 @@ from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERNAL, EXIT_U
 from opschema_cli.git import uncommitted
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.pack import Loaded, Pack
+from opschema_cli.lint.pack_calls import loaded_by
 from opschema_cli.lint.recognition import Recognition
 from opschema_cli.lint.settings import resolve_settings
 from opschema_cli.migrate.choose import Choice
@@ -243,7 +244,9 @@ class _Work(msgspec.Struct, frozen=True):
         for pack in self.packs:
             for item in load_migrations(pack):
                 if item.name in found:
-                    raise OpschemaError(f"two packs have a migration `{item.name}`")
+                    other, first = found[item.name]
+                    places = f"`{other.name}`{first.written} and `{pack.name}`{item.written}"
+                    raise OpschemaError(f"two packs have a migration `{item.name}`: {places}; give one another name")
                 found[item.name] = (pack, item)
         return found
 
@@ -285,7 +288,7 @@ def _begins(pack: Pack, names: Container[str]) -> bool:
 
 
 def _loader(pack: Pack, options: object) -> Callable[[Project], Loaded]:
-    return lambda project: pack.load(project, options)
+    return lambda project: loaded_by(pack, project, options)
 
 
 def _list(work: _Work) -> int:
@@ -295,7 +298,7 @@ def _list(work: _Work) -> int:
     draft = work.draft()
     found = [_listed(work, draft, pack, item) for pack, item in work.known().values()]
     _tell_problems(work)
-    elsewhere = [head.name for head in work.ground.registry.unused]
+    elsewhere = [pack.name for pack in work.ground.registry.unused]
     if work.options.output_format == "json":
         write_text(json.write_list(found, elsewhere), None)
     else:
@@ -371,9 +374,9 @@ def _problems(work: _Work) -> list[Diagnostic]:
     """What is wrong with files that a migration should have seen."""
     project, ground = work.project, work.ground
     project.settle()
-    heads = ground.registry.all_packs
-    meant = dict.fromkeys((head.name for head in heads), project.claimed)
-    recognition = Recognition(project, heads, ground.settings.pack_options, meant)
+    packs = ground.registry.all_packs
+    meant = dict.fromkeys((pack.name for pack in packs), project.claimed)
+    recognition = Recognition(project, packs, ground.settings.pack_options, meant)
     problems = (item for item in project.problems.values() if recognition.reported(item.place.path))
     return sorted(problems, key=lambda item: (item.place.path, item.message))
 

@@ -86,9 +86,9 @@ def main() -> None:
 
     registry = load_registry()
     write_pages(Path("docs/rules"), doc_files(registry.rules))
-    for head in registry.all_packs:
-        if isinstance(head, LazyPack):
-            head.catalogue.write_text(catalogue_text(head.pack.rules), encoding="utf-8")
+    for pack in registry.all_packs:
+        if isinstance(pack, LazyPack):
+            pack.catalogue.write_text(catalogue_text(pack.pack.rules), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -10,13 +10,16 @@ from typing import Any
 
 import msgspec
 
+from opschema_cli.authoring import failure, refuse
 from opschema_cli.cache import Cache, decoded
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.builtin import CRASHED
 from opschema_cli.lint.diagnostic import Diagnostic, NotChecked, Place, Severity
+from opschema_cli.lint.diagnostic_checks import check_diagnostic
 from opschema_cli.lint.limits import MAX_OF_SUBJECT, stopped, within_limits
 from opschema_cli.lint.not_checked import not_checked
 from opschema_cli.lint.pack import Loaded, Pack
+from opschema_cli.lint.pack_calls import finds, loaded_by
 from opschema_cli.lint.rule import Rule
 from opschema_cli.lint.settings import Settings
 from opschema_cli.project import Project
@@ -40,6 +43,26 @@ class Timing(msgspec.Struct):
     findings: int = 0
 
 
+_NOWHERE = Place("", Span(0, 0))
+
+
+class Crash(msgspec.Struct):
+    """A rule that raised: the first subject that it did so on with its place, why, and the number of all such subjects."""
+
+    rule: str
+    subject: str
+    place: object
+    reason: str
+    subjects: int = 0
+
+    def diagnostic(self, pack: str) -> Diagnostic:
+        """The same as a finding."""
+        others = self.subjects - 1
+        more = f" and {others} more {'subject' if others == 1 else 'subjects'}" if others else ""
+        message = f"the rule {self.rule} of the pack `{pack}` failed on `{self.subject}`{more}: {self.reason}"
+        return Diagnostic(message, self.place if isinstance(self.place, Place) else _NOWHERE, code=CRASHED.code)
+
+
 class Executor(msgspec.Struct):
     """Runs the enabled rules of packs and collects what they find, in the order of subjects and codes.
 
@@ -54,6 +77,7 @@ class Executor(msgspec.Struct):
     not_checked: list[NotChecked] = msgspec.field(default_factory=list)
     failed: set[str] = msgspec.field(default_factory=set)
     crashed: bool = False
+    crashes: dict[str, Crash] = msgspec.field(default_factory=dict)
 
     def load(self, pack: Pack, project: Project) -> Loaded | None:
         """The pack's subjects; None if it finds nothing of its kind, or fails.
@@ -64,8 +88,8 @@ class Executor(msgspec.Struct):
         options = self.settings.pack_options[pack.name]
         loaded: list[Loaded] = []
         with self._guarded(pack), self._watched(pack, project):
-            if pack.detect(project, options):
-                loaded.append(pack.load(project, options))
+            if finds(pack, project, options):
+                loaded.append(loaded_by(pack, project, options))
         return loaded[0] if loaded else None
 
     @contextlib.contextmanager
@@ -91,6 +115,8 @@ class Executor(msgspec.Struct):
         """Run the pack's rules over its subjects; what needs no implementation runs while that is parsed."""
         with self._watched(pack, project, loaded):
             self._run(pack, loaded, project)
+        self.found += [crash.diagnostic(pack.name) for crash in self.crashes.values()]
+        self.crashes.clear()
 
     def _run(self, pack: Pack, loaded: Loaded, project: Project) -> None:
         enabled = self._enabled(pack)
@@ -114,7 +140,8 @@ class Executor(msgspec.Struct):
         except Exception as error:
             self.crashed = True
             self.failed.update(rule.code for rule in pack.rules)
-            self.found.append(_crash(f"the pack {pack.name}", "this workspace", None, error))
+            message = f"the pack `{pack.name}` failed: {failure(error)}"
+            self.found.append(Diagnostic(message, _NOWHERE, code=CRASHED.code))
 
     def _run_cached(
         self, enabled: Sequence[Rule], subjects: Sequence[object], project: Project
@@ -193,6 +220,12 @@ class Executor(msgspec.Struct):
             timing = self.timings[rule.code] = Timing()
         return timing
 
+    def _yielded(self, rule: Rule, subject: object) -> Iterable[Diagnostic]:
+        found: Iterable[Diagnostic] | None = rule(subject, self.settings.rule_options.get(rule.code))
+        if found is None:
+            refuse("it returned None; a rule yields diagnostics, or returns a list of them", rule.check)
+        return found
+
     def _run_rule(self, rule: Rule, subject: object, found: list[Diagnostic]) -> None:
         """Add what a rule finds in a subject to what was found."""
         timing = self._timing(rule)
@@ -200,7 +233,8 @@ class Executor(msgspec.Struct):
         doubt = getattr(subject, "release_doubt", "") if rule.by_release else ""
         try:
             # What the rule yields before it fails is kept.
-            for item in rule(subject, self.settings.rule_options.get(rule.code)):
+            for item in self._yielded(rule, subject):
+                check_diagnostic(item, rule)
                 named = within_limits(msgspec.structs.replace(item, code=rule.code))
                 found.append(doubted(named, doubt) if doubt else named)
                 if len(found) - before >= MAX_OF_SUBJECT:
@@ -211,8 +245,9 @@ class Executor(msgspec.Struct):
             self.crashed = True
             self.failed.add(rule.code)
             name = getattr(subject, "name", None) or type(subject).__name__
-            what = f"the rule {rule.code} ({rule.name})"
-            found.append(_crash(what, f"`{name}`", getattr(subject, "place", None), error))
+            place, reason = getattr(subject, "place", None), failure(error, rule.check)
+            crash = self.crashes.setdefault(rule.code, Crash(f"{rule.code} ({rule.name})", f"{name}", place, reason))
+            crash.subjects += 1
         timing.runs += 1
         timing.seconds += time.perf_counter() - started
         timing.findings += len(found) - before
@@ -223,17 +258,3 @@ def doubted(item: Diagnostic, doubt: str) -> Diagnostic:
     fix = msgspec.structs.replace(item.fix, safety="unsafe", why_unsafe=doubt) if item.fix is not None else None
     severity = Severity.WARNING if item.severity is Severity.ERROR else item.severity
     return msgspec.structs.replace(item, message=f"{item.message} ({doubt})", severity=severity, fix=fix)
-
-
-def _crash(what: str, subject: str, place: object, error: Exception) -> Diagnostic:
-    message = f"{what} failed on {subject}: {failure(error)}"
-    return Diagnostic(message, place if isinstance(place, Place) else Place("", Span(0, 0)), code=CRASHED.code)
-
-
-def failure(error: Exception) -> str:
-    """What foreign code raised, and the line that did."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    where = f" (line {trace.tb_lineno} of {trace.tb_frame.f_code.co_filename})" if trace is not None else ""
-    return f"{type(error).__name__}: {error}{where}"

@@ -12,6 +12,7 @@ import msgspec
 
 from opschema_cli.lint.diagnostic import Severity
 from opschema_cli.lint.pack import Pack, Speed, claims_all
+from opschema_cli.lint.pack_checks import check_detection
 from opschema_cli.lint.rule import Rule
 from opschema_cli.lint.unread import Sighting
 from opschema_cli.project import Project
@@ -43,6 +44,14 @@ class LazyPack(msgspec.Struct, frozen=True, dict=True):
     unread: tuple[Sighting, ...] = ()
     pages: str = ""
     claims: Callable[[Project, Any, str], bool] = claims_all
+
+    def __post_init__(self) -> None:
+        """Check what the author wrote.
+
+        Raises:
+            AuthorError: a field is not what it should be.
+        """
+        check_detection(self)
 
     @cached_property
     def pack(self) -> Pack:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import TypeVar
 
 import msgspec
 
+from opschema_cli.authoring import described, failure, refuse
 from opschema_cli.errors import DISTRIBUTION
+from opschema_cli.lint.collisions import collision
 from opschema_cli.lint.diagnostic import NotChecked, Severity
 from opschema_cli.lint.installed import InstalledPack
 from opschema_cli.lint.lazy_pack import AnyPack, LazyPack
 from opschema_cli.lint.pack import Pack
-from opschema_cli.lint.rule import Rule
 
 T = TypeVar("T")
 
@@ -50,21 +51,17 @@ class BrokenPack(msgspec.Struct, frozen=True):
         return NotChecked(self.message, self.hint, module=self.module, severity=level)
 
 
-class _UnusableError(Exception):
-    """Why a pack cannot be used, though it can be imported."""
-
-
 def load_packs(points: Sequence[InstalledPack], *, needed: bool) -> tuple[list[AnyPack], list[BrokenPack]]:
-    """Import packs, or their heads. ``needed`` says that the configuration names them."""
-    heads: list[AnyPack] = []
+    """Import packs, or what detects them. ``needed`` says that the configuration names them."""
+    packs: dict[InstalledPack, AnyPack] = {}
     broken: list[BrokenPack] = []
     for point in points:
-        found = guarded(point, lambda point=point: _loaded(point, heads), needed=needed)  # type: ignore[misc]
+        found = guarded(point, lambda point=point: _loaded(point, packs), needed=needed)  # type: ignore[misc]
         if isinstance(found, BrokenPack):
             broken.append(found)
         else:
-            heads.append(found)
-    return heads, broken
+            packs[point] = found
+    return [*packs.values()], broken
 
 
 def guarded(point: InstalledPack, load: Callable[[], T], *, needed: bool) -> T | BrokenPack:
@@ -72,60 +69,54 @@ def guarded(point: InstalledPack, load: Callable[[], T], *, needed: bool) -> T |
     try:
         return load()
     except (Exception, SystemExit) as error:
-        what = str(error) if isinstance(error, _UnusableError) else f"{type(error).__name__}: {error}"
-        reason = " ".join(what.split())[:_LONGEST_REASON]
+        reason = " ".join(failure(error).split())[:_LONGEST_REASON]
         absent = error.name if isinstance(error, ModuleNotFoundError) else None
         module = absent.partition(".")[0] if absent else point.top
         return BrokenPack(point.name, point.where, reason, point.distribution, module, needed)
 
 
-def rules_of(head: AnyPack) -> tuple[Rule, ...]:
-    """The rules of a pack; none of one that has no list of them and cannot be imported."""
-    try:
-        return head.rules
-    except (Exception, SystemExit):  # foreign code
-        return ()
+def imported(pack: LazyPack) -> Pack:
+    """The pack that a lazy one stands for.
+
+    Raises:
+        AuthorError: its module holds no pack.
+    """
+    found: object = pack.pack
+    if not isinstance(found, Pack):
+        refuse(f"`{pack.module}.PACK` is {described(found)}, not a `Pack`")
+    return found
 
 
-def imported(head: LazyPack) -> Pack:
-    """The pack that a head stands for."""
-    pack = head.pack
-    _refuse(_problems(pack))
-    return pack
-
-
-def _loaded(point: InstalledPack, others: Iterable[AnyPack]) -> AnyPack:
+def _loaded(point: InstalledPack, others: Mapping[InstalledPack, AnyPack]) -> AnyPack:
     module, _, attribute = point.where.partition(":")
-    head: object = import_module(module)
+    found: object = import_module(module)
     for name in attribute.split("."):
-        head = getattr(head, name)
+        if not hasattr(found, name):
+            refuse(f'`{module}` has no `{attribute}`; the entry point is `{point.name} = "MODULE:PACK"`')
+        found = getattr(found, name)
+    if not isinstance(found, Pack | LazyPack):
+        refuse(f"it is {described(found)}, not a `Pack`")
     if point.distribution != DISTRIBUTION:
-        _refuse(_problems(head, point.name, others))
-    assert isinstance(head, Pack | LazyPack)
-    return head
+        _check_unique(found, point, others)
+    return found
 
 
-def _refuse(problems: Iterator[str]) -> None:
-    for problem in problems:
-        raise _UnusableError(problem)
+def _check_unique(pack: AnyPack, point: InstalledPack, others: Mapping[InstalledPack, AnyPack]) -> None:
+    """Check that a pack has the name of its entry point, and shares no name with another.
+
+    Raises:
+        AuthorError: it does; with both.
+    """
+    if pack.name != point.name:
+        refuse(f"it calls itself `{pack.name}`, its entry point `{point.name}`; give both one name")
+    for other in others:
+        if other.name == pack.name:
+            refuse(
+                f"{_owner(other)} has this name already ({other.where}); choose another, there and in the entry point"
+            )
+    if shared := collision(pack, [*others.values()]):
+        refuse(f"{shared}; choose another")
 
 
-def _problems(head: object, name: str = "", others: Iterable[AnyPack] = ()) -> Iterator[str]:
-    """What is wrong with a pack of another distribution, which may be made for another version of opschema."""
-    if not isinstance(head, Pack | LazyPack):
-        yield f"it is {type(head).__name__!r} and not an `opschema_cli.lint.pack.Pack`"
-        return
-    if name and head.name != name:
-        yield f"it calls itself `{head.name}`"
-    if name in {other.name for other in others}:
-        yield "another installed pack has this name"
-    if not callable(head.detect):
-        yield "its `detect` cannot be called"
-    if not (isinstance(head.options, type) and issubclass(head.options, msgspec.Struct)):
-        yield "its `options` are not a `msgspec.Struct`"
-    if not all(isinstance(item, Rule) for item in head.rules):
-        yield "its `rules` are not all `opschema_cli.lint.rule.Rule`s"
-    words = [word for item in head.rules for word in (item.code, item.name)]
-    taken = {word for other in others for item in rules_of(other) for word in (item.code, item.name)}
-    if shared := sorted(taken.intersection(words)):
-        yield f"another installed pack has the rule {shared[0]}"
+def _owner(point: InstalledPack) -> str:
+    return "a pack of opschema" if point.distribution == DISTRIBUTION else f"a pack of `{point.distribution}`"

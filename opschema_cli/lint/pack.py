@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from opschema_cli.authoring import refuse, with_options
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.diagnostic import Missing, NotUnderstood
 from opschema_cli.lint.examples import files_named
-from opschema_cli.lint.rule import Rule, RuleError
+from opschema_cli.lint.pack_checks import check_detection, check_records, check_rules
+from opschema_cli.lint.rule import Rule
 from opschema_cli.lint.unread import Sighting
 from opschema_cli.project import Project
 from opschema_cli.source.text import Span
@@ -184,8 +186,8 @@ class Pack(msgspec.Struct, frozen=True):
 
     name: str
     summary: str
-    detect: Callable[[Project, Any], bool]
-    load: Callable[[Project, Any], Loaded]
+    detect: Callable[..., bool]
+    load: Callable[..., Loaded]
     rules: tuple[Rule, ...] = ()
     migrations: tuple[Migration, ...] | Callable[[], tuple[Migration, ...]] = ()
     options: type[Any] = NoOptions
@@ -199,37 +201,56 @@ class Pack(msgspec.Struct, frozen=True):
     claims: Callable[[Project, Any, str], bool] = claims_all
     speed: Speed = Speed()
 
+    def __post_init__(self) -> None:
+        """Check what the author wrote.
+
+        Raises:
+            AuthorError: a field is not what it should be.
+        """
+        check_detection(self)
+        has_options = self.options is not NoOptions
+        for name in ("detect", "load"):
+            function = with_options(
+                getattr(self, name), f"`{name}` of the pack `{self.name}`", "project", needed=has_options
+            )
+            msgspec.structs.force_setattr(self, name, function)
+        check_records(self.name, "rules", self.rules, Rule.record_kind)
+        check_rules(self.name, self.rules)
+
     def all_migrations(self) -> tuple[Migration, ...]:
-        """The migrations, imported."""
-        return self.migrations() if callable(self.migrations) else self.migrations
+        """The migrations, imported.
+
+        Raises:
+            AuthorError: they are not a tuple of migrations, or two have one name.
+        """
+        found = self.migrations() if callable(self.migrations) else self.migrations
+        check_records(self.name, "migrations", found, "migration")
+        return found
 
 
 def collect_rules(package: ModuleType) -> tuple[Rule, ...]:
     """The rules of every module of a package, by code.
 
     Raises:
-        RuleError: two rules share a code or a name.
+        AuthorError: two rules share a code or a name.
     """
-    found: dict[str, Rule] = {}
-    for item in _records(package, Rule.record_kind):
-        if item.code in found or any(item.name == other.name for other in found.values()):
-            raise RuleError(f"rule {item.code} {item.name}: its code or name is taken")
-        found[item.code] = item
-    return tuple(found[code] for code in sorted(found))
+    found = list(_records(package, Rule.record_kind))
+    check_rules(package.__name__, found)
+    return tuple(sorted(found, key=lambda item: item.code))
 
 
 def collect_migrations(package: ModuleType) -> Callable[[], tuple[Migration, ...]]:
     """What imports every module of a package and returns their migrations, by name.
 
     Raises:
-        RuleError: when it is called; two migrations share a name.
+        AuthorError: when it is called; two migrations share a name.
     """
 
     def collect() -> tuple[Migration, ...]:
         found: dict[str, Migration] = {}
         for item in _records(package, "migration"):
             if item.name in found:
-                raise RuleError(f"migration {item.name}: its name is taken")
+                refuse(f"two migrations are called `{item.name}`:{item.written} and{found[item.name].written}")
             found[item.name] = item
         return tuple(found[name] for name in sorted(found))
 

@@ -21,12 +21,12 @@ class Recognition:
     def __init__(
         self,
         project: Project,
-        heads: Iterable[AnyPack],
+        packs: Iterable[AnyPack],
         options: Mapping[str, object],
         meant: Mapping[str, Set[str]],
     ) -> None:
         self._project = project
-        self._heads = tuple(heads)
+        self._packs = tuple(packs)
         self._options = options
         self._meant = meant
         self._known: dict[str, bool] = {}
@@ -38,14 +38,14 @@ class Recognition:
     def recognised(self, path: str) -> bool:
         """Whether a pack knows a file for its own: by name, place, configuration, or what is written in it."""
         if path not in self._known:
-            self._known[path] = any(self._claims(head, path) for head in self._heads)
+            self._known[path] = any(self._claims(pack, path) for pack in self._packs)
         return self._known[path]
 
-    def _claims(self, head: AnyPack, path: str) -> bool:
-        if path in self._meant.get(head.name, ()):
+    def _claims(self, pack: AnyPack, path: str) -> bool:
+        if path in self._meant.get(pack.name, ()):
             return True
         try:
-            return head.claims(self._project, self._options[head.name], path)
+            return pack.claims(self._project, self._options[pack.name], path)
         except Exception:  # foreign code
             return True
 

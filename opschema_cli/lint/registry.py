@@ -10,13 +10,16 @@ from pathlib import Path
 
 import msgspec
 
+from opschema_cli.authoring import described, failure
 from opschema_cli.cache import Cache
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.builtin import BUILTIN_RULES, PAGES
+from opschema_cli.lint.collisions import collision, rules_of
 from opschema_cli.lint.installed import InstalledPack, installed_packs
 from opschema_cli.lint.lazy_pack import AnyPack, LazyPack
-from opschema_cli.lint.loading import BrokenPack, guarded, imported, load_packs, rules_of
+from opschema_cli.lint.loading import BrokenPack, guarded, imported, load_packs
 from opschema_cli.lint.pack import Pack, nothing_read
+from opschema_cli.lint.pack_calls import finds
 from opschema_cli.lint.rule import Rule
 from opschema_cli.plugins import Plugin
 from opschema_cli.project import Project
@@ -59,19 +62,19 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _imported(self) -> list[Pack | BrokenPack]:
-        return [self._import(head) for head in self.all_packs if self.used is None or head.name in self.used]
+        return [self._import(pack) for pack in self.all_packs if self.used is None or pack.name in self.used]
 
-    def _import(self, head: AnyPack) -> Pack | BrokenPack:
-        if isinstance(head, Pack):
-            return head
-        point = self.installed.get(head.name) or InstalledPack(head.name, head.module)
-        return guarded(point, lambda: imported(head), needed=self.used is not None)
+    def _import(self, pack: AnyPack) -> Pack | BrokenPack:
+        if isinstance(pack, Pack):
+            return pack
+        point = self.installed.get(pack.name) or InstalledPack(pack.name, pack.module)
+        return guarded(point, lambda: imported(pack), needed=self.used is not None)
 
     @property
     def unused(self) -> list[AnyPack]:
         """The packs that are not used, or cannot be."""
         used = {pack.name for pack in self.packs}
-        return [head for head in self.all_packs if head.name not in used]
+        return [pack for pack in self.all_packs if pack.name not in used]
 
     def narrowed(self, used: Iterable[str]) -> Registry:
         """The same, with these packs alone in use."""
@@ -85,20 +88,20 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
         With ``prefetch`` the Python files that these ask for in any case are parsed from now on, while packs are imported.
         """
         found: list[str] = []
-        for head in sorted(
-            self.all_packs, key=lambda head: head.speed.reads is nothing_read
+        for pack in sorted(
+            self.all_packs, key=lambda pack: pack.speed.reads is nothing_read
         ):  # so that it begins early
-            if head.name not in but and _finds(head, project, options[head.name]):
-                found.append(head.name)
+            if pack.name not in but and _finds(pack, project, options[pack.name]):
+                found.append(pack.name)
                 if prefetch:
-                    _prefetch(head, project, options[head.name])
+                    _prefetch(pack, project, options[pack.name])
         return self.narrowed(found)
 
     def prefetch(self, project: Project, options: Mapping[str, object]) -> None:
         """Have the Python files parsed that the packs in use ask for in any case."""
-        for head in self.all_packs:
-            if self.used is None or head.name in self.used:
-                _prefetch(head, project, options[head.name])
+        for pack in self.all_packs:
+            if self.used is None or pack.name in self.used:
+                _prefetch(pack, project, options[pack.name])
 
     @cached_property
     def rules(self) -> dict[str, Rule]:
@@ -107,14 +110,27 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
         Raises:
             OpschemaError: two packs claim one code or name.
         """
-        found: dict[str, Rule] = {}
-        names: dict[str, str] = {}
-        for item in (*BUILTIN_RULES, *(rule for pack in (*self.packs, *self.unused) for rule in rules_of(pack))):
-            if item.code in found or item.name in names:
-                raise OpschemaError(f"two packs define the rule {item.code} ({item.name})")
-            found[item.code] = item
-            names[item.name] = item.code
+        found = {item.code: item for item in BUILTIN_RULES}
+        names = {item.name for item in BUILTIN_RULES}
+        packs: list[AnyPack] = []
+        for pack in (*self.packs, *self.unused):
+            for item in rules_of(pack):
+                if item.code in found or item.name in names:
+                    shared = (
+                        collision(pack, packs)
+                        or f"its rule {item.code} `{item.name}` has the code or name of one of opschema"
+                    )
+                    raise OpschemaError(f"the pack `{pack.name}`: {shared}; choose another")
+                found[item.code] = item
+                names.add(item.name)
+            packs.append(pack)
         return dict(sorted(found.items()))
+
+    @cached_property
+    def owners(self) -> dict[str, str]:
+        """The name of the pack of each rule by its code; empty for the engine's own."""
+        owned = {item.code: pack.name for pack in self.all_packs for item in rules_of(pack)}
+        return {code: owned.get(code, "") for code in self.rules}
 
     def described(self, codes: Collection[str]) -> Iterator[tuple[Rule, str]]:
         """The rules with these codes, with their pages, and the address of each page, if it has one. Of the packs only those are
@@ -123,11 +139,11 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
         if not codes:
             return
         yield from ((item, PAGES.format(code=item.code)) for item in BUILTIN_RULES if item.code in codes)
-        for head in self.all_packs:
-            if any(item.code in codes for item in rules_of(head)):
-                pack = self._import(head)
-                found = (item for item in rules_of(pack if isinstance(pack, Pack) else head) if item.code in codes)
-                yield from ((item, head.pages.format(code=item.code)) for item in found)
+        for pack in self.all_packs:
+            if any(item.code in codes for item in rules_of(pack)):
+                own = self._import(pack)
+                found = (item for item in rules_of(own if isinstance(own, Pack) else pack) if item.code in codes)
+                yield from ((item, pack.pages.format(code=item.code)) for item in found)
 
     def find(self, selector: str) -> list[Rule]:
         """The rules of a code, a name, or a code's prefix (``SIG``, ``SIG2``); ``ALL`` is every rule."""
@@ -198,10 +214,11 @@ def load_registry(
     for name in only:
         if name not in known and not partial:
             raise OpschemaError(f"no pack is called `{name}`; known packs: {', '.join(known)}")
-    heads, broken = load_packs([point for point in points if not only or point.name in only], needed=bool(only))
-    heads += [pack for pack in added if not only or pack.name in only]
+    packs, broken = load_packs([point for point in points if not only or point.name in only], needed=bool(only))
+    _check_names(packs, added)
+    packs += [pack for pack in added if not only or pack.name in only]
     return Registry(
-        tuple(heads),
+        tuple(packs),
         partial or bool(broken),
         unloaded=tuple(broken),
         installed={point.name: point for point in reversed(points)},
@@ -220,19 +237,19 @@ def code_of_packs(cache: Cache | None = None) -> set[Path]:
     return {path for path in found if path.exists()}
 
 
-def _finds(head: AnyPack, project: Project, options: object) -> bool:
+def _finds(pack: AnyPack, project: Project, options: object) -> bool:
     """Whether a pack finds something of its kind; one that fails does, so that the run tells of it."""
     try:
-        return head.detect(project, options)
+        return finds(pack, project, options)
     except OpschemaError:
         raise
     except Exception:  # foreign code
         return True
 
 
-def _prefetch(head: AnyPack, project: Project, options: object) -> None:
+def _prefetch(pack: AnyPack, project: Project, options: object) -> None:
     with suppress(Exception):  # foreign code; it fails again where that is told
-        project.load_python(head.speed.reads(project, options), ahead=True)
+        project.load_python(pack.speed.reads(project, options), ahead=True)
 
 
 def _plugin(plugin: Plugin) -> AnyPack:
@@ -240,11 +257,24 @@ def _plugin(plugin: Plugin) -> AnyPack:
         pack = plugin.run().PACK
     except Exception as error:
         # Foreign code runs here, and may raise whatever it likes.
-        raise OpschemaError(f"the plugin `{plugin.name}` cannot be loaded: {type(error).__name__}: {error}") from error
-    return _checked(pack, plugin.name)
-
-
-def _checked(pack: object, name: str) -> AnyPack:
+        raise OpschemaError(f"the plugin `{plugin.name}` cannot be loaded: {failure(error)}") from error
     if not isinstance(pack, Pack | LazyPack):
-        raise OpschemaError(f"`{name}` is not a pack: expected an `opschema_cli.lint.pack.Pack`")
+        raise OpschemaError(
+            f"the plugin `{plugin.name}` cannot be loaded: its `PACK` is {described(pack)}, not a `Pack`"
+        )
     return pack
+
+
+def _check_names(packs: Sequence[AnyPack], plugins: Sequence[AnyPack]) -> None:
+    """Check that no two packs have one name.
+
+    Raises:
+        OpschemaError: the pack of a plugin has that of another.
+    """
+    known = {pack.name: "an installed pack" for pack in packs}
+    for pack in plugins:
+        if pack.name in known:
+            raise OpschemaError(
+                f"the pack `{pack.name}` of a plugin has the name of {known[pack.name]}; choose another"
+            )
+        known[pack.name] = "that of another plugin"

@@ -18,16 +18,13 @@ from typing import Any, ClassVar, Literal, get_type_hints
 import msgspec
 from msgspec.structs import replace
 
+from opschema_cli.authoring import described, is_options, params_of, refuse
 from opschema_cli.lint.diagnostic import Diagnostic, Severity
 
 CODE = re.compile(r"[A-Z]{3}\d{3}\Z")
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*\Z")
 
 Check = Callable[..., Iterable[Diagnostic]]
-
-
-class RuleError(TypeError):
-    """A rule or pack is badly made; the message says which and how to mend it."""
 
 
 class Rule(msgspec.Struct, frozen=True, dict=True):
@@ -101,12 +98,13 @@ def rule(
         needs: what it does not run without, or sees less without, such as :data:`~opschema_cli.lint.not_checked.CPP`.
 
     Raises:
-        RuleError: the code or name is malformed, the function has no page or no annotation, or there is a proof and no fix.
+        AuthorError: an argument is malformed, the function has no page or no annotation, or there is a proof and no fix.
     """
-    if not CODE.match(code) or not NAME.match(name):
-        raise RuleError(f"rule {code!r} {name!r}: a code is three letters and three digits, a name lower-case-words")
+    if not isinstance(code, str):
+        refuse('`@rule` needs a code and a name: @rule("ABC101", "some-name")', code)
+    _check_arguments(code, name, severity, fixable, needs)
     if proof and not fixable:
-        raise RuleError(f"rule {code}: it names a proof, but has no fix")
+        refuse(f"rule {code}: it names a proof, but has no fix")
 
     def record(check: Check) -> Rule:
         return replace(
@@ -122,29 +120,45 @@ def rule(
     return record
 
 
+def _check_arguments(code: str, name: object, severity: object, fixable: object, needs: object) -> None:
+    if not CODE.match(code) or not isinstance(name, str) or not NAME.match(name):
+        refuse(f"rule {code!r} {name!r}: a code is three capital letters and three digits, a name lower-case-words")
+    if severity not in ("error", "warning", "info"):
+        refuse(f'rule {code}: severity={severity!r}; it is "error", "warning" or "info"')
+    if fixable not in ("", "safe", "unsafe"):
+        refuse(f'rule {code}: fixable={fixable!r}; it is "safe" or "unsafe"')
+    if not isinstance(needs, tuple):
+        refuse(f"rule {code}: needs={needs!r}; it is a tuple, such as (CPP,)")
+
+
 def _record(check: Check, code: str, name: str, severity: Severity) -> Rule:
+    if not isinstance(check, FunctionType):
+        refuse(f"rule {code}: {described(check)} is not a function")
     text = check.__doc__ or sys.modules[check.__module__].__doc__ or ""
     if not text:
-        raise RuleError(f"rule {code}: it has no docstring, so no page")
-    params = _params(check)
-    types = [_named_type(check, param) for param in params]
-    if not all(isinstance(kind, type) for kind in types):
-        hints = get_type_hints(check)
-        types = [hints.get(param) for param in params]
-    if not 1 <= len(params) <= 2 or not all(isinstance(kind, type) for kind in types):
-        raise RuleError(f"rule {code}: it takes an annotated subject and, if it has options, their annotated struct")
+        refuse(f"rule {code}: it has no docstring, so no page", check)
+    types = _types(check, code)
+    if not 1 <= len(types) <= 2:
+        refuse(f"rule {code}: it takes a subject and, if it has options, these; not {len(types)} parameters", check)
     return Rule(code, name, severity, text, types[0], check, types[1] if len(types) > 1 else None)
 
 
-_VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
-
-
-def _params(check: Check) -> list[str]:
-    """The names of a function's parameters."""
-    if not isinstance(check, FunctionType) or vars(check) or check.__code__.co_flags & _VARIADIC:
-        return list(inspect.signature(check).parameters)
-    code = check.__code__
-    return list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])  # in a tenth of the time
+def _types(check: Check, code: str) -> list[type[Any]]:
+    """The types of a rule's parameters: its subject, and its options if it has some."""
+    params = params_of(check)
+    types = [_named_type(check, param) for param in params]
+    if not all(isinstance(kind, type) for kind in types):
+        try:
+            hints = get_type_hints(check)
+        except (NameError, TypeError, AttributeError) as error:
+            refuse(f"rule {code}: an annotation names no type of its module: {error}", check)
+        types = [hints.get(param) for param in params]
+    for param, kind in zip(params, types, strict=True):
+        if not isinstance(kind, type):
+            refuse(f"rule {code}: annotate `{param}` with a class; the rule runs over subjects of that class", check)
+    if len(types) > 1 and not is_options(types[1]):
+        refuse(f"rule {code}: `{params[1]}` is annotated with `{types[1].__name__}`; options are `Options`", check)
+    return types
 
 
 def _named_type(check: Check, param: str) -> Any:

@@ -136,8 +136,8 @@ def _forget_unrecognised(job: Job, project: Project, meant: Mapping[str, Set[str
     ``meant`` are the files that each pack claimed.
     """
     enabled, options = job.settings.enabled, job.settings.pack_options
-    chosen = [head for head in job.registry.all_packs if any(rule.code in enabled for rule in head.rules)]
-    anyone, selected = (Recognition(project, heads, options, meant) for heads in (job.registry.all_packs, chosen))
+    chosen = [pack for pack in job.registry.all_packs if any(rule.code in enabled for rule in pack.rules)]
+    anyone, selected = (Recognition(project, packs, options, meant) for packs in (job.registry.all_packs, chosen))
     for code, path in list(project.problems):
         if not (anyone if code in job.settings.selected else selected).reported(path):
             del project.problems[code, path]
@@ -153,7 +153,7 @@ def report_outcome(job: Job, project: Project, findings: PackFindings) -> Outcom
     kept = _join(_complete(job, item) for item in (*findings.found, *project.problems.values()))
     kept = [item for item in kept if item.code == CRASHED.code or _wanted(job, item)]
     linted = bool(findings.ops or findings.declaring or kept)
-    sightings = [sighting for head in job.registry.all_packs for sighting in head.unread]
+    sightings = [sighting for pack in job.registry.all_packs for sighting in pack.unread]
     outcome.unread = list(find_unread(project, sightings, set(findings.declaring), nothing=not linted))
     kept += [_complete(job, item) for item in _silence(project.workspace)]
     outcome.not_checked = [_counted(job, item) for item in joined(findings.not_checked)]

@@ -11,8 +11,8 @@ from opschema_cli.config import KEYS, Config, check_keys, convert
 from opschema_cli.errors import OpschemaError
 from opschema_cli.gitignore import IgnoreSpec, glob_spec
 from opschema_cli.lint.builtin import UNCHECKED, UNKNOWN
+from opschema_cli.lint.collisions import rules_of
 from opschema_cli.lint.diagnostic import Severity
-from opschema_cli.lint.loading import rules_of
 from opschema_cli.lint.registry import Registry
 
 
@@ -89,10 +89,10 @@ def pack_options(config: Config, registry: Registry) -> dict[str, object]:
         OpschemaError: an option, or a pack, is not known; the message says where.
     """
     if not registry.partial:
-        check_keys(config.pack_options, [*(head.name for head in registry.all_packs), *KEYS], "tool.opschema: ")
+        check_keys(config.pack_options, [*(pack.name for pack in registry.all_packs), *KEYS], "tool.opschema: ")
     return {
-        head.name: convert(config.pack_options.get(head.name, {}), head.options, f"tool.opschema.{head.name}: ")
-        for head in registry.all_packs
+        pack.name: convert(config.pack_options.get(pack.name, {}), pack.options, f"tool.opschema.{pack.name}: ")
+        for pack in registry.all_packs
     }
 
 
@@ -105,7 +105,7 @@ def _rule_options(config: Config, registry: Registry) -> dict[str, object]:
     for code, rule in registry.rules.items():
         if rule.options is not None:
             found[code] = convert(given.pop(code, {}), rule.options, f"tool.opschema.rules.{rule.name}: ")
-    unknown = {rule.code for head in registry.unused for rule in rules_of(head)}
+    unknown = {rule.code for pack in registry.unused for rule in rules_of(pack)}
     for code in given.keys() - unknown:
         raise OpschemaError(f"tool.opschema.rules: {code} has no options")
     return found

@@ -6,16 +6,16 @@ A migration promises that what it migrated is gone: it finds none of that in its
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
+from opschema_cli.authoring import described, failure, refuse
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.diagnostic import Diagnostic, Place
-from opschema_cli.lint.execute import failure
 from opschema_cli.lint.pack import Loaded, Pack
 from opschema_cli.lint.registry import Registry
 from opschema_cli.lint.settings import Settings
@@ -25,6 +25,8 @@ from opschema_cli.migrate.draft import Change, Draft, DraftError
 from opschema_cli.migrate.migration import Migration, Note, Site
 from opschema_cli.project import Project
 from opschema_cli.source.text import Position, Source
+
+T = TypeVar("T", Site, Note)
 
 Status = Literal["migrated", "suppressed", "skipped", "left"]
 
@@ -100,8 +102,18 @@ def find(draft: Draft, task: Task) -> list[Site]:
     """
     draft.use(task.load)
     with _foreign(task):
-        found = list(task.migration.find(draft, task.options))
+        found = list(_checked(task, task.migration.find(draft, task.options), Site, "its `find` yields"))
     return sorted(found, key=lambda site: (site.place.path, site.place.span))
+
+
+def _checked(task: Task, found: Iterable[T] | None, kind: type[T], what: str) -> Iterator[T]:
+    """What a migration yields, as it does, checked."""
+    if found is None:
+        refuse(f"{what} nothing but returns None{task.migration.written}")
+    for item in found:
+        if not isinstance(item, kind) or not isinstance(item.place, Place):
+            refuse(f"{what} {described(item)}, not a `{kind.__name__}(place, ...)`{task.migration.written}")
+        yield item
 
 
 def not_seen(draft: Draft, item: Migration) -> str:
@@ -174,7 +186,8 @@ def _run(draft: Draft, task: Task, ground: Ground) -> _Run:
     notes: list[tuple[int, Note]] = []
     if wanted:
         with _foreign(task):
-            notes += ((draft.revision, note) for note in task.migration.apply(draft, wanted, task.options))
+            yielded = task.migration.apply(draft, wanted, task.options)
+            notes += ((draft.revision, note) for note in _checked(task, yielded or (), Note, "it yields"))
             draft.settle()
     return _Run(task, since, _without_left(draft, chosen, notes, since), notes, draft.changes_since(before), reason)
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
+from opschema_cli.authoring import at, described, is_options, refuse, with_options
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.lint.rule import NAME
@@ -21,11 +22,7 @@ from opschema_cli.lint.rule import NAME
 if TYPE_CHECKING:
     from opschema_cli.migrate.draft import Draft
 
-Apply = Callable[..., "Iterable[Note]"]
-
-
-class MigrationError(TypeError):
-    """A migration is badly made; the message says which and how to mend it."""
+Apply = Callable[..., "Iterable[Note] | None"]
 
 
 class OptionError(OpschemaError):
@@ -87,7 +84,7 @@ class Migration:
     name: str
     doc: str
     find: Callable[[Draft, Any], Iterable[Site]] = field(compare=False)
-    apply: Callable[[Draft, Sequence[Site], Any], Iterable[Note]] = field(compare=False)
+    apply: Callable[[Draft, Sequence[Site], Any], Iterable[Note] | None] = field(compare=False)
     options: type[Any] = NoMigrationOptions
     rewrites_trees: bool = False
     anywhere: bool = False
@@ -95,11 +92,9 @@ class Migration:
     scope: Scope | None = None
     settled: str = ""
     needs: tuple[str, ...] = ()
-
-    @property
-    def module(self) -> str:
-        """The module whose function it is."""
-        return self.apply.__module__
+    module: str = ""
+    written: str = ""
+    """Line and file of its function, in parentheses."""
 
     @property
     def summary(self) -> str:
@@ -110,7 +105,7 @@ class Migration:
 def migration(
     name: str,
     *,
-    find: Callable[[Draft, Any], Iterable[Site]],
+    find: Callable[..., Iterable[Site]],
     options: type[Any] = NoMigrationOptions,
     rewrites_trees: bool = False,
     anywhere: bool = False,
@@ -123,8 +118,8 @@ def migration(
 
     Args:
         name: lower case with dashes.
-        find: the sites that it would change, none where nothing is left to do.
-        options: a frozen msgspec struct; fields without a default must be given on the command line.
+        find: takes the draft, and the options if there are some; returns the sites that it would change.
+        options: a subclass of ``Options``; fields without a default must be given on the command line.
         rewrites_trees: whether it asks for the trees of many Python files, which are then kept when these are parsed.
         anywhere: whether it runs, if it is named, where its pack finds nothing yet.
         proof: the oracle that shows its rewrites to be right, as a sentence without an end; see :mod:`opschema_cli.proof`.
@@ -133,15 +128,39 @@ def migration(
         needs: what it cannot look without.
 
     Raises:
-        MigrationError: the name is malformed, or the function has no page.
+        AuthorError: an argument is malformed, or the function has no page.
     """
-    if not NAME.match(name):
-        raise MigrationError(f"migration {name!r}: a name is lower-case-words")
+    if not isinstance(name, str) or not NAME.match(name):
+        refuse(f"migration {name!r}: a name is lower-case-words", name)
+    what = f"migration {name}"
+    if not is_options(options):
+        refuse(f"{what}: options={described(options)}; it is a subclass of `Options`")
+    if scope is not None and not isinstance(scope, Scope):
+        refuse(f'{what}: scope={scope!r}; it is `Scope((YourSubject,), "there is none here")`')
+    if not isinstance(needs, tuple):
+        refuse(f"{what}: needs={needs!r}; it is a tuple, such as (CPP,)")
+    has_options = options is not NoMigrationOptions
+    finds = with_options(find, f"{what}: `find`", "draft", needed=has_options)
 
     def record(apply: Apply) -> Migration:
+        applies = with_options(apply, f"{what}: its function", "draft", "sites", needed=has_options)
         doc = inspect.getdoc(apply) or inspect.getdoc(sys.modules[apply.__module__]) or ""
         if not doc:
-            raise MigrationError(f"migration {name}: it has no docstring, so no page")
-        return Migration(name, doc, find, apply, options, rewrites_trees, anywhere, proof, scope, settled, needs)
+            refuse(f"{what}: it has no docstring, so no page", apply)
+        return Migration(
+            name,
+            doc,
+            finds,
+            applies,
+            options,
+            rewrites_trees,
+            anywhere,
+            proof,
+            scope,
+            settled,
+            needs,
+            apply.__module__,
+            at(apply),
+        )
 
     return record

@@ -107,7 +107,9 @@ def test_a_crashing_rule_is_a_finding_at_its_subject_and_the_rest_goes_on() -> N
         "a.toy.yaml:2:14 TOY103",
     ]
     message = linted.diagnostics[0].message
-    assert message.startswith("the rule TOY301 (crash) failed on `add`: ZeroDivisionError: the toy broke (line ")
+    assert message.startswith(
+        "the rule TOY301 (crash) of the pack `toy` failed on `add`: ZeroDivisionError: the toy broke (line "
+    )
     assert "toypack.py)" in message
 
 
@@ -127,7 +129,7 @@ def test_a_pack_that_fails_hides_nothing_of_the_others() -> None:
     linted = lint({"opschema.toml": config, "a.toy.yaml": "add: {}\n"})
     assert linted.outcome.crashed
     assert [item.message.partition(" (line")[0] for item in linted.diagnostics] == [
-        "the pack toy failed on this workspace: RuntimeError: the toy cannot load"
+        "the pack `toy` failed: RuntimeError: the toy cannot load"
     ]
 
 
