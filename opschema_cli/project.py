@@ -31,7 +31,11 @@ T = TypeVar("T")
 
 _PYTHON = f"python/{__version__}/{FACTS_VERSION}/{sys.version_info[0]}.{sys.version_info[1]}"
 
-_PARSER_DIED = "the parser died of it or took too long; it nests deeply, or is generated"
+_PARSER_DIED = "this is not Python: the parser died of it or took too long; it nests deeply, or is generated"
+_REFUSED = (
+    "this file was not parsed, since the run has spent too much time on other files that nest deeply or are generated; "
+    "exclude those"
+)
 
 SHORT = 100_000
 """Characters up to which a text is parsed sooner than a worker has started."""
@@ -387,19 +391,24 @@ class Project:
         for parsed in found:
             if parsed.tree:
                 self._trees[parsed.key] = parsed.tree
-            self._arrived(parsed.key, parsed.facts)
+            self._arrived(parsed.key, parsed.facts, refused=parsed.refused)
         if wait and not found:  # the workers were stopped
             for digest in list(self._awaited):
                 self._arrived(digest, b"")
 
-    def _arrived(self, digest: str, data: bytes) -> None:
+    def _arrived(self, digest: str, data: bytes, *, refused: bool = False) -> None:
+        """Keep the facts of a text. Nothing is cached of one that was refused, so that the next run tries it."""
         sources = self._awaited.pop(digest, [])
-        if sources or digest in self._of_files:
-            self._fresh[digest] = data
-        if not sources:
-            self._expected[digest] = data
+        if not refused:
+            if sources or digest in self._of_files:
+                self._fresh[digest] = data
+            if not sources:
+                self._expected[digest] = data
         for source in sources:
-            self._keep(source, decoded(data, ModuleFacts))
+            if refused:
+                self._problem(PYTHON_SYNTAX, source.path, _REFUSED, 0)
+            else:
+                self._keep(source, decoded(data, ModuleFacts))
             self._done += 1
             self.progress(self._done, self._cold)
         if not self._awaited:
@@ -408,8 +417,8 @@ class Project:
 
     def _keep(self, source: Source, found: ModuleFacts | None) -> None:
         if found is None or found.error:
-            reason, offset = (found.error, found.error_at) if found else (_PARSER_DIED, 0)
-            self._problem(PYTHON_SYNTAX, source.path, f"this is not Python: {reason}", offset)
+            message = f"this is not Python: {found.error}" if found is not None else _PARSER_DIED
+            self._problem(PYTHON_SYNTAX, source.path, message, found.error_at if found is not None else 0)
         else:
             self._python[source.path] = PythonFile(source, found)
 

@@ -17,6 +17,9 @@ SECONDS, SECONDS_PER_CHARACTER = 1.5, 20e-6
 HURRIED = 0.3
 """The share of it that a text has left in a run that has given up many others."""
 
+RUN_SECONDS = 60.0
+"""The processor time that a run spends on texts that use up theirs or come near to it; also the most for one text."""
+
 MAX_RECURSION = 20_000
 """Calls that may be nested for one text, for long chains of operators."""
 
@@ -45,6 +48,11 @@ def encoded(facts: ModuleFacts) -> bytes:
         return b""
 
 
+def budget(text: str) -> float:
+    """Seconds of processor time for one text."""
+    return min(SECONDS + len(text) * SECONDS_PER_CHARACTER, RUN_SECONDS)
+
+
 @contextmanager
 def at_risk(text: str, share: float = 1.0) -> Iterator[None]:
     """While a text is parsed: a process that has spent its processor time for it, or that nests too deeply for the native
@@ -52,7 +60,7 @@ def at_risk(text: str, share: float = 1.0) -> Iterator[None]:
     """
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, MAX_RECURSION))
-    _end_after((SECONDS + len(text) * SECONDS_PER_CHARACTER) * share)
+    _end_after(budget(text) * share)
     try:
         yield
     finally:

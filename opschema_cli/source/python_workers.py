@@ -11,7 +11,9 @@ import gc
 import multiprocessing
 import os
 import signal
+import struct
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from multiprocessing.connection import Connection
@@ -20,8 +22,9 @@ from multiprocessing.context import BaseContext
 from typing import NamedTuple, cast
 
 from opschema_cli.errors import OpschemaError
+from opschema_cli.source import parsing
 from opschema_cli.source.interrupts import no_interrupts
-from opschema_cli.source.parsing import HURRIED, at_risk, encoded, encoded_facts
+from opschema_cli.source.parsing import HURRIED, at_risk, budget, encoded, encoded_facts
 
 POOL_THRESHOLD = 400_000
 """Characters of Python above which a second worker pays for its start."""
@@ -31,6 +34,9 @@ RETRIED = 50_000
 
 PATIENCE = 8
 """Texts that are given up with all the time for one; further ones of a run have :data:`HURRIED` of it."""
+
+SLOW = 0.3
+"""The share of the time for a text from which on what it took counts towards :data:`parsing.RUN_SECONDS`."""
 
 IN_FLIGHT = 128 * 1024
 """Bytes of texts that a worker is sent before it has answered, so that it need not wait for a program that is busy."""
@@ -49,11 +55,15 @@ def _with_tree(text: str) -> tuple[bytes, bytes]:
 
 
 class Parsed(NamedTuple):
-    """The encoded facts of the text ``key``, empty where the parser died of it; its packed tree, if asked for."""
+    """The encoded facts of the text ``key``, empty where the parser died of it; its packed tree, if asked for; the seconds that it
+    took. ``refused`` if it was not parsed, since the run has no time left for such texts.
+    """
 
     key: str
     facts: bytes
     tree: bytes = b""
+    seconds: float = 0.0
+    refused: bool = False
 
 
 class _Task(NamedTuple):
@@ -80,6 +90,7 @@ class Parsers:
         self._asked: set[str] = set()
         self._retried: set[str] = set()
         self._given_up = 0
+        self._spent = 0.0
 
     def start(self, count: int) -> None:
         """Start workers, so that they import what they need before there is a text."""
@@ -111,6 +122,9 @@ class Parsers:
         """The texts that are done; with ``wait`` at least one, unless none is left."""
         found: list[Parsed] = []
         while self._asked:
+            found += self._refuse()
+            if found:
+                break
             self.start(1)  # where the first could not be started, this tells why
             busy = {worker.answers: worker for worker in self._workers if worker.tasks or worker.starting}
             for pipe in ready(busy, None if wait else 0):
@@ -124,12 +138,24 @@ class Parsers:
             del self._workers[1:]
         return found
 
+    def _refuse(self) -> list[Parsed]:
+        """The texts that no worker has begun, once the run has spent its time on slow ones."""
+        if self._spent < parsing.RUN_SECONDS:
+            return []
+        refused = [Parsed(task.key, b"", refused=True) for task in self._queue]
+        self._queue.clear()
+        self._asked.difference_update(item.key for item in refused)
+        return refused
+
     def _take(self, worker: _Worker) -> list[Parsed]:
         if worker.starting:
             worker.has_started()
             return []
         task, found = worker.result()
+        if found is not None and found.seconds > budget(task.text) * SLOW:
+            self._spent += found.seconds
         if found is None:
+            self._spent += budget(task.text) * (HURRIED if self._given_up >= PATIENCE else 1.0)
             self._workers.remove(worker)
             self._queue += worker.tasks
             short = len(task.text) <= RETRIED and self._given_up < PATIENCE
@@ -213,8 +239,8 @@ class _Worker:
         task = self.tasks.pop(0)
         self.in_flight -= self._sizes.pop(0)
         try:
-            facts = self.answers.recv_bytes()
-            return task, Parsed(task.key, facts, self.answers.recv_bytes() if task.with_tree else b"")
+            (seconds,), facts = _SECONDS.unpack(self.answers.recv_bytes()), self.answers.recv_bytes()
+            return task, Parsed(task.key, facts, self.answers.recv_bytes() if task.with_tree else b"", seconds)
         except (EOFError, ConnectionResetError):
             self.process.join()
             self._close()
@@ -259,6 +285,9 @@ def _widened(pipe: Connection) -> int:
     return 0
 
 
+_SECONDS = struct.Struct("d")
+
+
 def _serve(texts: Connection, answers: Connection, inherited: Sequence[Connection]) -> None:
     for connection in inherited:
         connection.close()
@@ -272,7 +301,8 @@ def _serve(texts: Connection, answers: Connection, inherited: Sequence[Connectio
         while True:
             task = texts.recv_bytes().decode("utf-8", "surrogatepass")
             with_tree, share, text = task[0] == "1", HURRIED if task[1] == "1" else 1.0, task[2:]
+            began = time.process_time()
             with at_risk(text, share):
                 found = _with_tree(text) if with_tree else (encoded_facts(text),)
-            for answer in found:
+            for answer in (_SECONDS.pack(time.process_time() - began), *found):
                 answers.send_bytes(answer)

@@ -97,6 +97,23 @@ def test_many_texts_that_stall_the_parser_cost_little_time_each_and_the_sound_on
     assert spent < len(texts) * 0.4, "the first are tried twice, the others get a share of the time"
 
 
+def test_a_run_that_has_spent_its_time_names_the_files_that_it_does_not_parse(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parsing, "SECONDS", 0.3)
+    monkeypatch.setattr(parsing, "RUN_SECONDS", 1.0)
+    pattern = "match a:\n case " + "[" * 60 + "a" + "]" * 60 + ":\n  pass\n"
+    for number in range(40):
+        (tmp_path / f"m{number}.py").write_text(f"# {number}\n{pattern}")
+        (tmp_path / f"m{number}.toy.yaml").write_text(f"op: {{doc: x, impl: m{number}.py}}\n")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    found = [item for item in lint(tmp_path, jobs=2) if item.code == "OPS102"]
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    assert {item.place.path for item in found} == {f"m{number}.py" for number in range(40)}
+    assert sum("was not parsed" in item.message for item in found) > 25
+    assert spent < 4, "40 texts with 0.3 seconds each, the first twice, would take more"
+
+
 # Files that are no files
 
 
