@@ -16,9 +16,7 @@ Run as a script it reads workspaces (JSON, texts by path) from stdin and answers
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,6 +31,7 @@ from torchgen.yaml_utils import YamlLoader
 
 from opschema_cli.proof import Files, Observation, Seen
 from tests.proofs import aten_cpp, aten_silence
+from tests.proofs.processes import ask
 from tests.rules.aten import oracle
 from tests.rules.aten.oracle import BACKEND, DEPRECATED, DERIVATIVES, NATIVE, TAGS, Refusal
 
@@ -64,16 +63,7 @@ SILENCE, KERNELS = "--silence", "--kernels"
 
 
 def _observe(workspaces: Sequence[Files], option: str) -> list[Observation]:
-    """Run this module as a script.
-
-    Raises:
-        subprocess.CalledProcessError: the oracle itself fails.
-    """
-    data = msgspec.json.encode([dict(files) for files in workspaces])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, "-m", "tests.proofs.aten_oracle", *filter(None, [option])]
-    done = subprocess.run(command, input=data, stdout=subprocess.PIPE, check=True, timeout=1200, env=environment)
-    return [msgspec.json.decode(line, type=dict[str, Seen]) for line in done.stdout.splitlines()]
+    return ask("tests.proofs.aten_oracle", workspaces, *filter(None, [option]))
 
 
 # --- in the process of its own

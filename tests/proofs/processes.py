@@ -25,7 +25,7 @@ Examine: TypeAlias = Callable[[Files], dict[str, Seen]]
 
 
 def ask(module: str, workspaces: Sequence[Files], *arguments: str) -> list[Observation]:
-    """The answers of an oracle: a module that calls :func:`serve` when it is run.
+    """The answers of an oracle: a module that calls :func:`serve` when it is run, or that reads and answers as that does.
 
     Raises:
         subprocess.CalledProcessError: the oracle itself fails.
