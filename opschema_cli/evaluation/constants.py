@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opschema_cli.evaluation.values import EnumMember, ExternalName, Items, Plain, Text, Unknown, Values
+from opschema_cli.evaluation.containers import constant
+from opschema_cli.evaluation.limits import MAX_PARTS
+from opschema_cli.evaluation.values import EnumMember, ExternalName, Items, Unknown, Value, Values
 from opschema_cli.source.resolution import Folded, Unresolved
 
 if TYPE_CHECKING:
@@ -13,25 +15,40 @@ if TYPE_CHECKING:
 
 def folded(evaluator: Evaluator, values: Values) -> Folded | Unresolved:
     """The constant that values are, or why they are none."""
-    if len(values) != 1:
-        return Unresolved("it may be several values")
-    value = values[0]
-    if isinstance(value, Plain):
-        return Folded(value.value)
-    if isinstance(value, Text) and value.names is not None and len(value.names) == 1:
-        return Folded(min(value.names))
-    if isinstance(value, ExternalName):
-        return Folded(symbol=value.name)
+    return _Folder(evaluator).fold(values)
+
+
+class _Folder:
+    """Puts one constant together, of parts in bounded number."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self.evaluator = evaluator
+        self.parts = 0
+
+    def fold(self, values: Values) -> Folded | Unresolved:
+        """The constant that values are, or why they are none."""
+        self.parts += 1
+        if len(values) != 1 or self.parts > MAX_PARTS:
+            return Unresolved("it may be several values" if len(values) > 1 else "it is too large")
+        value = values[0]
+        if isinstance(value, ExternalName):
+            return Folded(symbol=value.name)
+        if isinstance(value, Items) and value.kind != "set" and not value.open:
+            return self._sequence(value)
+        known = constant(value)
+        return Folded(known[0]) if known is not None else Unresolved(_reason(value))
+
+    def _sequence(self, value: Items) -> Folded | Unresolved:
+        found: list[object] = []
+        for item in value.elements:
+            part = self.fold(self.evaluator.values(item))
+            if isinstance(part, Unresolved) or part.symbol:
+                return Unresolved("an element is not constant")
+            found.append(part.value)
+        return Folded(tuple(found) if value.kind == "tuple" else found)
+
+
+def _reason(value: Value) -> str:
     if isinstance(value, EnumMember):
-        return Unresolved(f"`{value.ref.name}.{value.name}` is a member of an enumeration")
-    if isinstance(value, Items) and value.kind != "set" and not value.open:
-        return _sequence(evaluator, value)
-    return Unresolved(value.reason if isinstance(value, Unknown) else "it is not a constant")
-
-
-def _sequence(evaluator: Evaluator, value: Items) -> Folded | Unresolved:
-    parts = [folded(evaluator, evaluator.values(item)) for item in value.elements]
-    known = [item.value for item in parts if isinstance(item, Folded) and not item.symbol]
-    if len(known) != len(parts):
-        return Unresolved("an element is not constant")
-    return Folded(tuple(known) if value.kind == "tuple" else known)
+        return f"`{value.ref.name}.{value.name}` is a member of an enumeration"
+    return value.reason if isinstance(value, Unknown) else "it is not a constant"

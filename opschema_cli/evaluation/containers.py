@@ -125,6 +125,9 @@ def display(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:
         inner = _unpacked(evaluator, frame, item.items[0]) if item.kind == "starred" else (BoundArgument(frame, item),)
         is_open = is_open or inner is None
         found += inner or ()
+        if len(found) > MAX_STRINGS:
+            yield Unknown("it is too large")
+            return
     yield Items(tuple(found), kind_of(expr.kind), is_open)
 
 

@@ -26,8 +26,11 @@ MAX_STRINGS = 5_000
 MAX_BINDINGS = 200
 """Bindings of one name in one scope from which on it is not asked which of them a use sees."""
 
-MAX_CHARACTERS = 2_000
-"""Longest expression whose text is parsed again."""
+MAX_CHARACTERS = 200_000
+"""Longest string that is made, or as many characters in all strings that one expression may be."""
+
+MAX_PARTS = 2_000
+"""Most elements, inner ones counted, of a constant that is put together."""
 
 MAX_BASE = 1_000_000
 """Largest number of which a power is computed."""
@@ -40,3 +43,6 @@ MAX_CALLERS = 3
 
 MAX_CALLER_FRAMES = 200
 """Most calls of a function from which its parameters are told."""
+
+MAX_ANNOTATION = 2_000
+"""Longest annotation, and longest string in one, that is parsed."""

@@ -51,6 +51,8 @@ def _binary(word: str, left: Value, right: Value) -> Value:
     if isinstance(left, Plain) and isinstance(right, Plain):
         return _computed(word, left.value, right.value)
     if word == "+" and isinstance(left, Items) and isinstance(right, Items) and left.kind == right.kind:
+        if len(left.elements) + len(right.elements) > MAX_STRINGS:
+            return Unknown("it is too large")
         return Items((*left.elements, *right.elements), left.kind, left.open or right.open)
     if word == "*":
         return _repeated(left, right) if isinstance(right, Plain) else _repeated(right, left)

@@ -6,7 +6,7 @@ import ast
 import warnings
 from functools import lru_cache
 
-from opschema_cli.evaluation.limits import MAX_CHARACTERS
+from opschema_cli.evaluation.limits import MAX_ANNOTATION
 
 
 @lru_cache(maxsize=2048)
@@ -15,7 +15,7 @@ def parse(text: str) -> ast.expr | None:
 
     The tree is the same for all that have the text: most annotations of a library are one of ten.
     """
-    if len(text) > MAX_CHARACTERS:
+    if len(text) > MAX_ANNOTATION:
         return None
     try:
         with warnings.catch_warnings():

@@ -6,12 +6,9 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import product
 
-from opschema_cli.evaluation.limits import MAX_STRINGS
+from opschema_cli.evaluation.limits import MAX_CHARACTERS, MAX_STRINGS
 from opschema_cli.evaluation.values import PackValue, Plain, Text, Unknown, Value
 from opschema_cli.source.text import Place
-
-MAX_CHARACTERS = 10_000
-"""Longest string that is made."""
 
 
 def joined(parts: Sequence[Value]) -> Value:
@@ -29,7 +26,7 @@ def joined(parts: Sequence[Value]) -> Value:
             start = min(text) if len(text) == 1 else ""
             return Text(None, start + (part.prefix if isinstance(part, Text) else ""))
         text = frozenset(a + b for a, b in product(text, names))
-        if max(map(len, text), default=0) > MAX_CHARACTERS:
+        if max(map(len, text), default=0) * len(text) > MAX_CHARACTERS:
             return Text(None)
     places = {part.place for part in parts if isinstance(part, Text) and part.place is not None}
     return Text(text, place=places.pop() if len(places) == 1 else None)

@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import islice
 
-from opschema_cli.source.constants import Folder
 from opschema_cli.source.modules import Modules
 from opschema_cli.source.patches import Patches
-from opschema_cli.source.python import Assign, Binding, Class, Expr, Function, Import, PythonFile, Scope
+from opschema_cli.source.python import Assign, Binding, Class, Function, Import, PythonFile, Scope
 from opschema_cli.source.resolution import (
     HARMLESS_BASES,
     ClassKey,
@@ -331,10 +330,6 @@ class Program(Modules):
     def has_plain_metaclass(self, ref: ClassRef) -> bool:
         """Whether a class's metaclass leaves its attributes unchanged."""
         return self.patches.has_plain_metaclass(ref)
-
-    def fold(self, file: PythonFile, expr: Expr, scopes: tuple[Scope, ...] = ()) -> Folded | Unresolved:
-        """The constant value of an expression: literals, arithmetic, names bound once, ``float("inf")``."""
-        return Folder(self).fold(file, expr, scopes)
 
 
 def _writes_globals(file: PythonFile, name: str) -> bool:

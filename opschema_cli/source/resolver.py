@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from opschema_cli.source.python import Expr, PythonFile, Scope
-from opschema_cli.source.resolution import ClassRef, External, Folded, Member, Resolution, Unresolved
+from opschema_cli.source.python import PythonFile, Scope
+from opschema_cli.source.resolution import ClassRef, External, Member, Resolution, Unresolved
 
 
 class Resolver(Protocol):
@@ -32,10 +32,6 @@ class Resolver(Protocol):
 
     def own_member(self, owner: ClassRef, name: str) -> Member:
         """The attribute that a class itself defines."""
-        ...
-
-    def fold(self, file: PythonFile, expr: Expr, scopes: tuple[Scope, ...] = ()) -> Folded | Unresolved:
-        """The constant value of an expression."""
         ...
 
     def has_plain_metaclass(self, ref: ClassRef) -> bool:

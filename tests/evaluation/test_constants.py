@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from opschema_cli.source.resolution import Folded, Unresolved
+from opschema_cli.source.resolution import ClassRef, Folded, Unresolved
 from tests.evaluation.evaluating import evaluator_of
 
 KNOWN = {
@@ -47,6 +47,14 @@ KNOWN = {
     "double(21)": 42,
     "doubled(4)": 8,
     "LATE": 3,
+    "[n * 2 for n in SIZES if n > 32]": [128, 256],
+    "[f'{a}{b}' for a in 'xy' for b in range(2)]": ["x0", "x1", "y0", "y1"],
+    "{k: v + 1 for k, v in TABLE.items()}['b']": 3,
+    "', '.join(name for _, name in zip(SIZES, ['a', 'b']))": "a, b",
+    "[i for i, (low, high) in enumerate([(1, 2), (3, 4)]) if high > 2]": [1],
+    "[m.value for m in Mode]": ["add", "sub"],
+    "[*SIZES[:1], *reversed([1, 2])]": [32, 2, 1],
+    "SIZES[::2]": (32, 128),
 }  # fmt: skip
 
 UNKNOWN = (
@@ -118,7 +126,12 @@ found = EXPR
 
 
 def fold(expression: str) -> Folded | Unresolved:
-    evaluator = evaluator_of({"a.py": MODULE.replace("EXPR", expression)})
+    return found_in(MODULE.replace("EXPR", expression))
+
+
+def found_in(text: str) -> Folded | Unresolved:
+    """The constant that a module assigns to `found`."""
+    evaluator = evaluator_of({"a.py": text})
     file = evaluator.program.load("a.py")
     assert file is not None
     value = file.assigns["found"][-1].value
@@ -170,3 +183,45 @@ all_of("x")
     value = body.scope.assigns[0].value
     assert value is not None
     assert evaluator.texts(body, value) == {"add_op", "sub_x"}
+
+
+CIRCLES = {
+    "a circle of names": "A = B\nB = A\nfound = A\n",
+    "a class that may be changed": "from elsewhere import Meta\nclass Op(metaclass=Meta):\n    width = 1\nfound = Op.width\n",
+}
+
+
+@pytest.mark.parametrize("text", CIRCLES.values(), ids=CIRCLES)
+def test_names_that_are_not_known(text: str) -> None:
+    assert isinstance(found_in(text), Unresolved)
+
+
+GROWING = {
+    "tuples of tuples": "(X{}, X{}, X{})",
+    "sums of tuples": "X{} + X{}[:]",
+    "unpacked tuples": "(*X{}, *X{})",
+    "sums of strings": "X{} + X{} + str(X{})",
+    "formatted strings": "f'{{X{}}}{{X{}}}'",
+    "joined strings": "''.join([X{}, X{}])",
+    "comprehensions": "[a for a in X{} for b in X{}]",
+    "powers": "X{} ** 60 * X{} ** 60",
+}
+
+
+@pytest.mark.parametrize("form", GROWING.values(), ids=GROWING)
+def test_what_doubles_with_each_name_stays_small(form: str) -> None:
+    count = form.count("{}")
+    lines = [f"X{i} = " + form.format(*[i + 1] * count) for i in range(50)]
+    for end in ("'ab'", "(1, 2)", "7"):
+        assert isinstance(found_in("\n".join([f"X50 = {end}", *reversed(lines), "found = X0"])), Unresolved | Folded)
+
+
+def test_a_default_sees_the_class_body_first() -> None:
+    evaluator = evaluator_of({"a.py": "EPS = 1\nclass Op:\n    EPS = 2\n    def __init__(self, eps=EPS): ...\n"})
+    file = evaluator.program.load("a.py")
+    assert file is not None
+    op = ClassRef(file, file.body.classes[0])
+    default = op.cls.body.functions[0].params[1].default
+    assert default is not None
+    assert evaluator.fold(op, default) == Folded(2)
+    assert evaluator.fold(file, default) == Folded(1)

@@ -10,7 +10,6 @@ import pytest
 from opschema_cli.source.program import (
     ClassRef,
     External,
-    Folded,
     FunctionRef,
     Missing,
     ModuleRef,
@@ -56,11 +55,6 @@ class Tree:
     def member(self, cls: str, name: str, path: str = "m.py") -> str:
         """A member in words: the class and file that define it, a value's text, or why it is not known."""
         return described(self.program.member(self.cls(path, cls), name))
-
-    def fold(self, text: str, path: str = "m.py") -> object:
-        """The value of the module's variable ``X``; a reason where it has none."""
-        found = self.program.fold(self.files[path], self.files[path].assigns["X"][0].value or pytest.fail(text))
-        return (found.symbol or found.value) if isinstance(found, Folded) else found.reason
 
 
 def described(found: object) -> str:
@@ -451,8 +445,6 @@ def test_what_methods_write_on_the_instance() -> None:
 
 
 def test_the_size_of_what_is_followed_is_bounded() -> None:
-    doubling = "\n".join(f"X{i} = (X{i + 1}, X{i + 1}, X{i + 1})" for i in range(11)) + "\nX11 = 1\nX = X0\n"
-    assert Tree(m=doubling).fold("X") == "an element is not constant"
     stars = {f"m{i}": f"from m{i + 1} import *\nfrom m{i + 2} import *\n" for i in range(30)}
     assert isinstance(Tree(**stars, m30="", m31="").resolve("m0.py", "gone"), Missing | Unresolved)
     deep = "class A0: ...\n" + "".join(f"class A{i + 1}(A{i}): ...\n" for i in range(2000))
@@ -460,65 +452,3 @@ def test_the_size_of_what_is_followed_is_bounded() -> None:
     calls = "".join(f"def f{i}(cls):\n    f{i + 1}(cls)\n    f{i + 2}(cls)\n" for i in range(600))
     tree = Tree(m=calls + "class Op:\n    def forward(self): ...\nf0(Op)\n")
     assert tree.member("Op", "forward") == "unresolved: `Op.forward` is assigned outside the class"
-
-
-# Constants
-
-CONSTANTS = [
-    ("1e-5", 1e-5),
-    ("-2 ** 3 + 1", -7),
-    ("EPS * 10", 5.0),
-    ("other.EPS", 0.25),
-    ('float("inf")', float("inf")),
-    ("-float('inf')", float("-inf")),
-    ("math.inf", float("inf")),
-    ("-inf", float("-inf")),
-    ("(1, EPS)", (1, 0.5)),
-    ("[1, 'a', None]", [1, "a", None]),
-    ("torch.float16", "torch.float16"),
-    ("half", "torch.float16"),
-    ("Op.DEFAULT", 7),
-    ("Mode.FAST", "`Mode.FAST` may be a member of an enumeration"),
-    ("compute()", "it is computed at run time"),
-    ("1 / 0", "`/` is not folded"),
-    ("10 ** 10 ** 10", "a large power"),
-    ("TWICE", "`TWICE` is bound 2 times in m.py"),
-    ("PERHAPS", "`PERHAPS` is not a constant"),
-    ("CIRCLE", "`CIRCLE` is re-exported in a circle"),
-]
-
-PRELUDE = """
-import enum
-import math
-import torch
-import other
-from math import inf
-from torch import float16 as half
-EPS = 0.5
-TWICE = 1
-TWICE = 2
-CIRCLE = ROUND
-ROUND = CIRCLE
-if EPS:
-    PERHAPS = 1
-class Op:
-    DEFAULT = 7
-class Mode(enum.Enum):
-    FAST = "fast"
-"""
-
-
-@pytest.mark.parametrize(("text", "expected"), CONSTANTS)
-def test_constants_are_folded(text: str, expected: object) -> None:
-    tree = Tree(m=PRELUDE + f"X = {text}\n", other="EPS = 0.25\n")
-    assert tree.fold(text) == expected
-
-
-def test_a_default_sees_the_class_body_first() -> None:
-    tree = Tree(m="EPS = 1\nclass Op:\n    EPS = 2\n    def __init__(self, eps=EPS): ...\n")
-    op = tree.cls("m.py", "Op")
-    init = op.cls.body.functions[0]
-    default = init.params[1].default
-    assert default is not None
-    assert tree.program.fold(op.file, default, (op.cls.body,)) == Folded(2)
-    assert tree.program.fold(op.file, default) == Folded(1)

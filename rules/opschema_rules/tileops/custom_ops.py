@@ -12,10 +12,10 @@ from functools import cached_property
 
 import msgspec
 
-from opschema_cli.source.bodies import MAX_HOPS, Bodies, Body
+from opschema_cli.evaluation.evaluator import Evaluator
+from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.program import ClassRef, Folded, ValueRef
 from opschema_cli.source.python import Expr, Param
-from opschema_cli.source.strings import strings
 
 REGISTERS = frozenset({"torch.library.custom_op", "torch.library.triton_op", "torch._library.custom_ops.custom_op"})
 """What makes a function a custom op, as decorator or as call."""
@@ -85,6 +85,7 @@ class Registrations:
 
     def __init__(self, bodies: Bodies) -> None:
         self.bodies = bodies
+        self.evaluator = Evaluator(bodies)
         self._ops: dict[int, CustomOp | None] = {}
 
     def of_function(self, body: Body) -> CustomOp | None:
@@ -126,7 +127,7 @@ class Registrations:
     def _made(self, outer: Body, call: Expr, body: Body, name: str) -> CustomOp | None:
         mutated = self._mutated(outer, call)
         title = call.positional()[:1]
-        names = strings(self.bodies, outer, title[0], MAX_HOPS) if title else None
+        names = self.evaluator.texts(outer, title[0]) if title else None
         if mutated is None or body.function is None or body.function.stub:
             return None
         bodies: list[Body] = [body]
@@ -147,7 +148,7 @@ class Registrations:
             return frozenset() if value is not None else None
         if value.kind == "set":
             value = Expr("tuple", *value.span, "", None, value.items)
-        folded = self.bodies.program.fold(body.file, value, body.scopes)
+        folded = self.evaluator.fold(body, value)
         names = folded.value if isinstance(folded, Folded) else None
         return frozenset(map(str, names)) if isinstance(names, tuple | list) else None
 
