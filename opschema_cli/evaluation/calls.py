@@ -51,6 +51,10 @@ def _partial(callee: Partial, evaluator: Evaluator, arguments: Arguments) -> Ite
 
 @applied.register(Func)
 def _function(callee: Func, evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
+    read = evaluator.own_call(callee.body)
+    if read is not None:
+        yield from read(evaluator, arguments)
+        return
     frame = evaluator.frames.entered(callee, arguments)
     yield from _returned(evaluator, frame) if frame is not None else UNKNOWN
 

@@ -42,9 +42,11 @@ class Dialect(msgspec.Struct, frozen=True):
 
     ``calls`` takes a full dotted name and returns the function that reads its calls, None if it knows no such name; the
     ``get`` of a dictionary will do. ``names`` are external names that stand for values of the pack's own. ``transparent``
-    are decorators, called or not, under which a function is still itself.
+    are decorators, called or not, under which a function is still itself. With ``reads_own`` calls of functions of the
+    workspace that have such a name are read in the same way, as in the repository of the package itself.
     """
 
     calls: Callable[[str], ExternalCall | None] = _no_call
     names: Mapping[str, Value] = msgspec.field(default_factory=dict)
     transparent: frozenset[str] = frozenset()
+    reads_own: bool = False

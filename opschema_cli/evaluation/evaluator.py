@@ -21,6 +21,7 @@ from opschema_cli.evaluation.expressions import alternatives
 from opschema_cli.evaluation.frames import Frames
 from opschema_cli.evaluation.limits import MAX_HOPS, MAX_STEPS
 from opschema_cli.evaluation.lookup import found_by_name
+from opschema_cli.evaluation.loops import Turns
 from opschema_cli.evaluation.mutations import Changes, changes_in
 from opschema_cli.evaluation.origins import origin
 from opschema_cli.evaluation.strings import any_of
@@ -61,6 +62,7 @@ class Evaluator:
         self.bodies = bodies
         self.program = bodies.program
         self.frames = Frames(bodies)
+        self.turns = Turns(self)
         self.written: dict[tuple[ClassKey, str], list[BoundArgument]] = {}
         self._hops = 0
         self._steps = 0
@@ -121,6 +123,18 @@ class Evaluator:
         """The function of a dialect that reads calls of an external name; None if no dialect knows it."""
         return next((read for dialect in self.dialects if (read := dialect.calls(name)) is not None), None)
 
+    def own_call(self, body: Body) -> ExternalCall | None:
+        """The function of a dialect that reads calls of a function of the workspace by its name; None for most."""
+        dialects = [dialect for dialect in self.dialects if dialect.reads_own]
+        name = self.qualified_name(body) if dialects else ""
+        return next((read for dialect in dialects if name and (read := dialect.calls(name)) is not None), None)
+
+    def qualified_name(self, body: Body) -> str:
+        """The full name of a function of a module; empty for any other body."""
+        if body.function is None or body.parent is None or body.parent.definition is not None:
+            return ""
+        return f"{self.program.module_name(body.file.path)}.{body.function.name}"
+
     # Constants
 
     def fold(self, where: Body | ClassRef | PythonFile, expr: Expr) -> Folded | Unresolved:
@@ -135,9 +149,11 @@ class Evaluator:
         return origin(self, self.frames.at(body), expr)
 
     def texts(self, body: Body, expr: Expr) -> frozenset[str] | None:
-        """All strings that an expression of a body may be, whichever call of the tree runs it; None when they are not known."""
+        """All strings that an expression of a body may be, whichever call of the tree and turn of a loop it is evaluated in;
+        None when they are not known.
+        """
         found: set[str] = set()
-        for frame in callers(self, body):
+        for frame in (turn for caller in callers(self, body) for turn in self.turns.at(caller, expr.start)):
             text = self.strings(BoundArgument(frame, expr))
             if text.names is None:
                 return None

@@ -16,7 +16,6 @@ from opschema_cli.evaluation.binding import arguments_of
 from opschema_cli.evaluation.conditions import doubts, runs
 from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.lookup import decorate
-from opschema_cli.evaluation.loops import Turns
 from opschema_cli.evaluation.values import (
     Arguments,
     BoundArgument,
@@ -84,7 +83,6 @@ class Walker:
         self.files = list(files)
         self.words = {file.path: words.of(file.path) for file in self.files}
         self.events: list[Event] = []
-        self._turns = Turns(evaluator)
         self._walked: set[Frame] = set()
         self._bodies: set[Body] = set()
         self._registers: dict[Body, bool] = {}
@@ -109,13 +107,13 @@ class Walker:
         words = self.words.get(frame.body.file.path, frozenset())
         for call in frame.body.scope.calls:
             if last_word(call.items[0]) in words:
-                for turn in self._turns.at(frame, call.start):
+                for turn in self.evaluator.turns.at(frame, call.start):
                     self._call(turn, call, conditional=conditional)
         for body in self.bodies.within(frame.body):
             if body.cls is not None:
                 self._class(frame, body, words, conditional=conditional)
             elif body.function is not None and _is_decorated(body.function, words):
-                for turn in self._turns.at(frame, body.function.start):
+                for turn in self.evaluator.turns.at(frame, body.function.start):
                     self._decorated(turn, body, body.function, conditional=conditional)
         self._writes(frame)
 
@@ -212,7 +210,7 @@ class Walker:
                 self._written(frame, plain[0], BoundArgument(frame, plain[1]), plain[2])
 
     def _written(self, frame: Frame, holder: Expr, name: BoundArgument, value: Expr) -> None:
-        for turn in self._turns.at(frame, holder.start):
+        for turn in self.evaluator.turns.at(frame, holder.start):
             word = self.evaluator.text(BoundArgument(turn, name.expr, name.values))
             for item in self.evaluator.evaluate(turn, holder) if word else ():
                 if isinstance(item, ClassValue) and word:
