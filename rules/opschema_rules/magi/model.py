@@ -114,7 +114,7 @@ class MagiOp(msgspec.Struct, eq=False, dict=True):
         """The qualified names that it may have; None when they are not known."""
         written = self.argument("name")
         if isinstance(written, Unresolved):
-            return None
+            return self.tree.evaluator.strings(self.registration.arguments.bound.get("name")).names
         if written is None or (written.expr.kind == "const" and written.expr.value is None):
             return frozenset({self.default_name}) if self.is_plain else None
         return self.tree.evaluator.texts(written.body, written.expr)

@@ -16,6 +16,7 @@ from opschema_rules.magi.classes import Classes
 from opschema_rules.magi.dataclasses import Dataclasses
 from opschema_rules.magi.defaults import Defaults
 from opschema_rules.magi.detection import MARK, MagiOptions, claims, detect, holding
+from opschema_rules.magi.dialect import MAGI
 from opschema_rules.magi.examples import example_files
 from opschema_rules.magi.lowering import Lowerer
 from opschema_rules.magi.model import MagiOp, MagiTree
@@ -32,9 +33,9 @@ def load_tree(project: Project, options: MagiOptions) -> MagiTree:
     if wrappers:
         paths = sorted({*paths, *holding(project, wrappers)})
         project.load_python(paths)
-    evaluator = Evaluator(Bodies(Program(project.workspace.files, project.python, paths), paths))
+    evaluator = Evaluator(Bodies(Program(project.workspace.files, project.python, paths), paths), (MAGI,))
     bodies = evaluator.bodies
-    registrations = Registrations(bodies)
+    registrations = Registrations(evaluator)
     calls, contract = Calls(project, bodies), find_contract(project, options.magi)
     tree = MagiTree(project, evaluator, registrations, _lowerer(evaluator), calls, contract)
     for file in bodies.files:

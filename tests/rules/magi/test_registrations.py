@@ -38,7 +38,7 @@ SIGNATURE = "(x: Tensor) -> Tensor: return x.clone()"
         ),
         ("def op(name, **kw):\n    return magi_register_custom_op(name, **kw)\n@op('n::g')\ndef f{}\n", "n::g"),
         ("def op(name='n::d'):\n    return magi_register_custom_op(name)\n@op()\ndef f{}\n", "n::d"),
-        ("def op(name):\n    return magi_register_custom_op('n::' + name)\n@op('g')\ndef f{}\n", None),
+        ("def op(name):\n    return magi_register_custom_op('n::' + name)\n@op('g')\ndef f{}\n", "n::g"),
         ("def op(fn):\n    return magi_register_custom_op(is_compute_sensitive=True)(fn)\n@op\ndef f{}\n", "ops::f"),
     ],
 )

@@ -14,14 +14,15 @@ from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.mentions import mentions
 from opschema_cli.migrate.migration import Note, OptionError, Site, migration
 from opschema_cli.migrate.workbench import LeftAlone, Workbench, left
-from opschema_cli.source.bodies import MAX_HOPS, Body
+from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
 from opschema_cli.suggestions import near_names
+from opschema_rules.magi.dialect import PARAMETERS
 from opschema_rules.magi.migrations.scopes import OPS
 from opschema_rules.magi.migrations.trees import tree_of
 from opschema_rules.magi.model import MagiTree
 from opschema_rules.magi.proofs import PROGRAMS
-from opschema_rules.magi.registrations import PARAMETERS, Registrations
+from opschema_rules.magi.registrations import Registrations
 
 
 class DropArgument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -84,8 +85,7 @@ def _hands_on(registrations: Registrations, body: Body, call: Expr) -> bool:
     """Whether what a call passes by name reaches the decorator: it is called itself, or a function that unpacks the rest."""
     if registrations.is_registrar(body, call.callee):
         return True
-    arguments = registrations.arguments(body, call, MAX_HOPS)
-    if arguments is None:
+    if not registrations.makes_decorator(body, call):
         return False
     target = registrations.bodies.called(body, call.callee)
     named = {item.name for item in target.params if item.by_name} if target is not None else set()
