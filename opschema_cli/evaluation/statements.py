@@ -1,0 +1,60 @@
+"""Walks over the statements of functions and the expressions in them, and the names that they bind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from opschema_cli.source.python import Expr, Statement
+
+
+def all_statements(statements: Iterable[Statement]) -> Iterator[Statement]:
+    """Statements and those in their blocks, in the order of the text; functions and classes among them are not entered."""
+    waiting = list(statements)[::-1]
+    while waiting:
+        item = waiting.pop()
+        yield item
+        waiting += (inner for block in reversed(item.blocks) for inner in reversed(block))
+
+
+def own_expressions(item: Statement) -> Iterator[Expr]:
+    """The expressions of a statement and all below them, parents first; lambdas are not entered."""
+    waiting = list(item.exprs)[::-1]
+    while waiting:
+        expr = waiting.pop()
+        yield expr
+        if expr.kind != "lambda":
+            waiting += reversed(expr.items)
+
+
+def targets(item: Statement) -> tuple[Expr, ...]:
+    """The targets of a statement."""
+    match item.kind:
+        case "assign":
+            return item.exprs[:-1]
+        case "annassign" | "augassign" | "for":
+            return item.exprs[:1]
+        case "with":
+            return item.exprs[1::2]
+        case "delete":
+            return item.exprs
+    return ()
+
+
+def bound_by(target: Expr) -> Iterator[str]:
+    """The variables that an assignment to a target binds."""
+    if target.kind in ("tuple", "list", "starred"):
+        for item in target.items:
+            yield from bound_by(item)
+    elif is_variable(target):
+        yield target.text
+
+
+def is_variable(expr: Expr) -> bool:
+    """Whether an expression is a name without a dot."""
+    return expr.kind == "name" and "." not in expr.text
+
+
+def names_read(exprs: Iterable[Expr]) -> list[str]:
+    """The first words of all names in expressions, each once, in the order of the text."""
+    found = (part.text.partition(".")[0] for expr in exprs for part in expr.walk() if part.kind == "name")
+    return list(dict.fromkeys(found))
