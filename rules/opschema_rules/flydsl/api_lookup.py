@@ -8,6 +8,7 @@ import msgspec
 from packaging.version import Version
 
 from opschema_cli.source.bodies import Body
+from opschema_cli.source.python import PythonFile
 from opschema_cli.source.text import Place, Span
 from opschema_rules.flydsl.api_reading import Package
 from opschema_rules.flydsl.api_renames import RENAMED, Renamed
@@ -98,13 +99,11 @@ class Lookup:
     def _own(self) -> Package:
         files = self.tree.project.workspace.files
         paths = [path for path in files if path.startswith(f"{self._folder}{ROOT}/") and path.endswith(".py")]
-        return Package([path.removeprefix(self._folder) for path in paths], self._text)
+        self.tree.project.load_python(paths)
+        return Package([path.removeprefix(self._folder) for path in paths], self._load)
 
-    def _text(self, path: str) -> str:
-        source = self.tree.project.source(f"{self._folder}{path}")
-        if source is None:
-            raise ValueError(path)
-        return source.text
+    def _load(self, path: str) -> PythonFile | None:
+        return self.tree.project.python(f"{self._folder}{path}")
 
     def _place(self, module: str) -> Place:
         return Place(f"{self._folder}{self._own.paths[module]}", Span(0, 0))

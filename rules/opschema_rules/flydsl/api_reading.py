@@ -1,4 +1,4 @@
-"""Reads the names that FlyDSL's modules have out of their texts; nothing is imported. It writes ``api.json``, too:
+"""Names of FlyDSL's modules by their facts; nothing is imported. It writes ``api.json``, too:
 
     python -m opschema_rules.flydsl.api_reading FOLDER
 
@@ -8,7 +8,6 @@ releases that are not there is kept.
 
 from __future__ import annotations
 
-import ast
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,13 +16,16 @@ from pathlib import Path
 import msgspec
 from packaging.version import InvalidVersion, Version
 
+from opschema_cli.source.python import Assign, Class, Expr, Function, PythonFile, Scope
+from opschema_cli.source.python_facts import collect
 from opschema_cli.source.resolution import HARMLESS_BASES
+from opschema_cli.source.text import Source
 from opschema_rules.flydsl.api_table import PATH, Api, load_api, render_api
 
 ROOT = "flydsl"
 WRAPPERS = ("from_dlpack", "from_torch_tensor")
 
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_EXTENDED = re.compile(r"""__all__\s*\+=\s*[\[(]((?:\s*["']\w+["']\s*,?)+)\s*[\])]\Z""")
 
 
 class Names(msgspec.Struct):
@@ -42,23 +44,29 @@ class Names(msgspec.Struct):
 class Package(Mapping[str, "frozenset[str] | None"]):
     """The names that the modules of one FlyDSL have; None for a module of which not all are known.
 
-    ``paths`` are its files from the folder that holds the package, and ``read`` gives their texts.
+    ``paths`` are its files from the folder that holds the package, and ``load`` gives their facts, if they parse.
     """
 
-    def __init__(self, paths: Iterable[str], read: Callable[[str], str]) -> None:
+    def __init__(self, paths: Iterable[str], load: Callable[[str], PythonFile | None]) -> None:
         self.paths = {
             _module(path): path for path in sorted(paths, key=_is_package)
         }  # which hides the file of its name
-        self._text = read
-        self._trees: dict[str, ast.Module] = {}
+        self._load = load
         self._names: dict[str, Names] = {}
         self._kept: dict[str, frozenset[str] | None] = {}
+        self._members: dict[str, frozenset[str] | None] = {}
 
     @classmethod
     def of_folder(cls, folder: Path) -> Package:
         """The package in a folder."""
         paths = [path.relative_to(folder).as_posix() for path in folder.rglob("*.py")]
-        return cls(paths, lambda path: (folder / path).read_text(encoding="utf-8"))
+
+        def load(path: str) -> PythonFile | None:
+            text = (folder / path).read_text(encoding="utf-8")
+            facts = collect(text)
+            return PythonFile(Source(path, text), facts) if not facts.error else None
+
+        return cls(paths, load)
 
     def __getitem__(self, module: str) -> frozenset[str] | None:
         if module not in self.paths:
@@ -84,63 +92,41 @@ class Package(Mapping[str, "frozenset[str] | None"]):
 
     def members(self, wrapper: str) -> frozenset[str] | None:
         """What the instances have that a wrapper's annotation says it returns."""
-        tree = self._tree(f"{ROOT}.compiler.jit_argument")
-        body = tree.body if tree is not None else []
-        classes = {item.name: item for item in body if isinstance(item, ast.ClassDef)}
-        function = next((item for item in body if isinstance(item, ast.FunctionDef) and item.name == wrapper), None)
-        made = function.returns if function is not None else None
-        if not isinstance(made, ast.Name) or made.id not in classes:
-            return None
-        lineage = list(_lineage(classes, made.id, set()))
-        return (
-            None if None in lineage else frozenset(name for cls in lineage if cls is not None for name in _members(cls))
-        )
+        if wrapper not in self._members:
+            file = self._file(f"{ROOT}.compiler.jit_argument")
+            self._members[wrapper] = _members(file.body, wrapper) if file is not None else None
+        return self._members[wrapper]
 
     def names(self, module: str) -> Names:
         """A module's own names; none are known of one that is compiled, or that does not parse."""
         if module not in self._names:
             self._names[module] = Names(open=True)  # what modules have that take each other's names is not known
-            tree = self._tree(module)
-            if tree is not None:
-                self._names[module] = self._read(module, tree)
+            file = self._file(module)
+            if file is not None:
+                self._names[module] = self._read(module, file)
         return self._names[module]
 
-    def _tree(self, module: str) -> ast.Module | None:
-        if module not in self._trees and module in self.paths:
-            try:
-                self._trees[module] = ast.parse(self._text(self.paths[module]))
-            except (SyntaxError, ValueError, RecursionError, MemoryError):
-                return None
-        return self._trees.get(module)
+    def _file(self, module: str) -> PythonFile | None:
+        return self._load(self.paths[module]) if module in self.paths else None
 
-    def _read(self, module: str, tree: ast.Module) -> Names:
-        found = Names()
-        for item in _statements(tree.body):
-            if isinstance(item, _DEFINITIONS):
-                found.names.add(item.name)
-            elif isinstance(item, ast.Import):
-                found.names |= {alias.asname or alias.name.partition(".")[0] for alias in item.names}
-            elif isinstance(item, ast.ImportFrom):
-                self._import(found, self._absolute(module, item), item)
-            else:
-                _assign(found, item)
-        return _with_lazy(found, tree)
-
-    def _import(self, found: Names, module: str, item: ast.ImportFrom) -> None:
-        for alias in item.names:
-            if alias.name == "*":
-                taken = self.names(module)
+    def _read(self, module: str, file: PythonFile) -> Names:
+        found, body = Names(), file.body
+        found.names |= {name for name in body.named if name != "*" and "." not in name}
+        for item in file.assigns.get("__all__", ()):
+            _export(found, file, item)
+        for imported in body.imports:
+            if imported.attr == "*":
+                taken = self.names(self._absolute(module, imported.level, imported.module))
                 found.names |= taken.starred
                 found.open |= taken.open and taken.exported is None
-            else:
-                found.names.add(alias.asname or alias.name)
+        return _with_lazy(found, body)
 
-    def _absolute(self, module: str, item: ast.ImportFrom) -> str:
-        if not item.level:
-            return item.module or ""
+    def _absolute(self, module: str, level: int, name: str) -> str:
+        if not level:
+            return name
         parts = module.split(".")
-        base = parts[: len(parts) - item.level + _is_package(self.paths[module])]
-        return ".".join([*base, *filter(None, [item.module])])
+        base = parts[: len(parts) - level + _is_package(self.paths[module])]
+        return ".".join([*base, *filter(None, [name])])
 
 
 def _is_package(path: str) -> bool:
@@ -151,71 +137,69 @@ def _module(path: str) -> str:
     return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
-def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a module, those in its branches too."""
-    for item in body:
-        yield item
-        if not isinstance(item, _DEFINITIONS):
-            for name in ("body", "orelse", "finalbody"):
-                yield from _statements(getattr(item, name, ()))
-            for handler in getattr(item, "handlers", ()):
-                yield from _statements(handler.body)
-
-
-def _assign(found: Names, item: ast.stmt) -> None:
-    targets = item.targets if isinstance(item, ast.Assign) else [getattr(item, "target", None)]
-    targets += [part.optional_vars for part in getattr(item, "items", ())]
-    names = {part.id for target in targets if target for part in ast.walk(target) if isinstance(part, ast.Name)}
-    found.names |= names
-    if "__all__" in names and isinstance(item, ast.Assign | ast.AugAssign | ast.AnnAssign):
-        parts = item.value.elts if isinstance(item.value, ast.List | ast.Tuple) else []
-        words = {part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)}
-        found.exported = (found.exported or set()) | words
+def _export(found: Names, file: PythonFile, item: Assign) -> None:
+    """Add the words of ``__all__``; not all are known if it is not a display of strings."""
+    if item.value is not None:
+        parts = item.value.items if item.value.kind in ("list", "tuple") else ()
+        words = {part.value for part in parts if isinstance(part.value, str)}
         found.open |= len(words) != len(parts) or not parts
+    else:
+        extended = _EXTENDED.match(file.text(item.statement))
+        words = set(re.findall(r"\w+", extended[1])) if extended is not None else set()
+        found.open |= not words
+    found.exported = (found.exported or set()) | words
 
 
-def _with_lazy(found: Names, tree: ast.Module) -> Names:
+def _with_lazy(found: Names, body: Scope) -> Names:
     """With what ``__getattr__`` imports by a table of the module: ``{"rocdl": ".rocdl"}``."""
     if "__getattr__" in found.names:
-        tables = [item.value for item in tree.body if isinstance(item, ast.Assign) and isinstance(item.value, ast.Dict)]
-        pairs = [pair for table in tables for pair in zip(table.keys, table.values, strict=True)]
-        lazy = {key.value for key, value in pairs if isinstance(key, ast.Constant) and _is_relative(value)}
-        found.names |= {name for name in lazy if isinstance(name, str)}
+        tables = [item.value for item in body.assigns if item.value is not None and item.value.kind == "dict"]
+        pairs = [pair for table in tables for pair in zip(table.items[::2], table.items[1::2], strict=True)]
+        lazy = {key.value for key, value in pairs if isinstance(key.value, str) and _is_relative(value)}
+        found.names |= lazy
         found.open |= not lazy
     return found
 
 
-def _is_relative(value: ast.expr) -> bool:
-    return isinstance(value, ast.Constant) and isinstance(value.value, str) and value.value.startswith(".")
+def _is_relative(value: Expr) -> bool:
+    return isinstance(value.value, str) and value.value.startswith(".")
 
 
-def _lineage(classes: dict[str, ast.ClassDef], name: str, seen: set[str]) -> Iterator[ast.ClassDef | None]:
+def _members(body: Scope, wrapper: str) -> frozenset[str] | None:
+    classes = {item.name: item for item in body.classes}
+    function = body.function(wrapper)
+    made = _returned(function)
+    if made not in classes:
+        return None
+    lineage = list(_lineage(classes, made, set()))
+    if None in lineage:
+        return None
+    scopes = (scope for cls in lineage if cls is not None for scope in cls.body.walk())
+    return frozenset(name for scope in scopes for name in _bound(scope))
+
+
+def _returned(function: Function | None) -> str:
+    return function.returns.text if function is not None and function.returns is not None else ""
+
+
+def _lineage(classes: dict[str, Class], name: str, seen: set[str]) -> Iterator[Class | None]:
     """A class and its ancestors in a module; None for one that may have any attribute."""
     if name in seen:
         return
     seen.add(name)
     yield classes[name]
     for base in classes[name].bases:
-        text = _dotted(base)
+        text = base.text if base.kind == "name" else ""
         if text in classes:
             yield from _lineage(classes, text, seen)
         elif text not in HARMLESS_BASES:
             yield None
 
 
-def _dotted(expr: ast.expr) -> str:
-    """A name of one word or two; empty for any other expression."""
-    if isinstance(expr, ast.Attribute) and isinstance(expr.value, ast.Name):
-        return f"{expr.value.id}.{expr.attr}"
-    return expr.id if isinstance(expr, ast.Name) else ""
-
-
-def _members(cls: ast.ClassDef) -> Iterator[str]:
-    for part in ast.walk(cls):
-        if isinstance(part, ast.FunctionDef):
-            yield part.name
-        elif isinstance(part, ast.Attribute | ast.Name) and isinstance(part.ctx, ast.Store):
-            yield part.attr if isinstance(part, ast.Attribute) else part.id
+def _bound(scope: Scope) -> Iterator[str]:
+    """The functions of a scope, and the last words of its targets."""
+    yield from (item.name for item in scope.functions)
+    yield from (item.target.rpartition(".")[2] for item in scope.assigns)
 
 
 def main(folder: Path) -> None:

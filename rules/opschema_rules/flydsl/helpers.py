@@ -9,7 +9,6 @@ import msgspec
 
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
-from opschema_rules.flydsl.captures import cells, function_of
 from opschema_rules.flydsl.detection import holding
 from opschema_rules.flydsl.model import FlyTree, Traced, nested
 from opschema_rules.flydsl.names import ROOT
@@ -82,7 +81,7 @@ def _unseen(tree: FlyTree, traced: Traced) -> Iterator[Helper]:
 
 def _captured_functions(tree: FlyTree, body: Body) -> list[Body]:
     """The functions that a function captures, as a launcher does the kernel beside it: the key follows them all."""
-    return [found for cell in cells(body) if (found := function_of(tree, cell)) is not None]
+    return [found for cell in tree.closures.cells(body) if (found := tree.closures.function_of(cell)) is not None]
 
 
 def _calls(tree: FlyTree, traced: Body) -> Iterator[tuple[Body, Expr, Body]]:

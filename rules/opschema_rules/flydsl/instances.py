@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 import msgspec
 
+from opschema_cli.evaluation.data_flow import varying
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import ClassRef, Unresolved
 from opschema_cli.source.python import Assign, Use
-from opschema_rules.flydsl.flows import varying
-from opschema_rules.flydsl.held import expression
 from opschema_rules.flydsl.helpers import is_compiled
 from opschema_rules.flydsl.model import FlyTree, Traced, nested
 
@@ -36,12 +35,12 @@ def _baked(tree: FlyTree, traced: Traced) -> Iterator[Baked]:
     owner = traced.body.owner
     if owner is None or isinstance(tree.bodies.program.mro(owner), Unresolved):
         return
-    given = _given(tree, traced)
+    arguments = _argument_words(tree, traced)
     found: set[str] = set()
     for body, use in _reads(tree, traced):
         attribute = use.name.split(".")[1]
         written = _written(tree, traced, owner, attribute)
-        if written is not None and attribute not in found | given:
+        if written is not None and attribute not in found | arguments:
             found.add(attribute)
             yield Baked(traced, attribute, body, use, written)
 
@@ -78,7 +77,7 @@ def _written(tree: FlyTree, traced: Traced, owner: ClassRef, attribute: str) -> 
     in_class = [item for item in around.scope.assigns if item.target == attribute]
     if len(writes) == 1 and not in_class and tree.bodies.program.attribute(owner, attribute) is None:
         method, item = writes[0]
-        value = expression(method, item.value) if item.value is not None and item.sure else None
+        value = item.value if item.sure else None
         is_made = method.function is not None and method.function.name == "__init__"
         return item if is_made and value is not None and varying(method, value) else None
     if not writes and len(in_class) == 1 and in_class[0].annotation is not None and _is_dataclass(tree, around):
@@ -94,8 +93,8 @@ def _is_dataclass(tree: FlyTree, around: Body) -> bool:
     return any(tree.bodies.external(outer, name) == "dataclasses.dataclass" for name in names)
 
 
-def _given(tree: FlyTree, traced: Traced) -> set[str]:
-    """The last words of what callers pass, which the key may hold."""
+def _argument_words(tree: FlyTree, traced: Traced) -> set[str]:
+    """The last words of the arguments of callers, which the key may hold."""
     calls = [call for call in traced.calls if tree.around(call.body) is None]
     parts = [part for call in calls for item in call.expr.items[1:] for part in item.walk()]
     return {part.text.rpartition(".")[2] for part in parts if part.kind in ("name", "attribute")}

@@ -11,15 +11,19 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from opschema_cli.evaluation.closures import Closures, FreeNames, free_names
 from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.project import Project
+from opschema_cli.readings import Reading
 from opschema_cli.source.bodies import Bodies, Body, argument_for
-from opschema_cli.source.python import Expr, Function, Param
+from opschema_cli.source.python import Expr, Function, Param, PythonFile
 from opschema_cli.source.text import Place
 from opschema_rules.flydsl.contract import Contract
 from opschema_rules.flydsl.names import Names
 
 TracedKind: TypeAlias = Literal["kernel", "jit"]
+
+_FREE_NAMES: Reading[PythonFile, FreeNames] = Reading("free variables", free_names, FreeNames)
 
 
 class Kind(Enum):
@@ -90,7 +94,7 @@ class Traced(msgspec.Struct, eq=False, dict=True):
         return self.body.parent is not None and self.body.parent.cls is not None and bool(self.body.this)
 
     @property
-    def passed(self) -> tuple[Parameter, ...]:
+    def call_parameters(self) -> tuple[Parameter, ...]:
         """The parameters that a caller fills."""
         return self.parameters[1:] if self.takes_instance else self.parameters
 
@@ -132,7 +136,7 @@ class Call(msgspec.Struct, frozen=True, eq=False):
 
     def argument(self, name: str) -> Expr | None:
         """What it passes as that parameter; None when nothing, or when unpacking hides it."""
-        return argument_for(self.expr, [item.param for item in self.target.passed], name)
+        return argument_for(self.expr, [item.param for item in self.target.call_parameters], name)
 
 
 class Wrap(msgspec.Struct, frozen=True, eq=False):
@@ -214,6 +218,14 @@ class FlyTree(msgspec.Struct, eq=False, dict=True):
     def evaluator(self) -> Evaluator:
         """The evaluator of its expressions."""
         return Evaluator(self.bodies)
+
+    @cached_property
+    def closures(self) -> Closures:
+        """What its functions capture."""
+        return Closures(self.bodies, self._free_names)
+
+    def _free_names(self, file: PythonFile) -> FreeNames:
+        return self.project.file_readings(_FREE_NAMES, [file])[file.path]
 
     @cached_property
     def _by_body(self) -> dict[int, Traced]:

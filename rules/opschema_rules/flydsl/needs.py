@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 import msgspec
 
+from opschema_cli.evaluation.statements import all_statements, is_variable, names_read, own_expressions
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.function_tree import FunctionTree
+from opschema_cli.source.python import Expr, Statement
+from opschema_rules.flydsl.candidates import displays, may_need
+from opschema_rules.flydsl.device_values import DeviceValue, DeviceValues
 from opschema_rules.flydsl.model import Kind
-from opschema_rules.flydsl.run_time import Late, RunTime, dotted
-from opschema_rules.flydsl.suspicion import displays, may_need
 
-Way: TypeAlias = Literal["count", "index", "shape", "decide", "decide: const_expr"]
+Use: TypeAlias = Literal["count", "index", "shape", "decide", "decide: const_expr"]
 
 _SHAPED = {"full": 1, "make_rmem_tensor": 1, "filled": 1, "UniversalCopy": 1, "make_tile": 9}
 """FlyDSL's functions whose first arguments are shapes that it needs while it traces, and how many."""
@@ -24,123 +25,124 @@ _CALLED = frozenset({"range_constexpr", "range", "int", "float", "bool", "min", 
 
 
 class Need(msgspec.Struct, frozen=True, eq=False):
-    """A late value that Python needs: ``by`` names what needs it, and ``outer`` is the whole of that."""
+    """A device value that Python needs: ``by`` names what needs it, and ``outer`` is that expression."""
 
     body: Body
-    tree: FunctionTree
-    node: ast.expr
-    late: Late
-    way: Way
+    expr: Expr
+    value: DeviceValue
+    use: Use
     by: str
-    outer: ast.expr
+    outer: Expr
 
 
-def needs(run_time: RunTime) -> Iterator[Need]:
-    """What a traced function needs of its late values."""
-    inner, traced = run_time.bodies, run_time.traced
+def needs(values: DeviceValues) -> Iterator[Need]:
+    """The device values of a traced function that Python needs."""
+    inner, traced = values.bodies, values.traced
     constants = [item.name for item in traced.parameters if item.kind is Kind.CONSTEXPR]
     arrays = {"Array", *constants, *displays([*traced.body.outward(), *inner])}
-    suspected = [body for body in inner if may_need(body, run_time.suspects, _CALLED | {"const_expr"}, arrays)]
-    for body, tree in run_time.syntax(suspected):
-        found = _Needs(run_time, body, tree)
-        for node in tree.nodes:
-            yield from found.of(node)
+    for body in inner:
+        if body.function is not None and may_need(body, values.candidates, _CALLED | {"const_expr"}, arrays):
+            found = _Needs(values, body, list(all_statements(body.function.statements)))
+            for item in found.statements:
+                yield from found.of(item)
 
 
 class _Needs:
-    def __init__(self, run_time: RunTime, body: Body, tree: FunctionTree) -> None:
-        self.run_time = run_time
+    def __init__(self, values: DeviceValues, body: Body, statements: list[Statement]) -> None:
+        self.values = values
         self.body = body
-        self.tree = tree
-        self.loops = {node.iter for node in tree.nodes if isinstance(node, ast.For)}
+        self.statements = statements
+        self.loops = {item.exprs[1].span for item in statements if item.kind == "for"}
 
-    def of(self, node: ast.AST) -> Iterator[Need]:
-        match node:
-            case ast.If(test=ast.Call() as test) | ast.While(test=ast.Call() as test) if _is_const_expr(test):
-                yield from self._decided(test.args[0], "const_expr", test)
-            case ast.Assert(test=test):
-                yield from self._decided(test, "assert", test)
-            case ast.comprehension(ifs=tests):
-                for test in tests:
+    def of(self, item: Statement) -> Iterator[Need]:
+        if item.kind in ("if", "while") and is_const_expr(item.exprs[0]):
+            yield from self._decided(item.exprs[0].items[1], "const_expr", item.exprs[0])
+        elif item.kind == "assert":
+            yield from self._decided(item.exprs[0], "assert", item.exprs[0])
+        for expr in own_expressions(item):
+            if expr.kind == "for":
+                for test in expr.items[2:]:
                     yield from self._decided(test, "if", test)
-            case ast.Call():
-                yield from self._called(node)
-            case ast.Subscript(value=value, slice=index):
-                yield from self._indexed(node, value, index)
+            elif expr.kind == "call":
+                yield from self._called(expr)
+            elif expr.kind == "subscript":
+                yield from self._indexed(expr)
 
-    def _need(self, node: ast.expr, way: Way, by: str, outer: ast.expr) -> Iterator[Need]:
-        late = self.run_time.late(self.body, node)
-        if late and not self._is_guarded(node):
-            yield Need(self.body, self.tree, node, late, way, by, outer)
+    def _need(self, expr: Expr, use: Use, by: str, outer: Expr) -> Iterator[Need]:
+        value = self.values.of(self.body, expr)
+        if value and self._guarded.isdisjoint(names_read([expr])):
+            yield Need(self.body, expr, value, use, by, outer)
 
-    def _is_guarded(self, node: ast.expr) -> bool:
-        """Whether the function looks at what kind of value a name holds."""
-        text = self.run_time.traced.body.file.text(self.run_time.traced.function.outer)
-        names = {item.id for item in ast.walk(node) if isinstance(item, ast.Name)}
-        return any(match[1] in names for match in _GUARD.finditer(text))
+    @cached_property
+    def _guarded(self) -> set[str]:
+        """The names that the function asks for the kind of value that they hold."""
+        text = self.values.traced.body.file.text(self.values.traced.function.outer)
+        return {match[1] for match in _GUARD.finditer(text)}
 
-    def _decided(self, node: ast.expr, by: str, outer: ast.expr) -> Iterator[Need]:
-        way: Way = "decide: const_expr" if by == "const_expr" else "decide"
-        yield from (item for item in self._need(node, way, by, outer) if item.late != "either")
+    def _decided(self, expr: Expr, by: str, outer: Expr) -> Iterator[Need]:
+        use: Use = "decide: const_expr" if by == "const_expr" else "decide"
+        yield from (item for item in self._need(expr, use, by, outer) if item.value != "either")
 
-    def _called(self, node: ast.Call) -> Iterator[Need]:
-        if any(isinstance(item, ast.Starred) for item in node.args):
+    def _called(self, call: Expr) -> Iterator[Need]:
+        name = call.callee
+        if "*" in call.keywords or (name.rpartition(".")[2] not in _CALLED and not name.startswith("math.")):
             return
-        name = dotted(node.func)
-        if name.rpartition(".")[2] not in _CALLED and not name.startswith("math."):
-            return
-        own = self.run_time.names.full(self.body, name).rpartition(".")[2]
-        external = self.run_time.names.bodies.external(self.body, name)
-        if own == "range_constexpr" or (external == "range" and node not in self.loops):
-            yield from self._each(node.args, "count", own or external, node)
+        own = self.values.names.full(self.body, name).rpartition(".")[2]
+        external = self.values.names.bodies.external(self.body, name)
+        arguments = call.positional()
+        if own == "range_constexpr" or (external == "range" and call.span not in self.loops):
+            yield from self._each(arguments, "count", own or external, call)
         elif own in _SHAPED:
-            yield from self._each(_flat(node.args[: _SHAPED[own]]), "shape", name, node)
+            yield from self._each(_flat(arguments[: _SHAPED[own]]), "shape", name, call)
         elif external in ("int", "float") or external.startswith("math."):
-            yield from self._each(node.args, "count", external, node)
-        elif external == "bool" and len(node.args) == 1:
-            yield from self._decided(node.args[0], external, node)
-        elif external in ("min", "max") and len(node.args) > 1:
-            late = [item for item in node.args if self.run_time.late(self.body, item) == "number"]
-            yield from self._each(late[:1], "decide", external, node)
+            yield from self._each(arguments, "count", external, call)
+        elif external == "bool" and len(arguments) == 1:
+            yield from self._decided(arguments[0], external, call)
+        elif external in ("min", "max") and len(arguments) > 1:
+            numbers = [item for item in arguments if self.values.of(self.body, item) == "number"]
+            yield from self._each(numbers[:1], "decide", external, call)
 
-    def _each(self, nodes: list[ast.expr], way: Way, by: str, outer: ast.expr) -> Iterator[Need]:
-        for node in nodes:
-            yield from self._need(node, way, by, outer)
+    def _each(self, exprs: Iterable[Expr], use: Use, by: str, outer: Expr) -> Iterator[Need]:
+        for expr in exprs:
+            yield from self._need(expr, use, by, outer)
 
-    def _indexed(self, node: ast.Subscript, value: ast.expr, index: ast.expr) -> Iterator[Need]:
-        if self._is_array(value) and isinstance(index, ast.Tuple):
-            yield from self._each(index.elts[1:], "shape", dotted(value), node)
-        elif not isinstance(index, ast.Tuple) and self._is_sequence(value):
-            parts = [index.lower, index.upper, index.step] if isinstance(index, ast.Slice) else [index]
-            by = ast.unparse(value) if isinstance(value, ast.Name) else "a list"
-            yield from self._each([item for item in parts if item is not None], "index", by, node)
+    def _indexed(self, expr: Expr) -> Iterator[Need]:
+        value, *indices = expr.items
+        several = indices[0].items if indices[0].kind == "tuple" else indices if len(indices) > 1 else ()
+        if self._is_array(value) and several:
+            yield from self._each(several[1:], "shape", value.text, expr)
+        elif not several and self._is_sequence(value):
+            by = value.text if is_variable(value) else "a list"
+            parts = indices[0].items if indices[0].kind == "slice" else indices
+            yield from self._each(parts, "index", by, expr)
 
-    def _is_array(self, value: ast.expr) -> bool:
-        name = dotted(value)
-        return name.rpartition(".")[2] == "Array" and self.run_time.names.full(self.body, name).endswith(".Array")
+    def _is_array(self, value: Expr) -> bool:
+        name = value.text if value.kind == "name" else ""
+        return name.rpartition(".")[2] == "Array" and self.values.names.full(self.body, name).endswith(".Array")
 
-    def _is_sequence(self, value: ast.expr) -> bool:
+    def _is_sequence(self, value: Expr) -> bool:
         """Whether an expression is a list or a tuple of Python's."""
-        if not isinstance(value, ast.Name):
+        if not is_variable(value):
             return _is_display(value)
-        held = self.run_time.held(self.body, value.id)
-        if held is not None:
-            parameter = self.run_time.traced.parameter(value.id)
-            constant = parameter is not None and parameter.kind is Kind.CONSTEXPR and held == [None]
-            return constant or all(isinstance(item, ast.expr) and _is_display(item) for item in held)
-        binder = self.body.binder(value.id) or self.run_time.names.bodies.module(self.body.file)
-        values = binder.values(value.id)
+        bound = self.values.bindings(self.body, value.text)
+        if bound is not None:
+            parameter = self.values.traced.parameter(value.text)
+            constant = parameter is not None and parameter.kind is Kind.CONSTEXPR and bound == [None]
+            return constant or all(isinstance(item, Expr) and _is_display(item) for item in bound)
+        binder = self.body.binder(value.text) or self.values.names.bodies.module(self.body.file)
+        values = binder.values(value.text)
         return bool(values) and all(item.kind in ("list", "tuple") for item in values or ())
 
 
-def _is_const_expr(node: ast.Call) -> bool:
-    return dotted(node.func).rpartition(".")[2] == "const_expr" and len(node.args) == 1
+def is_const_expr(expr: Expr) -> bool:
+    """Whether an expression is a call of ``const_expr``."""
+    return expr.callee.rpartition(".")[2] == "const_expr" and expr.keywords == ("",)
 
 
-def _is_display(node: ast.expr) -> bool:
-    return isinstance(node, ast.List | ast.ListComp | ast.Tuple)
+def _is_display(expr: Expr) -> bool:
+    return expr.kind in ("list", "listcomp", "tuple")
 
 
-def _flat(nodes: list[ast.expr]) -> list[ast.expr]:
+def _flat(exprs: Iterable[Expr]) -> list[Expr]:
     """Expressions, with those of tuples in their place."""
-    return [part for node in nodes for part in (_flat(node.elts) if isinstance(node, ast.Tuple) else [node])]
+    return [part for expr in exprs for part in (_flat(expr.items) if expr.kind == "tuple" else [expr])]

@@ -12,9 +12,9 @@ from opschema_cli.project import Project
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Place
+from opschema_rules.flydsl.arguments import is_read
 from opschema_rules.flydsl.contract import Contract
 from opschema_rules.flydsl.model import Call, FlyTree, Parameter, Traced
-from opschema_rules.flydsl.passing import is_read
 
 if TYPE_CHECKING:
     from opschema_rules.flydsl.detection import FlydslOptions
@@ -60,7 +60,7 @@ def _close(name: str, traced: Sequence[Traced], names: dict[int, str]) -> list[s
 
 def _shown(tree: FlyTree, traced: Traced) -> Shown:
     kind = "kernel" if traced.kind == "kernel" else "launcher" if _starts(tree, traced) else "function under jit"
-    rows = [_row(traced, item) for item in traced.passed]
+    rows = [_row(traced, item) for item in traced.call_parameters]
     return Shown(f"{kind} `{traced.title}`", list(_places(tree, traced)), rows, ("parameter", "declared", "passed"))
 
 

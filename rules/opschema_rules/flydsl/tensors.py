@@ -24,7 +24,7 @@ _KEEPING = frozenset(
 _RESHAPING = ("resize_", "t_", "transpose_", "swapaxes_", "swapdims_", "squeeze_", "unsqueeze_", "as_strided_", "set_")
 
 
-class Passed(msgspec.Struct, frozen=True):
+class TensorArgument(msgspec.Struct, frozen=True):
     """A tensor where it leaves the code that is traced: the argument of a caller; ``marks`` if it surely is a wrapping."""
 
     body: Body
@@ -73,12 +73,12 @@ class Tensors:
         names = [name for name in targets if "." not in name]
         return [name for name in names if self.wrap_of(wrap.body, Expr("name", 0, 0, name)) is wrap]
 
-    def passed(self, body: Body, expr: Expr) -> list[Passed] | None:
+    def arguments(self, body: Body, expr: Expr) -> list[TensorArgument] | None:
         """What the callers pass as a tensor that is used in a body; None when not all that is known."""
-        found: list[Passed] = []
+        found: list[TensorArgument] = []
         return found if self._collect(body, expr, found, MAX_HOPS) else None
 
-    def _collect(self, body: Body, expr: Expr, found: list[Passed], hops: int) -> bool:
+    def _collect(self, body: Body, expr: Expr, found: list[TensorArgument], hops: int) -> bool:
         binder = body.binder(expr.text) if expr.kind == "name" else None
         if binder is None or hops <= 0 or not any(item.name == expr.text for item in binder.params):
             return False
@@ -87,11 +87,11 @@ class Tensors:
             item is not None and self._follow(caller, item, found, hops - 1) for caller, item in given
         )
 
-    def _follow(self, body: Body, expr: Expr, found: list[Passed], hops: int) -> bool:
+    def _follow(self, body: Body, expr: Expr, found: list[TensorArgument], hops: int) -> bool:
         """What an argument is: a parameter of a function that is traced is followed to its callers."""
         if self._is_traced(body) and expr.kind == "name":
             return self._collect(body, expr, found, hops)
-        found.append(Passed(body, expr, self.marks(body, expr)))
+        found.append(TensorArgument(body, expr, self.marks(body, expr)))
         return True
 
     def _is_traced(self, body: Body) -> bool:
@@ -108,7 +108,7 @@ class Tensors:
             yield from ((call.body, call.argument(name)) for call in traced.calls)
         else:
             for body, call in self.tree.bodies.calls_of(target):
-                yield body, argument_for(call, _passed_params(target), name)
+                yield body, argument_for(call, _call_params(target), name)
 
 
 def value_of(tree: FlyTree, body: Body, name: str) -> Expr | None:
@@ -155,7 +155,7 @@ def method_of(call: Expr) -> str:
     return call.items[0].text.rpartition(".")[2]
 
 
-def _passed_params(body: Body) -> tuple[Param, ...]:
+def _call_params(body: Body) -> tuple[Param, ...]:
     is_method = body.parent is not None and body.parent.cls is not None and bool(body.this)
     return body.params[1:] if is_method else body.params
 

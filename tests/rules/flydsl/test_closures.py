@@ -292,11 +292,6 @@ def build(sizes: list):
     assert not lint(text.format(arguments="(compile_hints={'a': sizes[0]})", default="", passed="1")).diagnostics
 
 
-def test_a_file_that_python_cannot_read_gives_nothing() -> None:
-    text = factory("sizes: list", "print(sizes)", after="\n\nreturn 1\n\ndef broken(x, x): pass\n")
-    assert not lint(text).diagnostics
-
-
 @pytest.mark.parametrize(
     "deep",
     [

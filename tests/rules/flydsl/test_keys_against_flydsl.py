@@ -13,8 +13,8 @@ from opschema_cli.project import Project
 from opschema_cli.workspace import Workspace
 from opschema_rules.flydsl.detection import FlydslOptions
 from opschema_rules.flydsl.helpers import unseen_helpers
-from opschema_rules.flydsl.holes import holes
 from opschema_rules.flydsl.reader import read_tree
+from opschema_rules.flydsl.stale_captures import stale_captures
 from tests.rules.flydsl.key_oracle import RELEASES, Answer, keys
 
 HEAD = """\
@@ -125,7 +125,7 @@ def _module(body: str, params: str, captured: str, build: str, read: str = "") -
 def _roots(tmp_path: Path, text: str, release: str) -> set[str]:
     """The parameters that we say no key tells."""
     tree = read_tree(Project(Workspace(tmp_path, {"kit/kernels.py": text})), FlydslOptions(version=release))
-    return {item.root.name for item in holes(tree)}
+    return {item.root.name for item in stale_captures(tree)}
 
 
 @pytest.mark.parametrize("folder", RELEASES)

@@ -14,11 +14,11 @@ from opschema_cli.source.resolution import ValueRef
 from opschema_cli.source.text import Place
 from opschema_rules.flydsl import proofs
 from opschema_rules.flydsl.contract import Era
+from opschema_rules.flydsl.migrations.call_paths import Unproved
 from opschema_rules.flydsl.migrations.extents import Layout, layouts
 from opschema_rules.flydsl.migrations.references import References
 from opschema_rules.flydsl.migrations.scopes import TREE
 from opschema_rules.flydsl.migrations.trees import tree_of
-from opschema_rules.flydsl.migrations.ways import Unproved
 from opschema_rules.flydsl.model import Descriptor, FlyTree
 
 

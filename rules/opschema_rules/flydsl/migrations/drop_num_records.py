@@ -17,11 +17,11 @@ from opschema_cli.source.python_tree import PythonTree
 from opschema_cli.source.text import Place, Span
 from opschema_rules.flydsl import proofs
 from opschema_rules.flydsl.contract import UNKNOWN
+from opschema_rules.flydsl.migrations.call_paths import Unproved
 from opschema_rules.flydsl.migrations.extents import Sized, sizes
 from opschema_rules.flydsl.migrations.references import References
 from opschema_rules.flydsl.migrations.scopes import TREE
 from opschema_rules.flydsl.migrations.trees import tree_of
-from opschema_rules.flydsl.migrations.ways import Unproved
 from opschema_rules.flydsl.model import Descriptor, FlyTree
 
 _KEYWORD = "num_records_bytes"
@@ -58,13 +58,13 @@ def drop_num_records(draft: Draft, sites: Sequence[Site], options: NoMigrationOp
     dynamic, or part of the compile cache's key, a byte count that says the same is noise.
 
     The count is dropped where it is the same for certain: `t` is followed through helpers, kernels and launchers to where
-    torch makes it, or to the layout that a view of it is given, and on each way of calls the count is the product of its
+    torch makes it, or to the layout that a view of it is given, and on each path of calls the count is the product of its
     extents and the size of an element. Where only the elements can be counted, the count has to be 1, 2, 4 or 8 bytes for
     each. A local that only held the count goes too.
 
     A call is left, with a note,
 
-    - where a way cannot be followed, or the count says something else: a descriptor may be meant to end before the tensor;
+    - where a path cannot be followed, or the count says something else: a descriptor may be meant to end before the tensor;
     - where the count is computed with 64 bits at run time, or is no less than 2 GiB: the sizes of a layout may have 32;
     - where the size would be a constant of the compiled code and not part of its key: FlyDSL up to 0.1.8, unless each
       caller marks the tensor `mark_layout_dynamic`;

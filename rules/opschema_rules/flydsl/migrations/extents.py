@@ -1,5 +1,5 @@
 """How many elements a tensor has that a buffer descriptor is made of, followed from the descriptor through helpers, kernels and
-launchers to where the tensor is made; and what a count of bytes comes to on the same way.
+launchers to where the tensor is made; and what a count of bytes comes to on the same path.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from opschema_cli.source.python import Expr
 from opschema_cli.source.python_tree import PythonTree
 from opschema_cli.source.text import Place
 from opschema_rules.flydsl.contract import Era
+from opschema_rules.flydsl.migrations.call_paths import CallPath, Entered, NeedsCaller, Unproved, calls_of
 from opschema_rules.flydsl.migrations.counts import Count, TooLargeError
 from opschema_rules.flydsl.migrations.references import References
-from opschema_rules.flydsl.migrations.ways import Entered, NeedsCaller, Unproved, Way, calls_of
 from opschema_rules.flydsl.model import Descriptor, Wrap
 
 T = TypeVar("T")
 
-MAX_WAYS = 64
-"""Most ways of calls to one descriptor."""
+MAX_PATHS = 64
+"""Most paths of calls to one descriptor."""
 
 _SIZES = {"float16": 16, "bfloat16": 16, "half": 16, "float32": 32, "float": 32, "float64": 64, "double": 64}
 _SIZES |= {f"{sign}int{size}": size for sign in ("", "u") for size in (8, 16, 32, 64)}
@@ -53,7 +53,7 @@ class Layout(msgspec.Struct, frozen=True):
 
 
 class Sized(msgspec.Struct, frozen=True):
-    """What one way of calls gives a descriptor: the tensor's layout, and the bytes that are asked for; whether those are
+    """What one path of calls gives a descriptor: the tensor's layout, and the bytes that are asked for; whether those are
     computed at run time, with 64 bits.
     """
 
@@ -63,44 +63,44 @@ class Sized(msgspec.Struct, frozen=True):
 
 
 def sizes(references: References, found: Descriptor) -> Iterator[Sized]:
-    """What each way of calls that leads to a descriptor gives it.
+    """What each path of calls that leads to a descriptor gives it.
 
     Raises:
-        Unproved: a way cannot be followed.
+        Unproved: a path cannot be followed.
     """
-    yield from _each(references, found.place, lambda way: way.sized(found))
+    yield from _each(references, found.place, lambda path: path.sized(found))
 
 
 def layouts(references: References, found: Descriptor) -> Iterator[Layout]:
-    """The layouts of the tensors that ways of calls give a descriptor.
+    """The layouts of the tensors that paths of calls give a descriptor.
 
     Raises:
-        Unproved: a way cannot be followed.
+        Unproved: a path cannot be followed.
     """
-    yield from _each(references, found.place, lambda way: way.described(found))
+    yield from _each(references, found.place, lambda path: path.described(found))
 
 
-def _each(references: References, place: Place, ask: Callable[[TensorWay], T]) -> Iterator[T]:
-    """What is asked of each way of calls that leads to a place."""
+def _each(references: References, place: Place, ask: Callable[[TensorPath], T]) -> Iterator[T]:
+    """What is asked of each path of calls that leads to a place."""
     waiting: list[Entered] = [{}]
     parsed: dict[str, PythonTree] = {}
-    ways = 0
+    paths = 0
     while waiting:
         entered = waiting.pop()
-        ways += 1
-        if ways > MAX_WAYS:
+        paths += 1
+        if paths > MAX_PATHS:
             raise Unproved(place, "too many calls lead here")
         try:
-            yield ask(TensorWay(references.tree, entered, parsed))
+            yield ask(TensorPath(references.tree, entered, parsed))
         except NeedsCaller as needs:
             waiting += [{**entered, needs.function: call} for call in calls_of(references, needs.function)]
 
 
-class TensorWay(Way):
+class TensorPath(CallPath):
     """Follows tensors too."""
 
     def sized(self, found: Descriptor) -> Sized:
-        """What this way gives a descriptor.
+        """What this path gives a descriptor.
 
         Raises:
             Unproved: it cannot be followed.

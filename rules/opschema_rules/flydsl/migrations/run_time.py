@@ -106,7 +106,7 @@ class RunTime:
             raise self._refused(name, f"`{callee}()` asks for it" if last in _STATIC else unknown)
 
     def _check_passed(self, name: cst.Name, call: Call, index: int) -> None:
-        param = param_for(call.expr, index + 1, [item.param for item in call.target.passed])
+        param = param_for(call.expr, index + 1, [item.param for item in call.target.call_parameters])
         found = call.target.parameter(param.name) if param is not None else None
         if found is None or found.kind is not Kind.NUMBER:
             what = f"`{found.name}` of " if found is not None else ""

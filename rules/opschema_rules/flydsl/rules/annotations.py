@@ -69,7 +69,7 @@ def python_annotation(tree: FlyTree) -> Iterator[Diagnostic]:
     ```
     """
     for traced in tree.traced:
-        for item in traced.passed if traced.kind == "kernel" or is_compiled(tree, traced) else ():
+        for item in traced.call_parameters if traced.kind == "kernel" or is_compiled(tree, traced) else ():
             if item.kind == Kind.PYTHON and item.param.annotation is not None:
                 yield from _judged(tree, traced, item, item.param.annotation)
 

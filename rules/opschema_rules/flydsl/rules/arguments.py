@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
+from opschema_cli.evaluation.statements import all_statements, is_variable
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.function_tree import function_tree
 from opschema_cli.source.text import Span
 from opschema_cli.suggestions import near_names
+from opschema_rules.flydsl.arguments import binds_as_written, listed, misfits_of, signature
 from opschema_rules.flydsl.binding import Misfit
 from opschema_rules.flydsl.model import Call, FlyTree, Traced
-from opschema_rules.flydsl.passing import binds_as_written, listed, misfits_of, signature
 from opschema_rules.flydsl.usage import is_meant_to_fail
 
 
@@ -89,11 +88,11 @@ def kernel_arguments(tree: FlyTree) -> Iterator[Diagnostic]:
             if missing and not renamed:
                 yield _misfit(call, f"nothing is passed for {listed(missing)}", _head(call))
             if surplus and surplus[0].argument is not None:
-                count = sum(item.param.kind in ("posonly", "normal") for item in traced.passed)
+                count = sum(item.param.kind in ("posonly", "normal") for item in traced.call_parameters)
                 yield _misfit(call, f"at most {count} arguments are taken by position", surplus[0].argument.span)
             for item in found:
                 if item.argument is not None and item.fault not in ("missing", "surplus"):
-                    yield _misfit(call, _told(traced, item, missing), item.argument.span)
+                    yield _misfit(call, _fault(traced, item, missing), item.argument.span)
 
 
 def _misfit(call: Call, what: str, span: Span) -> Diagnostic:
@@ -111,14 +110,14 @@ def _head(call: Call) -> Span:
     return call.expr.items[0].span
 
 
-def _told(traced: Traced, item: Misfit, missing: list[str]) -> str:
+def _fault(traced: Traced, item: Misfit, missing: list[str]) -> str:
     if item.fault == "twice":
         return f"`{item.name}` is passed twice"
     if item.fault == "position-only":
         return f"`{item.name}` is taken by position only"
     if len(missing) == 1:
         return f"it has no parameter `{item.name}`, but `{missing[0]}`, for which nothing else is passed"
-    close = near_names(item.name, missing or [one.name for one in traced.passed], 1)
+    close = near_names(item.name, missing or [one.name for one in traced.call_parameters], 1)
     return f"it has no parameter `{item.name}`" + (f", but `{close[0]}`" if close else "")
 
 
@@ -202,18 +201,16 @@ def _unlaunched(call: Call, message: str) -> Diagnostic:
 
 def _is_dropped(call: Call) -> bool:
     """Whether a statement does nothing with what a call returns, but for a name that nothing reads, or ``.launch`` uncalled."""
-    tree = function_tree(call.body) if call.body.function is not None else None
-    for node in tree.nodes if tree is not None else ():
-        if not isinstance(node, ast.Expr | ast.Assign):
+    for item in all_statements(call.body.function.statements) if call.body.function is not None else ():
+        if item.kind not in ("expr", "assign"):
             continue
-        uncalled = isinstance(node.value, ast.Attribute) and node.value.attr == "launch"
-        value = node.value.value if isinstance(node.value, ast.Attribute) and uncalled else node.value
-        if tree is None or tree.place(value).span != call.expr.span:
-            continue
-        if isinstance(node, ast.Expr):
-            return True
-        names = [target.id for target in node.targets if isinstance(target, ast.Name)]
-        return len(names) == len(node.targets) and not any(_reads(call.body, name) for name in names)
+        value = item.exprs[-1]
+        if value.kind == "attribute" and value.text == "launch":
+            value = value.items[0]
+        if value.span == call.expr.span:
+            *targets, _ = item.exprs
+            plain = all(map(is_variable, targets))
+            return plain and not any(_reads(call.body, target.text) for target in targets)
     return False
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from posixpath import dirname
 
+from opschema_cli.evaluation.closures import Cell
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.text import Span
-from opschema_rules.flydsl.captures import Cell
 from opschema_rules.flydsl.helpers import Helper, names_folders, unseen_helpers
-from opschema_rules.flydsl.holes import Hole, holes
 from opschema_rules.flydsl.instances import baked_attributes
 from opschema_rules.flydsl.model import FlyTree
+from opschema_rules.flydsl.stale_captures import StaleCapture, stale_captures
 
 
 @rule("FLY204", "closure-capture", severity="warning")
@@ -105,27 +105,27 @@ def closure_capture(tree: FlyTree) -> Iterator[Diagnostic]:
         return launch
     ```
     """
-    for hole in holes(tree):
-        yield _missed(hole)
+    for item in stale_captures(tree):
+        yield _missed(item)
 
 
-def _missed(hole: Hole) -> Diagnostic:
-    name, title = hole.cell.name, hole.traced.title
-    read = f"`{name}.{hole.attribute}`" if hole.attribute else f"`{name}`"
-    holder = f"of `{name}`, " if hole.attribute else ""
-    varies = "" if hole.root == hole.cell else f", made from `{hole.root.name}`"
-    instead = hole.held.instead.format(name)
-    if hole.attribute:
-        instead = f"capture `{hole.attribute}` of it by itself"
+def _missed(item: StaleCapture) -> Diagnostic:
+    name, title = item.cell.name, item.traced.title
+    read = f"`{name}.{item.attribute}`" if item.attribute else f"`{name}`"
+    holder = f"of `{name}`, " if item.attribute else ""
+    varies = "" if item.root == item.cell else f", made from `{item.root.name}`"
+    instead = item.uncached.instead.format(name)
+    if item.attribute:
+        instead = f"capture `{item.attribute}` of it by itself"
     message = (
-        f"{read}, {holder}{hole.held.words}{varies}, is no part of the cache key of `{title}`: "
+        f"{read}, {holder}{item.uncached.words}{varies}, is no part of the cache key of `{title}`: "
         f"builds that differ in it alone share one artifact on the disk; {instead}"
     )
-    place = hole.body.at(Span(hole.use.start, hole.use.end))
-    related = [Related(hole.cell.binder.at(_bound(hole.cell)), "what is captured")]
-    if hole.root != hole.cell:
-        related.append(Related(hole.root.binder.at(_bound(hole.root)), "what it varies with"))
-    related.append(Related(hole.traced.place, "whose key does not see it"))
+    place = item.body.at(Span(item.use.start, item.use.end))
+    related = [Related(item.cell.binder.at(_bound(item.cell)), "what is captured")]
+    if item.root != item.cell:
+        related.append(Related(item.root.binder.at(_bound(item.root)), "what it varies with"))
+    related.append(Related(item.traced.place, "whose key does not see it"))
     return Diagnostic(message, place, tuple(related), ops=(title,))
 
 

@@ -13,7 +13,7 @@ from opschema_cli.source.text import Edit, Place, Span
 from opschema_rules.flydsl.contract import Era
 from opschema_rules.flydsl.model import Descriptor, FlyTree, Kind
 from opschema_rules.flydsl.proofs import SAME
-from opschema_rules.flydsl.tensors import MAX_HOPS, Passed, Tensors, value_of
+from opschema_rules.flydsl.tensors import MAX_HOPS, TensorArgument, Tensors, value_of
 
 _NARROW = frozenset(f"{sign}Int{width}" for sign in ("", "U") for width in (8, 16, 32))
 _ARITHMETIC = frozenset(["+", "-", "*", "//", "%", "<<", ">>", "&", "|", "^"])
@@ -102,7 +102,7 @@ def _unpacks(call: Expr) -> bool:
 
 
 def _static(tensors: Tensors, item: Descriptor, size: Expr) -> Diagnostic:
-    passed = tensors.passed(item.body, item.tensor) if item.tensor is not None else None
+    passed = tensors.arguments(item.body, item.tensor) if item.tensor is not None else None
     always = bool(passed) and all(caller.is_dynamic for caller in passed or ())
     what = f"`{item.body.file.text(item.tensor)}`" if item.tensor is not None else "the tensor"
     instead = (
@@ -124,7 +124,7 @@ def _static(tensors: Tensors, item: Descriptor, size: Expr) -> Diagnostic:
     return Diagnostic(message, _argument(item.body, size), related, severity=severity)
 
 
-def _caller(caller: Passed) -> str:
+def _caller(caller: TensorArgument) -> str:
     return "a caller, with a dynamic layout" if caller.is_dynamic else "a caller, without a dynamic layout"
 
 

@@ -14,8 +14,8 @@ from opschema_cli.source.program import Folded
 from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Edit, Place, Span
 from opschema_cli.suggestions import near_names
+from opschema_rules.flydsl.arguments import ATTRIBUTES, listed, signature
 from opschema_rules.flydsl.model import Call, FlyTree, Kind, Traced
-from opschema_rules.flydsl.passing import ATTRIBUTES, listed, signature
 from opschema_rules.flydsl.proofs import TRACED
 from opschema_rules.flydsl.usage import is_meant_to_fail
 
@@ -335,7 +335,9 @@ def ignored_stream(tree: FlyTree) -> Iterator[Diagnostic]:
     for call, launch in _launches(tree):
         around = tree.around(call.body)
         stream = (
-            next((item for item in around.passed if item.kind is Kind.STREAM), None) if around is not None else None
+            next((item for item in around.call_parameters if item.kind is Kind.STREAM), None)
+            if around is not None
+            else None
         )
         if around is None or stream is None or "**" in launch.keywords or launch.keyword("stream") is not None:
             continue

@@ -9,9 +9,9 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Edit, Place
+from opschema_rules.flydsl.arguments import ON_DEVICE, Argument, call_arguments, fits, is_read
 from opschema_rules.flydsl.contract import Era
 from opschema_rules.flydsl.model import Call, FlyTree, Kind, Parameter, Traced
-from opschema_rules.flydsl.passing import AT_RUN_TIME, Passed, fits, is_read, passed
 from opschema_rules.flydsl.proofs import TRACED
 from opschema_rules.flydsl.usage import is_meant_to_fail
 
@@ -22,7 +22,7 @@ def _at(traced: Traced, parameter: Parameter) -> Place:
     return traced.body.at(parameter.param.full_span)
 
 
-def _declared(item: Passed) -> tuple[Related, ...]:
+def _declared(item: Argument) -> tuple[Related, ...]:
     return (Related(_at(item.call.target, item.parameter), f"`{item.call.target.name}` takes it as this"),)
 
 
@@ -72,14 +72,14 @@ def unread_parameter(tree: FlyTree) -> Iterator[Diagnostic]:
     for traced in tree.traced:
         if traced.function.stub or is_meant_to_fail(tree, traced.body):
             continue
-        read = [item for item in traced.passed if is_read(traced, item)]
-        for parameter in traced.passed if read else ():
+        read = [item for item in traced.call_parameters if is_read(traced, item)]
+        for parameter in traced.call_parameters if read else ():
             if parameter not in read and _counts(traced, parameter) and not _is_common(tree, traced, parameter):
                 yield Diagnostic(
                     f"`{traced.name}` takes `{parameter.name}` and does not read it: drop it here and in the calls, or "
                     f"name it `_{parameter.name}`",
                     traced.body.at(parameter.param.span),
-                    tuple(_passing(traced, parameter)),
+                    tuple(_passed(traced, parameter)),
                     ops=(traced.title,),
                 )
 
@@ -92,17 +92,17 @@ def _counts(traced: Traced, parameter: Parameter) -> bool:
 
 def _is_common(tree: FlyTree, traced: Traced, parameter: Parameter) -> bool:
     """Whether another function of the file has the parameter, reads it, and shares most of the signature."""
-    names = {item.name for item in traced.passed}
+    names = {item.name for item in traced.call_parameters}
     for other in tree.traced:
         found = other.parameter(parameter.name) if other is not traced else None
         if found is not None and other.kind == traced.kind and other.body.file is traced.body.file:
-            shared = names & {item.name for item in other.passed}
+            shared = names & {item.name for item in other.call_parameters}
             if 2 * len(shared) > len(names) and is_read(other, found):
                 return True
     return False
 
 
-def _passing(traced: Traced, parameter: Parameter) -> Iterator[Related]:
+def _passed(traced: Traced, parameter: Parameter) -> Iterator[Related]:
     for call in traced.calls[:3]:
         value = call.argument(parameter.name)
         if value is not None:
@@ -164,16 +164,16 @@ def late_constexpr(tree: FlyTree) -> Iterator[Diagnostic]:
     for traced in tree.traced:
         for call in traced.calls:
             if not is_meant_to_fail(tree, call.body):
-                for item in passed(tree, call):
+                for item in call_arguments(tree, call):
                     if item.parameter.kind is Kind.CONSTEXPR:
                         yield from _unfit_constant(tree, item)
 
 
-def _unfit_constant(tree: FlyTree, item: Passed) -> Iterator[Diagnostic]:
+def _unfit_constant(tree: FlyTree, item: Argument) -> Iterator[Diagnostic]:
     target, name = item.call.target, item.parameter.name
     if target.kind == "kernel":
-        late = item.late or (item.own is not None and item.own.kind in AT_RUN_TIME)
-        if late and is_read(target, item.parameter):
+        on_device = item.device or (item.own is not None and item.own.kind in ON_DEVICE)
+        if on_device and is_read(target, item.parameter):
             yield Diagnostic(
                 f"`{item.text}` is known at run time only, and `{target.name}` takes `{name}` as a `Constexpr`, which it "
                 "needs while it is traced: make both of them the one or the other",
@@ -194,7 +194,7 @@ def _unfit_constant(tree: FlyTree, item: Passed) -> Iterator[Diagnostic]:
             )
 
 
-def _origin(item: Passed) -> Iterator[Related]:
+def _origin(item: Argument) -> Iterator[Related]:
     """The launcher's parameter that an argument names."""
     names = [part.text for part in item.expr.walk() if part.kind == "name"]
     around = item.around
@@ -287,13 +287,13 @@ def argument_kind(tree: FlyTree) -> Iterator[Diagnostic]:
         for call in traced.calls:
             if not is_meant_to_fail(tree, call.body):
                 judge = _to_kernel if traced.kind == "kernel" else _to_launcher
-                for item in passed(tree, call):
+                for item in call_arguments(tree, call):
                     yield from judge(tree, item)
 
 
 def _bare_defaults(tree: FlyTree, traced: Traced) -> Iterator[Diagnostic]:
     """Defaults that no parameter of the kind can have, where a call counts on them."""
-    for parameter in traced.passed:
+    for parameter in traced.call_parameters:
         default = parameter.param.default
         if default is None or not _is_unfit_default(traced, parameter, default):
             continue
@@ -315,7 +315,7 @@ def _bare_defaults(tree: FlyTree, traced: Traced) -> Iterator[Diagnostic]:
 
 def _is_unfit_default(traced: Traced, parameter: Parameter, default: Expr) -> bool:
     if traced.kind == "kernel":
-        return parameter.kind in AT_RUN_TIME and _is_plain_value(default)
+        return parameter.kind in ON_DEVICE and _is_plain_value(default)
     nothing = default.kind == "const" and traced.body.file.text(default) == "None"
     return nothing and parameter.kind in (Kind.TENSOR, Kind.NUMBER, Kind.POINTER)
 
@@ -331,7 +331,7 @@ def _is_plain_value(expr: Expr) -> bool:
     return expr.kind == "const" or (expr.kind == "unary" and all(part.kind == "const" for part in expr.items))
 
 
-def _to_kernel(tree: FlyTree, item: Passed) -> Iterator[Diagnostic]:
+def _to_kernel(tree: FlyTree, item: Argument) -> Iterator[Diagnostic]:
     target, parameter = item.call.target, item.parameter
     if parameter.kind in (Kind.CONSTEXPR, Kind.TYPE, Kind.UNKNOWN):
         return
@@ -361,10 +361,10 @@ def _to_kernel(tree: FlyTree, item: Passed) -> Iterator[Diagnostic]:
         )
 
 
-def _clash(item: Passed) -> tuple[str, str] | None:
-    """What is passed and what is taken, in words, if they are surely different."""
+def _clash(item: Argument) -> tuple[str, str] | None:
+    """The kinds of argument and parameter, in words, if they are surely different."""
     own, parameter = item.own, item.parameter
-    if own is None or own.kind not in AT_RUN_TIME or parameter.kind not in AT_RUN_TIME:
+    if own is None or own.kind not in ON_DEVICE or parameter.kind not in ON_DEVICE:
         return None
     differs = own.kind is not parameter.kind or (own.kind is Kind.NUMBER and own.dsl != parameter.dsl)
     return (f"`fx.{own.dsl}`", f"`fx.{parameter.dsl}`") if differs else None
@@ -386,7 +386,7 @@ def _wrapped(tree: FlyTree, parameter: Parameter, written: Body, body: Body, exp
     return Fix(f"write `{text}`", (FileEdit(body.file.path, Edit(expr.span, text)),))
 
 
-def _to_launcher(tree: FlyTree, item: Passed) -> Iterator[Diagnostic]:
+def _to_launcher(tree: FlyTree, item: Argument) -> Iterator[Diagnostic]:
     parameter, target = item.parameter, item.call.target
     if item.expr.kind != "const" or parameter.kind not in (Kind.TENSOR, Kind.NUMBER) or not _is_host(tree, item.call):
         return

@@ -17,7 +17,7 @@ from opschema_rules.flydsl.migrations.references import References
 from opschema_rules.flydsl.model import FlyTree
 
 MAX_STEPS = 400
-"""Most expressions that are followed for one descriptor and one way of calls."""
+"""Most expressions that are followed for one descriptor and one path of calls."""
 
 _INTEGERS = frozenset({"Int32", "Int64", "Index"})
 _WIDE = frozenset({"Int64", "Index"})
@@ -41,7 +41,7 @@ class NeedsCaller(Exception):  # noqa: N818 - a question
 
 
 Entered = Mapping[Body, tuple[Body, Expr]]
-"""The functions that a way of calls enters, and by which call in which body."""
+"""The functions that a path of calls enters, and by which call in which body."""
 
 
 def calls_of(references: References, function: Body) -> list[tuple[Body, Expr]]:
@@ -64,8 +64,8 @@ def calls_of(references: References, function: Body) -> list[tuple[Body, Expr]]:
     return calls
 
 
-class Way:
-    """Follows expressions along one way of calls; ``wide`` once a number of run time has 64 bits."""
+class CallPath:
+    """Follows expressions along one path of calls; ``wide`` once a number of run time has 64 bits."""
 
     def __init__(self, tree: FlyTree, entered: Entered, parsed: dict[str, PythonTree]) -> None:
         self.tree = tree

@@ -1,4 +1,4 @@
-"""Tells from a module's facts which functions may need a late value at all, so that few have to be parsed again."""
+"""Finds the functions that may need a device value at all by their text and scopes, so that the statements of few are decoded."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 _COMPREHENSION = re.compile(r"\bin\b[^\n:]*\bif\b[^\n:]*[])}]|^[ \t]+if\b[^:\n]*$", re.MULTILINE)
 _SUBSCRIPT = re.compile(r"([A-Za-z_]\w*|[\])])\[(?=([^\n]*))")
 _INDEXES = frozenset({"thread_idx", "block_idx"})
-_DISPLAYS = frozenset({"list", "tuple", "listcomp", "generator", "subscript", "ifexp", "walrus", "await", "other"})
+_DISPLAYS = frozenset({"list", "tuple", "listcomp"})
 
 
-def late_names(bodies: Iterable[Body], parameters: Iterable[str]) -> frozenset[str]:
-    """The names that may hold a late value: of parameters, of loops over ``range``, and of all that is computed from them."""
+def candidate_names(bodies: Iterable[Body], parameters: Iterable[str]) -> frozenset[str]:
+    """The names that may hold a device value: of parameters, of loops over ``range``, and of all that is computed from them."""
     found = {*parameters, *_INDEXES}
     bound: list[tuple[Collection[str], frozenset[str]]] = []
     for body in bodies:
@@ -34,31 +34,31 @@ def late_names(bodies: Iterable[Body], parameters: Iterable[str]) -> frozenset[s
     return frozenset(found)
 
 
-def may_need(body: Body, late: frozenset[str], called: frozenset[str], arrays: Collection[str]) -> bool:
-    """Whether a body may hand a late value to one of the functions ``called``, decide by it, or index by it one of the
+def may_need(body: Body, device: frozenset[str], called: frozenset[str], arrays: Collection[str]) -> bool:
+    """Whether a body may pass a device value to one of the functions ``called``, branch by it, or index by it one of the
     ``arrays``, or what the body itself makes of a display.
     """
     for call in body.scope.calls:
         name = call.callee
-        if (name.rpartition(".")[2] in called or name.startswith("math.")) and not late.isdisjoint(words(body, call)):
+        if (name.rpartition(".")[2] in called or name.startswith("math.")) and not device.isdisjoint(words(body, call)):
             return True
-    if any(item.kind == "assert" and not late.isdisjoint(words(body, item.expr)) for item in body.scope.conditions):
+    if any(item.kind == "assert" and not device.isdisjoint(words(body, item.expr)) for item in body.scope.conditions):
         return True
     text = body.file.text(body.function.outer) if body.function is not None else ""
-    return _COMPREHENSION.search(text) is not None or _indexes(text, late, arrays)
+    return _COMPREHENSION.search(text) is not None or _indexes(text, device, arrays)
 
 
 def displays(bodies: Iterable[Body]) -> set[str]:
-    """The names to which bodies give lists, tuples and what is not known."""
+    """The names to which bodies give lists, tuples and values that are not known."""
     found: set[str] = set()
     for body in bodies:
         found.update(item.target for item in body.scope.assigns if item.value is None or item.value.kind in _DISPLAYS)
     return found
 
 
-def _indexes(text: str, late: frozenset[str], arrays: Collection[str]) -> bool:
+def _indexes(text: str, device: frozenset[str], arrays: Collection[str]) -> bool:
     for match in _SUBSCRIPT.finditer(text):
-        if (match[1] in arrays or match[1] in "])") and not late.isdisjoint(_WORD.findall(match[2])):
+        if (match[1] in arrays or match[1] in "])") and not device.isdisjoint(_WORD.findall(match[2])):
             return True
     return False
 

@@ -1,24 +1,25 @@
-"""What Python needs while it traces, and has not yet."""
+"""Branches, loops and indices that Python decides while it traces, by values that it does not have yet."""
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
+from opschema_cli.evaluation.statements import all_statements, names_read, own_expressions
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
+from opschema_cli.source.python import Expr, Statement
 from opschema_cli.source.text import Edit, Span
-from opschema_rules.flydsl.handed import Handed, handed
+from opschema_rules.flydsl.device_values import DeviceValues, device_values, is_loop
+from opschema_rules.flydsl.helper_branches import HelperBranch, helper_branches
 from opschema_rules.flydsl.model import FlyTree, Traced
 from opschema_rules.flydsl.needs import Need, needs
 from opschema_rules.flydsl.proofs import TRACED
-from opschema_rules.flydsl.run_time import RunTime, dotted, is_loop
 from opschema_rules.flydsl.usage import is_meant_to_fail
 
 
-@rule("FLY217", "late-decision", fixable="unsafe", proof=TRACED)
-def late_decision(tree: FlyTree) -> Iterator[Diagnostic]:
+@rule("FLY217", "device-branch", fixable="unsafe", proof=TRACED)
+def device_branch(tree: FlyTree) -> Iterator[Diagnostic]:
     """A value of run time that Python needs while it traces.
 
     The body of a kernel or launcher runs once, in Python, to write the program of the GPU. An `if`, a `while`, a conditional
@@ -110,34 +111,33 @@ def late_decision(tree: FlyTree) -> Iterator[Diagnostic]:
     ```
     """
     for traced in tree.traced:
-        run_time = RunTime(tree, traced)
-        for need in needs(run_time):
-            if not is_meant_to_fail(tree, traced.body):
-                yield Diagnostic(
-                    _asked(need),
-                    need.tree.place(need.node),
-                    tuple(_sources(traced, run_time, need)),
-                    _fix(tree, run_time, need),
-                    (traced.title,),
-                )
-        for item in handed(run_time):
-            if not is_meant_to_fail(tree, traced.body) and not is_meant_to_fail(tree, item.helper):
-                yield _of_helper(item)
+        if is_meant_to_fail(tree, traced.body):
+            continue
+        values = device_values(tree, traced)
+        for need in needs(values):
+            yield Diagnostic(
+                _asked(need),
+                need.body.at(need.expr),
+                tuple(_sources(traced, values, need)),
+                _fix(tree, values, need),
+                (traced.title,),
+            )
+        yield from (_of_helper(item) for item in helper_branches(values) if not is_meant_to_fail(tree, item.helper))
 
 
-def _of_helper(item: Handed) -> Diagnostic:
+def _of_helper(item: HelperBranch) -> Diagnostic:
     function = item.helper.function
     name = function.name if function is not None else ""
-    written = item.helper.file.text(item.tree.place(item.node).span)
+    written = item.helper.file.text(item.expr)
     return Diagnostic(
         f"`{written}` is known at run time only where a kernel calls `{name}`, and `{item.what}` decides in Python there: it "
         "raises; put the function under `flyc.jit`",
-        item.tree.place(item.node),
+        item.helper.at(item.expr),
         (Related(item.caller.at(item.argument), f"passed as `{item.parameter}`"),),
     )
 
 
-_WAYS = {
+_USES = {
     "count": "`{by}` needs a number while the function is traced: it raises",
     "index": "`{by}` is a Python list or tuple, which cannot be indexed by it: it raises",
     "shape": "`{by}` needs the shape while the function is traced: it fails",
@@ -147,72 +147,74 @@ _WAYS = {
 
 
 def _asked(need: Need) -> str:
-    written = need.body.file.text(need.tree.place(need.node).span)
-    what = _WAYS[need.way].format(by=need.by)
-    if need.way.startswith("decide") and need.late == "raw":
+    written = need.body.file.text(need.expr)
+    what = _USES[need.use].format(by=need.by)
+    if need.use.startswith("decide") and need.value == "raw":
         what = what.replace("it raises", "it is always true")
-    why = "belongs to a loop of the GPU" if need.late == "raw" else "is known at run time only"
+    why = "belongs to a loop of the GPU" if need.value == "raw" else "is known at run time only"
     return f"`{written}` {why}, and {what}"
 
 
-def _sources(traced: Traced, run_time: RunTime, need: Need) -> Iterator[Related]:
-    """Where the late values come from: the parameter, or the loop."""
-    names = [node.id for node in ast.walk(need.node) if isinstance(node, ast.Name)]
-    for name in dict.fromkeys(names):
+def _sources(traced: Traced, values: DeviceValues, need: Need) -> Iterator[Related]:
+    """Where the device values come from: the parameter, or the loop."""
+    for name in names_read([need.expr]):
         parameter = traced.parameter(name)
-        if parameter is not None and run_time.held(need.body, name) == [None]:
+        if parameter is not None and values.bindings(need.body, name) == [None]:
             yield Related(traced.body.at(parameter.param.full_span), "no `Constexpr`")
-    loop = _loop(run_time, need)
+    loop = _loop(values, need)
     if loop is not None:
-        yield Related(loop[0].at(loop[1]), "a loop of the GPU")
+        yield Related(need.body.at(loop), "a loop of the GPU")
 
 
-def _loop(run_time: RunTime, need: Need) -> tuple[Body, Span] | None:
+def _loop(values: DeviceValues, need: Need) -> Span | None:
     """The ``range`` of the loop whose variable a raw value comes from, where it is bound once and in the same function."""
-    for node in ast.walk(need.node):
-        held = run_time.held(need.body, node.id) if isinstance(node, ast.Name) and need.late == "raw" else None
-        if held and len(held) == 1 and isinstance(held[0], ast.For) and held[0] in need.tree.nodes and is_loop(held[0]):
-            call = held[0].iter
-            if isinstance(call, ast.Call):
-                return need.body, need.tree.place(call.func).span
+    for name in names_read([need.expr]) if need.value == "raw" else ():
+        match values.bindings(need.body, name):
+            case [Statement() as loop] if is_loop(loop) and loop in _statements(need.body):
+                return loop.exprs[1].items[0].span
     return None
 
 
-def _fix(tree: FlyTree, run_time: RunTime, need: Need) -> Fix | None:
+def _statements(body: Body) -> Iterator[Statement]:
+    return all_statements(body.function.statements if body.function is not None else ())
+
+
+def _fix(tree: FlyTree, values: DeviceValues, need: Need) -> Fix | None:
     """Another loop or condition, where one word makes it."""
     path = need.body.file.path
     outer = need.outer
-    if need.way == "decide: const_expr" and need.late == "number" and isinstance(outer, ast.Call):
-        text = need.body.file.text(need.tree.place(outer.args[0]).span)
-        edit = Edit(need.tree.place(outer).span, text if "\n" not in text else f"({text})")
+    if need.use == "decide: const_expr" and need.value == "number" and outer.kind == "call":
+        text = need.body.file.text(outer.items[1])
+        edit = Edit(outer.span, text if "\n" not in text else f"({text})")
         why = "both branches are then compiled, and what they assign needs a value before"
         return Fix("decide at run time: drop `const_expr`", (FileEdit(path, edit),), "unsafe", why)
-    if need.by == "range_constexpr" and isinstance(outer, ast.Call) and _is_loop_of(need, outer):
-        edit = Edit(need.tree.place(outer.func).span, "range")
+    if need.by == "range_constexpr" and _is_of_loop(need):
+        edit = Edit(outer.items[0].span, "range")
         why = "the loop is not unrolled then, and its variable is no Python number"
         return Fix("loop at run time: `range`", (FileEdit(path, edit),), "unsafe", why)
-    loop = _loop(run_time, need)
+    loop = _loop(values, need)
     name = _unrolled(tree, need.body)
-    if loop is not None and name and not _has_late_bounds(run_time, need, loop[1]):
+    if loop is not None and name and not _has_device_bounds(values, need, loop):
         why = "it unrolls the loop"
-        return Fix(f"loop while tracing: `{name}`", (FileEdit(path, Edit(loop[1], name)),), "unsafe", why)
+        return Fix(f"loop while tracing: `{name}`", (FileEdit(path, Edit(loop, name)),), "unsafe", why)
     return None
 
 
-def _is_loop_of(need: Need, call: ast.Call) -> bool:
-    return any(isinstance(node, ast.For) and node.iter is call for node in need.tree.nodes)
+def _is_of_loop(need: Need) -> bool:
+    """Whether a loop runs over the call that needs a value."""
+    return any(item.kind == "for" and item.exprs[1].span == need.outer.span for item in _statements(need.body))
 
 
-def _has_late_bounds(run_time: RunTime, need: Need, at: Span) -> bool:
+def _has_device_bounds(values: DeviceValues, need: Need, at: Span) -> bool:
     """Whether the loop at that place has a bound that is not known while tracing."""
-    for node in need.tree.nodes:
-        if isinstance(node, ast.Call) and need.tree.place(node.func).span == at:
-            return any(run_time.late(need.body, item) or not _is_static(item) for item in node.args)
+    for expr in (part for item in _statements(need.body) for part in own_expressions(item)):
+        if expr.kind == "call" and expr.items[0].span == at:
+            return any(values.of(need.body, item) or not _is_static(item) for item in expr.positional())
     return True
 
 
-def _is_static(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) or bool(dotted(node)) or isinstance(node, ast.BinOp)
+def _is_static(expr: Expr) -> bool:
+    return expr.kind in ("const", "literal", "name", "binary")
 
 
 def _unrolled(tree: FlyTree, body: Body) -> str:

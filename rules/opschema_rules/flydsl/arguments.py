@@ -1,4 +1,4 @@
-"""What calls pass as the parameters of traced functions: a value of Python, of run time, a tensor."""
+"""The arguments of calls of traced functions: values of Python, device values, tensors."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from opschema_cli.source.program import Folded
 from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Place
 from opschema_rules.flydsl.binding import Misfit, misfits
+from opschema_rules.flydsl.device_values import DeviceValue, device_values, launches
 from opschema_rules.flydsl.model import Call, FlyTree, Kind, Parameter, Traced
-from opschema_rules.flydsl.run_time import Late, RunTime, launches, node_at
 
 ATTRIBUTES = ("unit_attrs", "value_attrs")
 """Keywords that the call of any kernel takes besides its parameters."""
 
-AT_RUN_TIME = frozenset({Kind.TENSOR, Kind.NUMBER, Kind.STREAM, Kind.POINTER})
-"""Kinds of parameters that surely are known on the GPU only."""
+ON_DEVICE = frozenset({Kind.TENSOR, Kind.NUMBER, Kind.STREAM, Kind.POINTER})
+"""Kinds of parameters whose values surely are known on the GPU only."""
 
 
-class Passed(msgspec.Struct, frozen=True, eq=False, dict=True):
+class Argument(msgspec.Struct, frozen=True, eq=False, dict=True):
     """An argument, the parameter that it is passed as, and the traced function in which the call stands."""
 
     tree: FlyTree
@@ -44,7 +44,7 @@ class Passed(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def own(self) -> Parameter | None:
-        """The parameter of the function around the call that is passed on as it is, where that function launches kernels."""
+        """The parameter of the function around the call that is passed on unchanged, where that function launches kernels."""
         if self.around is None or self.expr.kind != "name" or not launches(self.tree, self.around):
             return None
         found = self.around.parameter(self.expr.text)
@@ -57,10 +57,9 @@ class Passed(msgspec.Struct, frozen=True, eq=False, dict=True):
         return self.tree.within(self.around) if self.around is not None else iter(())
 
     @cached_property
-    def late(self) -> Late:
+    def device(self) -> DeviceValue:
         """Whether its value is known on the GPU only."""
-        node = node_at(self.call.body, self.expr.span) if self.around is not None else None
-        return RunTime(self.tree, self.around).late(self.call.body, node) if node is not None and self.around else ""
+        return device_values(self.tree, self.around).of(self.call.body, self.expr) if self.around is not None else ""
 
     @cached_property
     def python(self) -> bool:
@@ -76,16 +75,16 @@ class Passed(msgspec.Struct, frozen=True, eq=False, dict=True):
         return isinstance(found, Folded) and not found.symbol and isinstance(found.value, int | float | str | None)
 
 
-def passed(tree: FlyTree, call: Call) -> Iterator[Passed]:
+def call_arguments(tree: FlyTree, call: Call) -> Iterator[Argument]:
     """The arguments of a call that fits, whose parameters are certain."""
     around = tree.around(call.body)
     if not fits(tree, call):
         return
-    given = arguments_for(call.expr, [item.param for item in call.target.passed])
-    for parameter in call.target.passed:
-        value = given.get(parameter.name)
+    arguments = arguments_for(call.expr, [item.param for item in call.target.call_parameters])
+    for parameter in call.target.call_parameters:
+        value = arguments.get(parameter.name)
         if value is not None:
-            yield Passed(tree, call, parameter, value, around)
+            yield Argument(tree, call, parameter, value, around)
 
 
 def fits(tree: FlyTree, call: Call) -> bool:
@@ -97,7 +96,7 @@ def fits(tree: FlyTree, call: Call) -> bool:
 def misfits_of(call: Call) -> list[Misfit]:
     """Why a call does not fit the signature of the function that it calls."""
     also = ATTRIBUTES if call.target.kind == "kernel" else ()
-    return list(misfits(call.expr, [item.param for item in call.target.passed], also))
+    return list(misfits(call.expr, [item.param for item in call.target.call_parameters], also))
 
 
 def binds_as_written(tree: FlyTree, call: Call) -> bool:
@@ -128,7 +127,7 @@ def is_read(traced: Traced, parameter: Parameter) -> bool:
 
 def signature(traced: Traced) -> Related:
     """A function's name with its parameters, as the other side of a finding."""
-    return Related(traced.place, f"`{traced.name}({', '.join(item.name for item in traced.passed)})`")
+    return Related(traced.place, f"`{traced.name}({', '.join(item.name for item in traced.call_parameters)})`")
 
 
 def listed(names: list[str]) -> str:

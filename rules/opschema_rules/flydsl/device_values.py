@@ -1,0 +1,234 @@
+"""Device values: values in a traced function that are known on the GPU only, so that Python cannot count, index or branch by them.
+
+Each number among the parameters is one, unless it is a ``Constexpr``, and so is all that is computed from it. The variable of a
+``for`` over ``range``, which is a loop of the GPU too, is *raw*: not even a number of FlyDSL's, and true wherever Python asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property, lru_cache
+from typing import Literal, TypeAlias
+
+from opschema_cli.evaluation.statements import all_statements, bound_by, is_variable, own_expressions, targets
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.python import Expr, Statement
+from opschema_rules.flydsl.annotations import is_number
+from opschema_rules.flydsl.candidates import candidate_names
+from opschema_rules.flydsl.model import FlyTree, Kind, Traced
+
+DeviceValue: TypeAlias = Literal["", "number", "raw", "either"]
+"""Empty for what Python may know."""
+
+DEEPEST = 60
+"""Most expressions inside one another, and names that stand for others, that are followed."""
+
+ORDER = frozenset({"<", "<=", ">", ">=", "==", "!="})
+_INDEXES = frozenset({"thread_idx", "block_idx"})
+_ARITHMETIC = frozenset({"+", "-", "*", "//", "/", "%", "&", "|", "^"})
+_Bound: TypeAlias = "Expr | Statement | None"
+"""The value that a name is bound to, the loop that binds it, or None where neither is known."""
+
+
+class DeviceValues:
+    """The device values of one traced function and of the functions inside it."""
+
+    def __init__(self, tree: FlyTree, traced: Traced) -> None:
+        self.tree = tree
+        self.traced = traced
+        self.names = tree.names
+        self.bodies = [body for body in tree.within(traced) if tree.around(body) is traced]
+        self._shared = {name for body in self.bodies for name in body.scope.deleted}
+        self._bound: dict[Body, dict[str, list[_Bound]]] = {}
+        self._asked: set[tuple[Body, str]] = set()
+        self._depth = 0
+
+    @cached_property
+    def candidates(self) -> frozenset[str]:
+        """The names that may hold device values, found without following any."""
+        numbers = [item.name for item in self.traced.parameters if item.kind in (Kind.NUMBER, Kind.PYTHON)]
+        return candidate_names(self.bodies, numbers)
+
+    def of(self, body: Body, expr: Expr) -> DeviceValue:
+        """The device value of an expression that stands in a body; nothing is known of a very deep one."""
+        self._depth += 1
+        try:
+            return self._of(body, expr) if self._depth <= DEEPEST else ""
+        finally:
+            self._depth -= 1
+
+    def _of(self, body: Body, expr: Expr) -> DeviceValue:
+        match expr.kind:
+            case "name":
+                return self._attribute(body, expr.text) if "." in expr.text else self._name(body, expr.text, expr.start)
+            case "binary" if expr.text in _ARITHMETIC:
+                formats = expr.text == "%" and not self._is_number(body, expr.items[0])
+                return "" if formats else self._joined(body, expr.items)
+            case "compare" if ORDER.issuperset(expr.text.split()):
+                return self._joined(body, expr.items)
+            case "unary":
+                found = self.of(body, expr.items[0])
+                return found if found == "number" or expr.text != "not" else ""
+            case "boolop":
+                return "number" if all(self.of(body, item) == "number" for item in expr.items) else ""
+            case "ifexp":
+                found = self.of(body, expr.items[1])
+                return found if found == self.of(body, expr.items[2]) else ""
+            case "call":
+                return self._call(body, expr)
+        return ""
+
+    def _joined(self, body: Body, operands: Iterable[Expr]) -> DeviceValue:
+        """The device value of an operation; operands of which nothing is known are taken for plain numbers."""
+        items = list(operands)
+        if any(map(_is_no_number, items)):
+            return ""
+        found = {self.of(body, item) for item in items} - {""}
+        if len(found) > 1:
+            return "either"
+        return next(iter(found), "")
+
+    def _is_number(self, body: Body, expr: Expr) -> bool:
+        return bool(self.of(body, expr)) or is_plain_number(expr)
+
+    def _attribute(self, body: Body, name: str) -> DeviceValue:
+        parts = self.names.full(body, name).split(".") if not _INDEXES.isdisjoint(name.split(".")) else []
+        return "number" if len(parts) > 2 and parts[-2] in _INDEXES and parts[-1] in ("x", "y", "z") else ""
+
+    def _call(self, body: Body, call: Expr) -> DeviceValue:
+        """The device value of a number of FlyDSL that is made of another."""
+        name = call.callee
+        if not is_number(name.rpartition(".")[2]) or call.keywords != ("",):
+            return ""
+        return "number" if self.names.full(body, name) and self.of(body, call.items[1]) else ""
+
+    # Names
+
+    def _name(self, body: Body, name: str, at: int) -> DeviceValue:
+        if name in self._shared or (body, name) in self._asked or body not in self.bodies:
+            return ""
+        bound = self._bindings(body).get(name)
+        if any(item.name == name for item in body.params):
+            return self._parameter(body, name) if bound is None else ""
+        if bound is None:
+            return self._name(body.parent, name, at) if body is not self.traced.body and body.parent else ""
+        self._asked.add((body, name))
+        found = {self._value(body, item, at) for item in bound}
+        self._asked.discard((body, name))
+        return found.pop() if len(found) == 1 else ""
+
+    def _value(self, body: Body, bound: _Bound, at: int) -> DeviceValue:
+        if isinstance(bound, Statement):
+            return "raw" if bound.blocks[0][0].start <= at < bound.end and is_loop(bound) else ""
+        return self.of(body, bound) if bound is not None else ""
+
+    def _parameter(self, body: Body, name: str) -> DeviceValue:
+        found = self.traced.parameter(name) if body is self.traced.body else None
+        if found is None:
+            return ""
+        if self.traced.kind == "jit":
+            return "number" if found.kind is Kind.NUMBER and launches(self.tree, self.traced) else ""
+        annotation = found.param.annotation
+        number = found.kind is Kind.PYTHON and annotation is not None and annotation.text in ("int", "float", "bool")
+        return "number" if found.kind is Kind.NUMBER or number else ""
+
+    def _bindings(self, body: Body) -> dict[str, list[_Bound]]:
+        if body not in self._bound:
+            found: dict[str, list[_Bound]] = {}
+            for name, bound in _bindings(body):
+                found.setdefault(name, []).append(bound)
+            self._bound[body] = found
+        return self._bound[body]
+
+    def bindings(self, body: Body, name: str) -> list[_Bound] | None:
+        """What a name is bound to where that body looks it up; None when it is not in the traced function."""
+        for item in body.outward():
+            if item not in self.bodies:
+                return None
+            if name in self._bindings(item) or any(param.name == name for param in item.params):
+                parameter = any(param.name == name for param in item.params) or name in self._shared
+                return [*([None] if parameter else []), *self._bindings(item).get(name, [])]
+        return None
+
+
+@lru_cache(maxsize=512)
+def device_values(tree: FlyTree, traced: Traced) -> DeviceValues:
+    """The device values of one traced function."""
+    return DeviceValues(tree, traced)
+
+
+def launches(tree: FlyTree, traced: Traced) -> bool:
+    """Whether a traced function launches kernels, so that it is called from the host, and all that the tree passes it are plain
+    numbers of the host.
+    """
+    within = list(tree.within(traced))
+    starts = any(call.items[0].text.rpartition(".")[2] == "launch" for body in within for call in body.scope.calls)
+    return starts and all(tree.around(call.body) is None for call in traced.calls)
+
+
+def is_loop(loop: Statement) -> bool:
+    """Whether FlyDSL makes a loop of the GPU of a ``for``: over ``range``, called by any name that ends in it."""
+    target, call = loop.exprs
+    return is_variable(target) and call.callee.rpartition(".")[2] == "range" and not any(call.keywords)
+
+
+def is_plain_number(expr: Expr) -> bool:
+    """Whether an expression is a number as it is written."""
+    return expr.kind == "const" and isinstance(expr.value, int | float)
+
+
+def _is_no_number(expr: Expr) -> bool:
+    return expr.kind in ("fstring", "literal") or (expr.kind == "const" and not isinstance(expr.value, int | float))
+
+
+def statements_of(body: Body) -> Iterable[Statement]:
+    """The statements of a function, those in blocks too; none of anything else."""
+    return all_statements(body.function.statements) if body.function is not None else ()
+
+
+def names_bound(body: Body) -> set[str]:
+    """The names that the statements and comprehensions of a function bind."""
+    bound = {name for item in statements_of(body) for name, _ in _stored(item)}
+    return bound | {name for item in statements_of(body) for target in targets(item) for name in bound_by(target)}
+
+
+def _bindings(body: Body) -> Iterator[tuple[str, _Bound]]:
+    """Each name that a function's own statements bind, with what it is bound to."""
+    for item in statements_of(body):
+        yield from _stored(item)
+        if item.kind in ("def", "import", "case", "except"):
+            yield from ((name, None) for name in item.names)
+
+
+def _stored(item: Statement) -> Iterator[tuple[str, _Bound]]:
+    """The names that a statement and the expressions in it bind; what ``n += 1`` adds leaves a number what it was."""
+    if item.kind == "assign":
+        for target in item.exprs[:-1]:
+            yield from _pairs(target, item.exprs[-1])
+    elif item.kind == "annassign" and len(item.exprs) == 3 and is_variable(item.exprs[0]):
+        yield item.exprs[0].text, item.exprs[2]
+    elif item.kind == "for" and not item.text and is_variable(item.exprs[0]):
+        yield item.exprs[0].text, item
+    elif item.kind != "augassign":
+        yield from ((name, None) for target in targets(item) for name in bound_by(target))
+    for expr in own_expressions(item):
+        if expr.kind == "walrus":
+            yield expr.items[0].text, expr.items[1]
+        elif expr.kind == "for":
+            yield from ((name, None) for name in bound_by(expr.items[0]))
+
+
+def _pairs(target: Expr, value: Expr) -> Iterator[tuple[str, _Bound]]:
+    if is_variable(target):
+        yield target.text, value
+        return
+    left, right = _elements(target), _elements(value)
+    if len(left) == len(right) and not any(item.kind == "starred" for item in (*left, *right)):
+        for one, other in zip(left, right, strict=True):
+            yield from _pairs(one, other)
+    else:
+        yield from ((name, None) for name in bound_by(target))
+
+
+def _elements(expr: Expr) -> tuple[Expr, ...]:
+    return expr.items if expr.kind in ("tuple", "list") else ()

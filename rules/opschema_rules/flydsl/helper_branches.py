@@ -1,0 +1,111 @@
+"""Plain functions that decide, in Python, by a device value which a kernel passes them while it is traced."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from opschema_cli.evaluation.statements import all_statements
+from opschema_cli.source.bodies import Body, params_for
+from opschema_cli.source.python import Expr, Statement
+from opschema_rules.flydsl.candidates import words
+from opschema_rules.flydsl.device_values import ORDER, DeviceValues, is_plain_number, names_bound
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_DECIDING = re.compile(r"\b(?:if|while|assert|range)\b([^\n]*)")
+_LEAVES = frozenset({"return", "raise", "break", "continue", "try"})
+
+
+class HelperBranch(msgspec.Struct, frozen=True, eq=False):
+    """An expression by which a helper decides with the statement ``what`` (``if``), and the call in a traced function that passes
+    it a device value.
+    """
+
+    helper: Body
+    expr: Expr
+    what: str
+    parameter: str
+    caller: Body
+    argument: Expr
+
+
+def helper_branches(values: DeviceValues) -> Iterator[HelperBranch]:
+    """The branches of the helpers that a traced function calls."""
+    for body in values.bodies:
+        for call in body.scope.calls:
+            if not call.callee or values.candidates.isdisjoint(words(body, call)):
+                continue
+            helper = values.tree.bodies.called(body, call.callee)
+            if helper is None or not _is_plain(values, helper):
+                continue
+            asked = _asked(helper)
+            for name, argument in _device_arguments(values, body, call, helper, asked):
+                found = _decisions(helper, name)
+                yield from (HelperBranch(helper, expr, what, name, body, argument) for expr, what in found)
+
+
+def _is_plain(values: DeviceValues, helper: Body) -> bool:
+    """Whether a function is neither decorated nor traced."""
+    return helper.function is not None and not helper.function.decorators and values.tree.around(helper) is None
+
+
+def _asked(helper: Body) -> set[str]:
+    """The parameters that stand behind a word by which Python may decide."""
+    text = helper.file.text(helper.function.outer) if helper.function is not None else ""
+    said = {word for match in _DECIDING.finditer(text) for word in _WORD.findall(match[1])}
+    return {item.name for item in helper.params if item.name in said}
+
+
+def _device_arguments(
+    values: DeviceValues, body: Body, call: Expr, helper: Body, asked: set[str]
+) -> Iterator[tuple[str, Expr]]:
+    for param, argument in zip(params_for(call, helper.params), call.items[1:], strict=True):
+        wanted = param is not None and param.name in asked and not values.candidates.isdisjoint(words(body, argument))
+        if param is not None and wanted and values.of(body, argument) == "number":
+            yield param.name, argument
+
+
+def _decisions(helper: Body, name: str) -> Iterator[tuple[Expr, str]]:
+    """The expressions by which every call of a function decides with a parameter, before any statement that may leave it."""
+    if name in names_bound(helper):
+        return
+    for item in helper.function.statements if helper.function is not None else ():
+        found = _decision(item, name)
+        if found is not None:
+            yield found
+        if found is not None or any(inner.kind in _LEAVES for inner in all_statements([item])):
+            return
+
+
+def _decision(item: Statement, name: str) -> tuple[Expr, str] | None:
+    """The expression by which a statement decides."""
+    if item.kind in ("if", "while", "assert"):
+        return (item.exprs[0], item.kind) if _decides(item.exprs[0], name) else None
+    if item.kind == "for" and item.exprs[1].callee == "range":
+        bounds = [part for part in item.exprs[1].positional() if _is_computed(part, name)]
+        return (bounds[0], "range") if bounds else None
+    returned = item.exprs[0] if item.kind == "return" and item.exprs else None
+    if returned is not None and returned.kind == "ifexp" and _decides(returned.items[0], name):
+        return returned.items[0], "if"
+    return None
+
+
+def _decides(expr: Expr, name: str) -> bool:
+    """Whether Python asks if a value is true that is computed of a parameter."""
+    while expr.kind == "boolop" or (expr.kind == "unary" and expr.text == "not"):
+        expr = expr.items[0]
+    if expr.kind == "compare" and expr.text in ORDER:
+        others = [item for item in expr.items if not _is_computed(item, name)]
+        return len(others) < 2 and all(map(is_plain_number, others))
+    return _is_computed(expr, name)
+
+
+def _is_computed(expr: Expr, name: str) -> bool:
+    """Whether an expression is a parameter, or arithmetic with it and numbers."""
+    parts = list(expr.walk())
+    names = {item.text for item in parts if item.kind == "name"}
+    operators = {item.text for item in parts if item.kind == "binary"}
+    known = all(item.kind in ("binary", "name") or is_plain_number(item) for item in parts)
+    return known and names == {name} and operators.isdisjoint({"@", "**"})
