@@ -26,6 +26,7 @@ COMMANDS = {
     "show": "Show one operator: its declaration beside its implementation.",
     "baseline": "Accept today's findings, so that only new ones count.",
     "init": "Write a configuration and the pre-commit entry for this repository.",
+    "new-pack": "Write a package with a pack of your own, ready to be changed.",
     "plugins": "Allow plugins that a configuration names to run; list and revoke permissions.",
 }
 
@@ -39,10 +40,11 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
+        module = cmd_name.replace("-", "_")
         collects = gc.isenabled()
         gc.disable()  # what is imported stays
         try:
-            command: click.Command = getattr(import_module(f"opschema_cli.commands.{cmd_name}"), cmd_name)
+            command: click.Command = getattr(import_module(f"opschema_cli.commands.{module}"), module)
         finally:
             if collects:
                 gc.enable()

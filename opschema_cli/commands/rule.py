@@ -21,5 +21,5 @@ def rule(selector: str) -> int:
     found = registry.find(selector)
     if not found:
         raise OpschemaError(f"no rule is called `{selector}`{registry.hint(selector)}")
-    write_page("\n".join(rule_page(item) for item in found))
+    write_page("\n".join(rule_page(item, registry.owners[item.code]) for item in found))
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -21,23 +22,26 @@ def rules(selector: str, output_format: str) -> int:
     report_broken(registry)
     codes = registry.expand([selector], "rules")
     found = [rule for code, rule in registry.rules.items() if code in codes]
-    write_text(_RENDER[output_format](found), None)
+    write_text(_RENDER[output_format](found, registry.owners), None)
     return 0
 
 
-def _text(found: list[Rule]) -> str:
+def _text(found: list[Rule], owners: Mapping[str, str]) -> str:
     width = max(len(rule.name) for rule in found)
+    pack = max(len(owners[rule.code]) for rule in found)
     return "".join(
-        f"{rule.code}  {rule.name:<{width}}  {rule.severity.value:<7}  {'fix' if rule.fixable else '   '}  {rule.summary}\n"
+        f"{rule.code}  {owners[rule.code]:<{pack}}  {rule.name:<{width}}  {rule.severity.value:<7}  "
+        f"{'fix' if rule.fixable else '   '}  {rule.summary}\n"
         for rule in found
     )
 
 
-def _json(found: list[Rule]) -> str:
+def _json(found: list[Rule], owners: Mapping[str, str]) -> str:
     rows = [
         {
             "code": rule.code,
             "name": rule.name,
+            "pack": owners[rule.code],
             "severity": rule.severity.value,
             "fix": rule.fixable,
             "summary": rule.summary,
@@ -47,7 +51,7 @@ def _json(found: list[Rule]) -> str:
     return json.dumps(rows, indent=2) + "\n"
 
 
-def _markdown(found: list[Rule]) -> str:
+def _markdown(found: list[Rule], owners: Mapping[str, str]) -> str:
     from opschema_cli.lint.docs import rules_table
 
     return rules_table(found)

@@ -22,10 +22,11 @@ may become right, but never silently wrong; and each example must get better. `t
 """
 
 
-def rule_page(rule: Rule) -> str:
-    """One rule's page."""
+def rule_page(rule: Rule, pack: str = "") -> str:
+    """One rule's page, with the name of its pack if it is given."""
     head, _, rest = rule.doc.partition("\n")
     facts = f"Severity: {rule.severity.value}. Fix: {_FIX[rule.fixable]}." + _proof(rule)
+    facts = f"Pack: {pack}. {facts}" if pack else facts
     body = rest.strip("\n")
     return f"# {rule.code} {rule.name}\n\n{head}\n\n{facts}\n" + (f"\n{body}\n" if body else "")
 

@@ -128,9 +128,9 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def owners(self) -> dict[str, str]:
-        """The name of the pack of each rule by its code; empty for the engine's own."""
+        """The name of the pack of each rule by its code; ``opschema`` for the engine's own."""
         owned = {item.code: pack.name for pack in self.all_packs for item in rules_of(pack)}
-        return {code: owned.get(code, "") for code in self.rules}
+        return {code: owned.get(code, "opschema") for code in self.rules}
 
     def described(self, codes: Collection[str]) -> Iterator[tuple[Rule, str]]:
         """The rules with these codes, with their pages, and the address of each page, if it has one. Of the packs only those are

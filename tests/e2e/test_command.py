@@ -436,7 +436,7 @@ def test_a_failing_rule_is_not_accepted_into_a_baseline(opschema: Opschema, root
 
 def test_rules_lists_them_in_three_formats(opschema: Opschema, tilekit: Path) -> None:
     lines = [line.split() for line in opschema("rules", cwd=tilekit).out.splitlines()]
-    assert ["SIG203", "ctor-default", "error"] in [line[:3] for line in lines]
+    assert ["SIG203", "tileops", "ctor-default", "error"] in [line[:4] for line in lines]
     some = [line.split()[0] for line in opschema("rules", "OPS1", cwd=tilekit).out.splitlines()]
     assert {code[:4] for code in some} == {"OPS1"}
     assert some == sorted({"OPS101", "OPS102", *some})
@@ -444,6 +444,7 @@ def test_rules_lists_them_in_three_formats(opschema: Opschema, tilekit: Path) ->
     assert {
         "code": "YML001",
         "name": "yaml-syntax",
+        "pack": "opschema",
         "severity": "error",
         "fix": "",
         "summary": YAML_SYNTAX.summary,
@@ -457,7 +458,7 @@ def test_rule_explains_one_by_code_or_name(opschema: Opschema, tilekit: Path) ->
     page = opschema("rule", "SIG203", cwd=tilekit).out
     assert page == opschema("rule", "ctor-default", cwd=tilekit).out
     assert page.startswith("# SIG203 ctor-default\n\n")
-    assert "\n\nSeverity: error. Fix: " in page
+    assert "\n\nPack: tileops. Severity: error. Fix: " in page
     done = opschema("rule", "ctor-defaults", cwd=tilekit)
     assert (done.code, done.err.splitlines()[-1]) == (
         2,
