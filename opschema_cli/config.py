@@ -12,6 +12,7 @@ import msgspec
 
 from opschema_cli.cache import Cache, decoded
 from opschema_cli.errors import OpschemaError
+from opschema_cli.suggestions import did_you_mean, near_name
 from opschema_cli.workspace import content_digest, leads_out, read_regular
 
 Level = Literal["info", "warning", "error"]
@@ -136,10 +137,7 @@ def check_keys(data: Mapping[str, object], known: Iterable[str], where: str) -> 
     known = sorted(known)
     for key in data:
         if key not in known:
-            import difflib  # not at the top: most runs do without
-
-            close = difflib.get_close_matches(key, known, 1)
-            hint = f"; did you mean `{close[0]}`?" if close else f"; known keys: {', '.join(known) or 'none'}"
+            hint = did_you_mean(near_name(key, known)) or f"; known keys: {', '.join(known) or 'none'}"
             raise OpschemaError(f"{where}unknown key `{key}`{hint}")
 
 

@@ -15,6 +15,7 @@ import click
 
 from opschema_cli import __version__
 from opschema_cli.errors import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_USAGE, OpschemaError
+from opschema_cli.suggestions import near_name
 
 COMMANDS = {
     "lint": "Check the declarations of operators against each other and against the code.",
@@ -60,10 +61,8 @@ class _Lazy(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            import difflib
-
-            close = difflib.get_close_matches(args[0], COMMANDS, 1)
-            hint = f" Did you mean `{close[0]}`?" if close else ""
+            close = near_name(args[0], COMMANDS)
+            hint = f" Did you mean `{close}`?" if close else ""
             raise click.UsageError(f"{error.message}{hint}", ctx) from None
 
 

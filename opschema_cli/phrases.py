@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 
 def count(number: int, noun: str, plural: str = "") -> str:
@@ -14,6 +14,21 @@ def some(names: Sequence[str], limit: int) -> str:
     """``A, B, C and 27 more``: at most ``limit`` names."""
     shown = ", ".join(names[:limit])
     return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
+
+
+def quoted(names: Iterable[str]) -> str:
+    """```a`, `b`, `c```."""
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def listed(names: Iterable[str], word: str = "and") -> str:
+    """```a`, `b` and `c```."""
+    return joined([f"`{name}`" for name in names], word)
+
+
+def joined(parts: Sequence[str], word: str = "and") -> str:
+    """``a, b and c``."""
+    return f" {word} ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
 
 
 def clipped(text: str, limit: int) -> str:

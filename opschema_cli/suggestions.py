@@ -1,4 +1,4 @@
-"""Names that are close to one that is not known, for "did you mean"; how much a run may spend on them is limited.
+"""Known names that are close to an unknown one, for "did you mean"; the work that a run may spend on them is limited.
 
 To compare a name with others takes time in the product of their numbers, so a file with thousands of unknown names gets no
 suggestions for the last of them.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 WORK = 3_000_000
-"""What one run may spend: one for each name that is looked at, :data:`COMPARED` for one that is compared letter by letter."""
+"""Budget of one run: a name costs 1, or :data:`COMPARED` if it is compared letter by letter."""
 
 COMPARED = 20
 MAX_LENGTH = 100
@@ -19,23 +19,23 @@ _spent = [0]
 
 
 def start_anew() -> None:
-    """Let a run begin to spend."""
+    """Reset the budget for a new run."""
     _spent[0] = 0
 
 
 def exhausted() -> bool:
-    """Whether the run has spent what it may."""
+    """Whether the budget of the run is spent."""
     return _spent[0] > WORK
 
 
 def may_be_near(name: str, known: Iterable[str], cutoff: float) -> bool:
-    """Whether one of the ``known`` names is like a name; true once that is not looked for, so that nothing is concluded."""
+    """Whether one of the ``known`` names is close to a name; true once the budget is spent, so that nothing is concluded."""
     return bool(near_names(name, known, 1, cutoff)) or exhausted()
 
 
 def near_names(name: str, known: Iterable[str], count: int = 1, cutoff: float = 0.6) -> list[str]:
-    """At most ``count`` of the ``known`` names that are like a name, the most like it first, as
-    :func:`difflib.get_close_matches` finds them; none once the run has spent what it may.
+    """At most ``count`` of the ``known`` names that are close to a name, the closest first, as
+    :func:`difflib.get_close_matches` finds them; none once the budget is spent.
     """
     if exhausted():
         return []
@@ -51,3 +51,22 @@ def near_names(name: str, known: Iterable[str], count: int = 1, cutoff: float = 
     from difflib import get_close_matches
 
     return get_close_matches(name, alike, count, cutoff)
+
+
+def near_name(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The closest of the ``known`` names; None if none is close."""
+    return next(iter(near_names(name, known, 1, cutoff)), None)
+
+
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.7) -> str | None:
+    """The closest of the ``known`` names other than ``name``, ignoring case; None if none is close."""
+    if exhausted():
+        return None
+    folded = {other[:MAX_LENGTH].lower(): other for other in sorted(set(known) - {name}, reverse=True)}
+    found = near_name(name[:MAX_LENGTH].lower(), folded, cutoff)
+    return folded[found] if found is not None else None
+
+
+def did_you_mean(name: str | None) -> str:
+    """The end of a message about an unknown name; empty without a suggestion."""
+    return f"; did you mean `{name}`?" if name else ""

@@ -23,12 +23,12 @@ TILEKIT = ROOT / "fixtures/tilekit"
 # Each room, and the rooms that it may import; `annotations` may name more, for they are not imported at run time.
 ROOMS = {
     "__main__": {"main"},
-    "main": {"commands", "errors", "reporters"},
+    "main": {"commands", "errors", "reporters", "suggestions"},
     "commands": {
         *("session", "project", "reporters", "lint", "migrate", "config", "workspace", "write", "transaction", "git"),
-        *("source", "verify", "errors", "phrases", "permissions", "plugins"),
+        *("source", "verify", "errors", "phrases", "permissions", "plugins", "suggestions"),
     },
-    "verify": {"session", "lint", "workspace", "git", "errors", "phrases"},
+    "verify": {"session", "lint", "workspace", "git", "errors", "phrases", "suggestions"},
     "testing": {"authoring", "lint", "migrate", "project", "workspace", "config", "source"},
     "proof": {"testing", "lint", "source"},
     "session": {"lint", "plugins", "project", "cache", "config", "transaction", "workspace", "source", "errors"},
@@ -37,7 +37,7 @@ ROOMS = {
     "suggestions": set(),
     "sequences": set(),
     "cached_on_argument": set(),
-    "migrate": {"authoring", "lint", "project", "config", "workspace", "source", "errors"},
+    "migrate": {"authoring", "lint", "project", "config", "workspace", "source", "errors", "suggestions"},
     "lint": {
         *("plugins", "project", "readings", "cache", "config", "gitignore", "workspace", "schema", "source", "errors"),
         *("phrases", "suggestions", "authoring"),
@@ -50,7 +50,7 @@ ROOMS = {
     "transaction": {"cache", "user_key", "workspace", "errors"},
     "git": {"workspace", "git_answer", "errors"},
     "git_answer": set(),
-    "config": {"cache", "workspace", "errors"},
+    "config": {"cache", "workspace", "errors", "suggestions"},
     "schema": {"source", "sequences", "phrases", "suggestions"},
     "workspace": {"source", "git_answer", "gitignore", "errors"},
     "gitignore": {"errors", "globs"},

@@ -8,7 +8,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from opschema_cli.suggestions import exhausted, may_be_near, near_names, start_anew
+from opschema_cli.suggestions import (
+    did_you_mean,
+    exhausted,
+    may_be_near,
+    near_name,
+    near_names,
+    nearest,
+    start_anew,
+)
 
 WORDS = ["workloads", "workload", "roofline", "source", "signature", "status", "sourse", "x" * 50, ""]
 
@@ -38,3 +46,10 @@ def test_a_run_looks_for_them_only_so_long() -> None:
     start_anew()
     assert not may_be_near("nothing", known, 0.9)
     assert near_names("color1", known)
+
+
+def test_the_nearest_name_ignores_case_and_is_another_one() -> None:
+    assert nearest("SOURCES", WORDS) == "source"
+    assert nearest("source", ["source", "roofline"]) is None
+    assert did_you_mean(nearest("roof", WORDS)) == ""
+    assert did_you_mean(near_name("rooflien", WORDS)) == "; did you mean `roofline`?"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import gc
 import sys
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
@@ -48,6 +47,7 @@ from opschema_cli.reporters.migrations import (
     SiteReport,
 )
 from opschema_cli.session import Session
+from opschema_cli.suggestions import did_you_mean, near_name
 from opschema_cli.transaction.apply import recover
 from opschema_cli.verify.model import Limits
 from opschema_cli.workspace import ReadError, find_root
@@ -272,9 +272,8 @@ class _Work(msgspec.Struct, frozen=True):
 
     def _named(self, name: str, known: dict[str, tuple[Pack, Migration]]) -> tuple[Pack, Migration]:
         if name not in known:
-            close = difflib.get_close_matches(name, known, 1)
-            hint = f"did you mean `{close[0]}`?" if close else "`opschema migrate` lists those that apply"
-            raise OpschemaError(f"no migration here is called `{name}`; {hint}")
+            hint = did_you_mean(near_name(name, known)) or "; `opschema migrate` lists those that apply"
+            raise OpschemaError(f"no migration here is called `{name}`{hint}")
         return known[name]
 
     def draft(self) -> Draft:

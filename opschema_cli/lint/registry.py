@@ -23,7 +23,7 @@ from opschema_cli.lint.pack_calls import finds
 from opschema_cli.lint.rule import Rule
 from opschema_cli.plugins import Plugin
 from opschema_cli.project import Project
-from opschema_cli.suggestions import near_names
+from opschema_cli.suggestions import did_you_mean, near_name
 
 
 class Registry(msgspec.Struct, frozen=True, dict=True):
@@ -190,8 +190,7 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
     def hint(self, selector: str) -> str:
         """A suggestion for a wrong code or name, ready to append to a message."""
         words = [word for item in self.rules.values() for word in (item.code, item.name)]
-        close = near_names(selector, words, 1, 0.5)
-        return f"; did you mean `{close[0]}`?" if close else "; `opschema rules` lists them"
+        return did_you_mean(near_name(selector, words, 0.5)) or "; `opschema rules` lists them"
 
 
 def load_registry(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
@@ -13,6 +12,7 @@ import msgspec
 from opschema_cli.errors import OpschemaError
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Site
+from opschema_cli.suggestions import did_you_mean, near_name
 from opschema_cli.workspace import Workspace, join
 
 _LINE = re.compile(r"(.+):(\d{1,9})\Z")
@@ -88,8 +88,7 @@ class Choice(msgspec.Struct):
         for option, pattern in [*(("--only", item) for item in self.only), *(("--skip", item) for item in self.skip)]:
             if not self._means_something(pattern):
                 known = [*sorted(self._ops), *sorted(self._paths)]
-                close = difflib.get_close_matches(pattern, known, 1)
-                hint = f"; did you mean `{close[0]}`?" if close else ""
+                hint = did_you_mean(near_name(pattern, known))
                 raise OpschemaError(f"{option} {pattern}: there is no such op, file or line here{hint}")
 
     def _means_something(self, pattern: str) -> bool:

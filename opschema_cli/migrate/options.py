@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
@@ -11,6 +10,7 @@ import msgspec.inspect
 from opschema_cli.config import convert
 from opschema_cli.errors import OpschemaError
 from opschema_cli.migrate.migration import Migration
+from opschema_cli.suggestions import did_you_mean, near_name
 
 _LISTS = (
     msgspec.inspect.ListType,
@@ -52,9 +52,8 @@ def _who(migrations: Sequence[Migration]) -> str:
 
 
 def _hint(name: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name, known, 1)
     listed = f"; known: {', '.join(f'`{item}`' for item in known)}" if known else ""
-    return f"; did you mean `{close[0]}`?" if close else listed
+    return did_you_mean(near_name(name, known)) or listed
 
 
 def _filled(migration: Migration, values: dict[str, str]) -> object:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from opschema_cli.lint.diagnostic import NotChecked, NotUnderstood, Unread
-from opschema_cli.phrases import count, some
+from opschema_cli.phrases import count, joined, some
 from opschema_cli.reporters import Report
 from opschema_cli.reporters.escape import visible
 from opschema_cli.reporters.places import locate
@@ -26,7 +24,7 @@ def headline(report: Report) -> str:
     if not found:
         return NOTHING if summary.nothing else _UNCHECKED if report.not_checked else "All clean"
     files = len({diagnostic.place.path for diagnostic in report.diagnostics})
-    return f"Found {_listed(found)} in {count(files, 'file')}"
+    return f"Found {joined(found)} in {count(files, 'file')}"
 
 
 def details(report: Report) -> str:
@@ -107,7 +105,3 @@ def _fixable(report: Report) -> str:
     if safe:
         return f"{safe} fixable with --fix"
     return f"{unsafe} fixable with --unsafe-fixes" if unsafe else ""
-
-
-def _listed(parts: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))

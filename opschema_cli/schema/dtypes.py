@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from opschema_cli.source.text import Span
-from opschema_cli.suggestions import near_names
+from opschema_cli.suggestions import near_name
 
 _SIZES: Mapping[str, int] = {
     **dict.fromkeys(("bool", "int8", "uint8", "bits8", "qint8", "quint8"), 1),
@@ -130,7 +130,7 @@ def suggest_dtype(name: str) -> str | None:
 
 
 def _closest(name: str, names: tuple[str, ...]) -> str | None:
-    return next(iter(near_names(name, names[:200])), None)
+    return near_name(name, names[:200])
 
 
 @lru_cache(maxsize=1024)

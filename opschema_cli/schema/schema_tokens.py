@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Sequence
 from functools import cache
 from typing import Literal, TypeAlias
 
@@ -147,9 +146,3 @@ def is_stray(word: str) -> bool:
     if not word or word in _PUNCTUATION or word in ("->", "..."):
         return False
     return not ((word[0].isascii() and (word[0].isalnum() or word[0] == "_")) or is_number(word) or is_string(word))
-
-
-def words_of(choices: Sequence[str]) -> str:
-    """Choices in a message: ``int``, ``SymInt`` or ``float``."""
-    quoted = [f"`{item}`" for item in choices]
-    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
+from opschema_cli.phrases import listed
 from opschema_cli.schema.operator_schema import AliasInfo, SchemaType
 from opschema_cli.schema.schema_defaults import BASE_TYPES, COMPOSED, DICT_KEYS, PYTHON_GENERICS, REMOVED, meant_types
 from opschema_cli.schema.schema_reader import Reader
-from opschema_cli.schema.schema_tokens import is_name, is_number, words_of
+from opschema_cli.schema.schema_tokens import is_name, is_number
 from opschema_cli.source.text import Edit, Span
 
 MAX_DEPTH = 64
@@ -203,7 +204,7 @@ class TypeReader(Reader):
         if self._suggestions:
             self._suggestions -= 1
             near, certain = meant_types(name)
-        hint = f"; did you mean {words_of(near)}?" if near else ""
+        hint = f"; did you mean {listed(near, 'or')}?" if near else ""
         self.error(
             "unknown-type", f"no type is called `{name[:40]}`{hint}", span, Edit(span, near[0]) if certain else None
         )

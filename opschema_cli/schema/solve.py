@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from opschema_cli.phrases import quoted
 from opschema_cli.schema.describe import describe
 from opschema_cli.schema.evaluate import (
     SHAPE_FUNCTIONS,
@@ -66,7 +67,7 @@ class Unresolved(msgspec.Struct, frozen=True):
     @property
     def reason(self) -> str:
         """What is missing, in words."""
-        return f"{', '.join(f'`{name}`' for name in self.names)} cannot be found"
+        return f"{quoted(self.names)} cannot be found"
 
 
 class Failed(msgspec.Struct, frozen=True):

@@ -8,6 +8,8 @@ from inspect import Parameter, Signature
 
 import msgspec
 
+from opschema_cli.phrases import quoted
+
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -79,7 +81,7 @@ def for_call(
     given = {name: value for name, value in params.items() if name not in made_with or _needs(call, name)}
     homeless = [name for name in given if not takes(call, name) and not _open(call)]
     if homeless:
-        raise UnboundError(f"neither the constructor nor the call takes {_listed(homeless)}")
+        raise UnboundError(f"neither the constructor nor the call takes {quoted(homeless)}")
     given |= {name: None for name in omitted if _needs(call, name)}
     rest = [value for name, value in inputs.items() if not takes(call, name)]
     named = {name: value for name, value in inputs.items() if takes(call, name)} if _starred(call) else inputs
@@ -99,10 +101,10 @@ def bind_function(function: Signature, *, inputs: Mapping[str, object], params: 
     needed = [parameter.name for parameter in function.parameters.values() if _required(parameter)]
     missing = [name for name in needed if name not in named]
     if left and not starred and len(missing) != len(left):
-        raise UnboundError(f"the reference does not take {_listed(left)}")
+        raise UnboundError(f"the reference does not take {quoted(left)}")
     homeless = [name for name in params if name not in named and not _open(function)]
     if homeless:
-        raise UnboundError(f"the reference does not take {_listed(homeless)}")
+        raise UnboundError(f"the reference does not take {quoted(homeless)}")
     paired = {} if starred else dict(zip(missing, left.values(), strict=True)) if left else {}
     extra = {name: value for name, value in params.items() if name not in named}
     rest = list(left.values()) if starred else ()
@@ -148,7 +150,3 @@ def _open(signature: Signature) -> bool:
 
 def _starred(signature: Signature) -> bool:
     return any(parameter.kind is Parameter.VAR_POSITIONAL for parameter in signature.parameters.values())
-
-
-def _listed(names: Collection[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from opschema_cli.phrases import count, some
+from opschema_cli.suggestions import did_you_mean, near_name
 from opschema_cli.verify.declarations import other_recipes, redeclared
 from opschema_cli.verify.model import Plan
 from opschema_cli.verify.recipes import ops_with_recipes
@@ -24,7 +24,7 @@ def notes_on(plans: Sequence[Plan], earlier: Mapping[str, Plan], every: Collecti
     if every is not None:
         for (path, op), line in named.items():
             if op not in every:
-                yield f"{path}:{line}: there is no op `{op}` for this recipe{hint(op, every)}"
+                yield f"{path}:{line}: there is no op `{op}` for this recipe{did_you_mean(near_name(op, every))}"
     pairs = [(plan, earlier[plan.op]) for plan in plans if plan.op in earlier]
     for plan, then in pairs:
         yield from _on_op(plan, then)
@@ -51,9 +51,3 @@ def _on_limits(plans: Sequence[Plan]) -> Iterator[str]:
         pairs = count(sum(plan.left_out for plan in short), "row/dtype pair")
         ops = some([plan.op for plan in short], 4)
         yield f"{pairs} only partly tested ({ops}); raise --cells to test more"
-
-
-def hint(name: str, known: Iterable[str]) -> str:
-    """A question whether another name was meant, empty if none is like it."""
-    close = difflib.get_close_matches(name, known, 1)
-    return f"; did you mean `{close[0]}`?" if close else ""

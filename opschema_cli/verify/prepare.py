@@ -12,8 +12,9 @@ import msgspec
 from opschema_cli.errors import OpschemaError, install_command
 from opschema_cli.lint.settings import pack_options
 from opschema_cli.session import Session
+from opschema_cli.suggestions import did_you_mean, near_name
 from opschema_cli.verify.model import Limits, Plan, Target
-from opschema_cli.verify.notes import hint, notes_on
+from opschema_cli.verify.notes import notes_on
 from opschema_cli.verify.removed_coverage import lost_plans, mark_removed
 from opschema_cli.verify.results import Header, Version, run_key
 from opschema_cli.verify.run import CPU_LABEL, Run
@@ -123,11 +124,13 @@ def plans_of(session: Session, asked: Asked) -> list[Plan]:
     if not names:
         raise OpschemaError("found no op to verify here; `opschema init` tells what opschema looks for")
     if unknown:
-        raise OpschemaError(f"there is no op `{unknown[0]}` to verify{hint(unknown[0], names)}")
+        raise OpschemaError(f"there is no op `{unknown[0]}` to verify{did_you_mean(near_name(unknown[0], names))}")
     strange = [new for new in asked.renamed if new not in names]
     if strange:
         old = asked.renamed[strange[0]]
-        raise OpschemaError(f"`{old}={strange[0]}` renames none of the ops that are verified{hint(strange[0], names)}")
+        raise OpschemaError(
+            f"`{old}={strange[0]}` renames none of the ops that are verified{did_you_mean(near_name(strange[0], names))}"
+        )
     return plans
 
 

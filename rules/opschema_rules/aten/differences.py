@@ -9,6 +9,7 @@ import msgspec
 from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema, Return
 from opschema_cli.source.text import Span
+from opschema_cli.suggestions import nearest
 from opschema_rules.aten.autogen import listed_names
 from opschema_rules.aten.groups import Group, Groups
 from opschema_rules.aten.model import NativeEntry
@@ -23,7 +24,6 @@ from opschema_rules.aten.signatures import (
     written_unreturned,
 )
 from opschema_rules.aten.traits import is_structured
-from opschema_rules.aten.vocabulary import nearest
 
 _MOST_SOUGHT = 100
 """Groups of one file for which a functional operator of nearly their name or signature is sought, and overloads tried."""

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from opschema_cli.lint.diagnostic import Place, Related
+from opschema_cli.phrases import quoted
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema, SchemaType
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node, YamlFile
@@ -157,7 +158,7 @@ def _differences(copy: Copy, reference: Reference) -> Iterator[Difference]:
 
 def _removed(copy: Copy, reference: Reference) -> Difference:
     candidates = reference.catalogue.candidates(copy.name)
-    hint = f"; it has {', '.join(f'`{name}`' for name in candidates[:3])}" if candidates else ""
+    hint = f"; it has {quoted(candidates[:3])}" if candidates else ""
     message = f"`{copy.name}` is no operator of {reference.origin}{hint}"
     return Difference("removed", message, copy.text.place(Span(0, len(copy.text.text.partition("(")[0]))))
 

@@ -7,6 +7,7 @@ from collections.abc import Container, Sequence, Set
 from typing import Literal, TypeAlias
 
 from opschema_cli.source.yaml import Node, YamlFile
+from opschema_cli.suggestions import nearest
 
 Kind: TypeAlias = Literal["native", "derivatives", "deprecated", "tags", "backend", ""]
 
@@ -123,7 +124,7 @@ _MEANT = 0.85
 def _has_slip(root: Node, named: Set[str]) -> bool:
     """Whether the other key that every backend has, or a list, is there but for a slip."""
     # Not at the top: that module is not needed to tell what a file is, but for this.
-    from opschema_rules.aten.vocabulary import nearest, slip
+    from opschema_rules.aten.vocabulary import slip
 
     for key, value in list(root.pairs())[:_MOST_KEYS]:
         name = key.value if key.kind == "scalar" and key.value != "backends" else ""

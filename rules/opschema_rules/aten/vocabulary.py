@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import msgspec
 from msgspec.structs import replace
-
-from opschema_cli.suggestions import exhausted, near_names
 
 _DTYPE_CLASSES = "Integral Floating Complex All AllAndComplex FloatingAndComplex"
 _MARKS = ("_foreach", "_like", "pytorch/issues/145522")
@@ -89,15 +87,6 @@ def _listed(text: str, name: str) -> frozenset[str]:
     return frozenset(_KEY.findall(_COMMENT.sub("", found[1]))) if found is not None else frozenset()
 
 
-def nearest(name: str, names: Iterable[str], cutoff: float = 0.7) -> str | None:
-    """The one of ``names`` that was probably meant by ``name``, whatever the case; None where none is close."""
-    if exhausted():
-        return None
-    folded = {other.lower(): other for other in sorted(names, reverse=True) if other != name}
-    found = near_names(name[:100].lower(), folded, cutoff=cutoff)
-    return folded[found[0]] if found else None
-
-
 def slip(name: str, names: Iterable[str]) -> str | None:
     """The only one of ``names`` that ``name`` is but for a slip: the case, or a letter that is missing, added or swapped."""
     found = [other for other in names if _is_slip(name.lower(), other.lower())]
@@ -112,15 +101,3 @@ def _is_slip(name: str, other: str) -> bool:
     rest, meant = name[same:], other[same:]
     swapped = rest[1::-1] + rest[2:]
     return rest == meant or rest[1:] == meant or rest == meant[1:] or (len(rest) > 1 and swapped == meant)
-
-
-def hint(name: str, names: Iterable[str]) -> str:
-    """The end of a message about an unknown ``name``: what was probably meant."""
-    near = nearest(name, names)
-    return f"; did you mean `{near}`?" if near is not None else ""
-
-
-def listed(names: Sequence[str], word: str = "and") -> str:
-    """Names in a message: ```a`, `b` and `c```."""
-    quoted = [f"`{name}`" for name in names]
-    return " ".join(filter(None, (", ".join(quoted[:-1]), word if quoted[1:] else "", *quoted[-1:])))

@@ -128,8 +128,3 @@ def is_read(traced: Traced, parameter: Parameter) -> bool:
 def signature(traced: Traced) -> Related:
     """A function's name with its parameters, as the other side of a finding."""
     return Related(traced.place, f"`{traced.name}({', '.join(item.name for item in traced.call_parameters)})`")
-
-
-def listed(names: list[str]) -> str:
-    """Names as a message lists them."""
-    return ", ".join(f"`{name}`" for name in names)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from opschema_cli.lint.diagnostic import Place, Related
 from opschema_cli.source.bodies import Body
 from opschema_rules.magi.dataclasses import Field
@@ -109,11 +107,6 @@ def taken(op: MagiOp, leaf: Leaf) -> tuple[Related, ...]:
 def defined(body: Body, what: str) -> tuple[Related, ...]:
     """A function's name, as the other side."""
     return (Related(body.at(body.function.span), what),) if body.function is not None else ()
-
-
-def quoted(names: Iterable[str]) -> str:
-    """Names for a sentence."""
-    return ", ".join(f"`{name}`" for name in names)
 
 
 def _fields(op: MagiOp) -> list[Field]:

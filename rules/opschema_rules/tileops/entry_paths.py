@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from opschema_cli.phrases import excerpt
 from opschema_cli.source.text import Span
@@ -51,11 +51,6 @@ def path_name(path: Path) -> str:
     """A path as messages write it: `signature.inputs.x`, `workloads[0]`; the entry itself for the empty one."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return f"`{text[1:]}`" if text else "the entry"
-
-
-def listed(names: Iterable[str]) -> str:
-    """Names as messages list them."""
-    return ", ".join(f"`{name}`" for name in names)
 
 
 def shown(file: YamlFile, node: Node) -> str:

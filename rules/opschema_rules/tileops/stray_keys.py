@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+from opschema_cli.suggestions import nearest
 from opschema_rules.tileops.bindings import RESERVED_KEYS
 from opschema_rules.tileops.model import OpEntry, Row, Tensor
-from opschema_rules.tileops.vocabulary import nearest
 
 
 class RowKeys(msgspec.Struct, frozen=True):
@@ -27,7 +27,7 @@ class RowKeys(msgspec.Struct, frozen=True):
         unknown = [key for key in row.data if key not in known and not key.startswith("__")]
         shapes = [key for key in unknown if key.endswith("_shape")]
         only = shapes[0] if len(shapes) == 1 and self.shape in free else None
-        return {key: self.shape if key == only else nearest(key, free) for key in unknown}
+        return {key: self.shape if key == only else nearest(key, free, 0.75) for key in unknown}
 
 
 def row_keys(entry: OpEntry) -> RowKeys | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from opschema_cli.suggestions import exhausted, near_names
+from opschema_cli.suggestions import nearest
 from opschema_rules.tileops.spec import Spec
 
 SHAPE_HELPERS = frozenset(
@@ -62,16 +62,7 @@ def states(spec: Spec, name: str) -> bool:
     return name in spec.helpers or re.search(stated, spec.text) is not None
 
 
-def nearest(name: str, names: Iterable[str], cutoff: float = 0.75) -> str | None:
-    """The one of ``names`` that was probably meant by ``name``, whatever the case; None where none is close."""
-    if exhausted():
-        return None
-    folded = {other[:100].lower(): other for other in sorted(set(names) - {name}, reverse=True)}
-    found = near_names(name[:100].lower(), folded, cutoff=cutoff)
-    return folded[found[0]] if found else None
-
-
 def closest(name: str, names: Iterable[str]) -> str:
     """A suggestion for a message, or nothing."""
-    found = nearest(name, names)
+    found = nearest(name, names, 0.75)
     return f"; is it `{found}`?" if found is not None else ""

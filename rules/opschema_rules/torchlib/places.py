@@ -30,8 +30,3 @@ def declared(operator: Operator, arguments: Iterable[Argument]) -> tuple[Related
     """The arguments on the schema's side."""
     places = dict.fromkeys(argument_place(operator, item) for item in arguments)
     return tuple(Related(place, f"the schema of `{operator.title}`") for place in places)
-
-
-def quoted(names: Iterable[str]) -> str:
-    """Names for a sentence: "`a`, `b`"."""
-    return ", ".join(f"`{name}`" for name in names)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from opschema_cli.lint.diagnostic import FileEdit, Fix
+from opschema_cli.phrases import quoted
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Param
@@ -13,7 +14,6 @@ from opschema_rules.torchlib.default_values import default_text
 from opschema_rules.torchlib.delegation import passing_on
 from opschema_rules.torchlib.model import Operator, Role
 from opschema_rules.torchlib.passing import Mismatch
-from opschema_rules.torchlib.places import quoted
 
 _IGNORES = (
     "the fake takes {} and does not use it: right only if nothing about the outputs but their values depends on it"

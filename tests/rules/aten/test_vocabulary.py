@@ -11,10 +11,11 @@ from torchgen import model
 from torchgen.packaged.autograd import gen_python_functions
 
 from opschema_cli.requirements import read_version
+from opschema_cli.suggestions import nearest
 from opschema_cli.testing import lint_files
 from opschema_rules.aten.pack import PACK
 from opschema_rules.aten.torchgen_table import torchgen_of
-from opschema_rules.aten.vocabulary import nearest, read_vocabulary, slip
+from opschema_rules.aten.vocabulary import read_vocabulary, slip
 from tests.rules.aten.entry_findings import entry, lines
 
 FOLDER = Path(torchgen.__file__).parent

@@ -10,6 +10,7 @@ import msgspec
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, OptionError, Site, migration
 from opschema_cli.source.yaml_edit import YamlEditError
+from opschema_cli.suggestions import did_you_mean, nearest
 from opschema_rules.aten.autogen import autogen_edits, is_asked_for, listed_names, wanted_names
 from opschema_rules.aten.differences import name_of, torn
 from opschema_rules.aten.functionalization import ungrouped
@@ -18,7 +19,6 @@ from opschema_rules.aten.migrations.scopes import ENTRIES
 from opschema_rules.aten.model import NativeEntry, NativeFile
 from opschema_rules.aten.proofs import RESTORED
 from opschema_rules.aten.traits import autogen_of
-from opschema_rules.aten.vocabulary import hint
 
 
 class AddAutogen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -132,4 +132,6 @@ def _check_known(natives: Sequence[NativeFile], options: AddAutogen) -> None:
     known = {name for native in natives for name in groups_of(native).named}
     for pattern in options.ops if natives else ():
         if not any(fnmatchcase(name, pattern) for name in known):
-            raise OptionError(f"-o ops={pattern}: no entry declares such an operator{hint(pattern, known)}")
+            raise OptionError(
+                f"-o ops={pattern}: no entry declares such an operator{did_you_mean(nearest(pattern, known))}"
+            )

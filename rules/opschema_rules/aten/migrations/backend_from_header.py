@@ -11,6 +11,7 @@ from opschema_cli.migrate.migration import Note, OptionError, Site, migration
 from opschema_cli.source.text import Source
 from opschema_cli.source.yaml import YamlFile, compose
 from opschema_cli.source.yaml_edit import YamlEditError, render_scalar
+from opschema_cli.suggestions import did_you_mean, nearest
 from opschema_cli.workspace import is_yaml
 from opschema_rules.aten.backend import read_backend
 from opschema_rules.aten.kernels import LISTS, default_class, read_operators
@@ -20,7 +21,6 @@ from opschema_rules.aten.migrations.list_text import ListItem
 from opschema_rules.aten.model import BackendFile
 from opschema_rules.aten.proofs import DECLARED
 from opschema_rules.aten.reference import References
-from opschema_rules.aten.vocabulary import hint
 
 
 class BackendFromHeader(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -179,7 +179,7 @@ def _check_autograd(declared: Sequence[Declaration], options: BackendFromHeader)
     names = {name for item in declared for name in item.operators}
     known = names | {name.partition(".")[0] for name in names} | {item.method.name for item in declared}
     for name in options.autograd:
-        meant = hint(name, known) if name not in known else ""
+        meant = did_you_mean(nearest(name, known)) if name not in known else ""
         if meant:
             raise OptionError(f"-o autograd={name}: the header declares no kernel of it{meant}")
 

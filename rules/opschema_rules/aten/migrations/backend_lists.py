@@ -8,13 +8,14 @@ from fnmatch import fnmatchcase
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, OptionError
+from opschema_cli.phrases import quoted
 from opschema_cli.source.text import Edit
 from opschema_cli.source.yaml import Data, scalar_value
 from opschema_cli.source.yaml_edit import YamlEditError, set_value
+from opschema_cli.suggestions import did_you_mean, nearest
 from opschema_rules.aten.migrations.empty_list import EmptyList, empty_list
 from opschema_rules.aten.migrations.list_text import ListItem, ListText, read_list
 from opschema_rules.aten.model import BackendFile, BackendItem
-from opschema_rules.aten.vocabulary import hint
 
 KERNELS = ("supported", "full_codegen", "autograd")
 """The lists of torchgen that say where an operator's kernel comes from; it stands in one of them."""
@@ -42,8 +43,10 @@ def check_list(name: str, option: str, files: Sequence[BackendFile]) -> None:
     """
     known = list_names(files)
     if name not in known:
-        listed = ", ".join(f"`{item}`" for item in known)
-        raise OptionError(f"-o {option}={name}: there is no such list{hint(name, known) or f'; known: {listed}'}")
+        listed = quoted(known)
+        raise OptionError(
+            f"-o {option}={name}: there is no such list{did_you_mean(nearest(name, known)) or f'; known: {listed}'}"
+        )
 
 
 def chosen(files: Sequence[BackendFile], pattern: str) -> list[BackendItem]:
@@ -54,7 +57,7 @@ def chosen(files: Sequence[BackendFile], pattern: str) -> list[BackendItem]:
     """
     found = [item for file in files for item in file.items if fnmatchcase(item.name, pattern)]
     if files and not found:
-        hint_text = hint(pattern, {item.name for file in files for item in file.items})
+        hint_text = did_you_mean(nearest(pattern, {item.name for file in files for item in file.items}))
         raise OptionError(f"-o ops={pattern}: no list here has such an operator{hint_text}")
     return found
 

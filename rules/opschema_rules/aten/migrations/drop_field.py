@@ -15,12 +15,12 @@ from opschema_cli.migrate.migration import Note, OptionError, Site, migration
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node, YamlFile
 from opschema_cli.source.yaml_edit import YamlEditError
+from opschema_cli.suggestions import did_you_mean, nearest
 from opschema_rules.aten.migrations.remove_field import lost_comments, remove_field
 from opschema_rules.aten.migrations.scopes import FILES
 from opschema_rules.aten.model import BackendFile, NativeEntry
 from opschema_rules.aten.proofs import RESTORED
 from opschema_rules.aten.torchgen_table import newest_torchgen
-from opschema_rules.aten.vocabulary import hint
 
 
 class DropField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -103,13 +103,13 @@ def _check(draft: Draft, entries: Sequence[_Entry], options: DropField) -> None:
         return
     present = {key.value for entry in entries for key, _ in entry.node.pairs() if key.kind == "scalar"}
     known = present | newest_torchgen().vocabulary.fields
-    meant = hint(options.field, known) if options.field not in known else ""
+    meant = did_you_mean(nearest(options.field, known)) if options.field not in known else ""
     if meant:
         raise OptionError(f"-o field={options.field}: no entry has it{meant}")
     for pattern in options.op:
         if not any(fnmatchcase(entry.name, pattern) for entry in entries):
             raise OptionError(
-                f"-o op={pattern}: there is no such entry{hint(pattern, {entry.name for entry in entries})}"
+                f"-o op={pattern}: there is no such entry{did_you_mean(nearest(pattern, {entry.name for entry in entries}))}"
             )
 
 

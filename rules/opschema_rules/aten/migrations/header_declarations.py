@@ -7,14 +7,15 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from opschema_cli.migrate.migration import OptionError
+from opschema_cli.phrases import quoted
 from opschema_cli.project import Project
 from opschema_cli.source.preprocessor import is_dead
+from opschema_cli.suggestions import did_you_mean, nearest
 from opschema_rules.aten.cpp_types import CppSignature, OperatorKernel
 from opschema_rules.aten.kernel_drift import differences, is_same, likeness
 from opschema_rules.aten.kernel_reader import METHODS
 from opschema_rules.aten.kernel_tree import Method
 from opschema_rules.aten.kernels import Operators
-from opschema_rules.aten.vocabulary import hint
 
 
 class Header(msgspec.Struct, frozen=True):
@@ -44,7 +45,9 @@ def read_header(project: Project, path: str, name: str, operators: Operators) ->
         OptionError: there is no such header or class, or several classes may be meant; or C++ cannot be read.
     """
     if not project.workspace.is_file(path):
-        raise OptionError(f"-o header={path}: there is no such file{hint(path, project.workspace.files)}")
+        raise OptionError(
+            f"-o header={path}: there is no such file{did_you_mean(nearest(path, project.workspace.files))}"
+        )
     read = project.cpp_readings(METHODS, [path]).get(path)
     if read is None:
         raise OptionError(f"-o header={path}: {project.why_unread(path)}")
@@ -94,7 +97,7 @@ def _declaration(method: Method, named: Sequence[tuple[OperatorKernel, CppSignat
         item, signature = same[0]
         return Declaration(method, names, signature is item.symint)
     if names:
-        listed = ", ".join(f"`{name}`" for name in names)
+        listed = quoted(names)
         return Declaration(method, names, reason=f"`{written.name}` may be the kernel of any of {listed}")
     return Declaration(method, reason=_unlike(method, named, origin))
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from opschema_cli.phrases import listed
 from opschema_rules.aten.catalogue_reading import variants_across
 from opschema_rules.aten.migrations.backend_lists import KERNELS
 from opschema_rules.aten.model import BackendFile
 from opschema_rules.aten.rules.backend_keys import is_strict
-from opschema_rules.aten.vocabulary import listed
 
 
 class Move(msgspec.Struct, frozen=True):

@@ -11,6 +11,7 @@ import msgspec
 from opschema_cli.lint.diagnostic import CPP, Place
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, OptionError, Site, migration
+from opschema_cli.phrases import listed
 from opschema_cli.source.yaml_edit import YamlEditError
 from opschema_rules.aten.kernels import BackendKernels
 from opschema_rules.aten.migrations.backend_lists import (
@@ -27,7 +28,6 @@ from opschema_rules.aten.migrations.list_move import Move, torn_apart
 from opschema_rules.aten.migrations.scopes import BACKENDS
 from opschema_rules.aten.model import BackendFile, BackendItem
 from opschema_rules.aten.proofs import KEPT
-from opschema_rules.aten.vocabulary import listed
 
 _NAME = re.compile(r"[\w.:]+")
 

@@ -13,13 +13,13 @@ from opschema_cli.migrate.mentions import texts_with
 from opschema_cli.migrate.migration import Note, OptionError, Site, migration
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.source.yaml import Node
+from opschema_cli.suggestions import did_you_mean, nearest
 from opschema_rules.aten.entry import Entry, string
 from opschema_rules.aten.migrations.scopes import FILES
 from opschema_rules.aten.migrations.yaml_comments import in_comments
 from opschema_rules.aten.model import BackendFile, DerivativeEntry, NativeEntry, NativeFile
 from opschema_rules.aten.proofs import RESTORED
 from opschema_rules.aten.torchgen_table import newest_torchgen
-from opschema_rules.aten.vocabulary import hint
 
 _NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _PART = re.compile(r"[^\s,]+")
@@ -92,7 +92,10 @@ def rename_dispatch_key(draft: Draft, sites: Sequence[Site], options: RenameDisp
         draft.edit(site.place.path, [Edit(place.span, options.new) for place in use.places])
     known = _known(draft)
     if done and options.new not in known:
-        yield Note(done[0].places[0], f"torchgen knows no dispatch key `{options.new}`{hint(options.new, known)}")
+        yield Note(
+            done[0].places[0],
+            f"torchgen knows no dispatch key `{options.new}`{did_you_mean(nearest(options.new, known))}",
+        )
     yield from _consequences(done, options)
     draft.settle()
     yield from _left(draft, options)
@@ -122,7 +125,7 @@ def _check_known(draft: Draft, options: RenameDispatchKey) -> None:
     present = {key for entry in entries for key, _ in _keys(entry)}
     if not entries or draft.changes or options.old in known or options.new in present:
         return
-    meant = hint(options.old, known | present)
+    meant = did_you_mean(nearest(options.old, known | present))
     if meant:
         raise OptionError(f"-o from={options.old}: no entry has such a dispatch key{meant}")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
+from opschema_cli.phrases import listed
 from opschema_rules.aten.groups import Group
 from opschema_rules.aten.model import DispatchItem, NativeEntry, NativeFile
 from opschema_rules.aten.signatures import full_name, options_of, out_arguments
 from opschema_rules.aten.traits import dispatch_of
-from opschema_rules.aten.vocabulary import listed
 
 COMPOSITE = ("CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional", "CompositeImplicitAutograd")
 _IMPLICIT = ("CompositeImplicitAutograd", "CompositeImplicitAutogradNestedTensor")

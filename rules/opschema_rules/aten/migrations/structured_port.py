@@ -9,7 +9,9 @@ import msgspec
 
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, OptionError, Site, migration
+from opschema_cli.phrases import listed
 from opschema_cli.source.yaml_edit import YamlEditError
+from opschema_cli.suggestions import did_you_mean, nearest
 from opschema_rules.aten.groups import Group, groups_of
 from opschema_rules.aten.migrations.remove_field import lost_comments
 from opschema_rules.aten.migrations.scopes import ENTRIES
@@ -18,7 +20,6 @@ from opschema_rules.aten.migrations.structured_groups import COMPOSITE, dropped_
 from opschema_rules.aten.model import DispatchItem, NativeEntry, NativeFile
 from opschema_rules.aten.proofs import KEPT
 from opschema_rules.aten.signatures import full_name
-from opschema_rules.aten.vocabulary import hint, listed
 
 _MANY = 5
 """Overloads that are told where a name lacks one."""
@@ -96,7 +97,7 @@ def structured_port(draft: Draft, sites: Sequence[Site], options: StructuredPort
 def _meant(name: str, names: set[str]) -> str:
     """What was probably meant: an overload, where the name has none."""
     overloads = sorted(other for other in names if other.partition(".")[0] == name)
-    return f"; there are {listed(overloads[:_MANY])}" if overloads else hint(name, names)
+    return f"; there are {listed(overloads[:_MANY])}" if overloads else did_you_mean(nearest(name, names))
 
 
 def _ports(draft: Draft, options: StructuredPort) -> Iterator[_Port]:

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import listed
 from opschema_rules.aten.findings import found
 from opschema_rules.aten.groups import groups_of
 from opschema_rules.aten.model import NativeEntry, NativeFile
 from opschema_rules.aten.signatures import full_name, kind_of, out_arguments
 from opschema_rules.aten.traits import tags_of
-from opschema_rules.aten.vocabulary import listed
 
 _KEYWORDS_KEPT = frozenset(
     {("_has_compatible_shallow_copy_type", "from"), ("random_.from", "from"), ("uniform_", "from")}

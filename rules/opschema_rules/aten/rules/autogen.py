@@ -7,7 +7,9 @@ from functools import partial
 
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import listed
 from opschema_cli.source.text import Span
+from opschema_cli.suggestions import nearest
 from opschema_rules.aten.autogen import autogen_edits, is_asked_for, listed_names, wanted_names
 from opschema_rules.aten.differences import torn
 from opschema_rules.aten.findings import found, respelling, yaml_fix
@@ -16,7 +18,6 @@ from opschema_rules.aten.model import NativeEntry, NativeFile
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.signatures import is_tensor_like, out_name, out_overload, self_argument, type_text
 from opschema_rules.aten.traits import autogen_of, is_structured
-from opschema_rules.aten.vocabulary import listed, nearest
 
 
 @rule("ATN331", "autogen-missing", fixable="safe", proof=WRITTEN, pure=True, by_release=True)

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic, Severity
 from opschema_cli.lint.rule import rule
+from opschema_cli.suggestions import nearest
 from opschema_rules.aten.model import REFERENCE, BackendFile, Reference
 from opschema_rules.aten.rules.backend_keys import is_strict
-from opschema_rules.aten.vocabulary import nearest
 
 
 def severity_of(reference: Reference | None) -> Severity:

@@ -8,15 +8,16 @@ from functools import partial
 
 from opschema_cli.lint.diagnostic import Diagnostic, Fix
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import listed
 from opschema_cli.source.yaml import Node
 from opschema_cli.source.yaml_edit import rename_key
+from opschema_cli.suggestions import nearest
 from opschema_rules.aten.dialects import BACKEND_KEYS, DIALECTS, OPERATOR_LISTS
 from opschema_rules.aten.entry import string
 from opschema_rules.aten.findings import yaml_fix
 from opschema_rules.aten.model import BackendFile
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.rules.fields import kind_of
-from opschema_rules.aten.vocabulary import listed, nearest
 
 _KEYS = (*BACKEND_KEYS, *OPERATOR_LISTS, "non_native")
 _REQUIRED = {"backend": "a dispatch key, such as `XLA`", "cpp_namespace": "that of its kernels"}

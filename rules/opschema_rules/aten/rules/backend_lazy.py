@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.yaml import Node
+from opschema_cli.suggestions import did_you_mean, nearest
 from opschema_rules.aten.entry import SchemaText, string
 from opschema_rules.aten.model import BackendFile
 from opschema_rules.aten.rules.backend_keys import is_strict
 from opschema_rules.aten.rules.fields import kind_of
-from opschema_rules.aten.vocabulary import nearest
 
 _FIELDS = ("func", "opkind", "properties")
 _PROPERTIES = (
@@ -98,5 +98,5 @@ def _field_faults(backend: BackendFile, fields: dict[str, tuple[Node, Node]]) ->
     for item in map(backend.file.document.follow, node.items if node.is_sequence else ()):
         if string(item) not in _PROPERTIES:
             near = nearest(item.value, _PROPERTIES)
-            hint = f"; did you mean `{near}`?" if near is not None else ""
+            hint = did_you_mean(near)
             yield Diagnostic(f"`{item.value[:80]}` is no property of a node{hint}", backend.at(item))

@@ -8,6 +8,7 @@ from functools import partial
 
 from opschema_cli.lint.diagnostic import Diagnostic, Fix, Related, Severity
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import listed
 from opschema_cli.source.yaml_edit import remove_item, set_value
 from opschema_rules.aten.dialects import DIALECTS, OPERATOR_LISTS, SCHEMA_LISTS
 from opschema_rules.aten.findings import yaml_fix
@@ -15,7 +16,6 @@ from opschema_rules.aten.model import REFERENCE, BackendFile, BackendItem
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.rules.backend_dispatch import severity_of
 from opschema_rules.aten.rules.backend_keys import is_strict
-from opschema_rules.aten.vocabulary import listed
 
 KERNELS = ("supported", "full_codegen")
 """The lists of what is registered under the backend's key."""

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic, Severity
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import listed
 from opschema_rules.aten.catalogue import Known
 from opschema_rules.aten.catalogue_reading import variants_across
 from opschema_rules.aten.model import REFERENCE, BackendFile, BackendItem
 from opschema_rules.aten.rules.backend_dispatch import severity_of
 from opschema_rules.aten.rules.backend_keys import is_strict
 from opschema_rules.aten.rules.backend_operators import KERNELS, related_items
-from opschema_rules.aten.vocabulary import listed
 
 
 @rule("ATN614", "backend-group-split", pure=True, needs=(REFERENCE,))

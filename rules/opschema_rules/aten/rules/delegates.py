@@ -7,8 +7,10 @@ from functools import partial
 
 from opschema_cli.lint.diagnostic import Diagnostic, Fix
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import listed
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.source.yaml_edit import insert_key, set_value
+from opschema_cli.suggestions import did_you_mean, nearest
 from opschema_rules.aten.differences import name_of, torn
 from opschema_rules.aten.findings import found, yaml_fix
 from opschema_rules.aten.groups import groups_of
@@ -16,7 +18,6 @@ from opschema_rules.aten.model import NativeEntry, NativeFile
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.rules.dispatch import keys_in
 from opschema_rules.aten.traits import in_structured_group, is_structured
-from opschema_rules.aten.vocabulary import hint, listed
 
 
 @rule("ATN312", "delegate-unknown", fixable="safe", proof=WRITTEN, pure=True)
@@ -56,7 +57,7 @@ def delegate_unknown(native: NativeFile) -> Iterator[Diagnostic]:
         out = group.structured_out if group is not None else None
         meant = f"; its out variant is `{name_of(out)}`" if out is not None else ""
         if out is None and number < _MOST_HINTS:
-            meant = hint(name, known)
+            meant = did_you_mean(nearest(name, known))
         yield found(
             entry,
             node,

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping
 
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import listed
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.text import Edit
+from opschema_cli.suggestions import did_you_mean, nearest
 from opschema_rules.aten.deprecated import CONSTANTS, Call, Misfit, by_base, misfit, read_call
 from opschema_rules.aten.entry import SchemaText, string
 from opschema_rules.aten.findings import found
@@ -17,7 +19,6 @@ from opschema_rules.aten.model import DeprecatedEntry, DeprecatedFile, NativeEnt
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.python_functions import is_bound
 from opschema_rules.aten.rules.derivatives_entries import repeated_keys, written
-from opschema_rules.aten.vocabulary import hint, listed
 
 _FIELDS = {"name": "the deprecated signature, a schema", "aten": "the call that it stands for"}
 
@@ -61,7 +62,11 @@ def _fields(entry: DeprecatedEntry) -> Iterator[Diagnostic]:
     for name, (key, _) in entry.fields.items():
         if name not in _FIELDS and name != "<<":
             missing = [field for field in _FIELDS if field not in entry.fields]
-            yield found(entry, key, f"`{name}` is no field here; these are `name` and `aten`{hint(name, missing)}")
+            yield found(
+                entry,
+                key,
+                f"`{name}` is no field here; these are `name` and `aten`{did_you_mean(nearest(name, missing))}",
+            )
     for name, what in _FIELDS.items():
         node = entry.get(name)
         if node is None:
@@ -152,7 +157,9 @@ def _unknown(name: str, names: list[str]) -> str:
     spaced = name.replace(",", ", ").split() if "," in name else [name.strip()]
     if len(spaced) > 1 or name.strip() != name:
         return "a comma and one space stand between arguments"
-    return f"the signature has no `{name}`{hint(name, names) or f'; its arguments are {listed(names)}'}"
+    return (
+        f"the signature has no `{name}`{did_you_mean(nearest(name, names)) or f'; its arguments are {listed(names)}'}"
+    )
 
 
 @rule("ATN454", "deprecated-operator", pure=True, by_release=True)
@@ -196,7 +203,7 @@ def _unmatched(
 ) -> Iterator[Diagnostic]:
     overloads, node = known.get(call.operator, ()), entry.get("aten")
     if not overloads and node is not None:
-        message = f"no operator is called `{call.operator}`{hint(call.operator, known)}"
+        message = f"no operator is called `{call.operator}`{did_you_mean(nearest(call.operator, known))}"
         yield found(entry, entry.inner(node, call.name_span), message)
         return
     faults = [(item, misfit(schema, call, item.schema)) for item in overloads if item.schema is not None]

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import listed
+from opschema_cli.suggestions import nearest
 from opschema_rules.aten.derivatives import Block, Definition, Formula, blocks_of
 from opschema_rules.aten.findings import found
 from opschema_rules.aten.model import DerivativeEntry, DerivativesFile
 from opschema_rules.aten.rules.derivatives_schemas import argument_span
 from opschema_rules.aten.signatures import full_name, is_tensor_like
-from opschema_rules.aten.vocabulary import listed, nearest
 
 _MANY = 6
 

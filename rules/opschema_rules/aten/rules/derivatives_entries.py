@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from opschema_cli.lint.diagnostic import Diagnostic, Place
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.yaml import Node, scalar_value
+from opschema_cli.suggestions import did_you_mean, nearest
 from opschema_rules.aten.derivatives import DEFAULT, NOT_FORMULAS
 from opschema_rules.aten.entry import Entry, is_date, string
 from opschema_rules.aten.findings import found, no_list
 from opschema_rules.aten.kinds import items_of
 from opschema_rules.aten.loader import refused
 from opschema_rules.aten.model import DerivativeEntry, DerivativesFile
-from opschema_rules.aten.vocabulary import hint
 
 _KINDS = {"mapping": "a mapping", "sequence": "a list"}
 
@@ -318,7 +318,9 @@ def _derivative_dispatch_key(entry: DerivativeEntry) -> Iterator[Diagnostic]:
     for key, _ in table.pairs():
         if string(key) is not None and key.value not in known and (key.value != "<<" or key.style):
             near = (
-                f"; did you mean `Autograd{key.value}`?" if f"Autograd{key.value}" in known else hint(key.value, known)
+                did_you_mean(f"Autograd{key.value}")
+                if f"Autograd{key.value}" in known
+                else did_you_mean(nearest(key.value, known))
             )
             message = f"`{key.value}` is no dispatch key that a derivative can be for{near}"
             yield found(entry, key, message)

@@ -9,13 +9,13 @@ from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.operator_schema import SchemaType
 from opschema_cli.source.text import Span
+from opschema_cli.suggestions import nearest
 from opschema_rules.aten.derivatives import Block, Definition, Formula, blocks_of
 from opschema_rules.aten.findings import found, respelling
 from opschema_rules.aten.formulas import FORBIDDEN, bare_words, places, unbalanced
 from opschema_rules.aten.model import DerivativesFile
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.signatures import is_tensor_like, kind_of
-from opschema_rules.aten.vocabulary import nearest
 
 _STRIDES = re.compile(r".sym_strides\(\)", re.DOTALL)
 _SAVED = ("Tensor", "int", "SymInt", "Scalar", "bool")

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import listed
 from opschema_cli.schema.operator_schema import Argument
 from opschema_rules.aten.derivatives import Block, Formula, blocks_of
 from opschema_rules.aten.findings import found
@@ -14,7 +15,6 @@ from opschema_rules.aten.foreach import is_foreach
 from opschema_rules.aten.formulas import element_wise, places, uses
 from opschema_rules.aten.model import DerivativesFile
 from opschema_rules.aten.signatures import full_name
-from opschema_rules.aten.vocabulary import listed
 
 
 def _is_tensor_list(argument: Argument) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix
 from opschema_cli.lint.rule import rule
-from opschema_cli.phrases import count
+from opschema_cli.phrases import count, listed
 from opschema_cli.source.text import Edit, Span
 from opschema_rules.aten.derivatives import Block, Formula, blocks_of
 from opschema_rules.aten.findings import found
@@ -15,7 +15,6 @@ from opschema_rules.aten.formulas import gradient_indices, indexed_only, number_
 from opschema_rules.aten.model import DerivativesFile
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.signatures import full_name
-from opschema_rules.aten.vocabulary import listed
 
 _MASK = re.compile(r"(?<!\w)grad_input_mask(?:\[(\d+)\])?")
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
-from opschema_cli.phrases import count
+from opschema_cli.phrases import count, listed
 from opschema_cli.source.yaml import Node, scalar_value
+from opschema_cli.suggestions import nearest
 from opschema_rules.aten.derivative_operators import Operator, operators_of
 from opschema_rules.aten.derivatives import DEFAULT, Definition, blocks_of, definition_of
 from opschema_rules.aten.entry import string
@@ -16,7 +17,6 @@ from opschema_rules.aten.formulas import saves
 from opschema_rules.aten.model import DerivativeEntry, DerivativesFile
 from opschema_rules.aten.rules.derivatives_entries import written
 from opschema_rules.aten.signatures import base_name, full_name, kind_of
-from opschema_rules.aten.vocabulary import listed, nearest
 
 _FIELD = "output_differentiability"
 

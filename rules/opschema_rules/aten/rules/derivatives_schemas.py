@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import listed
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node
 from opschema_cli.source.yaml_edit import set_value
+from opschema_cli.suggestions import did_you_mean, nearest
 from opschema_rules.aten.derivative_operators import Operator, Operators, operators_of, text_of
 from opschema_rules.aten.derivatives import definition_of
 from opschema_rules.aten.entry import SchemaText
@@ -19,7 +21,6 @@ from opschema_rules.aten.model import DerivativeEntry, DerivativesFile
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.signatures import base_name, kind_of
 from opschema_rules.aten.text_diff import Stretch, stretches
-from opschema_rules.aten.vocabulary import hint, listed, nearest
 
 _MANY = 5
 _SEARCHED = 40
@@ -138,7 +139,7 @@ def _unknown(text: SchemaText, operators: Operators, *, search: bool) -> Diagnos
     if overloads:
         names = [item.name for item in overloads]
         return found(text.entry, span, f"no operator is called `{name}`; there are {listed(names[:_MANY])}")
-    meant = hint(name, functions_of(operators.native)) if search else ""
+    meant = did_you_mean(nearest(name, functions_of(operators.native))) if search else ""
     return found(text.entry, span, f"no operator is called `{name}`{meant}")
 
 

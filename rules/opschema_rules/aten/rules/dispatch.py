@@ -12,12 +12,13 @@ from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node
 from opschema_cli.source.yaml_edit import insert_key, remove_key
+from opschema_cli.suggestions import did_you_mean, nearest
 from opschema_rules.aten.findings import found, func_text, respelling, yaml_fix
 from opschema_rules.aten.model import DispatchItem, NativeEntry, NativeFile
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.rules.fields import is_text, kind_of
 from opschema_rules.aten.signatures import is_tensor_like, options_of, out_arguments
-from opschema_rules.aten.vocabulary import Vocabulary, nearest, slip
+from opschema_rules.aten.vocabulary import Vocabulary, slip
 
 IMPLICIT, EXPLICIT = "CompositeImplicitAutograd", "CompositeExplicitAutograd"
 NESTED, NON_FUNCTIONAL = "CompositeImplicitAutogradNestedTensor", "CompositeExplicitAutogradNonFunctional"
@@ -104,7 +105,7 @@ def _unknown_key(entry: NativeEntry, node: Node, name: str, span: Span) -> Diagn
     fix = None
     if certain is not None and certain not in {item.key for item in entry.dispatch()}:
         fix = respelling(entry, node, span, certain)
-    hint = f"; did you mean `{near}`?" if near is not None else ""
+    hint = did_you_mean(near)
     return found(entry, place, f"torchgen knows no dispatch key `{name}`{hint}", fix=fix)
 
 

@@ -13,13 +13,14 @@ from opschema_cli.phrases import excerpt
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.source.yaml import Node, scalar_value
 from opschema_cli.source.yaml_edit import quote_scalar, rename_key, set_value
+from opschema_cli.suggestions import nearest
 from opschema_rules.aten.entry import is_binary, is_date
 from opschema_rules.aten.findings import found, listing, no_list, yaml_fix
 from opschema_rules.aten.kinds import items_of
 from opschema_rules.aten.loader import TAGS, refused_key
 from opschema_rules.aten.model import NativeEntry, NativeFile
 from opschema_rules.aten.proofs import WRITTEN
-from opschema_rules.aten.vocabulary import nearest, slip
+from opschema_rules.aten.vocabulary import slip
 
 _CLOSE = 0.75
 """How much a misspelt field has in common with the one that was meant (difflib's ratio)."""

@@ -7,6 +7,7 @@ from functools import partial
 
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import listed
 from opschema_cli.source.text import Span
 from opschema_rules.aten.autogen import autogen_edits, wanted_names
 from opschema_rules.aten.findings import found, yaml_fix
@@ -16,7 +17,6 @@ from opschema_rules.aten.model import NativeEntry, NativeFile
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.signatures import options_of, out_arguments, type_text
 from opschema_rules.aten.traits import IMPLICIT, dispatch_of, is_in_place
-from opschema_rules.aten.vocabulary import listed
 
 _NON_FUNCTIONAL = "CompositeExplicitAutogradNonFunctional"
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, FileEdit, Fix, Severity
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import listed
 from opschema_cli.source.yaml_edit import YamlEditError, insert_item, insert_key, set_value
 from opschema_cli.suggestions import near_names
 from opschema_rules.aten.cpp_types import CppSignature
@@ -185,11 +186,11 @@ def kernel_unlisted(kernels: BackendKernels) -> Iterator[Diagnostic]:
 
 def _unlisted(kernels: BackendKernels, method: Method) -> str:
     kernel = f"`{kernels.class_name}::{method.name}`"
-    listed = kernels.asked_by_name.get(method.name, [])
-    if any(fits(item.signature, method.written) for item in listed):
+    of_name = kernels.asked_by_name.get(method.name, [])
+    if any(fits(item.signature, method.written) for item in of_name):
         return f"{kernel} is defined twice; remove one of them"
-    if listed:
-        names = _names([item.item.name for item in listed], " or ")
+    if of_name:
+        names = listed([item.item.name for item in of_name], "or")
         return f"{kernel} is not the kernel of {names}; {_what_to_do(kernels, method)}"
     return f"no operator of `{kernels.backend.path}` has the kernel {kernel}; {_what_to_do(kernels, method)}"
 
@@ -199,16 +200,11 @@ def _what_to_do(kernels: BackendKernels, method: Method) -> str:
     fitting = sorted({item.name for item, signature in named if fits(signature, method.written)})
     if fitting:
         symint = ", and under `symint`," if method.name.endswith("_symint") else ","
-        return f"list {_names(fitting, ' or ')}{symint} or remove it"
+        return f"list {listed(fitting, 'or')}{symint} or remove it"
     if named:
         return "remove it, or mend its arguments"
     close = near_names(method.name, kernels.operators.by_kernel, 1)
     return f"did you mean `{close[0]}`?" if close else "remove it"
-
-
-def _names(names: list[str], last: str = " and ") -> str:
-    quoted = [f"`{name}`" for name in names]
-    return last.join(filter(None, (", ".join(quoted[:-1]), quoted[-1])))
 
 
 @rule("ATN703", "kernel-drift", needs=(CPP, REFERENCE))
@@ -366,7 +362,7 @@ def kernel_argument_order(kernels: BackendKernels) -> Iterator[Diagnostic]:
         if not moved or sorted(wanted) != sorted(found):
             continue
         message = (
-            f"`{kernels.class_name}::{asked.name}` takes {_names(found)} where `{asked.item.name}` has {_names(wanted)};"
+            f"`{kernels.class_name}::{asked.name}` takes {listed(found)} where `{asked.item.name}` has {listed(wanted)};"
             " name them in the operator's order"
         )
         place = method.at(method.written.parameters[moved[0]].span)

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import listed
 from opschema_cli.source.text import Span
 from opschema_rules.aten.differences import is_lone_out, name_of, torn
 from opschema_rules.aten.findings import found
 from opschema_rules.aten.groups import groups_of, returns_tensors
 from opschema_rules.aten.model import NativeFile
-from opschema_rules.aten.vocabulary import listed
 
 
 @rule("ATN316", "functional-missing", pure=True, by_release=True)

@@ -14,13 +14,13 @@ from opschema_cli.schema.schema_string import parse_schema
 from opschema_cli.schema.schema_tokens import SchemaError
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node
+from opschema_cli.suggestions import did_you_mean, nearest
 from opschema_rules.aten.entry import string
 from opschema_rules.aten.findings import found, respelling
 from opschema_rules.aten.model import NativeEntry, NativeFile
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.rules.fields import kind_of
 from opschema_rules.aten.signatures import out_arguments
-from opschema_rules.aten.vocabulary import hint
 
 _FIELD = "precomputed"
 
@@ -163,7 +163,7 @@ class _Reader(msgspec.Struct):
             what = (
                 f"`{name}` cannot be replaced"
                 if is_own
-                else f"the operator has no argument `{name}`{hint(name, names)}"
+                else f"the operator has no argument `{name}`{did_you_mean(nearest(name, names))}"
             )
             yield found(self.entry, span, what)
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import listed
 from opschema_rules.aten.differences import name_of, needs_functional, torn
 from opschema_rules.aten.findings import found
 from opschema_rules.aten.groups import Group, groups_of
 from opschema_rules.aten.model import NativeEntry, NativeFile
 from opschema_rules.aten.python_functions import is_bound, lone_outs, python_functions
-from opschema_rules.aten.vocabulary import listed
 
 
 @rule("ATN361", "python-clash", pure=True, by_release=True)

@@ -9,6 +9,7 @@ from opschema_cli.lint.diagnostic import Diagnostic, Fix, Place
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.yaml import Node
 from opschema_cli.source.yaml_edit import rename_key
+from opschema_cli.suggestions import nearest
 from opschema_rules.aten.entry import Entry, string
 from opschema_rules.aten.findings import found, no_list, yaml_fix
 from opschema_rules.aten.kinds import items_of
@@ -16,7 +17,7 @@ from opschema_rules.aten.loader import refused
 from opschema_rules.aten.model import TagsFile
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.rules.derivatives_entries import repeated_keys, written
-from opschema_rules.aten.vocabulary import nearest, slip
+from opschema_rules.aten.vocabulary import slip
 
 _FIELDS = ("tag", "desc")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")

@@ -9,13 +9,14 @@ from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node
+from opschema_cli.suggestions import did_you_mean, nearest
 from opschema_rules.aten.entry import string
 from opschema_rules.aten.findings import found, respelling
 from opschema_rules.aten.model import NativeEntry, NativeFile
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.rules.dispatch import keys_in
 from opschema_rules.aten.rules.fields import kind_of
-from opschema_rules.aten.vocabulary import hint, slip
+from opschema_rules.aten.vocabulary import slip
 
 _FIELD = "ufunc_inner_loop"
 
@@ -66,7 +67,12 @@ def _key(entry: NativeEntry, key: Node) -> Iterator[Diagnostic]:
     if key.kind == "scalar" and (key.value not in known or string(key) is None) and key.value != "__line__":
         certain = slip(key.value, known)
         fix = respelling(entry, key, Span(0, len(key.value)), certain) if certain is not None else None
-        yield found(entry, key, f"torchgen knows no kind of loop `{key.value}`{hint(key.value, known)}", fix=fix)
+        yield found(
+            entry,
+            key,
+            f"torchgen knows no kind of loop `{key.value}`{did_you_mean(nearest(key.value, known))}",
+            fix=fix,
+        )
 
 
 _LOOP = re.compile(r"(?P<name>[A-Za-z_]\w*) \((?P<dtypes>.*)\)", re.ASCII | re.DOTALL)
@@ -96,7 +102,11 @@ def _dtypes(entry: NativeEntry, node: Node, text: str, start: int) -> Iterator[D
         if name not in known:
             certain = slip(name, known)
             fix = respelling(entry, node, span, certain) if certain is not None else None
-            what = f"torchgen knows no dtype `{name}`{hint(name, known)}" if name else "a dtype is missing"
+            what = (
+                f"torchgen knows no dtype `{name}`{did_you_mean(nearest(name, known))}"
+                if name
+                else "a dtype is missing"
+            )
             yield found(entry, entry.inner(node, span), what, fix=fix)
 
 

@@ -8,10 +8,12 @@ from functools import partial
 
 from opschema_cli.lint.diagnostic import Diagnostic, Fix, Related, Severity
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import listed
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node
 from opschema_cli.source.yaml_edit import insert_item, insert_key, set_value
+from opschema_cli.suggestions import did_you_mean, nearest
 from opschema_rules.aten.draws import draws, words
 from opschema_rules.aten.entry import string
 from opschema_rules.aten.findings import found, func_text, listing, respelling, yaml_fix
@@ -19,7 +21,7 @@ from opschema_rules.aten.model import NativeEntry, NativeFile
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.rules.fields import kind_of
 from opschema_rules.aten.signatures import out_arguments
-from opschema_rules.aten.vocabulary import hint, listed, nearest, slip
+from opschema_rules.aten.vocabulary import slip
 
 VARIANTS = ("function", "method")
 _SOUND_VARIANTS = frozenset(("function", "method", "function, method", "method, function"))
@@ -289,7 +291,7 @@ def _unknown_tag(entry: NativeEntry, node: Node, known: frozenset[str]) -> Diagn
     fix = respelling(entry, node, Span(0, len(node.value)), near) if near is not None else None
     tags, torchgen = entry.owner.tags, entry.owner.torchgen
     who = f"`{tags.path}` declares no tag" if tags is not None else f"{torchgen.origin} has no tag"
-    return found(entry, node, f"{who} `{node.value}`{hint(node.value, known)}", fix=fix)
+    return found(entry, node, f"{who} `{node.value}`{did_you_mean(nearest(node.value, known))}", fix=fix)
 
 
 SEEDED = "nondeterministic_seeded"
@@ -393,7 +395,7 @@ def _no_default(entry: NativeEntry, schema: OperatorSchema, item: Node, name: st
         names = [other.name for other in schema.arguments if other.default is not None]
         near = slip(name, names)
         fix = respelling(entry, item, Span(0, len(name)), near) if near is not None else None
-        message = f"the operator has no argument `{name}`{hint(name, names)}"
+        message = f"the operator has no argument `{name}`{did_you_mean(nearest(name, names))}"
         yield found(entry, item, message, Related(entry.place, "the operator"), fix=fix)
     elif argument.default is None and entry.schema_text is not None:
         related = entry.related(entry.schema_text.span(argument.span), "the argument")

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from opschema_cli.evaluation.statements import all_statements, is_variable
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import quoted
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.text import Span
 from opschema_cli.suggestions import near_names
-from opschema_rules.flydsl.arguments import binds_as_written, listed, misfits_of, signature
+from opschema_rules.flydsl.arguments import binds_as_written, misfits_of, signature
 from opschema_rules.flydsl.binding import Misfit
 from opschema_rules.flydsl.model import Call, FlyTree, Traced
 from opschema_rules.flydsl.usage import is_meant_to_fail
@@ -86,7 +87,7 @@ def kernel_arguments(tree: FlyTree) -> Iterator[Diagnostic]:
             renamed = len(missing) == len(unknown) == 1
             surplus = [item for item in found if item.fault == "surplus"]
             if missing and not renamed:
-                yield _misfit(call, f"nothing is passed for {listed(missing)}", _head(call))
+                yield _misfit(call, f"nothing is passed for {quoted(missing)}", _head(call))
             if surplus and surplus[0].argument is not None:
                 count = sum(item.param.kind in ("posonly", "normal") for item in traced.call_parameters)
                 yield _misfit(call, f"at most {count} arguments are taken by position", surplus[0].argument.span)

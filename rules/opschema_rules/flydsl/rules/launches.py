@@ -9,12 +9,13 @@ from packaging.version import Version
 
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Related
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import quoted
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import Folded
 from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Edit, Place, Span
 from opschema_cli.suggestions import near_names
-from opschema_rules.flydsl.arguments import ATTRIBUTES, listed, signature
+from opschema_rules.flydsl.arguments import ATTRIBUTES, signature
 from opschema_rules.flydsl.model import Call, FlyTree, Kind, Traced
 from opschema_rules.flydsl.proofs import TRACED
 from opschema_rules.flydsl.usage import is_meant_to_fail
@@ -92,7 +93,7 @@ def _refused(tree: FlyTree, call: Call, keyword: str, value: Expr) -> str:
     if keyword not in LAUNCH:
         close = near_names(keyword, LAUNCH, 1)
         return f"`.launch` takes no `{keyword}`" + (
-            f", but `{close[0]}`" if close else f": it takes {listed(list(LAUNCH))}"
+            f", but `{close[0]}`" if close else f": it takes {quoted(list(LAUNCH))}"
         )
     if keyword == "stream" and value.kind == "const" and isinstance(value.value, int | float | str):
         return "a `stream` is a launcher's parameter or `None`, not a constant: it raises"

@@ -10,10 +10,11 @@ import msgspec
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, OptionError, Site, migration
 from opschema_cli.migrate.workbench import LeftAlone, Workbench, left
+from opschema_cli.phrases import quoted
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.resolution import FunctionRef, Resolution, Unresolved
 from opschema_cli.source.text import Place
-from opschema_cli.suggestions import near_names
+from opschema_cli.suggestions import did_you_mean, near_name
 from opschema_rules.magi.given import Lambda
 from opschema_rules.magi.migrations.group_calls import GroupedCalls
 from opschema_rules.magi.migrations.group_functions import group_backward, group_meta, group_op, group_setup, known
@@ -49,7 +50,7 @@ def find(draft: Draft, options: GroupFlags) -> Iterator[Site]:
     if not missing and options.flags:
         if tree.contract.surely("plain"):
             raise OptionError(f"the decorator of this tree takes no dataclasses: {tree.contract.source}")
-        flags = ", ".join(f"`{name}`" for name in options.flags)
+        flags = quoted(options.flags)
         group = Grouping(op, frozenset(options.flags), options.name, options.parameter)
         yield Site(op.place, f"group {flags} of `{op.title}` into `{options.name}`", (op.title,), (), group)
     elif not _is_grouped(op, options) and not draft.changes:
@@ -63,8 +64,7 @@ def _meant(tree: MagiTree, name: str) -> MagiOp | None:
         raise OptionError(f"there are {len(found)} ops `{name}`; give the qualified name of one")
     if not found:
         names = sorted({text for op in ops for text in (op.title, op.function_name)})
-        near = near_names(name, names, 1)
-        raise OptionError(f"there is no op `{name}`" + (f"; did you mean `{near[0]}`?" if near else ""))
+        raise OptionError(f"there is no op `{name}`" + did_you_mean(near_name(name, names)))
     return found[0]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Related
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import quoted
 from opschema_cli.schema.operator_schema import Argument
 from opschema_cli.source.function_tree import FunctionTree, function_tree
 from opschema_cli.source.text import Edit, Span
@@ -13,15 +14,7 @@ from opschema_rules.magi.as_torch import as_operator, schema_type
 from opschema_rules.magi.given import Mutates, Named
 from opschema_rules.magi.model import MagiOp
 from opschema_rules.magi.proofs import CALLS
-from opschema_rules.magi.reporting import (
-    defined,
-    is_known,
-    is_refused,
-    is_sound,
-    quoted,
-    registered,
-    type_place,
-)
+from opschema_rules.magi.reporting import defined, is_known, is_refused, is_sound, registered, type_place
 from opschema_rules.magi.signature import Branch, Leaf
 from opschema_rules.magi.usage import is_called_to_fail
 from opschema_rules.torchlib.model import Operator

@@ -8,6 +8,7 @@ from msgspec.structs import replace as with_fields
 
 from opschema_cli.lint.diagnostic import Diagnostic, Fix, Related, Severity
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import quoted
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
 from opschema_rules.magi.as_torch import as_operator
@@ -16,7 +17,7 @@ from opschema_rules.magi.model import MagiOp
 from opschema_rules.magi.proofs import CALLS
 from opschema_rules.magi.registrations import Written
 from opschema_rules.magi.renaming import renaming
-from opschema_rules.magi.reporting import by_keyword, defined, is_known, is_plain, quoted, registered
+from opschema_rules.magi.reporting import by_keyword, defined, is_known, is_plain, registered
 from opschema_rules.magi.usage import is_called_to_fail
 from opschema_rules.torchlib.model import Operator
 from opschema_rules.torchlib.rules.autograd import (

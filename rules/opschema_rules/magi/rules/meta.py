@@ -8,6 +8,7 @@ from msgspec.structs import replace as with_fields
 
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related, Severity
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import quoted
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Param
 from opschema_cli.source.text import Edit, Span
@@ -27,7 +28,6 @@ from opschema_rules.magi.reporting import (
     is_refused,
     is_sound,
     lowers,
-    quoted,
     registered,
 )
 from opschema_rules.magi.signature import Branch, Leaf

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import quoted
 from opschema_cli.source.bodies import argument_for
 from opschema_cli.source.resolution import ClassRef
 from opschema_rules.magi.dataclasses import Dataclass
@@ -13,7 +14,7 @@ from opschema_rules.magi.idempotence import changing
 from opschema_rules.magi.model import MagiOp
 from opschema_rules.magi.passed import made_class, meant_calls
 from opschema_rules.magi.registrations import Written
-from opschema_rules.magi.reporting import by_keyword, is_sound, quoted
+from opschema_rules.magi.reporting import by_keyword, is_sound
 from opschema_rules.magi.signature import Branch
 from opschema_rules.magi.usage import is_called_to_fail
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, Site, migration
+from opschema_cli.phrases import quoted
 from opschema_cli.source.text import Edit
 from opschema_rules.pypto import proofs
 from opschema_rules.pypto.migrations.scopes import SPECS
@@ -66,7 +67,7 @@ def _notes(entry: SpecEntry) -> Iterator[Note]:
             yield Note(entry.at(param.param.span), _reason(entry, param, word))
     unknown = [item.param.name for item in entry.params if item.direction == "in" and not item.specs]
     if unknown and not all(item.whole for item in entry.params):
-        names = ", ".join(f"`{name}`" for name in unknown[:4]) + (", ..." if len(unknown) > 4 else "")
+        names = quoted(unknown[:4]) + (", ..." if len(unknown) > 4 else "")
         yield Note(
             entry.at(entry.span), f"some specs of `{entry.name}` are computed: which of {names} it writes is not known"
         )

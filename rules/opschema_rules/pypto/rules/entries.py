@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, FileEdit, Fix, Place, Related
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import quoted
 from opschema_cli.source.text import Edit
 from opschema_cli.suggestions import near_names
 from opschema_rules.pypto import proofs
@@ -52,7 +53,7 @@ def orchestration_function(program: Program) -> Iterator[Diagnostic]:
     near = near_names(part.function, defined, 1, 0.7)
     node = part.fields["function_name"][1]
     place = part.at(node)
-    hint = f"; did you mean `{near[0]}`?" if near else f"; it exports {', '.join(f'`{name}`' for name in defined[:3])}"
+    hint = f"; did you mean `{near[0]}`?" if near else f"; it exports {quoted(defined[:3])}"
     written = program.file.text(node)
     edit = FileEdit(place.path, Edit(place.span, f"{written[0]}{near[0]}{written[-1]}")) if near else None
     fix = Fix(f"write `{near[0]}`", (edit,), "unsafe", "the name is a guess") if edit is not None else None

@@ -10,7 +10,7 @@ from opschema_cli.gitignore import glob_spec
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.project import Project
-from opschema_cli.suggestions import near_names
+from opschema_cli.suggestions import did_you_mean, near_names
 from opschema_rules.pypto.model import Kernel, Part, Program
 from opschema_rules.pypto.submodules import submodules
 
@@ -99,7 +99,7 @@ def _diagnostic(part: Part) -> Diagnostic:
     beside = {path.rpartition("/")[2]: path for path in files if path.rpartition("/")[0] == folder}
     close = [beside[item] for item in near_names(name, sorted(beside), 1, 0.7)]
     near = elsewhere if len(elsewhere) == 1 else close
-    hint = f"; did you mean `{near[0]}`?" if near else ""
+    hint = did_you_mean(next(iter(near), None))
     message = f"there is no `{part.missing}`, the source of {whose}{hint}"
     return Diagnostic(message, part.at(part.fields["source"][1]), _users(part))
 

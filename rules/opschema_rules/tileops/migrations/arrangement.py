@@ -16,7 +16,8 @@ from opschema_cli.migrate.migration import Note, OptionError
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.source.yaml import Data, YamlFile
 from opschema_cli.source.yaml_places import line_start
-from opschema_rules.tileops.migrations.entries import all_entries, did_you_mean, manifests, places_of, words_of
+from opschema_cli.suggestions import did_you_mean, near_name
+from opschema_rules.tileops.migrations.entries import all_entries, manifests, places_of, words_of
 from opschema_rules.tileops.migrations.layouts import Chunk, Layout, Parts, Unfit, crossing, put_together, take_apart
 from opschema_rules.tileops.model import Manifest, OpEntry
 
@@ -49,7 +50,7 @@ def check_files(draft: Draft, patterns: str) -> None:
     known.update(change.path for change in draft.changes if change.after is None)
     for pattern in words_of(patterns):
         if not any(fnmatchcase(path, pattern) for path in known):
-            raise OptionError(f"no file of a manifest is `{pattern}`{did_you_mean(pattern, sorted(known))}")
+            raise OptionError(f"no file of a manifest is `{pattern}`{did_you_mean(near_name(pattern, sorted(known)))}")
 
 
 def has_ops_key(file: YamlFile) -> bool:

@@ -9,6 +9,7 @@ import msgspec
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, OptionError, Site, migration
 from opschema_cli.migrate.workbench import LeftAlone
+from opschema_cli.phrases import quoted
 from opschema_cli.source.text import Edit, apply_edits
 from opschema_cli.source.yaml_edit import YamlEditError
 from opschema_rules.tileops.migrations.entries import (
@@ -58,7 +59,7 @@ def find(draft: Draft, options: DropParam) -> Iterator[Site]:
         if names:
             found = entry.param(names[0])
             node = found.key if found is not None else entry.key
-            title = f"drop {', '.join(f'`{name}`' for name in names)} of `{entry.name}`"
+            title = f"drop {quoted(names)} of `{entry.name}`"
             yield Site(entry.at(node), title, (entry.name,), ("SIG201",), _Drop(entry, names))
 
 

@@ -10,7 +10,7 @@ from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, OptionError, Site
 from opschema_cli.source.yaml_edit import YamlEditError
-from opschema_cli.suggestions import near_names
+from opschema_cli.suggestions import did_you_mean, near_name
 from opschema_rules.tileops.model import Manifest, OpEntry
 
 
@@ -38,7 +38,9 @@ def named(entries: Sequence[OpEntry], patterns: str) -> list[OpEntry]:
     wanted = words_of(patterns)
     for pattern in wanted:
         if not any(fnmatchcase(entry.name, pattern) for entry in entries):
-            raise OptionError(f"no op is called `{pattern}`{did_you_mean(pattern, (item.name for item in entries))}")
+            raise OptionError(
+                f"no op is called `{pattern}`{did_you_mean(near_name(pattern, (item.name for item in entries)))}"
+            )
     return [entry for entry in entries if not wanted or any(fnmatchcase(entry.name, item) for item in wanted)]
 
 
@@ -88,12 +90,6 @@ def is_name(text: str) -> bool:
 def is_inside(path: str) -> bool:
     """Whether a path from the root stays below it, as it is written."""
     return all(part not in ("", ".", "..") for part in path.split("/")) and "\\" not in path and path.isprintable()
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The end of a message about a name that is not known."""
-    close = near_names(name, known, 1)
-    return f"; did you mean `{close[0]}`?" if close else ""
 
 
 def refusal(site: Place, what: str, error: YamlEditError | ValueError) -> Note:

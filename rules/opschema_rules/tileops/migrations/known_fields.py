@@ -12,10 +12,10 @@ from fnmatch import fnmatchcase
 
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import OptionError
+from opschema_cli.suggestions import nearest
 from opschema_rules.tileops.manifest_schema import allowed_at
 from opschema_rules.tileops.migrations.entries import all_entries
 from opschema_rules.tileops.migrations.fields import slots, text_of
-from opschema_rules.tileops.vocabulary import nearest
 
 
 def check_path(draft: Draft, path: Sequence[str]) -> None:
@@ -28,7 +28,7 @@ def check_path(draft: Draft, path: Sequence[str]) -> None:
         known = allowed_at(path[:at]).keys
         if known and step != "*" and step not in known:
             present = set(_keys(draft, path[:at]))
-            meant = nearest(step, known | present) if step not in present else None
+            meant = nearest(step, known | present, 0.75) if step not in present else None
             if meant is not None:
                 raise OptionError(f"no entry has `{'.'.join(path[: at + 1])}`; did you mean `{meant}`?")
 
@@ -45,7 +45,7 @@ def check_value(draft: Draft, path: Sequence[str], value: str) -> None:
     present = {
         text for entry in all_entries(draft) for slot in slots(entry, path) if (text := text_of(slot)) is not None
     }
-    meant = nearest(value, known | present)
+    meant = nearest(value, known | present, 0.75)
     if meant is not None and not any(fnmatchcase(item, value) for item in present):
         raise OptionError(f"no entry has `{value}` as `{'.'.join(path)}`; did you mean `{meant}`?")
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.migrate.mentions import occurrences
+from opschema_cli.phrases import quoted
 from opschema_cli.source.program import ClassRef
 from opschema_cli.source.yaml import Node
 from opschema_rules.tileops.migrations.fields import read_value
@@ -25,7 +26,7 @@ class Found(NamedTuple):
     @property
     def text(self) -> str:
         """The paths, for a message."""
-        return ", ".join(f"`{path}`" for path in self.paths)
+        return quoted(self.paths)
 
 
 class Fault(NamedTuple):

@@ -13,11 +13,11 @@ from opschema_cli.migrate.migration import Note, OptionError, Site, migration
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.source.yaml import Node
 from opschema_cli.source.yaml_edit import YamlEditError, rename_key, set_value
+from opschema_cli.suggestions import did_you_mean, near_name
 from opschema_rules.tileops.migrations.call_sites import FunctionKey, key_of
 from opschema_rules.tileops.migrations.entries import (
     all_entries,
     by_manifest,
-    did_you_mean,
     identity,
     is_name,
     named,
@@ -64,7 +64,9 @@ def find(draft: Draft, options: RenameInput) -> Iterator[Site]:
     entries = named(all_entries(draft), options.op)
     if not any(entry.input(options.old) or entry.input(options.new) for entry in entries):
         known = sorted({tensor.name for entry in entries for tensor in entry.inputs})
-        raise OptionError(f"no op that is named has an input `{options.old}`{did_you_mean(options.old, known)}")
+        raise OptionError(
+            f"no op that is named has an input `{options.old}`{did_you_mean(near_name(options.old, known))}"
+        )
     for entry in entries:
         renaming = _renaming(entry, options)
         if renaming is not None:

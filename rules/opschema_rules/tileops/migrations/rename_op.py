@@ -13,8 +13,9 @@ from opschema_cli.migrate.mentions import occurrences, texts_with
 from opschema_cli.migrate.migration import Note, OptionError, Site, migration
 from opschema_cli.source.program import ClassRef
 from opschema_cli.source.text import Edit, Source, Span
+from opschema_cli.suggestions import did_you_mean, near_name
 from opschema_rules.tileops.migrations.class_names import another_meaning
-from opschema_rules.tileops.migrations.entries import all_entries, did_you_mean, is_name, places_of
+from opschema_rules.tileops.migrations.entries import all_entries, is_name, places_of
 from opschema_rules.tileops.migrations.scopes import ENTRIES
 from opschema_rules.tileops.migrations.words import EDITED, is_history, longer_names
 from opschema_rules.tileops.model import OpEntry
@@ -39,7 +40,7 @@ def find(draft: Draft, options: RenameOp) -> Iterator[Site]:
         raise OptionError(f"there is an op `{options.new}` already, in {taken[0].file.path}")
     if not found and not taken:
         raise OptionError(
-            f"no op is called `{options.old}`{did_you_mean(options.old, (item.name for item in entries))}"
+            f"no op is called `{options.old}`{did_you_mean(near_name(options.old, (item.name for item in entries)))}"
         )
     if len(found) > 1:
         raise OptionError(f"`{options.old}` has {len(found)} entries, {places_of(found)}; which of them is meant?")

@@ -9,6 +9,7 @@ from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.mentions import texts_with
 from opschema_cli.migrate.migration import Note
+from opschema_cli.phrases import quoted
 from opschema_cli.source.text import Edit, Span
 from opschema_rules.tileops.model import OpEntry
 
@@ -30,7 +31,7 @@ def rename_quoted_keys(draft: Draft, entries: Sequence[OpEntry], old: str, new: 
         if spans and renamed and not kept and not _builds(source.text, spans):
             draft.edit(source.path, [Edit(span, new) for span in spans])
         elif spans and (renamed or not others) and "workload" in source.text:
-            names = ", ".join(f"`{name}`" for name in renamed[:3] or [rows[0].name])
+            names = quoted(renamed[:3] or [rows[0].name])
             yield Note(
                 Place(source.path, spans[0]), f'"{old}" is no longer a key of the rows of {names}; they have "{new}"'
             )

@@ -11,8 +11,9 @@ from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, OptionError, Site, migration
 from opschema_cli.source.text import Span
+from opschema_cli.suggestions import did_you_mean, near_name
 from opschema_rules.tileops.migrations.arrangement import Arrangement, OpsKey, check_files, has_ops_key, is_chosen
-from opschema_rules.tileops.migrations.entries import all_entries, did_you_mean, is_inside, manifests, named, words_of
+from opschema_rules.tileops.migrations.entries import all_entries, is_inside, manifests, named, words_of
 from opschema_rules.tileops.migrations.fields import read_path
 from opschema_rules.tileops.migrations.scopes import ENTRIES
 from opschema_rules.tileops.model import Manifest, OpEntry
@@ -124,7 +125,7 @@ def _check_key(draft: Draft, options: SplitManifest) -> None:
     ):
         return
     texts = {key.value for entry in entries for key, _ in entry.node.pairs() if entry.text_at(key.value) is not None}
-    raise OptionError(f"no entry has a text `{options.into}`{did_you_mean(options.into, sorted(texts))}")
+    raise OptionError(f"no entry has a text `{options.into}`{did_you_mean(near_name(options.into, sorted(texts)))}")
 
 
 def _groups(manifest: Manifest, options: SplitManifest) -> dict[str, str]:

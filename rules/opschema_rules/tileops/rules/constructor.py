@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.python import Param
+from opschema_cli.suggestions import did_you_mean, nearest
 from opschema_rules.tileops.drift import Method, method_of, names
 from opschema_rules.tileops.model import OpImplementation
-from opschema_rules.tileops.vocabulary import nearest
 
 INFRASTRUCTURE = frozenset({"kernel_map", "tune", "target"})
 """Constructor parameters that an op has and no manifest declares."""
@@ -102,7 +102,7 @@ def _are_alike(declared: set[str], taken: set[str]) -> bool:
 
 def _hint(name: str, choices: list[str]) -> str:
     close = nearest(name, choices, 0.6)
-    return f"; did you mean `{close}`?" if close is not None else ""
+    return did_you_mean(close)
 
 
 @rule("SIG202", "static-dim-not-in-constructor")

@@ -8,15 +8,16 @@ import msgspec
 
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import quoted
 from opschema_cli.schema.dtypes import canonical, is_dtype, parse_dtypes, suggest_dtype
 from opschema_cli.source.yaml import Node, scalar_value
+from opschema_cli.suggestions import did_you_mean, nearest
 from opschema_rules.tileops.drift import row_removal
 from opschema_rules.tileops.dtypes import dtype_node, expression, knows_all_tensors, row_dtypes
-from opschema_rules.tileops.entry_paths import first_line, listed
+from opschema_rules.tileops.entry_paths import first_line
 from opschema_rules.tileops.model import OpEntry, Tensor, repeated
 from opschema_rules.tileops.proofs import ROWS
 from opschema_rules.tileops.scalars import misreading
-from opschema_rules.tileops.vocabulary import nearest
 
 
 class Combo(msgspec.Struct, frozen=True):
@@ -98,7 +99,7 @@ def dtype_combos(entry: OpEntry) -> Iterator[Diagnostic]:
             and tensor.name not in unknown.values()
         ]
         if missing and complete and not combo.merged:
-            message = f"the row has no column for {listed(missing)}; every input has one"
+            message = f"the row has no column for {quoted(missing)}; every input has one"
             yield Diagnostic(message, entry.at(first_line(entry.file, combo.node)), ops=(entry.name,))
         yield from _identities(entry, combo, optional)
 
@@ -144,7 +145,7 @@ def _unknown_columns(entry: OpEntry, combo: Combo) -> Iterator[tuple[str, str | 
 
 
 def _unknown_column(entry: OpEntry, key: Node, best: str | None) -> Diagnostic:
-    message = f"`{key.value}` is no tensor of the signature" + (f"; did you mean `{best}`?" if best else "")
+    message = f"`{key.value}` is no tensor of the signature" + did_you_mean(best)
     return Diagnostic(message, entry.at(key), ops=(entry.name,))
 
 
@@ -169,7 +170,7 @@ def _value(entry: OpEntry, combo: Combo, name: str, value: Node) -> Iterator[Dia
             return  # the fault is in the column it refers to
     else:
         best = suggest_dtype(text)
-        reason = f"`{text}` is not a dtype of torch" + (f"; did you mean `{best}`?" if best else "")
+        reason = f"`{text}` is not a dtype of torch" + did_you_mean(best)
     yield Diagnostic(
         f"`{name}` has no dtype in this row: {reason}", entry.at(first_line(entry.file, value)), ops=(entry.name,)
     )

@@ -9,6 +9,7 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.schema.dtypes import DtypeProblem, DtypeToken, canonical, is_dtype, parse_dtypes, suggest_dtype
 from opschema_cli.source.yaml import Node
 from opschema_cli.source.yaml_edit import set_value
+from opschema_cli.suggestions import did_you_mean
 from opschema_rules.tileops.drift import yaml_fix
 from opschema_rules.tileops.dtypes import (
     dtype_node,
@@ -113,7 +114,7 @@ def _bad_row_dtype(entry: OpEntry, item: Node, token: DtypeToken, listed: frozen
 
 def _unknown(entry: OpEntry, where: str, node: Node, token: DtypeToken) -> Diagnostic:
     best = suggest_dtype(token.name)
-    hint = f"; did you mean `{best}`?" if best else ""
+    hint = did_you_mean(best)
     message = f"{where} is `{token.name}`, which torch does not have{hint}"
     fix = _renaming(entry, node, token, best) if best else None
     return Diagnostic(message, entry.at(entry.inner(node, token.span)), fix=fix, ops=(entry.name,))
@@ -202,7 +203,7 @@ def same_as_unknown(entry: OpEntry) -> Iterator[Diagnostic]:
         best = problem.suggestion if problem.suggestion and is_close(token.name, problem.suggestion) else None
         message = f"`{tensor.name}` takes its dtype from `{token.name}`, which {kind}"
         yield Diagnostic(
-            message + (f"; did you mean `{best}`?" if best else ""),
+            message + did_you_mean(best),
             entry.at(entry.inner(node, token.name_span)),
             fix=_redirecting(entry, node, token, best) if best else None,
             ops=(entry.name,),

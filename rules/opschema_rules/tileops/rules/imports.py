@@ -11,7 +11,7 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.source.program import Folded, Missing, ModuleRef, Resolution, ValueRef
 from opschema_cli.source.python import Import, PythonFile, Scope
 from opschema_cli.source.text import Span
-from opschema_cli.suggestions import near_names
+from opschema_cli.suggestions import did_you_mean, near_name, near_names
 from opschema_rules.tileops.model import Manifest, OpEntry
 
 
@@ -121,8 +121,7 @@ def _binds(manifest: Manifest, file: PythonFile | None, path: str, name: str) ->
 def _undefined(manifest: Manifest, item: _Doubt) -> Diagnostic:
     owner = manifest.project.python(item.module)
     defined = _public_names(owner) if owner is not None else []
-    close = near_names(item.wanted.attr, defined, 1, 0.6)
-    hint = f"; did you mean `{close[0]}`?" if close else ""
+    hint = did_you_mean(near_name(item.wanted.attr, defined, 0.6))
     text = f"`{item.module}` does not define `{item.wanted.attr}`{hint}"
     related = (Related(Place(item.module, Span(0, 0)), "the module"),)
     ops = tuple(entry.name for entry in manifest.entries if entry.op_file is item.file)
@@ -216,8 +215,7 @@ def _check_function(entry: OpEntry, dotted: str) -> Iterator[Diagnostic]:
             yield Diagnostic(text, place, ops=(entry.name,), severity=entry.severity)
     elif not manifest.definitions.binds(path, name) and _is_no_function(manifest, program.module_member(path, name)):
         owner = manifest.project.python(path)
-        close = near_names(name, _public_names(owner) if owner is not None else [], 1, 0.6)
-        hint = f"; did you mean `{close[0]}`?" if close else ""
+        hint = did_you_mean(near_name(name, _public_names(owner) if owner is not None else [], 0.6))
         place = entry.at(entry.inner(node, (len(module) + 1, len(dotted))))
         related = (Related(Place(path, Span(0, 0)), "the module"),)
         text = f"`{path}` defines no function `{name}`{hint}"

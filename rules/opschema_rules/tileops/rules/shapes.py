@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic, Severity
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import quoted
 from opschema_cli.schema.shapes import ShapeProblem, parse_shape
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node
@@ -223,7 +224,7 @@ def _predicate(entry: OpEntry, node: Node) -> Iterator[Diagnostic]:
         return  # MAN101 reports other kinds; a single size may be written as an integer
     if _SIZES.fullmatch(text) or _PREDICATE.fullmatch(text.strip()) or _is_stated(entry, text):
         return
-    known = ", ".join(f"`{name}`" for name in PREDICATES)
+    known = quoted(PREDICATES)
     message = f"the constraint `{text}` is neither sizes such as `64 | 128` nor one of {known}"
     yield Diagnostic(message, entry.at(node), ops=(entry.name,))
 

@@ -8,27 +8,18 @@ from functools import lru_cache
 
 from opschema_cli.lint.diagnostic import Diagnostic, Fix, Place, Severity
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import quoted
 from opschema_cli.source.yaml import Data, Node, YamlSyntaxError, scalar_value
 from opschema_cli.source.yaml_edit import quote_scalar, remove_key, rename_key, set_value
-from opschema_cli.suggestions import near_names
+from opschema_cli.suggestions import near_name, nearest
 from opschema_rules.tileops.drift import yaml_fix
-from opschema_rules.tileops.entry_paths import (
-    first_line,
-    key_at,
-    kind_of_key,
-    listed,
-    owner_span,
-    path_name,
-    shown,
-    value_span,
-)
+from opschema_rules.tileops.entry_paths import first_line, key_at, kind_of_key, owner_span, path_name, shown, value_span
 from opschema_rules.tileops.manifest_schema import EntrySchema, Path, SchemaError, entry_schema, other_keys
 from opschema_rules.tileops.model import Manifest, OpEntry, entries_node, is_doubtful, is_op_name
 from opschema_rules.tileops.proofs import VALIDATOR
 from opschema_rules.tileops.scalar_roles import is_misread
 from opschema_rules.tileops.scalars import misreading
 from opschema_rules.tileops.spec import Spec
-from opschema_rules.tileops.vocabulary import nearest
 
 _CLOSE = 0.8
 """How much a misspelt key has in common with the one that was meant (difflib's ratio)."""
@@ -134,7 +125,7 @@ def _entry(entry: OpEntry, schema: EntrySchema) -> Iterator[Diagnostic]:
     typos = {error.path: list(_unknown(entry, error)) for error in found if error.keyword == "additionalProperties"}
     meant = {(path, best) for path, keys in typos.items() for _, best in keys if best}
     if isinstance(data, dict) and data.keys().isdisjoint(PARTS) and not any(((), part) in meant for part in PARTS):
-        message = f"the entry has none of {listed(PARTS)}; it must be {schema.title}"
+        message = f"the entry has none of {quoted(PARTS)}; it must be {schema.title}"
         yield Diagnostic(message, entry.place, ops=(entry.name,))
         return
     misspelt = {path for path, _ in meant}
@@ -192,7 +183,7 @@ def _unknown(entry: OpEntry, error: SchemaError) -> Iterator[tuple[str, str | No
     owner = entry.get(*error.path)
     free = [key for key in error.known if owner is None or owner.get(key) is None]
     for key in error.keys:
-        best = next(iter(near_names(key[:50], free, 1, _CLOSE)), None)
+        best = near_name(key[:50], free, _CLOSE)
         required = error.schema.get("required")
         lacking = isinstance(required, list) and best in required
         closed = "x-typos" not in error.schema and spec.knows("unknown-keys")
@@ -216,7 +207,7 @@ def _valid_keys(spec: Spec, name: str) -> frozenset[str]:
 def _unknown_key(entry: OpEntry, error: SchemaError, key: str, best: str | None) -> Diagnostic:
     node = key_at(entry, (*error.path, key))
     message = f"{path_name(error.path)} has no key `{key}`, so nothing reads it"
-    message += f"; did you mean `{best}`?" if best else f"; it knows {listed(error.known)}"
+    message += f"; did you mean `{best}`?" if best else f"; it knows {quoted(error.known)}"
     return Diagnostic(
         message,
         entry.at(node if node is not None else owner_span(entry, error.path)),
@@ -257,7 +248,7 @@ def _instead(entry: OpEntry, path: Path, key: str) -> str:
     """The key of a workload row, whose keys are free, that was probably meant to be the one that it lacks."""
     row = next((row for row in entry.rows if path == ("workloads", row.index)), None)
     stray = row.data.keys() - {param.name for param in entry.params} if row is not None else ()
-    best = nearest(key, stray)
+    best = nearest(key, stray, 0.75)
     return f", or rename `{best}` to it" if best is not None else ""
 
 
@@ -284,8 +275,8 @@ def _value_message(entry: OpEntry, error: SchemaError, node: Node | None) -> str
     if custom:
         keys = [key.value for key, _ in node.pairs()] if node is not None else []
         others = [key for key in keys if key != error.text("x-at")]
-        custom = custom.replace("{keys}", listed(keys) if keys else "nothing").replace("{path}", name.strip("`"))
-        return custom.replace("{others}", listed(others))
+        custom = custom.replace("{keys}", quoted(keys) if keys else "nothing").replace("{path}", name.strip("`"))
+        return custom.replace("{others}", quoted(others))
     value = shown(entry.file, node) if node is not None else "missing"
     best = _best_option(error, node)
     return f"{name} is {value}; it must be {error.text('title')}" + (f", probably `{best}`" if best else "")
@@ -296,7 +287,7 @@ def _best_option(error: SchemaError, node: Node | None) -> str | None:
     if not isinstance(options, list) or node is None or node.kind != "scalar":
         return None
     words = [option for option in options if isinstance(option, str)]
-    return next(iter(near_names(_words(node.value[:50]), words, 1)), None)
+    return near_name(_words(node.value[:50]), words)
 
 
 def _words(text: str) -> str:

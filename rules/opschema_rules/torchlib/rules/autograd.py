@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Related
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import quoted
 from opschema_cli.schema.operator_schema import Argument
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Unpack
@@ -21,7 +22,7 @@ from opschema_rules.torchlib.gradients import (
     written_on,
 )
 from opschema_rules.torchlib.model import Operator
-from opschema_rules.torchlib.places import declared, quoted
+from opschema_rules.torchlib.places import declared
 
 
 @rule("REG301", "gradient-count", by_release=True, needs=(CPP,))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, FileEdit, Fix, Place, Related
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import quoted
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.function_tree import FunctionTree, function_tree
@@ -14,7 +15,7 @@ from opschema_cli.source.python import Scope
 from opschema_cli.source.text import Edit
 from opschema_rules.torchlib.model import Operator, Problem, Registration
 from opschema_rules.torchlib.passing import filled, pairs
-from opschema_rules.torchlib.places import declared, quoted
+from opschema_rules.torchlib.places import declared
 from opschema_rules.torchlib.proofs import REGISTRATION
 from opschema_rules.torchlib.storage import implementations, rebound, tensors_of
 

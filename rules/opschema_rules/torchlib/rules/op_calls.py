@@ -6,10 +6,11 @@ from collections.abc import Container, Iterator
 
 from opschema_cli.lint.diagnostic import CPP, Diagnostic
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import quoted
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema, SchemaType
 from opschema_cli.source.python import Expr
 from opschema_rules.torchlib.model import OpCall, Operator
-from opschema_rules.torchlib.places import declared, quoted
+from opschema_rules.torchlib.places import declared
 
 
 @rule("REG401", "call-arguments", needs=(CPP,))

@@ -12,7 +12,7 @@ from opschema_cli.schema.schema_tokens import KEYWORDS
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Scope
 from opschema_cli.source.text import Edit, Span
-from opschema_cli.suggestions import near_names
+from opschema_cli.suggestions import did_you_mean, near_name
 from opschema_rules.torchlib.model import Definition, Operator, Registration, StrayRegistration, Tree
 from opschema_rules.torchlib.proofs import REGISTRATION
 
@@ -316,8 +316,7 @@ def _is_whole(tree: Tree, namespace: str) -> bool:
 def _meant(tree: Tree, name: str) -> str:
     """The one operator whose name is like it."""
     known = sorted({item for operator in tree.operators for item in operator.names or ()})
-    found = near_names(name, known, 1, 0.85)
-    return f"; did you mean `{found[0]}`?" if found else ""
+    return did_you_mean(near_name(name, known, 0.85))
 
 
 @rule("REG118", "registered-too-early")

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Place
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import quoted
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.bodies import Body
 from opschema_rules.torchlib.model import Operator, Role
 from opschema_rules.torchlib.passing import Mismatch, filled, in_force, mismatches
-from opschema_rules.torchlib.places import declared, quoted
+from opschema_rules.torchlib.places import declared
 from opschema_rules.torchlib.proofs import CALLS
 from opschema_rules.torchlib.signature_fixes import fix_of
 

@@ -13,6 +13,7 @@ from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.mentions import mentions as find_mentions
 from opschema_cli.migrate.migration import Note, Site
 from opschema_cli.migrate.workbench import LeftAlone, Workbench
+from opschema_cli.phrases import quoted
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies
 from opschema_cli.source.text import Edit
@@ -83,7 +84,7 @@ def _told(names: Sequence[str]) -> str:
     """What it means for some ops that they have no custom op any more."""
     if len(names) == 1:
         return f"without a custom op, `{names[0]}` runs eagerly: `torch.compile` does not take it as one operator"
-    shown = ", ".join(f"`{name}`" for name in names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    shown = quoted(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     return f"without custom ops, {shown} run eagerly: `torch.compile` does not take each as one operator"
 
 
