@@ -29,13 +29,13 @@ Nodes are libcst's. They are found by name, or by a span that the facts of the f
 |---|---|
 | ``rewrite`` | ``Rewrite(tree)``: ``remove(*statements)``, ``replace(span, text)``, ``is_gone(node)``, ``edits()``, ``text()`` |
 | ``attributes`` | ``drop_attribute(class_def, name, pure=())``: class attribute, ``self.name = ...`` |
-| ``assignments`` | ``drop_assignments(owner, target, pure=())``: statements that assign that code (``_REG[self._key]``) |
+| ``assignments`` | ``plain_assignments(targets, pure=())``: the statements that assign these targets and nothing else |
 | ``methods`` | ``inline_method(caller, callee)``: ``caller`` ends in ``return self.callee(...)`` |
 | ``folding`` | ``fold_parameter(function, name, value)``: uses, signature, docstring; its calls: ``drop_argument`` |
 | | ``fold_local(function, name, value, pure=())``: uses and assignments |
 | | ``fold_expression(expression, value)``: with the ``if`` it decides and what becomes unreachable |
 | ``definitions`` | ``delete_definition(definition)``; ``delete_calls(calls)``: the statements that are such calls |
-| | ``function_node(tree, body)``: the node of a function that the facts tell of |
+| | ``function_node(tree, body)``: the node of a function in the facts |
 | ``imports`` | ``drop_imports(names)``: those that nothing uses any more; ``unused_imports(names)``: which it would take |
 | | ``drop_exports(names)``: from ``__all__`` |
 | ``names`` | ``drop_local(function, name, pure=())``: a local that is only written |
@@ -46,9 +46,8 @@ Nodes are libcst's. They are found by name, or by a span that the facts of the f
 | ``new_imports`` | ``extend_import(statement, name)``; ``add_import(module, name)``: of the standard library, at the top |
 | ``signatures`` | ``rename_parameter(function, old, new)``: with uses and docstring; ``drop_parameter(function, name)`` |
 | | ``add_parameter(function, code, after=None, keyword_only=False)``; ``set_default(function, name, code or None)`` |
-| | ``set_keyword_only(function, name, flag)`` |
 | ``docstrings`` | ``drop_docstring_parameter(definition, name)``; ``rename_docstring_parameter(definition, old, new)`` |
 | ``assertions`` | ``replace_assertion(statement, condition, message=None)``: code for both |
 
-What goes takes its comments along, what stays keeps them: :mod:`opschema_cli.migrate.codemods.layout`.
+Comments are removed with the code that they belong to, and kept otherwise: :mod:`opschema_cli.migrate.codemods.layout`.
 """

@@ -1,4 +1,4 @@
-"""Assignments that are statements of their own, and taking them out."""
+"""Assignments that are statements of their own, so that they can be removed."""
 
 from __future__ import annotations
 
@@ -8,33 +8,6 @@ import libcst as cst
 
 from opschema_cli.migrate.codemods.rewrite import Problem, Refused, Rewrite
 from opschema_cli.migrate.codemods.scopes import effects
-from opschema_cli.source.python_tree import Definition
-
-
-def drop_assignments(rewrite: Rewrite, owner: Definition, target: str, pure: Collection[str] = ()) -> None:
-    """Take out the statements below a definition that assign ``target`` and nothing else.
-
-    Args:
-        rewrite: the round.
-        owner: the class or function to look in.
-        target: the target's code, ``_OP_REGISTRY[self._instance_key]``; white space apart.
-        pure: names of functions without effect, that the assigned expressions may call.
-
-    Raises:
-        Refused: nothing assigns it, or an assignment has other targets or may have effects.
-    """
-    tree = rewrite.tree
-    wanted = "".join(target.split())
-    targets = [
-        node.target
-        for node in tree.walk(owner)
-        if isinstance(node, cst.AssignTarget | cst.AnnAssign | cst.AugAssign)
-        and "".join(tree.code(node.target).split()) == wanted
-        and not rewrite.is_gone(node)
-    ]
-    if not targets:
-        raise Refused([Problem(tree.span(owner.name).start, f"nothing in {owner.name.value} assigns {target}")])
-    rewrite.remove(*plain_assignments(rewrite, targets, pure))
 
 
 def plain_assignments(

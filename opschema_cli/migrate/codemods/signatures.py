@@ -145,35 +145,6 @@ def set_default(rewrite: Rewrite, function: cst.FunctionDef, name: str, code: st
         rewrite.replace(Span(tree.outer(before).end, tree.outer(param.default).end), "")
 
 
-def set_keyword_only(rewrite: Rewrite, function: cst.FunctionDef, name: str, keyword_only: bool) -> None:
-    """Make the last positional parameter keyword-only, or the first keyword-only one positional, by moving the ``*``.
-
-    Raises:
-        Refused: there is no such parameter, another one stands between it and the ``*``, or ``*args`` takes its place.
-    """
-    tree, params = rewrite.tree, function.params
-    param = parameter(rewrite, function, name)
-    if (param in params.kwonly_params) is keyword_only:
-        return
-    if isinstance(params.star_arg, cst.Param):
-        raise _refused(tree, params.star_arg, f"*{params.star_arg.name.value} decides what is keyword-only")
-    peers = params.params if not keyword_only else params.kwonly_params
-    beside = params.params[-1:] if keyword_only else params.kwonly_params[:1]
-    if param not in beside:
-        raise _refused(tree, param, f"other parameters stand between {name} and `*`")
-    if not keyword_only and param.default is None:
-        _refuse_order(tree, [*params.posonly_params, *peers], None, name)
-    listed = listed_parameters(params)
-    star = next((index for index, item in enumerate(listed) if isinstance(item, cst.ParamStar)), None)
-    if star is not None:
-        rewrite.drop(listed, star)
-    if keyword_only:
-        rewrite.replace(_at(element_span(tree, param).start), _spread(tree, param, "*"))
-    elif len(params.kwonly_params) > 1:
-        following = params.kwonly_params[1]
-        rewrite.replace(_at(element_span(tree, following).start), _spread(tree, following, "*"))
-
-
 def listed_parameters(params: cst.Parameters) -> list[Listed]:
     """All that stands between commas in a signature."""
     slash = [params.posonly_ind] if isinstance(params.posonly_ind, cst.ParamSlash) else []

@@ -102,11 +102,6 @@ def _declared(entry: NativeEntry | DerivativeEntry) -> Declared:
     return Declared(entry.file.path, first.span, Span(entry.node.start, entry.node.end), entry.name)
 
 
-def natives_of(loaded: Loaded) -> list[NativeFile]:
-    """Every native_functions.yaml among the subjects."""
-    return [item for item in loaded.subjects if isinstance(item, NativeFile)]
-
-
 _RULES = collect_rules(rules)
 
 PACK = Pack(

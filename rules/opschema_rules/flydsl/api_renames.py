@@ -6,7 +6,7 @@ now, is no rename.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import msgspec
 from packaging.version import Version
@@ -119,8 +119,3 @@ def _protocol() -> Iterator[Renamed]:
 
 RENAMED: tuple[Renamed, ...] = tuple(_rows())
 """In the order of their releases for each name."""
-
-
-def applying(release: Version, rows: Iterable[Renamed] = RENAMED) -> list[Renamed]:
-    """The renames that a release has seen."""
-    return [row for row in rows if row.by(release)]

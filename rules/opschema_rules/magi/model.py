@@ -19,7 +19,7 @@ from opschema_cli.source.python import Expr, Param
 from opschema_cli.source.resolution import Unresolved
 from opschema_rules.magi.annotations import Hints
 from opschema_rules.magi.calls import Calls, OpCall
-from opschema_rules.magi.given import Callback, Meta, Mutates, callback_of, flag_of, meta_of, mutates_of
+from opschema_rules.magi.given import Callback, Meta, Mutates, callback_of, meta_of, mutates_of
 from opschema_rules.magi.lowering import Lowerer
 from opschema_rules.magi.registrations import Registration, Registrations, Written
 from opschema_rules.magi.signature import Lowering
@@ -216,16 +216,6 @@ class MagiOp(msgspec.Struct, eq=False, dict=True):
     def backward(self) -> Callback:
         """``backward_fn``; None when it is not given."""
         return callback_of(self.tree.evaluator, self.argument("backward_fn"))
-
-    @property
-    def is_compute_sensitive(self) -> bool | None:
-        """The flag; None when it is not known."""
-        return flag_of(self.tree.evaluator, self.argument("is_compute_sensitive"))
-
-    @property
-    def is_subgraph_boundary(self) -> bool | None:
-        """The flag; None when it is not known."""
-        return flag_of(self.tree.evaluator, self.argument("is_subgraph_boundary"))
 
     @cached_property
     def calls(self) -> list[OpCall]:

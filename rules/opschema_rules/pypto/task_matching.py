@@ -42,11 +42,6 @@ class Task(msgspec.Struct, frozen=True):
         """The most tensors that it may have."""
         return max((len(payload.tensors) for payload in self.payloads), default=0)
 
-    @property
-    def narrowest(self) -> int:
-        """The fewest tensors that it may have."""
-        return min((len(payload.tensors) for payload in self.payloads), default=0)
-
     def slots(self, index: int) -> list[Slot]:
         """What the payloads that are long enough have at one place, one of each kind."""
         found = {item.kind: item for payload in self.payloads for item in payload.tensors[index : index + 1]}

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from opschema_cli.migrate.codemods.assignments import drop_assignments
 from opschema_cli.migrate.codemods.attributes import drop_attribute
 from opschema_cli.migrate.codemods.rewrite import Rewrite
 from tests.migrate.codemods.rounds import Mark, check, refused
@@ -103,28 +102,3 @@ def test_a_use_that_is_gone_does_not_count() -> None:
                 self.j = 2
         """,
     )
-
-
-def test_assignments_to_an_item() -> None:
-    check(
-        """
-        class A:
-            def f(self):
-                self.key = id(self)
-                REGISTRY[ self.key ] = self
-        """,
-        lambda rewrite: drop_assignments(rewrite, rewrite.tree.class_def("A"), "REGISTRY[self.key]"),
-        """
-        class A:
-            def f(self):
-                self.key = id(self)
-        """,
-    )
-
-
-def test_assignments_that_are_not_there() -> None:
-    mark = lambda rewrite: drop_assignments(rewrite, rewrite.tree.class_def("A"), "R[k]")  # noqa: E731
-    assert refused("class A:\n    R[k] += 1\n", mark) == [
-        (2, "R[k] is written other than by a plain assignment of its own")
-    ]
-    assert refused("class A:\n    R[j] = 1\n", mark) == [(1, "nothing in A assigns R[k]")]

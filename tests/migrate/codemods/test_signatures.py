@@ -7,7 +7,6 @@ from opschema_cli.migrate.codemods.signatures import (
     add_parameter,
     rename_parameter,
     set_default,
-    set_keyword_only,
 )
 from tests.migrate.codemods.rounds import Mark, check, refused, rewritten
 
@@ -89,27 +88,6 @@ def test_two_that_each_need_a_star() -> None:
 )
 def test_defaults(signature: str, default: str | None, expected: str | None) -> None:
     held(signature, lambda rewrite: set_default(rewrite, rewrite.tree.function("f"), "b", default), expected)
-
-
-@pytest.mark.parametrize(
-    ("signature", "flag", "expected"),
-    [
-        ("(a, b)", True, "(a, *, b)"),
-        ("(a, b=1, *, c)", True, "(a, *, b=1, c)"),
-        ("(a, *, b, c)", False, "(a, b, *, c)"),
-        ("(a, *, b)", False, "(a, b)"),
-        ("(a, *, b)", True, "(a, *, b)"),
-        ("(a, b, c)", True, None),
-        ("(a, *, c, b)", False, None),
-        ("(a=1, *, b)", False, None),
-        ("(a, *args, b)", False, None),
-        ("(\n    a,\n    b,\n)", True, "(\n    a,\n    *,\n    b,\n)"),
-        ("(\n    a,\n    *,\n    b,\n    c,\n)", False, "(\n    a,\n    b,\n    *,\n    c,\n)"),
-        ("(\n    a,\n    b,\n    *,\n    c,\n)", True, "(\n    a,\n    *,\n    b,\n    c,\n)"),
-    ],
-)
-def test_keyword_only(signature: str, flag: bool, expected: str | None) -> None:
-    held(signature, lambda rewrite: set_keyword_only(rewrite, rewrite.tree.function("f"), "b", flag), expected)
 
 
 def rename(rewrite: Rewrite) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import libcst as cst
 import pytest
 
-from opschema_cli.migrate.codemods.assignments import drop_assignments
+from opschema_cli.migrate.codemods.assignments import plain_assignments
 from opschema_cli.migrate.codemods.attributes import drop_attribute
 from opschema_cli.migrate.codemods.calls import drop_argument
 from opschema_cli.migrate.codemods.definitions import delete_calls, delete_definition
@@ -36,7 +36,9 @@ def op_class(name: str) -> Mark:
         inline_method(rewrite, forward, tree.method(name, "_eager_forward"))
         drop_attribute(rewrite, op, "_wrapped")
         drop_attribute(rewrite, op, "_device_carrier", ["torch.empty"])
-        drop_assignments(rewrite, op, "_OP_REGISTRY[self._instance_key]")
+        targets = [item.target for item in tree.walk(op) if isinstance(item, cst.AssignTarget)]
+        registry = [item for item in targets if tree.code(item) == "_OP_REGISTRY[self._instance_key]"]
+        rewrite.remove(*plain_assignments(rewrite, registry))
         drop_attribute(rewrite, op, "_instance_key")
         drop_imports(rewrite, ["_OP_REGISTRY"])
 

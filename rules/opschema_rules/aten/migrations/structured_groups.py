@@ -29,21 +29,19 @@ def outs_of(native: NativeFile, out: NativeEntry) -> list[str]:
 
 
 def is_ported(native: NativeFile, group: Group, keep: Collection[str]) -> bool:
-    """Whether there is nothing left to do."""
+    """Whether the group is a structured kernel and delegates that have none of its keys."""
     out = group.variants.get("out")
     if out is None or out.schema is None or out.flag("structured") is not True:
         return False
     name = full_name(out.schema)
     delegates = [entry for kind, entry in group.variants.items() if kind in ("functional", "inplace")]
     return all(
-        entry.text("structured_delegate") == name
-        and not any(item.key in native.torchgen.vocabulary.structured for item in entry.dispatch())
-        for entry in delegates
+        entry.text("structured_delegate") == name and not dropped_items(native, entry, keep) for entry in delegates
     )
 
 
 def refusal(native: NativeFile, group: Group, keep: Collection[str]) -> str:
-    """Why a group stays as it is; empty if it can be ported."""
+    """The reason why a group cannot be ported; empty if it can."""
     return next(_refusals(native, group, keep), "")
 
 

@@ -79,6 +79,16 @@ def test_a_group_that_is_structured_is_no_site() -> None:
     assert port("op=sin", text=PORTED).sites() == []
 
 
+def test_a_composite_key_that_was_left_behind_goes() -> None:
+    left = PORTED.replace(
+        "    SparseCPU, SparseCUDA: sin_sparse\n",
+        "    CompositeExplicitAutograd: sin\n    SparseCPU, SparseCUDA: sin_sparse\n",
+        1,
+    )
+    assert port("op=sin", "keep=CompositeExplicitAutograd", text=left).sites() == []
+    assert port("op=sin", text=left).files[NATIVE] == PORTED
+
+
 def test_a_port_that_was_left_half_done_is_finished() -> None:
     half = PORTED.replace(
         "  structured_delegate: sin.out\n  variants: function, method\n\n", "  variants: function, method\n\n"
