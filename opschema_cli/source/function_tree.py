@@ -84,3 +84,12 @@ def _lines(text: str, start: int) -> Iterator[tuple[int, str]]:
 def is_name(node: ast.AST | None, name: str) -> bool:
     """Whether a node is that name."""
     return isinstance(node, ast.Name) and node.id == name
+
+
+def dotted(node: ast.expr) -> str:
+    """The dotted name that a node is; empty for anything else."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join(reversed([*parts, node.id])) if isinstance(node, ast.Name) else ""

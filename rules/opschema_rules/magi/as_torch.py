@@ -5,6 +5,7 @@ Where the op takes a dataclass, its functions see its original parameters: those
 
 from __future__ import annotations
 
+from opschema_cli.evaluation.type_forms import TypeForm
 from opschema_cli.schema.operator_schema import AliasInfo, Argument, OperatorSchema, Return, SchemaType
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Param
@@ -14,7 +15,6 @@ from opschema_rules.magi.given import Callback, Meta, Mutates
 from opschema_rules.magi.model import MagiOp
 from opschema_rules.magi.reporting import by_keyword, is_plain, is_refused, is_sound
 from opschema_rules.magi.signature import Leaf, Node
-from opschema_rules.magi.types import TypeForm
 from opschema_rules.torchlib.model import Definition, Operator, Registration, Tree
 from opschema_rules.torchlib.versions import find_release
 

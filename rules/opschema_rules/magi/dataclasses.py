@@ -7,15 +7,15 @@ from collections.abc import Iterator
 import msgspec
 from msgspec.structs import replace
 
+from opschema_cli.evaluation.annotations import Annotations, Hints
+from opschema_cli.evaluation.namespaces import Namespace
+from opschema_cli.evaluation.type_forms import TypeForm
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.python import Assign, Expr
 from opschema_cli.source.resolution import HARMLESS_BASES, ClassRef, External, FunctionRef, Unresolved
 from opschema_cli.source.text import Place
-from opschema_rules.magi.annotations import Annotations, Hints
 from opschema_rules.magi.classes import Classes, truth
 from opschema_rules.magi.makers import Maker, Makers
-from opschema_rules.magi.namespaces import Namespace
-from opschema_rules.magi.types import TypeForm
 
 
 class Field(msgspec.Struct, frozen=True, eq=False):

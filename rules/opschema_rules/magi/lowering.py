@@ -12,17 +12,17 @@ from typing import Literal
 
 import msgspec
 
+from opschema_cli.evaluation.annotations import Annotations, Hints
+from opschema_cli.evaluation.namespaces import Namespace, closure
+from opschema_cli.evaluation.type_forms import STR, TypeForm, unresolved
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.python import Expr, Param
 from opschema_cli.source.resolution import ClassRef, Unresolved
 from opschema_cli.source.text import Place
-from opschema_rules.magi.annotations import Annotations, Hints
 from opschema_rules.magi.classes import Classes, EnumKind
 from opschema_rules.magi.dataclasses import Dataclass, Dataclasses, Field
 from opschema_rules.magi.defaults import ABSENT, Default, Defaults
-from opschema_rules.magi.namespaces import Namespace, closure
 from opschema_rules.magi.signature import Branch, Leaf, Lowering, Node, Problem, ProblemKind
-from opschema_rules.magi.types import STR, TypeForm, unresolved
 
 MAX_NODES = 2000
 """Most nodes of a parameter mapping tree."""

@@ -10,20 +10,20 @@ from functools import cached_property
 
 import msgspec
 
+from opschema_cli.evaluation.annotations import Hints
 from opschema_cli.evaluation.evaluator import Evaluator
+from opschema_cli.evaluation.type_forms import TypeForm
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.expected import expects_failure
 from opschema_cli.source.python import Expr, Param
 from opschema_cli.source.resolution import Unresolved
-from opschema_rules.magi.annotations import Hints
 from opschema_rules.magi.calls import Calls, OpCall
 from opschema_rules.magi.given import Callback, Meta, Mutates, callback_of, meta_of, mutates_of
 from opschema_rules.magi.lowering import Lowerer
 from opschema_rules.magi.registrations import Registration, Registrations, Written
 from opschema_rules.magi.signature import Lowering
-from opschema_rules.magi.types import TypeForm
 from opschema_rules.magi.version import Contract
 
 _NOT_WORD = re.compile(r"[^a-zA-Z0-9_]")

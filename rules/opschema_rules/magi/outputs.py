@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from opschema_cli.evaluation.snippets import dotted
 from opschema_cli.lint.diagnostic import Place
-from opschema_cli.source.function_tree import FunctionTree, function_tree
+from opschema_cli.source.function_tree import FunctionTree, dotted, function_tree
 from opschema_rules.magi.model import MagiOp
 from opschema_rules.magi.signature import Leaf
 from opschema_rules.torchlib.storage import rebound

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from opschema_cli.evaluation.annotations import Annotations
 from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.lint.pack import Description, Entry, Fact, Loaded, Pack, collect_migrations, collect_rules
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies
 from opschema_cli.source.program import Program
 from opschema_rules.magi import migrations, rules
-from opschema_rules.magi.annotations import Annotations
 from opschema_rules.magi.calls import Calls
 from opschema_rules.magi.classes import Classes
 from opschema_rules.magi.dataclasses import Dataclasses

@@ -11,14 +11,14 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from opschema_cli.evaluation.annotations import Hints
+from opschema_cli.evaluation.type_forms import TypeForm
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Param
 from opschema_cli.source.text import Place
-from opschema_rules.magi.annotations import Hints
 from opschema_rules.magi.classes import EnumKind
 from opschema_rules.magi.dataclasses import Dataclass, Field
 from opschema_rules.magi.defaults import Default
-from opschema_rules.magi.types import TypeForm
 
 ProblemKind: TypeAlias = Literal[
     "variadic", "no-annotation", "mutable-dataclass", "tuple", "dict", "text-field", "recursive", "no-return", "dataclass-return",

@@ -5,10 +5,10 @@ The newest torch decides: what it refuses, older ones refuse, too.
 
 from __future__ import annotations
 
+from opschema_cli.evaluation.type_forms import TypeForm
 from opschema_cli.source.resolution import HARMLESS_BASES, ClassRef, External
 from opschema_rules.magi.dataclasses import Dataclass
 from opschema_rules.magi.model import MagiOp
-from opschema_rules.magi.types import TypeForm
 from opschema_rules.torchlib.annotations import NONE, PythonType, union
 from opschema_rules.torchlib.type_table import known_releases, parameter_type, return_type
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Iterable, Sequence
 
+from opschema_cli.evaluation.quoted import quoted
+from opschema_cli.evaluation.values import NO_CALL
 from opschema_cli.source.program import ClassRef, External, Program, ValueRef
 from opschema_cli.source.python import Expr, PythonFile
-
-MAX_TYPE_TEXT = 500
-"""Longer type texts are not read."""
 
 MAX_ALIASES = 30
 """Most names of types that are followed from one annotation."""
@@ -77,7 +75,7 @@ class _Annotations:
 
 def text_admits_none(text: str) -> bool | None:
     """Whether a manifest's type expression admits ``None``; None where it is none, or says ``Any``."""
-    expr = _parsed(text)
+    expr = quoted(text, NO_CALL)
     return _admits_none(expr, _named) if expr is not None else None
 
 
@@ -94,7 +92,7 @@ def _external(name: str) -> bool | None:
 
 def _admits_none(expr: Expr, lookup: Lookup) -> bool | None:
     if expr.kind == "const":
-        inner = _parsed(expr.value) if isinstance(expr.value, str) else None
+        inner = quoted(expr.value, expr) if isinstance(expr.value, str) else None
         return expr.value is None or (_admits_none(inner, lookup) if inner is not None else None)
     if expr.kind == "name":
         return lookup(expr.text)
@@ -121,28 +119,3 @@ def _generic(name: str, arguments: Sequence[Expr], lookup: Lookup) -> bool | Non
 def _either(parts: Iterable[bool | None]) -> bool | None:
     found = list(parts)
     return True if True in found else None if None in found else False
-
-
-def _parsed(text: str) -> Expr | None:
-    if len(text) > MAX_TYPE_TEXT:
-        return None
-    try:
-        return _expr(ast.parse(text.strip(), mode="eval").body)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-
-
-def _expr(node: ast.expr) -> Expr:
-    if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float | bool | None):
-        return Expr("const", 0, 0, "", node.value)
-    if isinstance(node, ast.Name):
-        return Expr("name", 0, 0, node.id)
-    if isinstance(node, ast.Attribute):
-        owner = _expr(node.value)
-        return Expr("name", 0, 0, f"{owner.text}.{node.attr}") if owner.kind == "name" else Expr("other", 0, 0)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-        return Expr("binary", 0, 0, "|", None, (_expr(node.left), _expr(node.right)))
-    if isinstance(node, ast.Subscript):
-        inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        return Expr("subscript", 0, 0, "", None, (_expr(node.value), *map(_expr, inner)))
-    return Expr("other", 0, 0)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 from typing import Literal
 
 import msgspec
 
-from opschema_cli.evaluation import snippets
 from opschema_cli.evaluation.evaluator import Evaluator
+from opschema_cli.evaluation.namespaces import postponed
+from opschema_cli.evaluation.quoted import quoted
 from opschema_cli.evaluation.reaching import bindings
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import (
@@ -153,54 +153,51 @@ class Annotations:
         """
         key = (body, body.file.text(expr), at)
         if key not in self._read:
-            self._read[key] = self._stated(*key)
+            self._read[key] = self._stated(body, expr, at)
         return self._read[key]
 
-    def _stated(self, body: Body, text: str, at: int | None) -> PythonType:
-        node = snippets.parse(text)
-        quoted = _Where(self.bodies.module(body.file), True, at)
-        if node is None:
-            return UNKNOWN
+    def _stated(self, body: Body, expr: Expr, at: int | None) -> PythonType:
+        later = _Where(self.bodies.module(body.file), True, at)
         if self._is_postponed(body.file):
-            return self._type(quoted, node, MAX_DEPTH)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            inner = snippets.parse(node.value)
-            return self._type(quoted, inner, MAX_DEPTH) if inner is not None else UNKNOWN
-        return self._type(_Where(body, False, at, True), node, MAX_DEPTH)
+            return self._type(later, expr, MAX_DEPTH)
+        if isinstance(expr.value, str):
+            inner = quoted(expr.value, expr)
+            return self._type(later, inner, MAX_DEPTH) if inner is not None else UNKNOWN
+        return self._type(_Where(body, False, at, True), expr, MAX_DEPTH)
 
     def _is_postponed(self, file: PythonFile) -> bool:
         """Whether no annotation of a module is evaluated where it stands."""
         if file.path not in self._postponed:
-            future = (item for item in file.body.imports if item.module == "__future__")
-            self._postponed[file.path] = any(item.attr == "annotations" for item in future)
+            self._postponed[file.path] = postponed(file)
         return self._postponed[file.path]
 
-    def _type(self, where: _Where, node: ast.expr, depth: int) -> PythonType:
+    def _type(self, where: _Where, expr: Expr, depth: int) -> PythonType:
         if depth <= 0:
             return UNKNOWN
-        if isinstance(node, ast.Constant):
-            return NONE if node.value is None else PythonType("other", repr(node.value))
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-            return union([self._type(where, item, depth - 1) for item in (node.left, node.right)])
-        if isinstance(node, ast.Subscript):
-            return self._generic(where, node, depth)
-        name = snippets.dotted(node)
-        return self._named(where, name, depth) if name else UNKNOWN
+        if expr.kind == "const":
+            return NONE if expr.value is None else PythonType("other", repr(expr.value))
+        if expr.kind == "literal":
+            return PythonType("other", expr.text)
+        if expr.kind == "binary" and expr.text == "|":
+            return union([self._type(where, item, depth - 1) for item in expr.items])
+        if expr.kind == "subscript":
+            return self._generic(where, expr, depth)
+        return self._named(where, expr.text, depth) if expr.kind == "name" else UNKNOWN
 
-    def _quoted(self, where: _Where, node: ast.expr, depth: int) -> PythonType:
+    def _quoted(self, where: _Where, expr: Expr, depth: int) -> PythonType:
         """An item of a builtin form: a string in it is evaluated once."""
-        if not where.evaluated or not isinstance(node, ast.Constant) or not isinstance(node.value, str):
-            return self._type(where, node, depth)
-        inner = snippets.parse(node.value)
-        quoted = _Where(self.bodies.module(where.body.file), True, where.at)
-        return self._type(quoted, inner, depth) if inner is not None else UNKNOWN
+        if not where.evaluated or not isinstance(expr.value, str):
+            return self._type(where, expr, depth)
+        inner = quoted(expr.value, expr)
+        later = _Where(self.bodies.module(where.body.file), True, where.at)
+        return self._type(later, inner, depth) if inner is not None else UNKNOWN
 
-    def _generic(self, where: _Where, node: ast.Subscript, depth: int) -> PythonType:
-        base = self._base(where, snippets.dotted(node.value))
-        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    def _generic(self, where: _Where, expr: Expr, depth: int) -> PythonType:
+        base = self._base(where, expr.items[0].text if expr.items[0].kind == "name" else "")
+        parts = expr.items[1].items if len(expr.items) == 2 and expr.items[1].kind == "tuple" else expr.items[1:]
         if base == "typing.Annotated" or base == "typing.Literal":
             return PythonType("other", base)
-        plain = [item for item in parts if not (isinstance(item, ast.Constant) and item.value is Ellipsis)]
+        plain = [item for item in parts if item.kind != "literal" or item.text != "..."]
         read = self._quoted if base in _EVALUATED else self._type
         items = tuple(read(where, item, depth - 1) for item in plain)
         if base == "typing.Optional" and len(items) == 1:
@@ -234,9 +231,7 @@ class Annotations:
         if isinstance(found, External):
             return _external(_ALIASES.get(found.name, found.name))
         if isinstance(found, ValueRef) and found.assign.value is not None and found.assign.sure:
-            node = snippets.parse(found.file.text(found.assign.value))
-            inner = _Where(self.bodies.module(found.file))
-            return self._type(inner, node, depth - 1) if node is not None else UNKNOWN
+            return self._type(_Where(self.bodies.module(found.file)), found.assign.value, depth - 1)
         if isinstance(found, Missing) and found.module == where.body.file.path and found.name == name.partition(".")[0]:
             return PythonType("missing", name)
         if isinstance(found, ClassRef):

@@ -6,10 +6,9 @@ import ast
 from collections.abc import Iterator
 from functools import lru_cache
 
-from opschema_cli.evaluation.snippets import dotted
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.function_tree import FunctionTree
+from opschema_cli.source.function_tree import FunctionTree, dotted
 from opschema_rules.torchlib.model import Operator, Registration
 from opschema_rules.torchlib.passing import filled, mismatches, pairs
 

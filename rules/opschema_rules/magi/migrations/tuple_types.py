@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from opschema_cli.evaluation.type_forms import TENSORS, TypeForm
 from opschema_cli.source.python import Expr
 from opschema_cli.source.python_tree import PythonTree, TreeError
 from opschema_cli.source.text import Edit, Span
-from opschema_rules.magi.types import TENSORS, TypeForm
 
 _ELEMENTS = frozenset({"int", "float", "bool", *TENSORS})
 """Of what the schema has lists."""

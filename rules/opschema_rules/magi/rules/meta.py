@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace as with_fields
 
+from opschema_cli.evaluation.namespaces import postponed
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import quoted
@@ -16,7 +17,6 @@ from opschema_cli.suggestions import near_names
 from opschema_rules.magi.as_torch import as_operator
 from opschema_rules.magi.given import Lambda, Meta, Named
 from opschema_rules.magi.model import MagiOp
-from opschema_rules.magi.namespaces import postponed
 from opschema_rules.magi.outputs import Difference, difference
 from opschema_rules.magi.proofs import CALLS
 from opschema_rules.magi.registrations import Written

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from opschema_cli.evaluation.namespaces import postponed
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_rules.magi.freezing import freezing
 from opschema_rules.magi.model import MagiOp
-from opschema_rules.magi.namespaces import postponed
 from opschema_rules.magi.proofs import CALLS
 from opschema_rules.magi.reporting import (
     annotation_place,

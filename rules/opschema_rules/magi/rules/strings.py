@@ -6,10 +6,9 @@ import ast
 import re
 from collections.abc import Iterator
 
-from opschema_cli.evaluation.snippets import dotted
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related
 from opschema_cli.lint.rule import rule
-from opschema_cli.source.function_tree import FunctionTree, function_tree
+from opschema_cli.source.function_tree import FunctionTree, dotted, function_tree
 from opschema_cli.source.resolution import ClassRef
 from opschema_cli.source.text import Edit, Span
 from opschema_rules.magi.classes import EnumKind

@@ -1,7 +1,7 @@
-"""Resolves annotations as the decorator does: ``typing.get_type_hints`` first, then each string by itself.
+"""Types that annotations state, as ``typing.get_type_hints`` gives them, else with each string evaluated by itself.
 
 What a name means depends on how the annotation is written: as an expression it is evaluated where it stands, as a string (also
-under ``from __future__ import annotations``) in the module, when the op is registered.
+under ``from __future__ import annotations``) in the module, when that is asked for.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from collections.abc import Callable, Sequence
 import msgspec
 from msgspec.structs import replace
 
+from opschema_cli.evaluation.namespaces import Namespace, UndefinedNameError, look_up, postponed
+from opschema_cli.evaluation.quoted import quoted
+from opschema_cli.evaluation.type_forms import ELLIPSIS, NONE, TypeForm, unresolved
 from opschema_cli.source.bodies import Bodies
 from opschema_cli.source.python import Expr, PythonFile
 from opschema_cli.source.resolution import ClassRef, External, Unresolved, ValueRef
-from opschema_rules.magi.namespaces import Namespace, UndefinedNameError, look_up, postponed
-from opschema_rules.magi.types import ELLIPSIS, NONE, TypeForm, parsed, unresolved
 
 MAX_ALIASES = 20
 """Longest chain of type aliases and nested strings that is followed."""
@@ -72,7 +73,7 @@ class Annotations:
         source = plain.file.text(expr) if postponed(plain.file) else expr.value
         if not isinstance(source, str):
             return self.form(expr, plain, None)
-        inner = expr if postponed(plain.file) else parsed(source, expr)
+        inner = expr if postponed(plain.file) else quoted(source, expr)
         try:
             return self.form(inner, text, None) if inner is not None else TypeForm("text", source)
         except UndefinedNameError:
@@ -106,7 +107,7 @@ class Annotations:
             return unresolved("it is no type")
         if text is None:
             return TypeForm("text", expr.value)
-        inner = parsed(expr.value, expr)
+        inner = quoted(expr.value, expr)
         if inner is None:
             raise UndefinedNameError(expr.value)
         return self.form(inner, text, text, hops - 1)

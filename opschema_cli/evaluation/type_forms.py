@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
 import msgspec
 
-from opschema_cli.source.python import Constant, Expr
+from opschema_cli.source.python import Constant
 from opschema_cli.source.resolution import ClassRef
-
-MAX_TYPE_TEXT = 500
-"""Longer string annotations are not read."""
 
 TypeKind: TypeAlias = Literal["name", "generic", "union", "literal", "none", "class", "text", "ellipsis", "unresolved"]
 
@@ -92,35 +88,3 @@ _BARE_ORIGINS = {
 def unresolved(reason: str) -> TypeForm:
     """A type that is not known, and why."""
     return TypeForm("unresolved", reason)
-
-
-def parsed(text: str, at: Expr) -> Expr | None:
-    """The expression in a string annotation, all of it placed at the string; None when it is none."""
-    if len(text) > MAX_TYPE_TEXT:
-        return None
-    try:
-        return _expr(ast.parse(text.strip(), mode="eval").body, at)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-
-
-def _expr(node: ast.expr, at: Expr) -> Expr:
-    start, end = at.start, at.end
-    if isinstance(node, ast.Constant):
-        if node.value is ...:
-            return Expr("literal", start, end, "...")
-        if isinstance(node.value, str | int | float | bool | None):
-            return Expr("const", start, end, "", node.value)
-    if isinstance(node, ast.Name):
-        return Expr("name", start, end, node.id)
-    if isinstance(node, ast.Attribute):
-        owner = _expr(node.value, at)
-        return (
-            Expr("name", start, end, f"{owner.text}.{node.attr}") if owner.kind == "name" else Expr("other", start, end)
-        )
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-        return Expr("binary", start, end, "|", None, (_expr(node.left, at), _expr(node.right, at)))
-    if isinstance(node, ast.Subscript):
-        inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        return Expr("subscript", start, end, "", None, (_expr(node.value, at), *(_expr(item, at) for item in inner)))
-    return Expr("other", start, end)
