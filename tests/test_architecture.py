@@ -176,7 +176,7 @@ def test_the_engine_never_imports_a_pack() -> None:
     assert found == []
 
 
-BUILDS_ON = {"magi": {"torchlib"}}
+BUILDS_ON = {"magi": {"torchlib"}, "tileops": {"torchlib"}}
 """Packs whose subjects are those of another, made in a way of their own: Magi ops are operators of torch.library."""
 
 SHARED = {"PAGES"}

@@ -98,6 +98,8 @@ def _of_class(value: ClassValue, evaluator: Evaluator, name: str) -> Values:
 
 @attribute_of.register(Instance)
 def _of_instance(value: Instance, evaluator: Evaluator, name: str) -> Values:
+    if name == "__class__":
+        return (ClassValue(value.ref, value.frame is None),)
     found = _of_either(value, evaluator, name, value.frame is None)
     if found or value.frame is None:
         return found or _set_by_methods(evaluator, value.ref, name)

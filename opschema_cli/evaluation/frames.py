@@ -10,6 +10,7 @@ from opschema_cli.evaluation.values import Arguments, BoundArgument, ClassValue,
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.program import ClassRef
 from opschema_cli.source.python import PythonFile
+from opschema_cli.source.resolution import ClassKey
 from opschema_cli.source.text import Span
 
 
@@ -20,7 +21,7 @@ class Frames:
         self.bodies = bodies
         self._modules: dict[str, Frame] = {}
         self._classes: dict[Body, Frame] = {}
-        self._assumed: dict[Body, Frame] = {}
+        self._assumed: dict[tuple[Body, ClassKey | None], Frame] = {}
         self._entered: dict[tuple[Frame, Span, Func], Frame | None] = {}
 
     def module(self, file: PythonFile) -> Frame:
@@ -51,24 +52,26 @@ class Frames:
             self._entered[key] = None if deep else Frame(callee.body, callee.frame, bind(callee, arguments), site)
         return self._entered[key]
 
-    def assumed(self, body: Body) -> Frame:
+    def assumed(self, body: Body, owner: ClassRef | None = None) -> Frame:
         """A frame of a body of which no call is looked at: nothing is known of a function's parameters but what it is a
-        method of.
+        method of: an object of the class ``owner`` if that is given, else of the class that defines the method.
         """
         if body.parent is None:
             return self.module(body.file)
         if body.cls is not None:
             return self.of_class(body, self.assumed(body.parent))
-        if body not in self._assumed:
-            parent = self.assumed(body.parent)
-            known = {item.name: BoundArgument(parent) for item in body.params} | _this(body, parent)
-            self._assumed[body] = Frame(body, parent, known, None, True)
-        return self._assumed[body]
+        key = (body, owner.key if owner is not None else None)
+        if key not in self._assumed:
+            parent = self.assumed(body.parent, owner)
+            known = {item.name: BoundArgument(parent) for item in body.params} | _this(body, parent, owner)
+            self._assumed[key] = Frame(body, parent, known, None, True)
+        return self._assumed[key]
 
 
-def _this(body: Body, parent: Frame) -> dict[str, BoundArgument]:
+def _this(body: Body, parent: Frame, owner: ClassRef | None) -> dict[str, BoundArgument]:
     """What a method is called of."""
-    if not body.this or body.owner is None or body.method is not body or body.function is None:
+    owner = owner or body.owner
+    if not body.this or owner is None or body.method is not body or body.function is None:
         return {}
     is_class = "classmethod" in body.function.decorator_names
-    return {body.this: BoundArgument(parent, None, (ClassValue(body.owner) if is_class else Instance(body.owner),))}
+    return {body.this: BoundArgument(parent, None, (ClassValue(owner) if is_class else Instance(owner),))}

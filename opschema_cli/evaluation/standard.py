@@ -13,6 +13,7 @@ from opschema_cli.evaluation.values import (
     ClassValue,
     Func,
     Instance,
+    PackValue,
     Partial,
     Same,
     Text,
@@ -45,7 +46,9 @@ def called_outside(evaluator: Evaluator, name: str, arguments: Arguments) -> Ite
     if read is not None:
         yield from read(evaluator, arguments)
     elif name in TRANSPARENT or any(name in dialect.transparent for dialect in evaluator.dialects):
-        functions: list[Value] = [item for item in _plain(evaluator, arguments, 0) if isinstance(item, Func)]
+        functions: list[Value] = [
+            item for item in _plain(evaluator, arguments, 0) if isinstance(item, Func | PackValue)
+        ]
         yield from functions or [Same()]
     elif name in _STANDARD:
         yield from _STANDARD[name](evaluator, arguments)

@@ -193,11 +193,7 @@ class Bodies:
     def near(self, *words: str) -> Iterator[Body]:
         """Every body whose own text, or that of what is written in it, holds one of the words."""
         for file in self.files_holding(*words):
-            yield from self.near_in(file, *words)
-
-    def near_in(self, file: PythonFile, *words: str) -> list[Body]:
-        """The same of one file, its module's always."""
-        return self.of(file, partial(_holds, file.source.text, words))
+            yield from self.of(file, partial(_holds, file.source.text, words))
 
     def function(self, ref: FunctionRef) -> Body | None:
         """The body of a function."""

@@ -20,9 +20,8 @@ from opschema_cli.source.program import ClassRef
 from opschema_cli.source.python import Assign, Expr, Function, Param
 from opschema_cli.source.text import Span
 from opschema_rules.tileops.creations import creates, makes_tensor, may_create
-from opschema_rules.tileops.custom_ops import CustomOp
+from opschema_rules.tileops.custom_ops import CustomOp, CustomOps
 from opschema_rules.tileops.mentions import MentionIndex
-from opschema_rules.tileops.op_calls import OpCalls
 from opschema_rules.tileops.own_writes import own_write
 
 
@@ -58,11 +57,11 @@ class Tracker:
     """Follows 0-dim tensors. ``elsewhere`` tells whether the library uses an attribute outside the package of ops."""
 
     def __init__(
-        self, bodies: Bodies, calls: OpCalls, mentions: MentionIndex, elsewhere: Callable[[str], bool]
+        self, bodies: Bodies, custom_ops: CustomOps, mentions: MentionIndex, elsewhere: Callable[[str], bool]
     ) -> None:
         self.bodies = bodies
         self.evaluator = Evaluator(bodies)
-        self.calls = calls
+        self.custom_ops = custom_ops
         self.mentions = mentions
         self.elsewhere = elsewhere
         self.known: dict[tuple[ClassRef, str], CarrierAttribute | None] = {}
@@ -144,7 +143,7 @@ class Tracker:
         return self._handed(body, call, index, owner)
 
     def _handed(self, body: Body, call: Expr, index: int, owner: ClassRef | None) -> Reached | None:
-        ops = self.calls.called(body, call.items[0], owner) if index and owner is not None else ()
+        ops = self.custom_ops.called(body, call.items[0], owner) if index and owner is not None else ()
         takers = [(op, param_for(call, index, op.body.params)) for op in ops]
         known = tuple((op, param) for op, param in takers if param is not None and op.leaves(param))
         return [Handing(body, call, call.items[index], known)] if known and len(known) == len(ops) else None

@@ -16,13 +16,12 @@ import msgspec
 
 from opschema_cli.source.bodies import Bodies
 from opschema_cli.source.program import ClassRef
-from opschema_cli.source.python import Expr, Param
+from opschema_cli.source.python import Param
 from opschema_rules.tileops.carrier_attributes import CarrierAttribute, Handing, Tracker
 from opschema_rules.tileops.carrier_inputs import CarrierInput, carrier_inputs
-from opschema_rules.tileops.custom_ops import CustomOp, Registrations
+from opschema_rules.tileops.custom_ops import CustomOp, CustomOps
 from opschema_rules.tileops.mentions import MentionIndex
 from opschema_rules.tileops.model import Manifest, OpImplementation
-from opschema_rules.tileops.op_calls import OpCalls
 
 
 class CarrierParam(msgspec.Struct, frozen=True, eq=False):
@@ -41,7 +40,7 @@ class Carriers:
         self.manifest = manifest
         self.program = manifest.program
         self.bodies = Bodies(manifest.program, manifest.program.package_files)
-        self.registrations = Registrations(self.bodies)
+        self.custom_ops = CustomOps(manifest.project, self.bodies)
         self._elsewhere: dict[str, bool] = {}
         self._inputs: dict[OpImplementation, list[CarrierInput]] = {}
 
@@ -49,8 +48,7 @@ class Carriers:
     def attributes(self) -> list[CarrierAttribute]:
         """0-dim tensors that op classes make only to hand them to custom ops that never read them."""
         mentions = MentionIndex(self.bodies)
-        calls = OpCalls(self.bodies, self.registrations, mentions)
-        return Tracker(self.bodies, calls, mentions, self._used_elsewhere).attributes()
+        return Tracker(self.bodies, self.custom_ops, mentions, self._used_elsewhere).attributes()
 
     def _used_elsewhere(self, name: str) -> bool:
         """Whether the library, outside the package of ops, uses an attribute of another object by this name."""
@@ -95,19 +93,12 @@ class Carriers:
 
     def _all_hand(self, op: CustomOp, attributes: Iterable[CarrierAttribute], handings: Iterable[Handing]) -> bool:
         """Whether no class that holds an op, and no call that names it, hands it anything but a carrier."""
-        carrying = {ref for attribute in attributes for ref in self.bodies.family(attribute.owner)}
-        if not self.registrations.holders(op) <= carrying:
+        carrying = {ref.key for attribute in attributes for ref in self.bodies.family(attribute.owner)}
+        if not self.custom_ops.holders(op) <= carrying:
             return False
-        known = {id(handing.call) for handing in handings}
-        calls = [call for _, call in self.bodies.calls_of(op.body)]
-        names = {"torch.ops." + name.replace("::", ".") for name in op.names or ()}
-        calls += (call for call in self._calls_by_name if call.callee.removesuffix(".default") in names)
-        return all(id(call) in known for call in calls)
-
-    @cached_property
-    def _calls_by_name(self) -> list[Expr]:
-        bodies = self.bodies.near("torch.ops.")
-        return [call for body in bodies for call in body.scope.calls if call.callee.startswith("torch.ops.")]
+        known = {handing.body.at(handing.call) for handing in handings}
+        calls = {body.at(call) for body, call in self.bodies.calls_of(op.body)} | self.custom_ops.calls(op)
+        return calls <= known
 
     def of_class(self, ref: ClassRef) -> list[CarrierAttribute]:
         """The carriers that instances of a class have."""

@@ -6,7 +6,7 @@ import msgspec
 
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.program import ClassRef
-from opschema_cli.source.python import Assign, Expr, Use
+from opschema_cli.source.python import Assign, Use
 from opschema_rules.tileops.own_writes import own_write
 
 
@@ -15,14 +15,12 @@ class Mentions(msgspec.Struct):
 
     ``uses``, ``writes`` and ``functions`` are kept by the class whose own code they stand in, and through whose
     instance or body they go; what goes through anything else is under None. ``writes`` holds calls that write it too
-    (:mod:`opschema_rules.tileops.own_writes`); ``sets`` are other ``setattr`` calls, and ``quoted`` tells whether any
-    other call is given the name as a string.
+    (:mod:`opschema_rules.tileops.own_writes`); ``quoted`` is true if any other call is given the name as a string.
     """
 
     uses: dict[ClassRef | None, list[tuple[Body, Use]]] = msgspec.field(default_factory=dict)
     writes: dict[ClassRef | None, list[tuple[Body, Assign]]] = msgspec.field(default_factory=dict)
     functions: dict[ClassRef, list[Body]] = msgspec.field(default_factory=dict)
-    sets: list[tuple[Body, Expr]] = msgspec.field(default_factory=list)
     quoted: bool = False
 
 
@@ -62,4 +60,3 @@ def _collect(bodies: Bodies, body: Body, name: str, found: Mentions) -> None:
             found.writes.setdefault(body.owner, []).append((body, write))
             continue
         found.quoted = True
-        found.sets += [(body, call)] if call.callee == "setattr" else []

@@ -12,20 +12,18 @@ from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies, Body, param_for
 from opschema_cli.source.python import Expr, Param
 from opschema_rules.tileops.carriers import Carriers
-from opschema_rules.tileops.mentions import MentionIndex
+from opschema_rules.tileops.custom_ops import CustomOps
 from opschema_rules.tileops.migrations.drop_carrier.groups import Carried
-from opschema_rules.tileops.op_calls import OpCalls
 
 
 def unseen(carriers: Carriers, subjects: Iterable[Carried]) -> Iterator[Note]:
     """Notes on tensors that ops without inputs still hand to custom ops: carriers, but for how they are made."""
     bodies = carriers.bodies
-    calls = OpCalls(bodies, carriers.registrations, MentionIndex(bodies))
     for subject in subjects:
         if subject.op is None or subject.attributes or len(subject.inputs) != len(subject.op.entry.inputs):
             continue
         forward = bodies.function(subject.inputs[0].forward)
-        for body, argument in _handed(calls, subject, forward):
+        for body, argument in _handed(carriers.custom_ops, subject, forward):
             text = body.file.text(argument)
             message = (
                 f"`{text}` is not known to be a carrier, so it stays: `{subject.op.name}` declares no input any more"
@@ -33,12 +31,12 @@ def unseen(carriers: Carriers, subjects: Iterable[Carried]) -> Iterator[Note]:
             yield Note(body.at(argument), message)
 
 
-def _handed(calls: OpCalls, subject: Carried, body: Body | None) -> Iterator[tuple[Body, Expr]]:
+def _handed(custom_ops: CustomOps, subject: Carried, body: Body | None) -> Iterator[tuple[Body, Expr]]:
     """The tensors that a method without arguments hands to custom ops."""
     if body is None or subject.op is None or len(body.params) != 1:
         return
     for call in body.scope.calls:
-        ops = calls.called(body, call.items[0], subject.op.ref)
+        ops = custom_ops.called(body, call.items[0], subject.op.ref)
         for index, argument in enumerate(call.items[1:], start=1):
             taken = [param_for(call, index, op.body.params) for op in ops]
             if taken and all(param is not None and _is_tensor(param) for param in taken):

@@ -1,0 +1,76 @@
+"""Search for the files of a tree that register operators, or call helpers that do, and for the words by which they may."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from opschema_cli.project import Project
+from opschema_cli.source.python import PythonFile
+from opschema_rules.torchlib.detection import TorchlibOptions, reaching, registering, sources
+from opschema_rules.torchlib.mentions import files_that_mention, files_that_use
+from opschema_rules.torchlib.outlines import Words
+from opschema_rules.torchlib.reach import handed_on, reaches
+from opschema_rules.torchlib.registrations import helpers
+
+MAX_ROUNDS = 3
+"""How often files that call newly found helpers are looked for."""
+
+
+class Search:
+    """The search in one tree.
+
+    It begins with the files that get hold of ``torch.library``. Others that hold its words join where they import from a file
+    that was found: in many trees ``register_fake`` is another one.
+    """
+
+    def __init__(self, project: Project, options: TorchlibOptions) -> None:
+        self.project = project
+        self.found = _reaching(project, options)
+        self.words = Words(project)
+        self._modules = set(sources(project, options))
+        self._left = set(registering(project, options)) - set(self.found) if self.found else set[str]()
+        self._next, self._rounds = list(self.found), 0
+
+    def step(self) -> list[str]:
+        """The files that are to be looked at next, once those before them are."""
+        if self._next and self._rounds < MAX_ROUNDS:
+            self.project.load_python(self._next)
+            new = [file for file in map(self.project.python, self._next) if file is not None]
+            self.words.add(new)
+            known = filter(None, map(self.project.python, self.found))
+            more = set(files_that_use(self.project, helpers(known, self.words), self._modules - set(self.found)))
+            more.update(self._joining(new))
+            self._left -= more
+            self._next, self.found = sorted(more), self.found + sorted(more)
+            self._rounds += 1
+        return self._next if self._rounds < MAX_ROUNDS else []
+
+    def _joining(self, new: Sequence[PythonFile]) -> list[str]:
+        """The files that hold words of ``torch.library`` and import from new files."""
+        handed = (handed_on(file, self.words.of(file.path)) for file in new)
+        return files_that_mention(self.project, set().union(*handed), self._left) if self._left else []
+
+    def finish(self) -> tuple[list[str], Words]:
+        """All such files, and their words."""
+        while self.step():
+            pass
+        return sorted(self.found), self.words
+
+
+def _reaching(project: Project, options: TorchlibOptions) -> list[str]:
+    """The files that get hold of ``torch.library``; of many only comments speak of it."""
+    paths = list(reaching(project, options))
+    project.load_python(paths)
+    return [file.path for file in filter(None, map(project.python, paths)) if reaches(file)]
+
+
+@lru_cache(maxsize=2)
+def search_of(project: Project, options: TorchlibOptions) -> Search:
+    """The search in a tree, begun once."""
+    return Search(project, options)
+
+
+def reads_on(project: Project, options: TorchlibOptions) -> list[str]:
+    """Files that will be asked for, once those before them are parsed."""
+    return search_of(project, options).step()
