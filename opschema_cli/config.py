@@ -12,8 +12,9 @@ import msgspec
 
 from opschema_cli.cache import Cache, decoded
 from opschema_cli.errors import OpschemaError
+from opschema_cli.regular_files import content_digest, read_regular
+from opschema_cli.root import leads_out
 from opschema_cli.suggestions import did_you_mean, near_name
-from opschema_cli.workspace import content_digest, leads_out, read_regular
 
 Level = Literal["info", "warning", "error"]
 T = TypeVar("T", bound=msgspec.Struct)

@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 from opschema_cli.errors import OpschemaError
+from opschema_cli.file_listing import git_environment, in_git
 from opschema_cli.git_answer import answer_of
-from opschema_cli.workspace import git_environment, in_git
 
 _PATIENCE = 120.0
 """Seconds that git may take to compare files with what was committed, or to write an archive."""

@@ -13,7 +13,8 @@ import msgspec
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.permissions import is_allowed, permissions, plugin_digest
-from opschema_cli.workspace import Workspace, read_regular
+from opschema_cli.regular_files import read_regular
+from opschema_cli.workspace import Workspace
 
 
 class Plugin(msgspec.Struct, frozen=True):

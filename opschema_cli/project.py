@@ -15,12 +15,14 @@ import msgspec
 
 from opschema_cli import __version__
 from opschema_cli.cache import Cache, decoded
+from opschema_cli.file_kinds import is_python, is_yaml
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Missing, Place
 from opschema_cli.readings import Reading, Readings
+from opschema_cli.regular_files import content_digest
 from opschema_cli.source.python import FACTS_VERSION, ModuleFacts, PythonFile
 from opschema_cli.source.text import Source, Span
 from opschema_cli.source.yaml import Document, Node, YamlFile, YamlSyntaxError, compose
-from opschema_cli.workspace import ReadError, Workspace, content_digest, is_python, is_yaml
+from opschema_cli.workspace import ReadError, Workspace
 
 if TYPE_CHECKING:
     from opschema_cli.source.cpp import CppTree

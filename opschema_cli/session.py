@@ -15,14 +15,16 @@ import msgspec
 from opschema_cli.cache import Cache
 from opschema_cli.config import Config, load_config
 from opschema_cli.errors import OpschemaError
+from opschema_cli.file_kinds import is_python
 from opschema_cli.lint.baseline import DEFAULT_NAME
 from opschema_cli.lint.registry import Registry, code_of_packs, load_registry
 from opschema_cli.lint.replay import code_stamp
 from opschema_cli.lint.settings import pack_options
 from opschema_cli.plugins import Plugin, check_allowed, read_plugins
 from opschema_cli.project import Project
+from opschema_cli.root import find_root
 from opschema_cli.transaction import JOURNAL
-from opschema_cli.workspace import Workspace, find_root, is_python
+from opschema_cli.workspace import Workspace
 
 if TYPE_CHECKING:
     from opschema_cli.source.python_workers import Parsers

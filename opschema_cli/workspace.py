@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
-import stat
 import subprocess
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import TypeAlias
 
 import msgspec
 
 from opschema_cli.errors import OpschemaError
-from opschema_cli.git_answer import answer_of
-from opschema_cli.gitignore import IgnoreSpec, glob_spec
+from opschema_cli.file_kinds import is_python
+from opschema_cli.file_listing import (
+    SKIPPED_FOLDERS,
+    entries_of,
+    git_files,
+    git_pin,
+    in_git,
+    ls_files,
+    pipe_of_git,
+    walked_files,
+)
+from opschema_cli.gitignore import glob_spec
+from opschema_cli.links import Links
+from opschema_cli.regular_files import MAX_FILE_BYTES, State, content_digest, read_with_state, state_of
 from opschema_cli.source.declared_encoding import declared_encoding
 from opschema_cli.source.text import DecodeError, Source, decode
-
-MAX_FILE_BYTES = 16 * 2**20
-"""Larger files are reported, not read; native_functions.yaml has 0.6 MiB."""
-
-_SKIPPED_FOLDERS = frozenset({".git", ".hg", ".svn", ".venv", "node_modules", "__pycache__", ".tox", ".mypy_cache"})
 
 
 class ReadError(Exception):
@@ -38,47 +42,8 @@ class ReadError(Exception):
         self.offset = offset
 
 
-State: TypeAlias = tuple[int, int, int, int, int]
-"""What the system tells of a file without its bytes: when it was written and changed (nanoseconds), its size, and which it is."""
-
 SETTLED = 2_000_000_000
 """Nanoseconds since a file was changed from which on another change gives it another state, on the coarsest of clocks."""
-
-
-def _state_of(status: os.stat_result) -> State:
-    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_dev
-
-
-def read_regular(path: Path | str, limit: int = MAX_FILE_BYTES) -> bytes:
-    """The bytes of a regular file; never waits for what a pipe or a device may send.
-
-    Raises:
-        OSError: it cannot be read, is no regular file, or is larger than ``limit``.
-    """
-    return _read_regular(path, limit)[0]
-
-
-def _read_regular(path: Path | str, limit: int) -> tuple[bytes, State]:
-    """The same, with the state that the file had afterwards: if it changed meanwhile, that is another than before."""
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError("it is not a regular file")
-        if status.st_size > limit:
-            raise OSError(f"it has {status.st_size:,} bytes; opschema reads up to {limit:,}")
-        found = os.read(descriptor, status.st_size + 1)
-        # Not all came at once, or the file grows.
-        while len(found) != status.st_size and (more := os.read(descriptor, 65536)):
-            found += more
-        return found, _state_of(os.fstat(descriptor))
-    finally:
-        os.close(descriptor)
-
-
-def content_digest(data: bytes) -> str:
-    """The key under which what is derived from these bytes is cached."""
-    return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
 class Asked(msgspec.Struct, array_like=True):
@@ -115,10 +80,9 @@ class Workspace:
         self.overlay = dict(overlay or {})
         self.exclude = tuple(exclude)
         self._excluded = glob_spec(self.exclude, "exclude") if self.exclude else None
-        self._names: dict[str, str] = {}
+        self._links = Links(self.root)
         self._listed: dict[str, State] = {}
         self._listing: subprocess.Popen[bytes] | None = None
-        self._real_folders: dict[str, tuple[str, bool]] = {}
         self.unlisted = ""
         """The file that git waited for until it was given up, so that the files were listed without it; empty if it answered."""
         self.probes: dict[str, bool] = {}
@@ -170,9 +134,9 @@ class Workspace:
         listed = self._listed.get(path)
         try:
             if listed is not None:
-                return listed if self._folder_of(path)[1] else None
+                return listed if self._links.folder_of(path)[1] else None
             target = self._inside(path)
-            return _state_of(os.stat(target)) if target is not None else None
+            return state_of(os.stat(target)) if target is not None else None
         except (OSError, ValueError, RuntimeError):
             return None
 
@@ -194,7 +158,7 @@ class Workspace:
         other._states = {path: state for path, state in self._states.items() if path not in overlay}
         other._moved = self._moved - overlay.keys()
         other._opened = self._opened
-        other._names = self._names
+        other._links = self._links
         other.unlisted = self.unlisted
         other.admitted = self.admitted
         other.environment = self.environment
@@ -205,22 +169,22 @@ class Workspace:
     def files(self) -> tuple[str, ...]:
         """All files that are not ignored or excluded, sorted."""
         self.list_ahead()
-        entries = _entries(self._listing) if self._listing is not None else []
+        entries = entries_of(self._listing) if self._listing is not None else []
         self._listing = None
-        listed = _git_files(self.root, entries or [])
-        self.unlisted = _pipe_of_git(self.root) if entries is None else ""
+        listed = git_files(self.root, entries or [])
+        self.unlisted = pipe_of_git(self.root) if entries is None else ""
         if listed is None:
-            listed = dict.fromkeys(_walked_files(self.root))
-        self._names = {_shown(name): name for name in listed}
+            listed = dict.fromkeys(walked_files(self.root))
+        self._links.names = {_shown(name): name for name in listed}
         self._listed = {_shown(name): state for name, state in listed.items() if state is not None}
-        kept = (path for path in self._names if self._excluded is None or not self._excluded.ignores(path))
+        kept = (path for path in self._links.names if self._excluded is None or not self._excluded.ignores(path))
         return _overlaid(kept, self.overlay)
 
     def list_ahead(self) -> None:
         """Have git begin to list the files, for who asks for them after some other work."""
         if self._listing is None and "files" not in self.__dict__ and in_git(self.root):
-            skipped = (f"--exclude={name}/" for name in sorted(_SKIPPED_FOLDERS))
-            self._listing = _ls_files(self.root, "--cached", "--others", "--exclude-standard", *skipped, "--", ".")
+            skipped = (f"--exclude={name}/" for name in sorted(SKIPPED_FOLDERS))
+            self._listing = ls_files(self.root, "--cached", "--others", "--exclude-standard", *skipped, "--", ".")
 
     def close(self) -> None:
         """End what goes on for files that nobody asked for."""
@@ -286,7 +250,7 @@ class Workspace:
             if os.path.exists(os.path.join(folder, ".git")):
                 repository, inner = path[: match.start()], path[match.end() :]
         target = self._inside(repository)
-        return _git_pin(Path(target), inner) if target is not None else None
+        return git_pin(Path(target), inner) if target is not None else None
 
     def locate(self, path: str) -> Path:
         """Where a file of the workspace lies on disk, links followed.
@@ -300,36 +264,8 @@ class Workspace:
         return Path(target)
 
     def _inside(self, path: str) -> str | None:
-        """The file that ``path`` leads to, links followed; None if that is outside. A folder's links are followed once."""
-        if path in self.admitted:
-            return path
-        name = self._names.get(path, path).rpartition("/")[2]
-        try:
-            real, is_inside = self._folder_of(path)
-            target = real + name
-            if name in ("", ".", "..") or _is_link(target):
-                target = os.path.realpath(target)
-                is_inside = self._holds(target)
-        except (OSError, ValueError, RuntimeError):
-            return None
-        return target if is_inside else None
-
-    def _folder_of(self, path: str) -> tuple[str, bool]:
-        """The folder that a path leads to, links followed, with a separator at its end, and whether it is inside.
-
-        Raises:
-            OSError, ValueError, RuntimeError: it cannot be followed.
-        """
-        folder = self._names.get(path, path).rpartition("/")[0]
-        if folder not in self._real_folders:
-            real = os.path.realpath(self.root / folder)
-            self._real_folders[folder] = real.rstrip(os.sep) + os.sep, self._holds(real)
-        return self._real_folders[folder]
-
-    def _holds(self, target: str) -> bool:
-        """Whether a path without links is the root, or lies below it."""
-        root = str(self.root)
-        return target == root or target.startswith(root.rstrip(os.sep) + os.sep)
+        """The file that ``path`` leads to, links followed; None if that is outside."""
+        return path if path in self.admitted else self._links.target(path)
 
     def under(self, folder: str, suffix: str = "") -> list[str]:
         """The listed files below ``folder`` (``.`` is the root) whose names end with ``suffix``."""
@@ -405,7 +341,7 @@ class Workspace:
         if target is None:
             raise ReadError(path, "it leads out of the workspace")
         try:
-            return _read_regular(target, MAX_FILE_BYTES)
+            return read_with_state(target, MAX_FILE_BYTES)
         except FileNotFoundError:
             raise ReadError(path, "it does not exist") from None
         except OSError as error:
@@ -439,36 +375,6 @@ class Workspace:
         raise OpschemaError(f"{path} is outside the workspace {self.root}")
 
 
-def _is_link(path: str) -> bool:
-    """Whether a path names a link.
-
-    Raises:
-        ValueError: it is no path at all.
-    """
-    try:
-        return stat.S_ISLNK(os.lstat(path).st_mode)
-    except OSError:
-        return False
-
-
-def is_python(path: str) -> bool:
-    """Whether a file is Python by its name."""
-    return path.endswith((".py", ".pyi"))
-
-
-def is_yaml(path: str) -> bool:
-    """Whether a file is YAML by its name."""
-    return path.endswith((".yaml", ".yml"))
-
-
-_CPP = (".cpp", ".cc", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".hip", ".mm")
-
-
-def is_cpp(path: str) -> bool:
-    """Whether a file is C++, or CUDA, HIP or Objective-C++, by its name."""
-    return path.endswith(_CPP)
-
-
 def _overlaid(files: Iterable[str], overlay: Mapping[str, str | None]) -> tuple[str, ...]:
     added = (path for path, text in overlay.items() if text is not None)
     return tuple(sorted({path for path in files if path not in overlay}.union(added)))
@@ -481,168 +387,6 @@ def _shown(name: str) -> str:
     except UnicodeEncodeError:
         return os.fsencode(name).decode("utf-8", "backslashreplace")
     return name
-
-
-def _git_files(root: Path, entries: Iterable[bytes]) -> dict[str, State | None] | None:
-    """The files that git lists of a folder, each with its state, but for links; None if it lists none."""
-    names = [os.fsdecode(name) for name in entries]
-    found: dict[str, State | None] = {}
-    for name in names:
-        path = f"{root}/{name}"
-        with suppress(OSError):  # it is gone
-            status = os.lstat(path)
-            if stat.S_ISREG(status.st_mode):
-                found[name] = _state_of(status)
-            elif stat.S_ISLNK(status.st_mode) and os.path.isfile(path):
-                found[name] = None
-    return found if names else None
-
-
-# A line of `git ls-files --stage`: a submodule, and not one of the sides of a merge.
-_GITLINK = re.compile(rb"160000 ([0-9a-f]{40,64}) 0\t(.+)", re.DOTALL)
-
-
-def _git_pin(root: Path, path: str) -> str | None:
-    """The commit that the index of the repository has for a submodule; None where two are still to be merged."""
-    listing = _ls_files(root, "--stage", "--", path) if in_git(root) else None
-    entries = (_entries(listing) if listing is not None else None) or []
-    match = _GITLINK.fullmatch(entries[0]) if len(entries) == 1 else None
-    return match[1].decode() if match is not None and os.fsdecode(match[2]) == path else None
-
-
-def _ls_files(root: Path, *arguments: str) -> subprocess.Popen[bytes] | None:
-    """A process of git that lists a folder; None where there is none."""
-    command = ["git", "-c", "core.fsmonitor=false", "--literal-pathspecs", "-C", str(root)]
-    command += ["ls-files", "-z", *arguments]
-    nothing = subprocess.DEVNULL
-    try:
-        return subprocess.Popen(command, stdin=nothing, stdout=subprocess.PIPE, stderr=nothing, env=git_environment())
-    except (OSError, ValueError):
-        return None
-
-
-def _entries(listing: subprocess.Popen[bytes]) -> list[bytes] | None:
-    """What git lists; nothing where it cannot, None where it does not answer."""
-    with listing:
-        found = answer_of(listing)
-    if found is None:
-        return None
-    return [] if listing.returncode else [entry for entry in found[0].split(b"\0") if entry]
-
-
-def _pipe_of_git(root: Path) -> str:
-    """The file that git waits for, as far as one is found: a `.gitignore` that is no regular file, else git's configuration."""
-    for folder, folders, names in os.walk(root):
-        folders[:] = [name for name in folders if name not in _SKIPPED_FOLDERS]
-        path = Path(folder, ".gitignore")
-        if ".gitignore" in names and not path.is_file() and not path.is_symlink():
-            return path.relative_to(root).as_posix()
-    return ".git/config"
-
-
-def git_environment() -> dict[str, str]:
-    """An environment in which git lists the folder it is given and runs no command that the repository chose.
-
-    Such commands are ``core.fsmonitor``, and those that fetch the objects which a partial clone lacks. Inside a hook the
-    environment names the hook's own repository.
-    """
-    hook = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX")
-    kept = {name: value for name, value in os.environ.items() if name not in hook}
-    return {**kept, "GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none", "GIT_OPTIONAL_LOCKS": "0"}
-
-
-def in_git(folder: Path) -> bool:
-    """Whether a folder lies in what looks like a git repository."""
-    return any(os.path.exists(parent / ".git") for parent in (folder, *folder.parents))
-
-
-def _walked_files(root: Path) -> list[str]:
-    """All files below ``root`` that its ``.gitignore`` files leave in."""
-    found: list[str] = []
-    specs: dict[str, IgnoreSpec] = {}
-    for folder, folders, names in os.walk(root):
-        here = Path(folder).relative_to(root).as_posix()
-        inside = "" if here == "." else here + "/"
-        if ".gitignore" in names:
-            specs[inside] = _gitignore(Path(folder, ".gitignore"))
-        folders[:] = [
-            name for name in folders if name not in _SKIPPED_FOLDERS and not _ignored(f"{inside}{name}/", specs)
-        ]
-        found += [
-            inside + name for name in names if not _ignored(inside + name, specs) and os.path.isfile(Path(folder, name))
-        ]
-    return found
-
-
-def _gitignore(path: Path) -> IgnoreSpec:
-    """The patterns of one file; those that cannot be read leave nothing out."""
-    try:
-        lines = [] if path.is_symlink() else read_regular(path).decode("utf-8", "replace").splitlines()
-    except OSError:
-        lines = []
-    return glob_spec(line for line in lines if _sound(line))
-
-
-def _sound(pattern: str) -> bool:
-    try:
-        glob_spec([pattern])
-    except OpschemaError:
-        return False
-    return True
-
-
-def _ignored(path: str, specs: Mapping[str, IgnoreSpec]) -> bool:
-    """Whether the nearest ``.gitignore`` that speaks of ``path`` leaves it out; a folder ends with a slash."""
-    folder = path.rstrip("/")
-    while folder:
-        folder = folder.rpartition("/")[0]
-        prefix = folder + "/" if folder else ""
-        verdict = specs[prefix].verdict(path[len(prefix) :]) if prefix in specs else None
-        if verdict is not None:
-            return verdict
-    return False
-
-
-def find_root(start: Path) -> Path:
-    """The workspace that ``start`` lies in: the nearest folder with opschema's configuration or a ``.git``,
-    else the nearest one with a pyproject.toml, else ``start`` itself.
-    """
-    folder = start if start.is_dir() else start.parent
-    folder = folder.resolve()
-    lineage = (folder, *folder.parents)
-    for parent in lineage:
-        own = parent / "opschema.toml"
-        if own.is_file() or own.is_symlink() or _configured(parent / "pyproject.toml"):
-            return parent
-        if (parent / ".git").exists():
-            return parent
-    return next((parent for parent in lineage if (parent / "pyproject.toml").is_file()), folder)
-
-
-def leads_out(path: Path, root: Path) -> bool:
-    """Whether a path is a link to something outside of a folder."""
-    return path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
-
-
-def check_output(path: Path, root: Path) -> None:
-    """Check that no link of a tree leads a report that is written there to another place: the tree may have put it there.
-
-    Raises:
-        OpschemaError: one does.
-    """
-    absolute = path.absolute()
-    for part in (absolute, *absolute.parents):
-        if leads_out(part, root) and Path(os.path.realpath(part.parent)).is_relative_to(root):
-            raise OpschemaError(f"{path} is not written: {part} is a link that leads out of {root}; remove the link")
-
-
-def _configured(pyproject: Path) -> bool:
-    if leads_out(pyproject, pyproject.parent):
-        return False
-    try:
-        return re.search(rb"(?m)^[ \t]*\[tool\.opschema[\].]", read_regular(pyproject)) is not None
-    except OSError:
-        return False
 
 
 def join(folder: str, relative: str) -> str:

@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from opschema_cli.errors import OpschemaError
+from opschema_cli.file_kinds import is_python
 from opschema_cli.read_only import check_folder, check_replaceable
+from opschema_cli.regular_files import content_digest, read_regular
 from opschema_cli.source.text import DecodeError, decode
 from opschema_cli.transaction.apply import write_files
 from opschema_cli.transaction.disk import Conflict
 from opschema_cli.transaction.steps import Write
-from opschema_cli.workspace import ReadError, Workspace, content_digest, is_python, read_regular
+from opschema_cli.workspace import ReadError, Workspace
 
 
 def write_all(workspace: Workspace, texts: Mapping[str, str | None], origins: Mapping[str, str] | None = None) -> None:

@@ -17,11 +17,12 @@ from typing import Any
 import pytest
 
 from opschema_cli.errors import OpschemaError
+from opschema_cli.regular_files import content_digest
 from opschema_cli.transaction import JOURNAL
 from opschema_cli.transaction.apply import check_finished, recover
 from opschema_cli.transaction.journal import Plan, Step, head, locked, read_journal
 from opschema_cli.transaction.steps import Work
-from opschema_cli.workspace import Workspace, content_digest
+from opschema_cli.workspace import Workspace
 from opschema_cli.write import write_all
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals, modes and forks differ here")

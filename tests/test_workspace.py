@@ -15,7 +15,8 @@ import pytest
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.gitignore import glob_spec
-from opschema_cli.workspace import Asked, ReadError, Workspace, find_root, join
+from opschema_cli.root import find_root
+from opschema_cli.workspace import Asked, ReadError, Workspace, join
 
 
 def git(folder: Path, *words: str) -> str:
@@ -594,7 +595,7 @@ def test_a_file_outside_the_root_is_read_only_once_it_is_admitted(tmp_path: Path
 def test_a_file_that_comes_in_pieces_is_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.py").write_bytes(b"x = 1\n" * 100)
     read = os.read
-    monkeypatch.setattr("opschema_cli.workspace.os.read", lambda descriptor, size: read(descriptor, min(size, 7)))
+    monkeypatch.setattr("opschema_cli.regular_files.os.read", lambda descriptor, size: read(descriptor, min(size, 7)))
     assert Workspace(tmp_path).data("a.py") == b"x = 1\n" * 100
 
 

@@ -14,12 +14,12 @@ import tokenize
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import PurePosixPath
 
+from opschema_cli.file_kinds import is_python
 from opschema_cli.migrate.mentions import texts_with
 from opschema_cli.project import Project
 from opschema_cli.source.modules import Modules
 from opschema_cli.source.python import Import
 from opschema_cli.verify.model import Plan, Target
-from opschema_cli.workspace import is_python
 
 _PROSE = (".md", ".rst")
 _NATIVE = (

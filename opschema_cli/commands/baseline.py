@@ -19,8 +19,8 @@ from opschema_cli.lint.settings import resolve_settings
 from opschema_cli.phrases import count
 from opschema_cli.project import Project
 from opschema_cli.reporters.escape import visible
+from opschema_cli.root import check_output
 from opschema_cli.session import Session
-from opschema_cli.workspace import check_output
 
 
 @click.command(short_help="Accept today's findings, so that only new ones count.")

@@ -17,6 +17,7 @@ from opschema_cli.commands.baseline import save_baseline
 from opschema_cli.commands.output import WHAT_IS_FOUND, ProgressBar, write_text
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
 from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERNAL, EXIT_USAGE, OpschemaError
+from opschema_cli.file_kinds import is_python
 from opschema_cli.lint.baseline import DEFAULT_NAME, BaselineFile, read_baseline
 from opschema_cli.lint.diagnostic import Severity
 from opschema_cli.lint.fix import Fixed, fix_all
@@ -26,12 +27,13 @@ from opschema_cli.lint.replay import StaleRun, recall, remember, run_key
 from opschema_cli.lint.runner import Job, Outcome, PackFindings, report_outcome, run, run_packs
 from opschema_cli.lint.settings import Settings, resolve_settings
 from opschema_cli.project import Project
+from opschema_cli.regular_files import read_regular
 from opschema_cli.reporters import FORMATS, Report, RuleInfo, Summary, load_writer
 from opschema_cli.reporters.escape import visible
 from opschema_cli.reporters.phrases import unchecked
+from opschema_cli.root import check_output
 from opschema_cli.session import Session, path_filter
 from opschema_cli.source.text import DecodeError, decode
-from opschema_cli.workspace import check_output, is_python, read_regular
 
 PARSED_IN_FORK = 4
 """Most changed Python files that the forked process parses; more are parsed by workers."""

@@ -46,11 +46,12 @@ from opschema_cli.reporters.migrations import (
     RunReport,
     SiteReport,
 )
+from opschema_cli.root import find_root
 from opschema_cli.session import Session
 from opschema_cli.suggestions import did_you_mean, near_name
 from opschema_cli.transaction.apply import recover
 from opschema_cli.verify.model import Limits
-from opschema_cli.workspace import ReadError, find_root
+from opschema_cli.workspace import ReadError
 from opschema_cli.write import write_all
 
 _SHOWN_FILES = 5

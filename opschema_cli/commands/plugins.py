@@ -10,9 +10,10 @@ import click
 from opschema_cli.errors import OpschemaError
 from opschema_cli.permissions import Permission, allow, as_digest, is_allowed, permissions, plugin_digest, revoke
 from opschema_cli.plugins import read_plugins
+from opschema_cli.regular_files import read_regular
 from opschema_cli.reporters.escape import visible
+from opschema_cli.root import find_root
 from opschema_cli.session import Session, open_session
-from opschema_cli.workspace import find_root, read_regular
 
 no_plugins_option = click.option(
     "--no-plugins",

@@ -15,6 +15,7 @@ import msgspec
 from opschema_cli.commands.affected import affected, changes_code
 from opschema_cli.commands.output import ProgressBar
 from opschema_cli.commands.plugins import open_workspace
+from opschema_cli.file_kinds import is_python
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.engine import Result
 from opschema_cli.phrases import count, some
@@ -24,7 +25,6 @@ from opschema_cli.verify.model import Limits, Plan
 from opschema_cli.verify.prepare import Asked, Tree, make_plans, prepare
 from opschema_cli.verify.results import Results, Version
 from opschema_cli.verify.run import Run
-from opschema_cli.workspace import is_python
 
 
 class Subject(msgspec.Struct):

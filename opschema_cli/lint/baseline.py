@@ -17,8 +17,8 @@ import msgspec
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.builtin import STALE
 from opschema_cli.lint.diagnostic import Diagnostic, Place
+from opschema_cli.regular_files import read_regular
 from opschema_cli.source.text import Source
-from opschema_cli.workspace import read_regular
 
 DEFAULT_NAME = ".opschema-baseline.json"
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Set
 from functools import cached_property
 
+from opschema_cli.file_kinds import is_python
 from opschema_cli.lint.lazy_pack import AnyPack
 from opschema_cli.project import Project
 from opschema_cli.source.modules import Modules
 from opschema_cli.source.python import Import, PythonFile
-from opschema_cli.workspace import is_python
 
 
 class Recognition:

@@ -18,13 +18,13 @@ from itertools import accumulate
 
 import msgspec
 
+from opschema_cli.file_kinds import is_python
 from opschema_cli.lint.builtin import UNKNOWN, UNUSED
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place
 from opschema_cli.lint.pack import Entry
 from opschema_cli.lint.registry import Registry
 from opschema_cli.source.text import Edit, Source, Span
 from opschema_cli.source.yaml import Node
-from opschema_cli.workspace import is_python
 
 MARK = "opschema:"
 WHOLE_FILE = Span(0, sys.maxsize)

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from opschema_cli.errors import OpschemaError
+from opschema_cli.regular_files import content_digest
 from opschema_cli.transaction import JOURNAL
 from opschema_cli.transaction.disk import Conflict
 from opschema_cli.transaction.journal import Journal, Plan, Step, locked, parse, quoted, read_journal
 from opschema_cli.transaction.steps import Work, Write
-from opschema_cli.workspace import content_digest
 
 
 def write_files(root: Path, writes: Sequence[Write]) -> None:

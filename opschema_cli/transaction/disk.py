@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from opschema_cli.workspace import content_digest, read_regular
+from opschema_cli.regular_files import content_digest, read_regular
 
 
 class Conflict(Exception):  # noqa: N818 - a state of the disk; the caller words the error

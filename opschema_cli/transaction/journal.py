@@ -23,10 +23,10 @@ import msgspec
 
 from opschema_cli.cache import key_file
 from opschema_cli.errors import OpschemaError
+from opschema_cli.regular_files import read_regular
 from opschema_cli.transaction import JOURNAL
 from opschema_cli.transaction.disk import Conflict
 from opschema_cli.user_key import KEY_BYTES, user_key
-from opschema_cli.workspace import read_regular
 
 if sys.platform != "win32":
     import fcntl

@@ -8,13 +8,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from opschema_cli.file_kinds import is_cpp
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source import cpp
 from opschema_cli.source.cpp import CppError, CppNode, CppTree, CppUnavailableError, literal, parse_cpp
 from opschema_cli.source.cpp_strings import Literal, Run
 from opschema_cli.source.text import Span
-from opschema_cli.workspace import Workspace, is_cpp
+from opschema_cli.workspace import Workspace
 
 
 def nodes(tree: CppTree, kind: str) -> list[CppNode]:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import msgspec
 
+from opschema_cli.file_kinds import is_yaml
 from opschema_cli.lint.lazy_pack import CATALOGUE, LazyPack
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.yaml import YamlFile
-from opschema_cli.workspace import is_yaml
 from opschema_rules import PAGES
 from opschema_rules.aten.kinds import Kind, is_surely, kind_of, may_be, may_be_meant
 from opschema_rules.aten.sightings import SIGHTINGS

@@ -8,11 +8,11 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
+from opschema_cli.file_kinds import is_cpp
 from opschema_cli.lint.diagnostic import Place, Related
 from opschema_cli.project import Project
 from opschema_cli.source.preprocessor import is_dead
 from opschema_cli.source.text import Span
-from opschema_cli.workspace import is_cpp
 from opschema_rules.aten.kernel_macros import MadeByMacros
 from opschema_rules.aten.kernel_reader import METHODS, CppMethod, CppMethods
 

@@ -13,7 +13,7 @@ import msgspec
 from opschema_cli.lint.diagnostic import Place, Related
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
-from opschema_cli.workspace import content_digest
+from opschema_cli.regular_files import content_digest
 from opschema_rules.aten.cpp_types import CppSignature, OperatorKernel, operator_kernel
 from opschema_rules.aten.generated import functions_of
 from opschema_rules.aten.kernel_tree import Method

@@ -15,8 +15,9 @@ import msgspec
 from opschema_cli.errors import OpschemaError
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
+from opschema_cli.regular_files import content_digest
 from opschema_cli.source.yaml import Document, YamlFile
-from opschema_cli.workspace import content_digest, join
+from opschema_cli.workspace import join
 from opschema_rules.aten.catalogue import Catalogue
 from opschema_rules.aten.catalogue_reading import catalogue_of
 from opschema_rules.aten.dialects import OWN_LISTS

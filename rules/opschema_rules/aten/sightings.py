@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from opschema_cli.file_kinds import is_yaml
 from opschema_cli.lint.unread import Sighting
 from opschema_cli.readings import Reading
-from opschema_cli.workspace import is_yaml
 
 _TEST = re.compile(r"(?:^|/)tests?/")
 

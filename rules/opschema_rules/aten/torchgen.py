@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
-from opschema_cli.workspace import content_digest
+from opschema_cli.regular_files import content_digest
 from opschema_rules.aten.autograd import Autograd, read_derivative_rules
 from opschema_rules.aten.bindings import Bindings, read_bindings
 from opschema_rules.aten.conditions import Limits, joined, read_backend_limits, read_model_limits

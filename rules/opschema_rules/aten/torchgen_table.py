@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
+from opschema_cli.regular_files import content_digest
 from opschema_cli.requirements import Version, dotted, nearest_release, read_version
-from opschema_cli.workspace import content_digest
 from opschema_rules.aten.torchgen import Torchgen
 
 TABLE = Path(__file__).with_name("torchgen.json")

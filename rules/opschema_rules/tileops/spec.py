@@ -16,10 +16,10 @@ from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
+from opschema_cli.regular_files import content_digest
 from opschema_cli.source.text import Source, Span
 from opschema_cli.source.yaml import Node, YamlFile, scalar_value
 from opschema_cli.suggestions import near_names
-from opschema_cli.workspace import content_digest
 from opschema_rules.tileops.features import FEATURES, pattern
 
 VOCABULARY = ("shape_rules", "workloads", "roofline", "signature", "status")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterable
 
+from opschema_cli.file_kinds import is_cpp
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.preprocessor import Macro, read_directives
-from opschema_cli.workspace import is_cpp
 from opschema_rules.torchlib.cpp_facts import MAX_MACRO, CppFacts
 from opschema_rules.torchlib.cpp_join import EXPANDING, OPENS, USES, Join
 from opschema_rules.torchlib.cpp_model import CppOperators

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import msgspec
 
+from opschema_cli.file_kinds import is_cpp
 from opschema_cli.lint.lazy_pack import CATALOGUE, LazyPack
 from opschema_cli.lint.pack import Speed
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.text import is_found
-from opschema_cli.workspace import is_cpp
 from opschema_rules import PAGES
 from opschema_rules.torchlib.sightings import SIGHTINGS
 

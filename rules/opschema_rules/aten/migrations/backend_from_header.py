@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from opschema_cli.file_kinds import is_yaml
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, OptionError, Site, migration
 from opschema_cli.source.text import Source
 from opschema_cli.source.yaml import YamlFile, compose
 from opschema_cli.source.yaml_edit import YamlEditError, render_scalar
 from opschema_cli.suggestions import did_you_mean, nearest
-from opschema_cli.workspace import is_yaml
 from opschema_rules.aten.backend import read_backend
 from opschema_rules.aten.kernels import LISTS, default_class, read_operators
 from opschema_rules.aten.migrations.backend_lists import Lists, backends

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 import msgspec
 
+from opschema_cli.file_kinds import is_python
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.codemods.imports import drop_imports, unused_imports
 from opschema_cli.migrate.codemods.rewrite import Problem, Refused, Rewrite
@@ -20,7 +21,6 @@ from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Class, Expr, PythonFile
 from opschema_cli.source.python_tree import PythonTree
 from opschema_cli.source.text import Span
-from opschema_cli.workspace import is_python
 from opschema_rules.flydsl import proofs
 from opschema_rules.flydsl.contract import Era
 from opschema_rules.flydsl.migrations.marking import NAME, is_wrapped, method_of, owner, pins

@@ -9,6 +9,7 @@ import msgspec
 from packaging.version import InvalidVersion, Version
 
 from opschema_cli.errors import OpschemaError
+from opschema_cli.file_kinds import is_python
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.codemods.rewrite import Rewrite
 from opschema_cli.migrate.draft import Draft
@@ -16,7 +17,6 @@ from opschema_cli.migrate.mentions import mentions, texts_with
 from opschema_cli.migrate.migration import Note, Site, migration
 from opschema_cli.migrate.workbench import LeftAlone, Workbench, left
 from opschema_cli.source.python_tree import PythonTree, TreeError
-from opschema_cli.workspace import is_python
 from opschema_rules.flydsl import proofs
 from opschema_rules.flydsl.api_renames import RENAMED, Renamed
 from opschema_rules.flydsl.contract import RELEASES
