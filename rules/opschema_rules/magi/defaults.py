@@ -7,15 +7,27 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from opschema_cli.evaluation.containers import constant
 from opschema_cli.evaluation.evaluator import Evaluator
+from opschema_cli.evaluation.values import (
+    Arguments,
+    EnumMember,
+    ExternalName,
+    Instance,
+    Plain,
+    Text,
+    Unknown,
+    Value,
+    Values,
+    distinct,
+    known,
+)
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Constant, Expr
-from opschema_cli.source.resolution import ClassRef, External, Folded, FunctionRef, ModuleRef, Unresolved, ValueRef
+from opschema_cli.source.resolution import ClassRef
 from opschema_rules.magi.classes import Classes
 from opschema_rules.magi.dataclasses import Field
-
-MAX_DEPTH = 8
-"""Longest chain of names that is followed from a default."""
+from opschema_rules.magi.dialect import TorchValue
 
 DefaultKind: TypeAlias = Literal["absent", "constant", "torch", "enum", "other", "unresolved"]
 
@@ -60,12 +72,7 @@ _DTYPES = frozenset(
 )
 _FACTORIES: dict[str, Constant] = {"int": 0, "float": 0.0, "bool": False, "str": ""}
 _BUILTINS = frozenset(dir(builtins)) - {"__debug__"}
-_CONTAINERS = frozenset(
-    {"list", "dict", "tuple", "set", "frozenset", "bytes", "bytearray", "complex", "object", "range"}
-)
-_TORCH_MAKERS = frozenset(
-    {"torch.zeros", "torch.ones", "torch.empty", "torch.tensor", "torch.full", "torch.rand", "torch.randn"}
-)
+_HARMLESS = frozenset({"object", "abc.ABC", "ABC", "typing.Generic"})
 
 
 class Default(msgspec.Struct, frozen=True):
@@ -96,6 +103,7 @@ class Default(msgspec.Struct, frozen=True):
 
 
 ABSENT = Default("absent")
+UNRESOLVED = Default("unresolved")
 
 
 class Defaults:
@@ -103,99 +111,61 @@ class Defaults:
 
     def __init__(self, evaluator: Evaluator, classes: Classes) -> None:
         self.evaluator = evaluator
-        self.bodies = evaluator.bodies
         self.classes = classes
 
     def of(self, body: Body, expr: Expr | None) -> Default:
         """The value of a default that is written in ``body``."""
         if expr is None:
             return ABSENT
-        found = self._value(body, expr, MAX_DEPTH)
-        return Default(found.kind, expr, body, found.value, found.text, found.is_string)
+        return self._written(body, expr, self.evaluator.evaluate(self.evaluator.frames.at(body), expr))
 
     def of_field(self, item: Field) -> Default:
         """The default of a dataclass's field, as its ``default_factory`` makes it."""
         body = item.value_body or item.body
-        if item.factory is None:
-            return self.of(body, item.default)
-        made = self._made(body, item.factory)
-        return Default(made.kind, item.factory, body, made.value, made.text, made.is_string)
+        return self.of(body, item.default) if item.factory is None else self._made(body, item.factory)
 
-    def _value(self, body: Body, expr: Expr, hops: int) -> Default:
-        if expr.kind in ("tuple", "list", "dict", "set", "lambda"):
-            return Default("other")
-        if expr.kind == "name":
-            return self._named(body, expr, hops)
-        if expr.kind == "call":
-            called = self._called(body, expr)
-            if called is not None:
-                return called
-        return _folded(self.evaluator.fold(body, expr))
+    def _made(self, body: Body, factory: Expr) -> Default:
+        """What a ``default_factory`` returns."""
+        frame = self.evaluator.frames.at(body)
+        found: list[Value] = []
+        for callee in self.evaluator.evaluate(frame, factory):
+            if isinstance(callee, ExternalName) and callee.name in _FACTORIES:
+                found.append(known(_FACTORIES[callee.name]))
+            else:
+                found += self.evaluator.apply(callee, Arguments(frame, factory))
+        return self._written(body, factory, distinct(found))
 
-    def _called(self, body: Body, call: Expr) -> Default | None:
-        found = self._resolve(body, call.callee) if call.callee else None
-        if isinstance(found, ClassRef):
-            known = self.classes.enum(found) is None and not isinstance(self.classes.line(found), Unresolved)
-            return Default("other") if known and self._is_plain(found) else Default("unresolved")
-        name = found.name if isinstance(found, External) else ""
-        if name == "torch.device":
-            return Default("torch", text=" ".join(body.file.text(call).split()))
-        if name in _CONTAINERS or name in _TORCH_MAKERS:
-            return Default("other")
-        return None
+    def _written(self, body: Body, expr: Expr, values: Values) -> Default:
+        """The default that values are: one, or several that no schema holds."""
+        found = [self._default(item) for item in values]
+        same = len(found) == 1 or all(item.kind == "other" for item in found)
+        one = found[0] if found and same else UNRESOLVED
+        return Default(one.kind, expr, body, one.value, one.text, one.is_string)
+
+    def _default(self, value: Value) -> Default:
+        if isinstance(value, Plain | Text):
+            found = constant(value)
+            return Default("constant", value=found[0]) if found is not None else UNRESOLVED
+        if isinstance(value, EnumMember):
+            enum = self.classes.enum(value.ref)
+            is_string = enum.mixed if enum is not None and enum.values != "unknown" else None
+            return Default("enum", text=f"{value.ref.name}.{value.name}", is_string=is_string)
+        if isinstance(value, ExternalName):
+            return _external(value.name)
+        if isinstance(value, TorchValue):
+            return Default("torch", text=value.text) if value.text else Default("other")
+        if isinstance(value, Instance):
+            return Default("other") if self._is_plain(value.ref) else UNRESOLVED
+        return UNRESOLVED if isinstance(value, Unknown) else Default("other")
 
     def _is_plain(self, ref: ClassRef) -> bool:
         """Whether the instances of a class are none of the values that a schema holds."""
         line = self.classes.line(ref)
-        harmless = {"object", "abc.ABC", "ABC", "typing.Generic"}
-        return isinstance(line, list) and all(isinstance(item, ClassRef) or item.name in harmless for item in line)
-
-    def _named(self, body: Body, expr: Expr, hops: int) -> Default:
-        holder, _, member = expr.text.rpartition(".")
-        owner = self._resolve(body, holder) if holder else None
-        if isinstance(owner, ClassRef):
-            enum = self.classes.enum(owner)
-            if enum is not None:
-                known = any(item.target == member for item in enum.members) and enum.values != "unknown"
-                return Default("enum", text=expr.text, is_string=enum.mixed if known else None)
-        found = self._resolve(body, expr.text)
-        if isinstance(found, FunctionRef | ModuleRef):
-            return Default("other")
-        if isinstance(found, ClassRef):
-            return Default("other")
-        if isinstance(found, External):
-            head, _, last = found.name.rpartition(".")
-            if head == "torch" and last in _DTYPES:
-                return Default("torch", text=found.name)
-            if found.name in _BUILTINS:
-                return Default("other")
-        if isinstance(found, ValueRef) and found.owner is None and found.assign.sure and found.assign.value is not None:
-            inner = self.bodies.module(found.file) if found.file is not body.file else body
-            return self._value(inner, found.assign.value, hops - 1) if hops > 0 else Default("unresolved")
-        return _folded(self.evaluator.fold(body, expr))
-
-    def _made(self, body: Body, factory: Expr) -> Default:
-        """What a ``default_factory`` returns."""
-        if factory.kind == "lambda" and len(factory.items) == 1:
-            return self._value(body, factory.items[0], MAX_DEPTH)
-        found = self._resolve(body, factory.text) if factory.kind == "name" else None
-        if isinstance(found, External):
-            if found.name in _FACTORIES:
-                return Default("constant", value=_FACTORIES[found.name])
-            return Default("other") if found.name in _CONTAINERS else Default("unresolved")
-        if isinstance(found, ClassRef):
-            plain = self.classes.enum(found) is None and self._is_plain(found)
-            return Default("other") if plain else Default("unresolved")
-        return Default("unresolved")
-
-    def _resolve(self, body: Body, dotted: str) -> object:
-        inner = (body.scope,) if body.cls is not None else ()
-        return self.bodies.program.resolve(body.file, dotted, (*inner, *body.scopes))
+        return isinstance(line, list) and all(isinstance(item, ClassRef) or item.name in _HARMLESS for item in line)
 
 
-def _folded(found: Folded | Unresolved) -> Default:
-    if isinstance(found, Unresolved) or found.symbol:
-        return Default("unresolved")
-    if found.value is None or isinstance(found.value, bool | int | float | str):
-        return Default("constant", value=found.value)
-    return Default("other")
+def _external(name: str) -> Default:
+    head, _, last = name.rpartition(".")
+    if head == "torch" and last in _DTYPES:
+        return Default("torch", text=name)
+    return Default("other") if name in _BUILTINS else UNRESOLVED

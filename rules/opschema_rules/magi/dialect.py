@@ -1,4 +1,4 @@
-"""MagiCompiler's decorator for the evaluator: what it makes, whichever wrapper, partial or alias calls it."""
+"""MagiCompiler's decorator for the evaluator, whichever wrapper, partial or alias calls it, and values that no schema holds."""
 
 from __future__ import annotations
 
@@ -32,9 +32,31 @@ class Made(PackValue, frozen=True):
     function: Value
 
 
+class TorchValue(PackValue, frozen=True):
+    """What a function makes that is no constant: a device, as it is written in ``text``, or with an empty text anything else."""
+
+    text: str = ""
+
+
+_MAKERS = frozenset(
+    {f"torch.{name}" for name in ("zeros", "ones", "empty", "tensor", "full", "rand", "randn")}
+    | {"bytes", "bytearray", "complex", "object"}
+)
+
+
 def _calls(name: str) -> ExternalCall | None:
     package, _, rest = name.partition(".")
-    return _decorator if package == "magi_compiler" and rest.rpartition(".")[2] in _REGISTRARS else None
+    if package == "magi_compiler" and rest.rpartition(".")[2] in _REGISTRARS:
+        return _decorator
+    return _device if name == "torch.device" else _other if name in _MAKERS else None
+
+
+def _device(evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
+    yield TorchValue(" ".join(arguments.frame.body.file.text(arguments.call).split()))
+
+
+def _other(evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
+    yield TorchValue()
 
 
 def _decorator(evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
@@ -54,4 +76,4 @@ def is_registrar(evaluator: Evaluator, value: Value) -> bool:
     name = value.name if isinstance(value, ExternalName) else ""
     if isinstance(value, Func) and value.body.parent is not None and value.body.function is not None:
         name = evaluator.qualified_name(value.body)
-    return _calls(name) is not None
+    return _calls(name) is _decorator
