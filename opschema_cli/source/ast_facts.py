@@ -58,6 +58,15 @@ def collect_from_ast(text: str) -> ModuleFacts:
         raise NotTakenError from error
 
 
+def expression_of(text: str, node: ast.expr) -> Expr:
+    """An expression of the tree of a text.
+
+    Raises:
+        NotTakenError: CPython reads one of its names as another one.
+    """
+    return _Reader(Places(text)).expr(node)
+
+
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 

@@ -96,6 +96,19 @@ class Expr(msgspec.Struct, array_like=True, gc=False):
         """A call's arguments with their keywords."""
         return list(zip(self.keywords, self.items[1:], strict=True)) if self.kind == "call" else []
 
+    @property
+    def owner(self) -> Expr | None:
+        """The value that an attribute is taken of, ``a.b`` of ``a.b.c``; None of what is no attribute."""
+        if self.kind == "attribute":
+            return self.items[0]
+        holder, dot, _ = self.text.rpartition(".")
+        return Expr("name", self.start, self.start + len(holder), holder) if self.kind == "name" and dot else None
+
+    @property
+    def member(self) -> str:
+        """The name of an attribute, ``c`` of ``a.b.c``; of a name without dots itself, empty of anything else."""
+        return self.text.rpartition(".")[2] if self.kind in ("name", "attribute") else ""
+
     def keyword(self, name: str) -> Expr | None:
         """A call's argument passed as ``name=``."""
         return next((value for keyword, value in self.args if keyword == name), None)

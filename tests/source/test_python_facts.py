@@ -288,6 +288,26 @@ def test_expressions(text: str, expected: object) -> None:
     assert value(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "owner", "member"),
+    [("a.b.c", "<a.b>", "c"), ("a", None, "a"), ("f().b", ("call", "<f>"), "b"), ("f(a)", None, ""), ("1", None, "")],
+)
+def test_owner_and_member_of_an_attribute(text: str, owner: object, member: str) -> None:
+    file = facts(f"x = {text}\n")
+    found = file.assigns["x"][0].value
+    assert found is not None
+    assert (shown(file, found.owner), found.member) == (owner, member)
+
+
+def test_elements_are_known_unless_one_is_unpacked() -> None:
+    file = facts("x = [a, b]; y = [*a, b]; z = a\n")
+    assert [item.value and item.value.elements and len(item.value.elements) for item in file.body.assigns] == [
+        2,
+        None,
+        None,
+    ]
+
+
 def test_expressions_of_coroutines_and_generators() -> None:
     file = facts("async def f():\n    [await a async for a in b]\n    (yield), (yield c)\ndef g(): yield from d\n")
     shapes = [shown(file, item.exprs[0]) for name in "fg" for item in file.functions[name][0].statements]

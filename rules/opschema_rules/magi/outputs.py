@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from opschema_cli.evaluation.statements import all_statements
 from opschema_cli.lint.diagnostic import Place
-from opschema_cli.source.function_tree import FunctionTree, dotted, function_tree
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.python import Expr
 from opschema_rules.magi.model import MagiOp
 from opschema_rules.magi.signature import Leaf
-from opschema_rules.torchlib.storage import rebound
+from opschema_rules.torchlib.storage import only_value, rebound
 
 _SCALAR = frozenset({"sum", "mean", "prod", "max", "min", "amax", "amin", "std", "var", "norm", "median", "logsumexp"})
 """Reductions: to one value when they are given nothing but the tensor."""
@@ -40,59 +41,55 @@ class Difference(msgspec.Struct, frozen=True):
 
 def difference(op: MagiOp, likes: Sequence[Leaf]) -> Iterator[Difference]:
     """Where the returned values differ from those tensors, one for each output."""
-    tree = function_tree(op.body)
-    bound = rebound(tree) if tree is not None else set()
-    for node in tree.walk() if tree is not None else ():
-        if isinstance(node, ast.Return) and node.value is not None:
-            parts = node.value.elts if isinstance(node.value, ast.Tuple) and len(likes) > 1 else [node.value]
+    unlike = _Unlike(op, rebound(op.body))
+    for item in all_statements(op.body.statements):
+        value = item.exprs[0] if item.kind == "return" and item.exprs else None
+        if value is not None:
+            parts = value.items if value.kind == "tuple" and len(likes) > 1 else (value,)
             for part, like in zip(parts, likes, strict=True) if len(parts) == len(likes) else ():
-                found = _Unlike(op, bound).told(_followed(tree, part))
-                if found is not None and tree is not None:
-                    yield Difference(tree.place(part), found[0], like, found[1])
+                found = unlike.told(_followed(op.body, part))
+                if found is not None:
+                    yield Difference(op.body.at(part), found[0], like, found[1])
 
 
-def _followed(tree: FunctionTree | None, node: ast.expr) -> ast.expr:
+def _followed(body: Body, value: Expr) -> Expr:
     """What a name stands for that is given a value once, at the top of the function."""
-    if tree is None or not isinstance(node, ast.Name) or any(item.name == node.id for item in tree.body.params):
-        return node
-    writes = [item for item in ast.walk(tree.node) if isinstance(item, ast.Name) and item.id == node.id]
-    stores = [item for item in writes if not isinstance(item.ctx, ast.Load)]
-    assigns = [item for item in tree.node.body if isinstance(item, ast.Assign) and item.targets == stores]
-    return assigns[0].value if len(assigns) == 1 and len(stores) == 1 else node
+    if value.kind != "name" or any(item.name == value.text for item in body.params):
+        return value
+    return only_value(body, value.text) or value
 
 
 class _Unlike:
     """Tells what a value is, by the outermost operation that makes it."""
 
-    def __init__(self, op: MagiOp, bound: set[str]) -> None:
+    def __init__(self, op: MagiOp, bound: frozenset[str]) -> None:
         self.op = op
         self.tensors = {
             ".".join(leaf.path) for leaf in op.lowering.leaves if leaf.is_tensor and leaf.path[0] not in bound
         }
 
-    def told(self, node: ast.expr) -> tuple[str, bool] | None:
+    def told(self, value: Expr) -> tuple[str, bool] | None:
         """What the value is, and whether that is surely unlike any tensor that goes in."""
-        if isinstance(node, ast.Compare) and len(node.ops) == 1 and self._is_tensor(node.left):
-            plain = not isinstance(node.ops[0], ast.Is | ast.IsNot | ast.In | ast.NotIn)
+        if value.kind == "compare" and len(value.items) == 2 and self._is_tensor(value.items[0]):
+            plain = value.text not in ("is", "is-not", "in", "not-in")
             return ("a comparison, which is of truth values", True) if plain else None
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult) and self._is_tensor(node.left):
+        if value.kind == "binary" and value.text == "@" and self._is_tensor(value.items[0]):
             return "a product of matrices", False
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            return self._called(node, node.func)
+        if value.kind == "call" and value.items[0].owner is not None:
+            return self._called(value, value.items[0].owner, value.items[0].member)
         return None
 
-    def _called(self, node: ast.Call, func: ast.Attribute) -> tuple[str, bool] | None:
-        method = self._is_tensor(func.value)
-        external = self.op.tree.bodies.external(self.op.body, dotted(func))
-        is_torch = external.startswith("torch.")
-        if func.attr in _KEEPING and not method and isinstance(func.value, ast.Call | ast.BinOp | ast.Compare):
-            return self.told(func.value)
+    def _called(self, call: Expr, owner: Expr, name: str) -> tuple[str, bool] | None:
+        method = self._is_tensor(owner)
+        is_torch = self.op.tree.bodies.external(self.op.body, call.callee).startswith("torch.")
+        if name in _KEEPING and not method and owner.kind in ("call", "binary", "compare"):
+            return self.told(owner)
         if not method and not is_torch:
             return None
-        more = len(node.args) + len(node.keywords) - (0 if method else 1)
-        if func.attr in _SCALAR and (method or self._takes_tensor(node)) and _drops_dimension(node, more):
-            return f"`{func.attr}()` over a dimension, which has one less", True
-        return self._named(func.attr, more, method=method or self._takes_tensor(node))
+        more = len(call.args) - (0 if method else 1)
+        if name in _SCALAR and (method or self._takes_tensor(call)) and _drops_dimension(call, more):
+            return f"`{name}()` over a dimension, which has one less", True
+        return self._named(name, more, method=method or self._takes_tensor(call))
 
     def _named(self, name: str, more: int, *, method: bool) -> tuple[str, bool] | None:
         """What an operation gives, by its name and how many arguments it has besides its tensor."""
@@ -112,21 +109,20 @@ class _Unlike:
             return f"`{name}()` of tensors", False
         return (f"`{name}()`, which has a shape of its own", False) if name in _RESHAPED else None
 
-    def _is_tensor(self, node: ast.expr) -> bool:
-        return dotted(node) in self.tensors
+    def _is_tensor(self, value: Expr) -> bool:
+        return value.kind == "name" and value.text in self.tensors
 
-    def _takes_tensor(self, node: ast.Call) -> bool:
-        first = node.args[0] if node.args else None
-        if isinstance(first, ast.List | ast.Tuple):
-            return any(self._is_tensor(item) for item in first.elts)
-        return first is not None and (self._is_tensor(first) or any(map(self._is_tensor, node.args)))
+    def _takes_tensor(self, call: Expr) -> bool:
+        given = call.positional()
+        if given and given[0].kind in ("list", "tuple"):
+            return any(map(self._is_tensor, given[0].items))
+        return any(map(self._is_tensor, given))
 
 
-def _drops_dimension(node: ast.Call, more: int) -> bool:
+def _drops_dimension(call: Expr, more: int) -> bool:
     """Whether a reduction is given one dimension, and nothing besides."""
-    last = node.keywords[0] if node.keywords else node.args[-1] if node.args else None
-    named = isinstance(last, ast.keyword) and last.arg in ("dim", "axis")
-    value = last.operand if isinstance(last, ast.UnaryOp) else last
-    number = isinstance(value, ast.Constant) and type(value.value) is int
-    reduction = dotted(node.func).rpartition(".")[2] not in ("max", "min", "median", "norm")
-    return more == 1 and reduction and (named or number)
+    named = next((keyword for keyword in call.keywords if keyword not in ("", "*")), "")
+    last = call.items[-1]
+    value = last.items[0] if last.kind == "unary" else last
+    reduction = call.items[0].member not in ("max", "min", "median", "norm")
+    return more == 1 and reduction and (named in ("dim", "axis") or (not named and type(value.value) is int))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import ast
+from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 
+from opschema_cli.evaluation.statements import all_statements, bound_by, is_variable, targets
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.function_tree import FunctionTree, dotted
+from opschema_cli.source.python import Expr, Function, Statement
 from opschema_rules.torchlib.model import Operator, Registration
 from opschema_rules.torchlib.passing import filled, mismatches, pairs
 
@@ -52,53 +53,72 @@ def implementations(operator: Operator) -> Iterator[tuple[Body, Registration | N
             yield item.function, item
 
 
-def tensors_of(operator: Operator, tree: FunctionTree, registration: Registration | None) -> Tensors:
+def tensors_of(operator: Operator, function: Body, registration: Registration | None) -> Tensors:
     """The parameters of a kernel that take tensors and never stand for anything else; none when it does not fit the schema."""
     schema, skip = operator.definition.schema, filled(registration) if registration is not None else 0
-    if not isinstance(schema, OperatorSchema) or mismatches(schema, tree.body.params, skip):
+    if not isinstance(schema, OperatorSchema) or mismatches(schema, function.params, skip):
         return {}
-    bound = rebound(tree)
-    found = {param.name: argument for argument, param in pairs(schema, tree.body.params, skip)}
+    bound = rebound(function)
+    found = {param.name: argument for argument, param in pairs(schema, function.params, skip)}
     return {name: item for name, item in found.items() if item.type.base == "Tensor" and name not in bound}
 
 
-def rebound(tree: FunctionTree) -> set[str]:
-    """The names that the function gives another meaning somewhere; ``x += 1`` gives a tensor none."""
-    return set(_rebound(tree))
+@lru_cache(maxsize=128)
+def rebound(function: Body) -> frozenset[str]:
+    """The names that a function gives another meaning somewhere; ``x += 1`` gives a tensor none."""
+    augmented = Counter(item.exprs[0].text for item in all_statements(function.statements) if item.kind == "augassign")
+    return frozenset(_writes(function) - augmented)
+
+
+def only_value(function: Body, name: str) -> Expr | None:
+    """The one value that a name is given, at the top of the function; None for a name of several or of none."""
+    assigns = [item for item in function.statements if item.kind == "assign" and _binds(item, name)]
+    return assigns[0].exprs[-1] if len(assigns) == 1 and _writes(function)[name] == 1 else None
+
+
+def _binds(item: Statement, name: str) -> bool:
+    return any(target.kind == "name" and target.text == name for target in targets(item))
 
 
 @lru_cache(maxsize=128)
-def _rebound(tree: FunctionTree) -> frozenset[str]:
-    found: set[str] = set()
-    augmented = {id(node.target) for node in tree.nodes if isinstance(node, ast.AugAssign)}
-    for node in ast.walk(tree.node):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del) and id(node) not in augmented:
-            found.add(node.id)
-        elif isinstance(node, ast.Global | ast.Nonlocal):
-            found.update(node.names)
-        elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
-            found.add(node.name)
-        elif isinstance(node, ast.alias):
-            found.add(node.asname or node.name)
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node is not tree.node:
-            found.add(node.name)
-    return frozenset(found)
+def _writes(function: Body) -> Counter[str]:
+    """How often a function, with what is written in it, gives each name a meaning."""
+    found: Counter[str] = Counter()
+    for scope in function.scope.walk():
+        found.update(item.target for item in scope.assigns)
+        found.update(scope.deleted)
+        for defined in (scope.functions, scope.classes, scope.imports):
+            found.update(item.name for item in defined)
+    for item in _statements(function.function):
+        found.update([item.text] if item.kind == "except" else ())
+        for part in (part for expr in item.exprs for part in expr.walk() if part.kind == "for"):
+            found.update(bound_by(part.items[0]))
+    return found
 
 
-def sharing(node: ast.expr | None, tensors: Tensors) -> str:
+def _statements(function: Function | None) -> Iterator[Statement]:
+    """The statements of a function and of those written in it."""
+    if function is not None:
+        yield from all_statements(function.statements)
+        for inner in (item for scope in function.body.walk() for item in scope.functions):
+            yield from all_statements(inner.statements)
+
+
+def sharing(expr: Expr | None, tensors: Tensors) -> str:
     """The tensor that an expression is, or is a view of; empty when it is not sure to be either."""
-    if isinstance(node, ast.Name):
-        return node.id if node.id in tensors and not tensors[node.id].type.is_list else ""
-    if isinstance(node, ast.Attribute) and dotted(node) in tensors:  # a tensor in an object, where the caller names one
-        return dotted(node)
-    if isinstance(node, ast.Attribute) and node.attr in _VIEW_ATTRIBUTES:
-        return sharing(node.value, tensors)
-    if isinstance(node, ast.Subscript):
-        element = _element(node, tensors)
-        return element or (sharing(node.value, tensors) if _is_basic(node.slice) else "")
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        gives = (node.func.attr in _VIEWS and not _lacks_arguments(node)) or writes_itself(node.func.attr)
-        return sharing(node.func.value, tensors) if gives else ""
+    if expr is None:
+        return ""
+    if expr.kind == "name" and expr.text in tensors:  # with dots a tensor in an object, where the caller names one
+        return "" if is_variable(expr) and tensors[expr.text].type.is_list else expr.text
+    if expr.kind in ("name", "attribute"):
+        return sharing(expr.owner, tensors) if expr.owner is not None and expr.member in _VIEW_ATTRIBUTES else ""
+    if expr.kind == "subscript":
+        element = _element(expr, tensors)
+        return element or (sharing(expr.items[0], tensors) if all(map(_is_basic, expr.items[1:])) else "")
+    if expr.kind == "call":
+        method = expr.items[0].member
+        gives = (method in _VIEWS and not _lacks_arguments(expr)) or writes_itself(method)
+        return sharing(expr.items[0].owner, tensors) if gives else ""
     return ""
 
 
@@ -112,24 +132,22 @@ def writes_itself(method: str) -> bool:
     return method.endswith("_") and not method.endswith("__") and method[:1].isalpha() and method not in _OF_METADATA
 
 
-def _element(node: ast.Subscript, tensors: Tensors) -> str:
+def _element(expr: Expr, tensors: Tensors) -> str:
     """The list of tensors that one element is taken of."""
-    held = node.value.id if isinstance(node.value, ast.Name) else ""
-    is_list = held in tensors and tensors[held].type.is_list
-    return held if is_list and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, int) else ""
+    holder, *index = expr.items
+    is_list = holder.kind == "name" and holder.text in tensors and tensors[holder.text].type.is_list
+    return holder.text if is_list and len(index) == 1 and isinstance(index[0].value, int) else ""
 
 
-def _is_basic(index: ast.expr) -> bool:
+def _is_basic(index: Expr) -> bool:
     """Whether an index gives a view: numbers, slices, ``...`` and ``None``."""
-    if isinstance(index, ast.Tuple):
-        return all(map(_is_basic, index.elts))
-    if isinstance(index, ast.UnaryOp):
-        return _is_basic(index.operand)
-    number = isinstance(index, ast.Constant) and not isinstance(index.value, bool | str | float)
-    return number or isinstance(index, ast.Slice)
+    if index.kind in ("tuple", "unary"):
+        return all(map(_is_basic, index.items))
+    if index.kind == "const":
+        return index.value is None or type(index.value) is int
+    return index.kind == "slice" or (index.kind == "literal" and index.text == "...")
 
 
-def _lacks_arguments(node: ast.Call) -> bool:
+def _lacks_arguments(call: Expr) -> bool:
     """Whether a call that needs arguments has none, so that it is of something else than a tensor."""
-    needs = isinstance(node.func, ast.Attribute) and node.func.attr in ("view", "expand", "select", "narrow")
-    return needs and not node.args and not node.keywords
+    return call.items[0].member in ("view", "expand", "select", "narrow") and len(call.items) == 1

@@ -8,7 +8,6 @@ from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import quoted
 from opschema_cli.schema.operator_schema import Argument
-from opschema_cli.source.function_tree import FunctionTree, function_tree
 from opschema_cli.source.text import Edit, Span
 from opschema_rules.magi.as_torch import as_operator, schema_type
 from opschema_rules.magi.given import Mutates, Named
@@ -22,19 +21,17 @@ from opschema_rules.torchlib.rules.effects import first_writes, returned_values,
 from opschema_rules.torchlib.storage import Tensors, rebound
 
 
-def _tensors(op: MagiOp, tree: FunctionTree) -> Tensors:
+def _tensors(op: MagiOp) -> Tensors:
     """The tensors that the body gets, by what it calls them: ``x``, ``config.w``."""
-    bound = rebound(tree)
+    bound = rebound(op.body)
     leaves = [item for item in op.lowering.leaves if item.path[0] not in bound and item.lowered_type is not None]
     found = {".".join(item.path): Argument(item.lowered, schema_type(item.lowered_type)) for item in leaves}
     return {name: item for name, item in found.items() if item.type.base == "Tensor"}
 
 
-def _judged(op: MagiOp) -> tuple[Operator, FunctionTree, Tensors] | None:
-    operator, tree = as_operator(op), function_tree(op.body)
-    if operator is None or tree is None or is_called_to_fail(op):
-        return None
-    return operator, tree, _tensors(op, tree)
+def _judged(op: MagiOp) -> tuple[Operator, Tensors] | None:
+    operator = as_operator(op)
+    return (operator, _tensors(op)) if operator is not None and not is_called_to_fail(op) else None
 
 
 def _declared(op: MagiOp, lowered: str) -> tuple[Related, ...]:
@@ -92,14 +89,14 @@ def undeclared_write(op: MagiOp) -> Iterator[Diagnostic]:
     found = _judged(op)
     if found is None or not isinstance(op.mutates, Mutates):
         return
-    operator, tree, tensors = found
+    operator, tensors = found
     named = op.lowering.expand_mutates([item.name for item in op.mutates.names])[0]
     unmarked = {name: item for name, item in tensors.items() if item.name not in named}
-    for node, name in first_writes(operator, tree, unmarked):
+    for written, name in first_writes(operator, op.body, unmarked):
         lowered = unmarked[name].name
         yield Diagnostic(
             f"`{name}` is written here, and `mutates_args` of `{op.title}` does not name `{lowered}`",
-            tree.place(node),
+            op.body.at(written),
             (*_declared(op, lowered), *registered(op)),
             ops=(op.title,),
         )
@@ -147,25 +144,25 @@ def aliased_output(op: MagiOp) -> Iterator[Diagnostic]:
     found = _judged(op)
     if found is None:
         return
-    _, tree, tensors = found
-    for node in returned_values(tree):
-        name = shared_argument(tree, node, tensors)
+    _, tensors = found
+    for value in returned_values(op.body):
+        name = shared_argument(op.body, value, tensors)
         if name:
-            written = tree.body.file.text(tree.place(node).span)
+            written = op.body.file.text(value)
             what = f"`{name}` itself" if written == name else f"what shares the storage of `{name}`"
             yield Diagnostic(
                 f"`{op.title}` returns {what}, and torch raises: return a copy",
-                tree.place(node),
+                op.body.at(value),
                 _declared(op, tensors[name].name),
-                _copying(tree, Span(*tree.place(node).span), written),
+                _copying(op, value.span, written),
                 (op.title,),
             )
 
 
-def _copying(tree: FunctionTree, span: Span, written: str) -> Fix:
+def _copying(op: MagiOp, span: Span, written: str) -> Fix:
     edit = Edit(Span(span.end, span.end), ".clone()")
     why = "an op that writes the tensor may do better to return nothing of it"
-    return Fix(f"return a copy of `{written}`", (FileEdit(tree.body.file.path, edit),), "unsafe", why)
+    return Fix(f"return a copy of `{written}`", (FileEdit(op.body.file.path, edit),), "unsafe", why)
 
 
 @rule("MAG332", "mutates-name")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 
+from opschema_cli.evaluation.statements import all_statements, own_expressions
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related
 from opschema_cli.lint.rule import rule
-from opschema_cli.source.function_tree import FunctionTree, dotted, function_tree
+from opschema_cli.source.python import Expr
 from opschema_cli.source.resolution import ClassRef
 from opschema_cli.source.text import Edit, Span
 from opschema_rules.magi.classes import EnumKind
@@ -164,57 +164,59 @@ def enum_identity(op: MagiOp) -> Iterator[Diagnostic]:
         return x * 2
     ```
     """
-    tree = function_tree(op.body)
     for leaf, enum in lowered_enums(op):
-        if tree is not None and enum.mixed and not _is_written(op, leaf):
-            for node in tree.walk():
-                yield from _identity(op, tree, leaf, enum, node)
-                yield from _attribute(op, tree, leaf, node)
+        if enum.mixed and not _is_written(op, leaf):
+            for expr in (part for item in all_statements(op.body.statements) for part in own_expressions(item)):
+                yield from _identity(op, leaf, enum, expr)
+                yield from _attribute(op, leaf, expr)
 
 
 def _is_written(op: MagiOp, leaf: Leaf) -> bool:
     return any(item.target == leaf.path[0] for scope in op.body.scope.walk() for item in scope.assigns)
 
 
-def _identity(op: MagiOp, tree: FunctionTree, leaf: Leaf, enum: EnumKind, node: ast.AST) -> Iterator[Diagnostic]:
-    if not isinstance(node, ast.Compare) or len(node.ops) != 1 or not isinstance(node.ops[0], ast.Is | ast.IsNot):
+def _identity(op: MagiOp, leaf: Leaf, enum: EnumKind, expr: Expr) -> Iterator[Diagnostic]:
+    if expr.kind != "compare" or expr.text not in ("is", "is-not"):
         return
-    sides = {dotted(node.left), dotted(node.comparators[0])}
+    sides = {item.text if item.kind == "name" else "" for item in expr.items}
     name = ".".join(leaf.path)
     member = next((side for side in sides if side != name), "")
     holder = op.tree.bodies.resolve(op.body, member.rpartition(".")[0]) if "." in member else None
     if name not in sides or not isinstance(holder, ClassRef) or holder != enum.ref:
         return
-    same = isinstance(node.ops[0], ast.Is)
-    word, instead, outcome = ("is", "==", "false") if same else ("is not", "!=", "true")
+    word, instead, outcome = ("is", "==", "false") if expr.text == "is" else ("is not", "!=", "true")
     yield Diagnostic(
         f"`{name}` is a plain `str` here: `{name} {word} {member}` is always {outcome}; write `{instead}`",
-        tree.place(node),
+        op.body.at(expr),
         (Related(type_place(leaf), "lowered to `str`"),),
-        _equality(tree, node, instead),
+        _equality(op, expr, instead),
         (op.title,),
     )
 
 
-def _equality(tree: FunctionTree, node: ast.Compare, instead: str) -> Fix | None:
-    left, right = tree.place(node.left).span, tree.place(node.comparators[0]).span
+def _equality(op: MagiOp, expr: Expr, instead: str) -> Fix | None:
+    left, right = expr.items
     between = Span(left.end, right.start)
-    text = re.sub(r"\bis(?:\s+not)?\b", instead, tree.body.file.text(between), count=1)
+    text = re.sub(r"\bis(?:\s+not)?\b", instead, op.body.file.text(between), count=1)
     if "#" in text:
         return None
-    return Fix(f"compare with `{instead}`", (FileEdit(tree.body.file.path, Edit(between, text)),))
+    return Fix(f"compare with `{instead}`", (FileEdit(op.body.file.path, Edit(between, text)),))
 
 
-def _attribute(op: MagiOp, tree: FunctionTree, leaf: Leaf, node: ast.AST) -> Iterator[Diagnostic]:
+def _attribute(op: MagiOp, leaf: Leaf, expr: Expr) -> Iterator[Diagnostic]:
     name = ".".join(leaf.path)
-    if not isinstance(node, ast.Attribute) or node.attr not in ("value", "name") or dotted(node.value) != name:
+    word = expr.text.removeprefix(f"{name}.").partition(".")[0] if expr.text.startswith(f"{name}.") else ""
+    if expr.kind != "name" or word not in ("value", "name"):
         return
-    place = tree.place(node)
+    place = op.body.at(Span(expr.start, expr.start + len(f"{name}.{word}")))
+    plain = expr.end - expr.start == len(expr.text)
     edit = Edit(place.span, name)
-    fix = Fix(f"take `{name}`, which is the value", (FileEdit(place.path, edit),)) if node.attr == "value" else None
+    fix = (
+        Fix(f"take `{name}`, which is the value", (FileEdit(place.path, edit),)) if word == "value" and plain else None
+    )
     yield Diagnostic(
-        f"`{name}` is a plain `str` here, which has no `{node.attr}`: every call raises",
-        place,
+        f"`{name}` is a plain `str` here, which has no `{word}`: every call raises",
+        place if plain else op.body.at(expr),
         (Related(type_place(leaf), "lowered to `str`"),),
         fix,
         (op.title,),

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Callable, Iterator
 
+from opschema_cli.evaluation.statements import all_statements, own_expressions, targets
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.function_tree import FunctionTree, function_tree
-from opschema_cli.source.python import Expr
+from opschema_cli.source.python import Expr, Statement
 from opschema_rules.torchlib.model import Operator, Registration
 from opschema_rules.torchlib.places import declared
-from opschema_rules.torchlib.storage import Tensors, gives_itself, implementations, sharing, tensors_of, writes_itself
+from opschema_rules.torchlib.storage import (
+    Tensors,
+    gives_itself,
+    implementations,
+    only_value,
+    sharing,
+    tensors_of,
+    writes_itself,
+)
 
 _COMPOSITE = frozenset({"CompositeImplicitAutograd", "CompositeExplicitAutograd", "default"})
 
@@ -67,21 +74,19 @@ def returned_input(operator: Operator) -> Iterator[Diagnostic]:
         return
     if any(item.alias is not None for item in schema.returns):
         return
-    for tree, tensors, registration in _kernels(operator, _may_return_argument):
+    for function, tensors, registration in _kernels(operator, _may_return_argument):
         checked = definition.api in ("custom_op", "triton_op")
         if registration is not None and not (
             _is_of_definition(registration) if checked else _is_of_device(registration)
         ):
             continue
-        for node in _twice(operator, tree, tensors) if checked else ():
-            message = (
-                f"`{operator.title}` returns `{ast.unparse(node)}` twice: torch raises; return a copy the second time"
-            )
-            yield Diagnostic(message, tree.place(node), ops=(operator.title,))
-        for node in returned_values(tree):
-            name = shared_argument(tree, node, tensors)
+        for item in _twice(operator, function, tensors) if checked else ():
+            message = f"`{operator.title}` returns `{item.text}` twice: torch raises; return a copy the second time"
+            yield Diagnostic(message, function.at(item), ops=(operator.title,))
+        for item in returned_values(function):
+            name = shared_argument(function, item, tensors)
             if name:
-                yield _returns(operator, tree, node, name, tensors, checked=checked)
+                yield _returns(operator, function, item, name, tensors, checked=checked)
 
 
 _WRITES = re.compile(r"[A-Za-z0-9]_\(|\][^\n=]*=|[-+*/%&|^@>]=|\bout\s*=")
@@ -111,14 +116,11 @@ def _may_write(function: Body) -> bool:
     return outer is not None and _WRITES.search(function.file.source.text, outer.start, outer.end) is not None
 
 
-def _kernels(
-    operator: Operator, may: Callable[[Body], bool]
-) -> Iterator[tuple[FunctionTree, Tensors, Registration | None]]:
+def _kernels(operator: Operator, may: Callable[[Body], bool]) -> Iterator[tuple[Body, Tensors, Registration | None]]:
     """The kernels in Python in which what is looked for may be at all."""
     for function, registration in implementations(operator):
-        tree = function_tree(function) if may(function) else None
-        if tree is not None:
-            yield tree, tensors_of(operator, tree, registration), registration
+        if may(function):
+            yield function, tensors_of(operator, function, registration), registration
 
 
 def _is_of_definition(registration: Registration) -> bool:
@@ -132,67 +134,55 @@ def _is_of_device(registration: Registration) -> bool:
     return bool(registration.keys) and not (registration.keys or frozenset()) & _COMPOSITE
 
 
-def returned_values(tree: FunctionTree) -> Iterator[ast.expr]:
+def _returns_of(function: Body) -> Iterator[Expr]:
+    return (item.exprs[0] for item in all_statements(function.statements) if item.kind == "return" and item.exprs)
+
+
+def returned_values(function: Body) -> Iterator[Expr]:
     """Each value that a function returns, of a tuple or list each."""
-    for node in tree.nodes:
-        if isinstance(node, ast.Return) and node.value is not None:
-            yield from node.value.elts if isinstance(node.value, ast.Tuple | ast.List) else [node.value]
+    for value in _returns_of(function):
+        yield from value.items if value.kind in ("tuple", "list") else [value]
 
 
-def _twice(operator: Operator, tree: FunctionTree, tensors: Tensors) -> Iterator[ast.expr]:
+def _twice(operator: Operator, function: Body, tensors: Tensors) -> Iterator[Expr]:
     """New tensors that are returned a second time in one tuple or list."""
-    for node in tree.nodes:
-        if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple | ast.List):
-            seen: set[str] = set()
-            for item in node.value.elts:
-                if isinstance(item, ast.Name) and item.id in seen and _is_new_tensor(operator, tree, item.id, tensors):
-                    yield item
-                seen.update([item.id] if isinstance(item, ast.Name) else [])
+    for value in _returns_of(function):
+        seen: set[str] = set()
+        for item in value.items if value.kind in ("tuple", "list") else ():
+            if item.kind == "name" and item.text in seen and _is_new_tensor(operator, function, item.text, tensors):
+                yield item
+            seen.update([item.text] if item.kind == "name" else [])
 
 
-def _is_new_tensor(operator: Operator, tree: FunctionTree, name: str, tensors: Tensors) -> bool:
+def _is_new_tensor(operator: Operator, function: Body, name: str, tensors: Tensors) -> bool:
     """Whether a name surely is a tensor that the function makes: a copy, or one of ``torch.empty`` and its like."""
-    value = _only_value(tree, name)
-    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
+    value = only_value(function, name)
+    if value is None or value.kind != "call":
         return False
-    if value.func.attr in ("clone", "new_empty", "new_zeros"):
-        return bool(sharing(value.func.value, tensors))
-    external = operator.tree.bodies.external(tree.body, ast.unparse(value.func))
+    if value.items[0].member in ("clone", "new_empty", "new_zeros"):
+        return bool(sharing(value.items[0].owner, tensors))
+    external = operator.tree.bodies.external(function, value.callee)
     return external in ("torch.empty_like", "torch.empty", "torch.zeros_like", "torch.zeros", "torch.ones_like")
 
 
-def shared_argument(tree: FunctionTree, node: ast.expr, tensors: Tensors) -> str:
+def shared_argument(function: Body, value: Expr, tensors: Tensors) -> str:
     """The argument that a returned value shares its storage with; a name that is given a value once stands for it."""
-    if isinstance(node, ast.Name) and node.id not in tensors:
-        return sharing(_only_value(tree, node.id), tensors)
-    return sharing(node, tensors)
-
-
-def _only_value(tree: FunctionTree, name: str) -> ast.expr | None:
-    """The one value that a name is given, at the top of the function; None for a name of several or of none."""
-    assigns = [item for item in tree.nodes if isinstance(item, ast.Assign) and _binds(item, name)]
-    stores = [item for item in ast.walk(tree.node) if isinstance(item, ast.Name) and item.id == name]
-    writes = [item for item in stores if not isinstance(item.ctx, ast.Load)]
-    at_top = len(assigns) == 1 and assigns[0] in tree.node.body
-    return assigns[0].value if at_top and len(writes) == 1 else None
-
-
-def _binds(item: ast.Assign, name: str) -> bool:
-    return any(isinstance(target, ast.Name) and target.id == name for target in item.targets)
+    if value.kind == "name" and value.text not in tensors:
+        return sharing(only_value(function, value.text), tensors)
+    return sharing(value, tensors)
 
 
 def _returns(
-    operator: Operator, tree: FunctionTree, node: ast.expr, name: str, tensors: Tensors, *, checked: bool
+    operator: Operator, function: Body, value: Expr, name: str, tensors: Tensors, *, checked: bool
 ) -> Diagnostic:
-    what = (
-        f"`{name}` itself" if isinstance(node, ast.Name) and node.id == name else f"what shares the storage of `{name}`"
-    )
+    itself = value.kind == "name" and value.text == name
+    what = f"`{name}` itself" if itself else f"what shares the storage of `{name}`"
     effect = "torch raises" if checked else "`torch.compile` takes it for a new tensor"
     written = tensors[name].is_write
     do = "return nothing, or a copy" if written else "return a copy"
     return Diagnostic(
         f"`{operator.title}` returns {what}: {effect}; {do}",
-        tree.place(node),
+        function.at(value),
         related=declared(operator, [tensors[name]]),
         ops=(operator.title,),
         severity=Severity.ERROR if checked else Severity.WARNING,
@@ -245,79 +235,70 @@ def undeclared_mutation(operator: Operator) -> Iterator[Diagnostic]:
         return
     if any(item.kind == "mutates-name" for item in definition.problems):
         return  # `mutates_args` names what is not there, which is reported and may be meant for what is written
-    for tree, tensors, _ in _kernels(operator, _may_write):
+    for function, tensors, _ in _kernels(operator, _may_write):
         unmarked = {name: item for name, item in tensors.items() if not item.is_write}
-        for node, name in first_writes(operator, tree, unmarked):
-            if _puts_back(tree, name):
+        for written, name in first_writes(operator, function, unmarked):
+            if _puts_back(function, name):
                 continue
             yield Diagnostic(
                 f"`{name}` is written here, and the schema of `{operator.title}` does not mark it as written: {_do(operator)}",
-                tree.place(node),
+                function.at(written),
                 related=declared(operator, [unmarked[name]]),
                 ops=(operator.title,),
             )
 
 
-def _puts_back(tree: FunctionTree, name: str) -> bool:
+def _puts_back(function: Body, name: str) -> bool:
     """Whether items of an argument are given values that were taken from it: after ``kept = x[i].clone()``, ``x[i] = kept``."""
-    assigns = [item for item in tree.nodes if isinstance(item, ast.Assign)]
-    taken = {
-        target.id
-        for item in assigns
-        for target in item.targets
-        if isinstance(target, ast.Name)
-        and any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(item.value))
-    }
-    return any(
-        isinstance(item.value, ast.Name) and item.value.id in taken and _is_item_of(target, name)
-        for item in assigns
-        for target in item.targets
-    )
+    assigns = [item for item in all_statements(function.statements) if item.kind == "assign"]
+    pairs = [(target, item.exprs[-1]) for item in assigns for target in targets(item)]
+    taken = {target.text for target, value in pairs if target.kind == "name" and _uses(value, name)}
+    return any(value.text in taken and value.kind == "name" and _is_item_of(target, name) for target, value in pairs)
 
 
-def _is_item_of(target: ast.expr, name: str) -> bool:
-    return isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and target.value.id == name
+def _uses(value: Expr, name: str) -> bool:
+    return any(part.kind == "name" and part.text.partition(".")[0] == name for part in value.walk())
+
+
+def _is_item_of(target: Expr, name: str) -> bool:
+    return target.kind == "subscript" and target.items[0].kind == "name" and target.items[0].text == name
 
 
 def _do(operator: Operator) -> str:
     return "write `Tensor(a!)`" if operator.definition.explicit else "name it in `mutates_args`"
 
 
-def first_writes(operator: Operator, tree: FunctionTree, tensors: Tensors) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
+def first_writes(operator: Operator, function: Body, tensors: Tensors) -> Iterator[tuple[Expr, str]]:
     """The first write to each of some arguments."""
     seen: set[str] = set()
-    for node in tree.nodes:
-        for written, name in _written(operator, tree, node, tensors):
+    for item in all_statements(function.statements):
+        for written, name in _written(operator, function, item, tensors):
             if name and name not in seen:
                 seen.add(name)
                 yield written, name
 
 
-def _written(
-    operator: Operator, tree: FunctionTree, node: ast.AST, tensors: Tensors
-) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
-    if isinstance(node, ast.Assign | ast.AugAssign):
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        parts = [item for target in targets for item in (target.elts if isinstance(target, ast.Tuple) else [target])]
-        for target in parts:
-            if isinstance(target, ast.Subscript):
-                yield target, sharing(target.value, tensors)
-            elif isinstance(node, ast.AugAssign) and isinstance(target, ast.Name):
-                yield target, sharing(target, tensors)
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        yield from _called(operator, tree, node, node.func, tensors)
+def _written(operator: Operator, function: Body, item: Statement, tensors: Tensors) -> Iterator[tuple[Expr, str]]:
+    assigned = targets(item) if item.kind in ("assign", "augassign") else ()
+    for target in [part for one in assigned for part in (one.items if one.kind == "tuple" else [one])]:
+        if target.kind == "subscript":
+            yield target, sharing(target.items[0], tensors)
+        elif item.kind == "augassign" and target.kind == "name" and "." not in target.text:
+            yield target, sharing(target, tensors)
+    for expr in own_expressions(item):
+        if expr.kind == "call" and expr.items[0].owner is not None:
+            yield from _called(operator, function, expr, tensors)
 
 
-def _called(
-    operator: Operator, tree: FunctionTree, node: ast.Call, callee: ast.Attribute, tensors: Tensors
-) -> Iterator[tuple[ast.expr, str]]:
-    if writes_itself(callee.attr):
-        yield node, sharing(callee.value, tensors)
-    if not operator.tree.bodies.external(tree.body, ast.unparse(callee)).startswith("torch."):
+def _called(operator: Operator, function: Body, call: Expr, tensors: Tensors) -> Iterator[tuple[Expr, str]]:
+    callee = call.items[0]
+    if writes_itself(callee.member):
+        yield call, sharing(callee.owner, tensors)
+    if not operator.tree.bodies.external(function, call.callee).startswith("torch."):
         return
-    if writes_itself(callee.attr) and node.args:
-        yield node, sharing(node.args[0], tensors)
-    for word in node.keywords:
-        if word.arg == "out":
-            for value in word.value.elts if isinstance(word.value, ast.Tuple) else [word.value]:
-                yield value, sharing(value, tensors)
+    if writes_itself(callee.member) and call.positional():
+        yield call, sharing(call.positional()[0], tensors)
+    out = call.keyword("out")
+    for value in out.items if out is not None and out.kind == "tuple" else [out]:
+        if value is not None:
+            yield value, sharing(value, tensors)

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, FileEdit, Fix, Place, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import quoted
-from opschema_cli.schema.operator_schema import Argument, OperatorSchema
+from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.function_tree import FunctionTree, function_tree
-from opschema_cli.source.python import Scope
 from opschema_cli.source.text import Edit
 from opschema_rules.torchlib.model import Operator, Problem, Registration
-from opschema_rules.torchlib.passing import filled, pairs
 from opschema_rules.torchlib.places import declared
 from opschema_rules.torchlib.proofs import REGISTRATION
 from opschema_rules.torchlib.storage import implementations, rebound, tensors_of
@@ -188,13 +184,11 @@ def unused_mutation(operator: Operator) -> Iterator[Diagnostic]:
     schema = operator.definition.schema
     if not isinstance(schema, OperatorSchema) or not schema.mutated or not operator.complete:
         return
-    if all(_is_used(operator, schema, argument) for argument in schema.mutated):
-        return
-    trees = _all_kernels(operator)
-    bound = [{item.name: name for name, item in tensors_of(operator, *pair).items()} for pair in trees]
-    for argument in schema.mutated if trees and not operator.definition.mutates_unknown else ():
+    kernels = _all_kernels(operator)
+    bound = [{item.name: name for name, item in tensors_of(operator, *pair).items()} for pair in kernels]
+    for argument in schema.mutated if kernels and not operator.definition.mutates_unknown else ():
         names = [item.get(argument.name) for item in bound]
-        if None not in names and not any(_reads(tree, name) for (tree, _), name in zip(trees, names, strict=True)):
+        if None not in names and not any(_reads(body, name) for (body, _), name in zip(kernels, names, strict=True)):
             yield Diagnostic(
                 f"`{argument.name}` is marked as written in the schema of `{operator.title}`, and no kernel uses it",
                 declared(operator, [argument])[0].place,
@@ -202,37 +196,15 @@ def unused_mutation(operator: Operator) -> Iterator[Diagnostic]:
             )
 
 
-def _is_used(operator: Operator, schema: OperatorSchema, argument: Argument) -> bool:
-    """Whether the facts of a kernel tell that it uses an argument, so that no tree is asked."""
-    for function, registration in implementations(operator):
-        skip = filled(registration) if registration is not None else 0
-        # Of patterns facts tell names that are none.
-        if function.function is None or "case" in function.file.text(function.function.outer):
-            continue
-        for other, param in pairs(schema, function.params, skip):
-            if other is argument and _names(function.scope, param.name):
-                return True
-    return False
-
-
-def _names(scope: Scope, name: str) -> bool:
-    """Whether a scope, or one in it, uses a name."""
-    return any(use.name.partition(".")[0] == name for inner in scope.walk() for use in inner.uses)
-
-
-def _all_kernels(operator: Operator) -> list[tuple[FunctionTree, Registration | None]]:
-    """Every kernel; none when one of them cannot be read, or does nothing."""
-    found = [(function_tree(function), registration) for function, registration in implementations(operator)]
-    known = [(tree, registration) for tree, registration in found if tree is not None and not _is_stub(tree)]
+def _all_kernels(operator: Operator) -> list[tuple[Body, Registration | None]]:
+    """Every kernel; none when one of them is not known, or does nothing."""
+    found = list(implementations(operator))
     registered = (item for item in operator.registrations if item.role in ("kernel", "other"))
     foreign = any(not isinstance(item.function, Body) for item in registered)
-    return [] if foreign or len(known) != len(found) else known
+    stub = any(body.function is not None and body.function.stub for body, _ in found)
+    return [] if foreign or stub else found
 
 
-def _is_stub(tree: FunctionTree) -> bool:
-    return tree.body.function is not None and tree.body.function.stub
-
-
-def _reads(tree: FunctionTree, name: str | None) -> bool:
-    names = {node.id for node in ast.walk(tree.node) if isinstance(node, ast.Name)}
-    return name in names or bool(names & {"locals", "vars", "eval", "exec"}) or name in rebound(tree)
+def _reads(function: Body, name: str | None) -> bool:
+    names = {use.name.partition(".")[0] for scope in function.scope.walk() for use in scope.uses}
+    return name in names or bool(names & {"locals", "vars", "eval", "exec"}) or name in rebound(function)

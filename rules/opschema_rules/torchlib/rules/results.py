@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from msgspec.structs import replace
 
+from opschema_cli.evaluation.statements import all_statements, own_expressions
 from opschema_cli.lint.diagnostic import CPP, Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.function_tree import FunctionTree, function_tree, is_name, own_nodes
-from opschema_cli.source.python import Expr
+from opschema_cli.source.python import Expr, Statement
 from opschema_rules.torchlib.model import Operator
 from opschema_rules.torchlib.passing import mismatches
 from opschema_rules.torchlib.places import declared
@@ -177,21 +176,21 @@ def _is_tensor(operator: Operator, function: Body, value: Expr) -> bool:
 
 def _gives_nothing(function: Body) -> bool:
     """Whether a function has no ``return``, and neither raises nor yields."""
-    tree = function_tree(function) if all(map(_is_none, function.scope.returns)) else None
-    if tree is None:
+    if not all(map(_is_none, function.scope.returns)):
         return False
-    away = (ast.Raise, ast.Yield, ast.YieldFrom, ast.Await, ast.While)
-    calls = [_last(node.func) for node in tree.nodes if isinstance(node, ast.Call)]
+    statements = list(all_statements(function.statements))
+    parts = [part for item in statements for part in own_expressions(item)]
+    calls = [part.items[0].member for part in parts if part.kind == "call"]
     exits = any("error" in name.lower() or name in ("exit", "fail", "_check") for name in calls)
-    return not exits and not any(isinstance(node, away) for node in tree.nodes)
+    away = any(item.kind in ("raise", "while") for item in statements) or any(part.kind in _AWAY for part in parts)
+    return not exits and not away
+
+
+_AWAY = ("yield", "yield-from", "await")
 
 
 def _is_none(value: Expr) -> bool:
     return value.kind == "const" and value.value is None
-
-
-def _last(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 @rule("REG211", "swallowed-scalars", needs=(CPP,))
@@ -233,67 +232,82 @@ def swallowed_scalars(operator: Operator) -> Iterator[Diagnostic]:
         return
     for item in operator.of_role("fake"):
         params = item.function.params if isinstance(item.function, Body) else ()
-        tree = function_tree(item.function) if any(param.kind == "vararg" for param in params) else None
-        if tree is not None and item.language == "python" and not mismatches(schema, tree.body.params):
-            yield from _swallowed(operator, schema, tree)
+        if item.language == "python" and isinstance(item.function, Body) and not mismatches(schema, params):
+            yield from _swallowed(operator, schema, item.function)
 
 
-def _swallowed(operator: Operator, schema: OperatorSchema, tree: FunctionTree) -> Iterator[Diagnostic]:
-    rest = next((item.name for item in tree.body.params if item.kind == "vararg"), "")
+def _swallowed(operator: Operator, schema: OperatorSchema, fake: Body) -> Iterator[Diagnostic]:
+    rest = next((item.name for item in fake.params if item.kind == "vararg"), "")
     named = {item.name for item in schema.kwarg_only}
-    taken = [item for item in tree.body.params if item.kind in ("posonly", "normal") and item.name not in named]
+    taken = [item for item in fake.params if item.kind in ("posonly", "normal") and item.name not in named]
     passed = schema.positional[len(taken) :]
-    if not rest or any(item.target == rest for scope in tree.body.scope.walk() for item in scope.assigns):
+    if not rest or any(item.target == rest for scope in fake.scope.walk() for item in scope.assigns):
         return
-    for node in tree.nodes:
-        argument = _misused_item(node, rest, passed) or _misused_in_loop(node, rest, passed)
-        if argument is not None:
-            yield Diagnostic(
-                f"`*{rest}` of the fake takes `{argument.name}`, which is `{argument.type}` in the schema of"
-                f" `{operator.title}`, and uses it as a tensor: name the parameters before the tensors",
-                tree.place(node) if isinstance(node, ast.expr | ast.stmt) else tree.body.at(tree.body.params[-1].span),
-                related=declared(operator, [argument]),
-                ops=(operator.title,),
-            )
-            return
+    misused = (
+        (part, found) for item in all_statements(fake.statements) for part, found in _misused(item, rest, passed)
+    )
+    for part, argument in misused:
+        yield Diagnostic(
+            f"`*{rest}` of the fake takes `{argument.name}`, which is `{argument.type}` in the schema of"
+            f" `{operator.title}`, and uses it as a tensor: name the parameters before the tensors",
+            fake.at(part.span),
+            related=declared(operator, [argument]),
+            ops=(operator.title,),
+        )
+        return
 
 
 def _is_no_tensor(argument: Argument) -> bool:
     return argument.type.base not in ("Tensor", "") and not argument.type.items
 
 
-def _misused_item(node: ast.AST, rest: str, passed: tuple[Argument, ...]) -> Argument | None:
-    """What ``rest[i]`` is, if it is no tensor and is used as one."""
-    for used in _used_as_tensors(node):
-        if isinstance(used, ast.Subscript) and is_name(used.value, rest) and isinstance(used.slice, ast.Constant):
-            index = used.slice.value
-            if isinstance(index, int) and index < len(passed) and _is_no_tensor(passed[index]):
-                return passed[index]
-    return None
+def _misused(item: Statement, rest: str, passed: Sequence[Argument]) -> Iterator[tuple[Statement | Expr, Argument]]:
+    """What of ``rest`` is no tensor and is used as one, and where."""
+    if item.kind == "for":
+        body = list(all_statements(item.blocks[0]))
+        chosen = any(inner.kind in _CHOOSING for inner in body)
+        parts = [part for inner in body for part in own_expressions(inner)]
+        target, iterable = item.exprs
+        yield from ((item, found) for found in _in_loop(target, iterable, parts, rest, passed) if not chosen)
+    for part in own_expressions(item):
+        yield from ((part, found) for found in _misused_item(part, rest, passed))
+        if part.kind in ("listcomp", "setcomp", "generator") and len(part.items[1].items) == 2:
+            target, iterable = part.items[1].items
+            parts = list(part.items[0].walk())
+            yield from ((part, found) for found in _in_loop(target, iterable, parts, rest, passed))
 
 
-def _misused_in_loop(node: ast.AST, rest: str, passed: tuple[Argument, ...]) -> Argument | None:
+_CHOOSING = ("if", "try", "continue", "break", "return")
+
+
+def _misused_item(part: Expr, rest: str, passed: Sequence[Argument]) -> Iterator[Argument]:
+    """The argument that ``rest[i]`` is, if it is no tensor and is used as one."""
+    for used in _used_as_tensors(part):
+        index = used.items[1].value if used.kind == "subscript" and _is_name(used.items[0], rest) else None
+        if isinstance(index, int) and index < len(passed) and _is_no_tensor(passed[index]):
+            yield passed[index]
+
+
+def _in_loop(
+    target: Expr, iterable: Expr, parts: Sequence[Expr], rest: str, passed: Sequence[Argument]
+) -> Iterator[Argument]:
     """The first that is no tensor, if all are gone through and used as tensors."""
-    loop = node.generators[0] if isinstance(node, ast.ListComp | ast.GeneratorExp | ast.SetComp) else node
-    if not isinstance(loop, ast.For | ast.comprehension) or isinstance(node, ast.comprehension):
-        return None
-    inside: list[ast.AST] = [node.elt] if isinstance(node, ast.ListComp | ast.GeneratorExp | ast.SetComp) else []
-    inside += node.body if isinstance(node, ast.For) else []
-    nodes = [item for part in inside for item in own_nodes(part)]
-    choosing = (ast.If, ast.IfExp, ast.Try, ast.Continue, ast.Break, ast.BoolOp, ast.Return)
-    if not is_name(loop.iter, rest) or not isinstance(loop.target, ast.Name):
-        return None
-    if isinstance(loop, ast.comprehension) and loop.ifs:
-        return None
-    if any(isinstance(item, choosing) for item in nodes):
-        return None
-    used = any(is_name(used, loop.target.id) for item in nodes for used in _used_as_tensors(item))
-    return next((item for item in passed if _is_no_tensor(item)), None) if used else None
+    if not _is_name(iterable, rest) or any(part.kind in ("ifexp", "boolop") for part in parts):
+        return
+    if any(_is_name(used, target.text) for part in parts for used in _used_as_tensors(part) if target.kind == "name"):
+        yield from [item for item in passed if _is_no_tensor(item)][:1]
 
 
-def _used_as_tensors(node: ast.AST) -> Iterator[ast.expr]:
-    """The values that one node uses as tensors."""
-    if isinstance(node, ast.Attribute) and node.attr in _OF_TENSORS:
-        yield node.value
-    elif isinstance(node, ast.Call) and _last(node.func) in _MAKERS_LIKE and node.args:
-        yield node.args[0]
+def _is_name(expr: Expr, name: str) -> bool:
+    return expr.kind == "name" and expr.text == name
+
+
+def _used_as_tensors(expr: Expr) -> Iterator[Expr]:
+    """The values that one expression uses as tensors."""
+    first, _, rest = expr.text.partition(".")
+    if expr.kind == "name" and rest.partition(".")[0] in _OF_TENSORS:
+        yield Expr("name", expr.start, expr.start + len(first), first)
+    if expr.kind == "attribute" and expr.text in _OF_TENSORS:
+        yield expr.items[0]
+    if expr.kind == "call" and expr.items[0].member in _MAKERS_LIKE:
+        yield from expr.positional()[:1]
