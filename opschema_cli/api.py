@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from opschema_cli.migrate.migration import migration as migration
     from opschema_cli.project import Project as Project
     from opschema_cli.readings import Reading as Reading
-    from opschema_cli.source.bodies import Bodies as Bodies
     from opschema_cli.source.program import Program as Program
     from opschema_cli.source.python import Class as Class
     from opschema_cli.source.python import Expr as Expr
@@ -73,7 +72,6 @@ _NAMES = {
     "migrate.migration": ("Note", "Scope", "Site", "migration"),
     "project": ("Project",),
     "readings": ("Reading",),
-    "source.bodies": ("Bodies",),
     "source.program": ("Program",),
     "source.python": ("Class", "Expr", "Function", "Param", "PythonFile"),
     "source.text": ("Edit", "Place", "Source", "Span"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Iterator
+from functools import wraps
 from types import CodeType, FunctionType, TracebackType
 from typing import Any, NoReturn, TypeVar
 
@@ -32,7 +33,7 @@ def refuse(what: str, function: object = None) -> NoReturn:
 
 def at(function: object) -> str:
     """File and line of a function, ready to append: `` (line 3 of ours.py)``; empty if it has none."""
-    code = getattr(function, "__code__", None)
+    code = getattr(getattr(function, "__wrapped__", function), "__code__", None)
     return f" (line {code.co_firstlineno} of {_shown(code.co_filename)})" if isinstance(code, CodeType) else ""
 
 
@@ -45,7 +46,8 @@ def failure(error: BaseException, function: object = None) -> str:
         return what
     frames = list(_frames(error.__traceback__))
     own = [frame for frame in frames if not _is_ours(frame[0])]
-    path, line = own[-1] if own else frames[-1] if frames and not at(function) else ("<", 0)
+    placed = bool(at(function)) or isinstance(error, AuthorError)
+    path, line = own[-1] if own else frames[-1] if frames and not placed else ("<", 0)
     return what + at(function) if path.startswith("<") else f"{what} (line {line} of {_shown(path)})"
 
 
@@ -89,7 +91,7 @@ def with_options(function: Callable[..., T], what: str, *params: str, needed: bo
     if least <= len(params) + 1 <= most:
         return function
     if least <= len(params) <= most and not needed:
-        return lambda *arguments: function(*arguments[:-1])
+        return wraps(function)(lambda *arguments: function(*arguments[:-1]))
     expected = (
         f"({', '.join(params)}, options)" if needed else f"({', '.join(params)}) or ({', '.join(params)}, options)"
     )
@@ -113,7 +115,7 @@ def _article(value: object) -> str:
 
 def described(value: object) -> str:
     """A value that an author passed, for a message: a name with its place, or its type."""
-    name = getattr(value, "__name__", "")
+    name = getattr(value, "__name__", "") if callable(value) else ""
     return f"`{name}`{at(value)}" if name else _article(value)
 
 

@@ -71,7 +71,7 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
 
 def rule(
     code: str,
-    name: str,
+    name: str = "",
     *,
     severity: Literal["error", "warning", "info"] = "error",
     fixable: Literal["", "safe", "unsafe"] = "",
@@ -138,14 +138,14 @@ def _record(check: Check, code: str, name: str, severity: Severity) -> Rule:
     if not text:
         refuse(f"rule {code}: it has no docstring, so no page", check)
     types = _types(check, code)
-    if not 1 <= len(types) <= 2:
-        refuse(f"rule {code}: it takes a subject and, if it has options, these; not {len(types)} parameters", check)
     return Rule(code, name, severity, text, types[0], check, types[1] if len(types) > 1 else None)
 
 
 def _types(check: Check, code: str) -> list[type[Any]]:
     """The types of a rule's parameters: its subject, and its options if it has some."""
     params = params_of(check)
+    if not 1 <= len(params) <= 2:
+        refuse(f"rule {code}: it takes a subject and, if it has options, these; not {len(params)} parameters", check)
     types = [_named_type(check, param) for param in params]
     if not all(isinstance(kind, type) for kind in types):
         try:
