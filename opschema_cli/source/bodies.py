@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 
@@ -10,6 +11,7 @@ import msgspec
 from opschema_cli.source.program import ClassRef, External, FunctionRef, Program, Resolution
 from opschema_cli.source.python import Class, Expr, Function, Param, PythonFile, Scope, Statement
 from opschema_cli.source.text import Place, Span
+from opschema_cli.source.word_index import MODULE, WordIndex, index_words
 
 MAX_HOPS = 4
 """Longest chain of helpers that is followed."""
@@ -121,15 +123,20 @@ class Body(msgspec.Struct, frozen=True, eq=False, dict=True):
 
 
 class Bodies:
-    """All bodies of a program's package, found through the words in them."""
+    """All bodies of a program's package, found through the words in them; ``index`` gives those of a file if they are kept."""
 
-    def __init__(self, program: Program, paths: Iterable[str]) -> None:
+    def __init__(
+        self, program: Program, paths: Iterable[str], index: Callable[[PythonFile], WordIndex] | None = None
+    ) -> None:
         self.program = program
+        self._index = index
+        self._indexes: dict[str, WordIndex] = {}
+        self._order: dict[Body, tuple[int, ...]] = {}
+        self._placed: dict[Body, tuple[list[Span], list[Body]]] = {}
         self.paths = list(paths)
         self._modules: dict[str, Body] = {}
         self._within: dict[Body, list[Body]] = {}
         self._lambdas: dict[int, Body] = {}
-        self._called: dict[str, dict[str, list[tuple[Body, Expr]]]] = {}
         self._calls: dict[Body, list[tuple[Body, Expr]]] = {}
         self._defining: dict[int, Body | None] = {}
         self._meanings: dict[tuple[str, str], Resolution] = {}
@@ -159,6 +166,17 @@ class Bodies:
             found = self._modules[file.path] = Body(file)
         return found
 
+    def _around(self, body: Body, offset: int) -> Body | None:
+        """The body written directly in a body in whose definition a place lies."""
+        placed = self._placed.get(body)
+        if placed is None:
+            inner = [(item.definition.outer, item) for item in self.within(body) if item.definition is not None]
+            inner.sort(key=_outer)
+            placed = self._placed[body] = [span for span, _ in inner], [item for _, item in inner]
+        spans, bodies = placed
+        at = bisect_right(spans, offset, key=_start) - 1
+        return bodies[at] if at >= 0 and offset < spans[at].end else None
+
     def within(self, body: Body) -> list[Body]:
         """The bodies written directly in a body."""
         found = self._within.get(body)
@@ -166,6 +184,8 @@ class Bodies:
             functions = [Body(body.file, item, None, body) for item in body.scope.functions]
             found = [*functions, *(Body(body.file, None, item, body) for item in body.scope.classes)]
             self._within[body] = found
+            outer = self._order.get(body, ())
+            self._order.update((item, (*outer, number)) for number, item in enumerate(found))
         return found
 
     def functions_within(self, body: Body, name: str) -> list[Body]:
@@ -209,7 +229,7 @@ class Bodies:
         if key not in self._defining:
             body: Body | None = self.module(file)
             while body is not None and body.definition is not definition:
-                body = next((item for item in self.within(body) if _is_around(item, definition)), None)
+                body = self._around(body, definition.start)
             self._defining[key] = body
         return self._defining[key]
 
@@ -250,24 +270,56 @@ class Bodies:
         """Every call that names the function ``target``, and the body it stands in."""
         if target not in self._calls:
             name = target.function.name if target.function is not None else ""
-            files = self._files_calling(name) if name else []
-            calls = (pair for file in files for pair in self._calls_in(file).get(name, ()))
+            bodies = (body for file in self._naming(name) for body in self.calling(file, [name])) if name else ()
+            calls = ((body, call) for body in bodies for call in body.scope.calls if _ends_in(call.callee, name))
             self._calls[target] = [(body, call) for body, call in calls if self.called(body, call.callee) is target]
         return self._calls[target]
 
-    def _files_calling(self, name: str) -> list[PythonFile]:
-        """The files that may call a function of that name; text is searched only where the calls are not known yet."""
-        return [file for file in self.files if name in self._called.get(file.path, file.source.text)]
+    def words(self, file: PythonFile) -> WordIndex:
+        """The words of a file's calls and decorators."""
+        found = self._indexes.get(file.path)
+        if found is None:
+            found = self._indexes[file.path] = (self._index or index_words)(file)
+        return found
 
-    def _calls_in(self, file: PythonFile) -> dict[str, list[tuple[Body, Expr]]]:
-        """A file's calls by the last word of what they call."""
-        if file.path not in self._called:
-            found: dict[str, list[tuple[Body, Expr]]] = {}
-            for body in self.of(file):
-                for call in body.scope.calls:
-                    found.setdefault(call.callee.rpartition(".")[2], []).append((body, call))
-            self._called[file.path] = found
-        return self._called[file.path]
+    def _naming(self, name: str) -> Iterable[PythonFile]:
+        """The files that may call a function of that name; without an index of all, those whose text holds it."""
+        if self._index is not None:
+            return self._by_word.get(name, ())
+        return (file for file in self.files if name in file.source.text)
+
+    @cached_property
+    def _by_word(self) -> dict[str, list[PythonFile]]:
+        found: dict[str, list[PythonFile]] = {}
+        for file in self.files:
+            for word in self.words(file).calls:
+                found.setdefault(word, []).append(file)
+        return found
+
+    def calling(self, file: PythonFile, words: Iterable[str]) -> list[Body]:
+        """The bodies of a file that call functions by one of these last words, in the order of :meth:`of`."""
+        calls = self.words(file).calls
+        return self._starting(file, {start for word in words for start in calls.get(word, ())})
+
+    def decorated(self, file: PythonFile, words: Iterable[str]) -> list[Body]:
+        """The functions of a file with a decorator of one of these last words, in the order of :meth:`of`."""
+        decorators = self.words(file).decorators
+        return self._starting(file, {start for word in words for start in decorators.get(word, ())})
+
+    def _starting(self, file: PythonFile, starts: Iterable[int]) -> list[Body]:
+        """The bodies whose definitions are written there; nothing around or beside them is decoded that need not be."""
+        found: list[Body] = []
+        for start in starts:
+            body: Body | None = self.module(file)
+            while body is not None and start != MODULE and (body.definition is None or body.definition.start != start):
+                body = self._around(body, start)
+            if body is not None:
+                found.append(body)
+        return self.sorted(found)
+
+    def sorted(self, bodies: Iterable[Body]) -> list[Body]:
+        """Bodies of one file in the order of :meth:`of`."""
+        return sorted(bodies, key=lambda item: self._order.get(item, ()))
 
     # Classes
 
@@ -317,15 +369,21 @@ class Bodies:
                     yield ref
 
 
-def _is_around(body: Body, definition: Function | Class) -> bool:
-    """Whether a definition is that of a body, or written in it."""
-    own = body.definition
-    return own is not None and (own is definition or own.outer.start < definition.start < own.outer.end)
-
-
 def _holds(text: str, words: Iterable[str], function: Function) -> bool:
     start, end = function.outer
     return any(text.find(word, start, end) >= 0 for word in words)
+
+
+def _ends_in(dotted: str, word: str) -> bool:
+    return dotted.rpartition(".")[2] == word
+
+
+def _start(span: Span) -> int:
+    return span.start
+
+
+def _outer(pair: tuple[Span, Body]) -> Span:
+    return pair[0]
 
 
 def _is_in(definition: Function | Class | None, offset: int) -> bool:

@@ -42,6 +42,7 @@ class Lookup:
 
     def __init__(self, tree: FlyTree) -> None:
         self.tree = tree
+        self._absent: dict[str, Absent | None] = {}
 
     @property
     def knows(self) -> bool:
@@ -55,6 +56,11 @@ class Lookup:
 
     def absent_of(self, full: str) -> Absent | None:
         """The first part of a name that the tree's own FlyDSL does not have, or the newest release that is admitted."""
+        if full not in self._absent:
+            self._absent[full] = self._find_absent(full)
+        return self._absent[full]
+
+    def _find_absent(self, full: str) -> Absent | None:
         if self.tree.contract.own:
             name = first_missing(full, self._own)
             if not name or name.rpartition(".")[2].startswith("_"):  # made when it is built, perhaps

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Span
+from opschema_cli.source.word_index import WordIndex, aliased
 from opschema_rules.flydsl.model import Call, Traced
 from opschema_rules.flydsl.names import Names
 
@@ -25,10 +26,13 @@ class Calls:
         self.bodies = names.bodies
         self._traced = {id(item.body): item for item in traced}
         self._launching: dict[Body, _Launches] = {}
+        self.holders: set[str] = set()
+        """The factories, and the names that hold what they return."""
         self._held: dict[tuple[int, str], Traced] = {}
         for item in self._traced.values():
             for body, name in _holders(names, item):
                 self._held[id(body), name] = item
+                self.holders.add(name or (body.function.name if body.function is not None else ""))
 
     def of(self, traced: Traced) -> Iterator[Call]:
         """The calls of one of them by its name."""
@@ -120,12 +124,13 @@ def _makes(names: Names, body: Body, traced: Traced) -> bool:
     return plain and alone and bool(returned) and named
 
 
-def find_calls(names: Names, bodies: Bodies, traced: list[Traced]) -> None:
+def find_calls(names: Names, bodies: Bodies, traced: list[Traced], indexes: Iterable[WordIndex]) -> None:
     """Give each traced function its calls."""
     calls = Calls(names, traced)
     for item in traced:
         item.calls.extend(calls.of(item))
+    words = aliased({COMPILE.rpartition(".")[2], *calls.holders}, indexes)
     for file in bodies.files:
-        for body in bodies.of(file):
+        for body in bodies.calling(file, words):
             for call in calls.within(body):
                 call.target.calls.append(call)

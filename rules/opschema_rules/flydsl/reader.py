@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from opschema_cli.project import Project
+from opschema_cli.readings import Reading
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.program import FunctionRef, Program
-from opschema_cli.source.python import Expr, Param
+from opschema_cli.source.python import Expr, Param, PythonFile
+from opschema_cli.source.word_index import WordIndex, aliased, called_word, index_words
 from opschema_rules.flydsl.annotations import parameter
 from opschema_rules.flydsl.calls import find_calls
 from opschema_rules.flydsl.contract import Era, find_contract
@@ -42,18 +44,47 @@ def read_tree(project: Project, options: FlydslOptions) -> FlyTree:
     """Everything of the workspace that uses FlyDSL."""
     paths = list(holding(project, [MARK]))
     project.load_python(paths)
-    bodies = Bodies(Program(project.workspace.files, project.python, paths), paths)
-    names = Names(bodies)
-    tree = FlyTree(project, bodies, names, find_contract(project, options.version))
+    program = Program(project.workspace.files, project.python, paths)
+    bodies = Bodies(program, paths, lambda file: project.file_readings(_WORDS, [file])[file.path])
+    tree = FlyTree(project, bodies, Names(bodies), find_contract(project, options.version))
+    indexes = [bodies.words(file) for file in bodies.files]
+    compilers, wrappers = aliased(_KINDS.keys(), indexes), aliased(set(WRAPPERS), indexes)
+    describers = aliased({*DESCRIBERS, *_describers(project, bodies.files)}, indexes)
     for file in bodies.files:
-        for body in bodies.of(file):
-            if body.function is not None:
-                tree.traced.extend(_decorated(names, body))
-            tree.traced.extend(_applied(names, body))
-            tree.wraps.extend(_wraps(names, body))
-            tree.descriptors.extend(_descriptors(tree, body))
-    find_calls(names, bodies, tree.traced)
+        tree.traced.extend(_traced(tree.names, file, compilers))
+        for body in bodies.calling(file, wrappers):
+            tree.wraps.extend(_wraps(tree.names, body, wrappers))
+        for body in bodies.calling(file, describers):
+            tree.descriptors.extend(_descriptors(tree, body, describers))
+    find_calls(tree.names, bodies, tree.traced, indexes)
     return tree
+
+
+_WORDS: Reading[PythonFile, WordIndex] = Reading("words", index_words, WordIndex)
+
+
+def _describing(file: PythonFile) -> list[str]:
+    """The functions of a file that have a parameter ``max_size``."""
+    functions = (item for scope in file.body.walk() for item in scope.functions)
+    return [item.name for item in functions if item.param("max_size") is not None]
+
+
+_DESCRIBING: Reading[PythonFile, list[str]] = Reading("flydsl describers", _describing, list[str])
+
+
+def _describers(project: Project, files: list[PythonFile]) -> set[str]:
+    return {name for names in project.file_readings(_DESCRIBING, files).values() for name in names}
+
+
+def _traced(names: Names, file: PythonFile, words: frozenset[str]) -> Iterator[Traced]:
+    """The traced functions of a file, those with decorators before those that a call traces in the same body."""
+    bodies = names.bodies
+    decorated, calling = bodies.decorated(file, words), bodies.calling(file, words)
+    for body in bodies.sorted({*decorated, *calling}):
+        if body in decorated:
+            yield from _decorated(names, body)
+        if body in calling:
+            yield from _applied(names, body, words)
 
 
 def _decorated(names: Names, body: Body) -> Iterator[Traced]:
@@ -68,12 +99,17 @@ def _decorated(names: Names, body: Body) -> Iterator[Traced]:
             return
 
 
-def _applied(names: Names, body: Body) -> Iterator[Traced]:
+def _calls(body: Body, words: frozenset[str]) -> Iterator[Expr]:
+    """The calls in a body by one of these last words."""
+    return (call for call in body.scope.calls if called_word(call.items[0]) in words)
+
+
+def _applied(names: Names, body: Body, words: frozenset[str]) -> Iterator[Traced]:
     """The functions that ``flyc.jit(function)`` traces."""
-    for call in body.scope.calls:
+    for call in _calls(body, words):
         kind = _KINDS.get(_compiler(names, body, call.items[0]))
-        given = call.positional() if kind is not None else []
-        target = names.bodies.called(body, given[0].text) if given and given[0].kind == "name" else None
+        arguments = call.positional() if kind is not None else []
+        target = names.bodies.called(body, arguments[0].text) if arguments and arguments[0].kind == "name" else None
         if kind is not None and target is not None:
             yield Traced(target, kind, call, _parameters(names, target))
 
@@ -88,13 +124,13 @@ def _parameters(names: Names, body: Body) -> tuple[Parameter, ...]:
     return tuple(parameter(names, body.parent or body, item) for item in body.params)
 
 
-def _wraps(names: Names, body: Body) -> Iterator[Wrap]:
+def _wraps(names: Names, body: Body, words: frozenset[str]) -> Iterator[Wrap]:
     marks = {
         item.items[0].items[0].span: item
         for item in body.scope.calls
         if item.items[0].kind == "attribute" and item.items[0].text in MARKS
     }
-    for call in body.scope.calls:
+    for call in _calls(body, words):
         api = _compiler(names, body, call.items[0])
         if api in WRAPPERS:
             chain: list[Expr] = []
@@ -103,17 +139,17 @@ def _wraps(names: Names, body: Body) -> Iterator[Wrap]:
             yield Wrap(body, call, api, tuple(chain))
 
 
-def _descriptors(tree: FlyTree, body: Body) -> Iterator[Descriptor]:
+def _descriptors(tree: FlyTree, body: Body, words: frozenset[str]) -> Iterator[Descriptor]:
     names = tree.names
     is_first = tree.contract.surely(Era.BAKED) and not tree.contract.own
-    for call in body.scope.calls:
+    for call in _calls(body, words):
         if not call.callee:
             continue
         api, named = names.called(body, call), names.bodies.resolve(body, call.callee)
         found = named if isinstance(named, FunctionRef) else names.definition(api) if api in DESCRIBERS else None
         if found is not None:
-            given = {item.name for item in found.function.params[1:]}
-            if "max_size" in given and (found.function.name in DESCRIBERS or "num_records_bytes" in given):
+            taken = {item.name for item in found.function.params[1:]}
+            if "max_size" in taken and (found.function.name in DESCRIBERS or "num_records_bytes" in taken):
                 yield Descriptor(body, call, found.function.name, found.function.params)
         elif api in DESCRIBERS:
             yield Descriptor(body, call, api, (FIRST_DESCRIBERS if is_first else DESCRIBERS)[api])

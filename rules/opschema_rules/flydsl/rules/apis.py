@@ -11,6 +11,7 @@ from opschema_cli.source.expected import expects_failure
 from opschema_cli.source.python import Condition, PythonFile
 from opschema_cli.source.text import Place, Span
 from opschema_rules.flydsl.api_lookup import Absent, Lookup
+from opschema_rules.flydsl.api_mentions import may_lack
 from opschema_rules.flydsl.model import FlyTree, Wrap
 from opschema_rules.flydsl.names import ROOT
 from opschema_rules.flydsl.tensors import Tensors
@@ -100,8 +101,8 @@ def removed_api(tree: FlyTree) -> Iterator[Diagnostic]:
     if not lookup.knows:
         return
     own = {item.path for item in tree.names.package}
-    for file in tree.bodies.files:
-        names = _imported(tree, file) if file.path not in own else frozenset()
+    for file in may_lack(lookup, tree.project, [item for item in tree.bodies.files if item.path not in own]):
+        names = _imported(tree, file)
         for body in tree.bodies.of(file) if names else ():
             yield from _absent_imports(lookup, body)
             yield from _absent_uses(lookup, body, names)

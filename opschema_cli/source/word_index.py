@@ -1,0 +1,82 @@
+"""Words of a file's calls and decorators, with the functions that they stand in, so that other functions need not be decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Set
+from typing import TypeAlias
+
+import msgspec
+
+from opschema_cli.source.python import Class, Expr, Function, Import, PythonFile, Scope
+
+Starts: TypeAlias = "dict[str, list[int]]"
+"""Definitions by a word: where the names of functions and classes are written, -1 for the module."""
+
+MODULE = -1
+
+
+class WordIndex(msgspec.Struct):
+    """The bodies of one file that call functions, by the last words of these; its decorated functions, by the last words of the
+    decorators; and the other names that imports and assignments give to a word.
+    """
+
+    calls: Starts = {}
+    decorators: Starts = {}
+    aliases: dict[str, list[str]] = {}
+
+
+def index_words(file: PythonFile) -> WordIndex:
+    """The words of a file."""
+    found = WordIndex({}, {}, {})
+    waiting: list[tuple[Scope, int]] = [(file.body, MODULE)]
+    while waiting:
+        scope, start = waiting.pop()
+        for word in {called_word(call.items[0]) for call in scope.calls}:
+            found.calls.setdefault(word, []).append(start)
+        for word, other in set(_aliases(scope)):
+            found.aliases.setdefault(word, []).append(other)
+        for function in scope.functions:
+            for word in {called_word(item) for item in function.decorators}:
+                found.decorators.setdefault(word, []).append(function.start)
+        inner: list[Function | Class] = [*scope.functions, *scope.classes]
+        waiting += ((item.body, item.start) for item in inner)
+    return found
+
+
+def called_word(callee: Expr) -> str:
+    """The last word of what is called: of ``a.f``, ``a.f[0]`` and ``a.f(x)`` ``f``."""
+    while callee.kind in ("call", "subscript"):
+        callee = callee.items[0]
+    return callee.text.rpartition(".")[2]
+
+
+def _aliases(scope: Scope) -> Iterator[tuple[str, str]]:
+    for item in scope.imports:
+        yield from _alias(_imported(item), item.name)
+    for assign in scope.assigns:
+        if assign.value is not None and assign.value.kind == "name":
+            yield from _alias(assign.value.text, assign.target)
+
+
+def _imported(item: Import) -> str:
+    return item.attr or item.module
+
+
+def _alias(dotted: str, name: str) -> Iterator[tuple[str, str]]:
+    word, other = dotted.rpartition(".")[2], name.rpartition(".")[2]
+    if word != other:
+        yield word, other
+
+
+def aliased(words: Set[str], indexes: Iterable[WordIndex]) -> frozenset[str]:
+    """Words, and those that anything of these names may be called in some file."""
+    aliases: dict[str, set[str]] = {}
+    for index in indexes:
+        for word, others in index.aliases.items():
+            aliases.setdefault(word, set()).update(others)
+    found, waiting = set(words), list(words)
+    while waiting:
+        fresh = aliases.get(waiting.pop(), set()) - found
+        found |= fresh
+        waiting += fresh
+    return frozenset(found)
