@@ -8,6 +8,7 @@ from opschema_cli.source.python import Class, Function, PythonFile
 from opschema_cli.source.python_facts import collect
 from opschema_cli.source.resolution import ClassRef, FunctionRef
 from opschema_cli.source.text import Source
+from opschema_cli.source.word_index import aliased
 
 TEXT = """\
 class Outer:
@@ -121,3 +122,30 @@ def test_what_functions_write_and_rebind_is_known_without_their_bodies() -> None
     assert FILE.rebound == {"state", "self.kept"}
     plain = "def f():\n    return 1\n"
     assert PythonFile(Source("b.py", plain, "utf-8", "other"), collect(plain)).rebound == frozenset()
+
+
+def test_the_bodies_that_call_and_are_decorated_by_a_word() -> None:
+    text = """\
+from lib import jit as compiled
+
+@compiled
+def plain(): ...
+
+def factory():
+    @compiled("fast")
+    def inner():
+        return make(1)(2)
+    return inner
+
+class Held:
+    made = lib.make[3](plain)
+
+traced = compiled(plain)
+"""
+    file = PythonFile(Source("b.py", text, "utf-8", "digest"), collect(text))
+    found = Bodies(Program(["b.py"], {"b.py": file}.get, ["b.py"]), ["b.py"])
+    words = aliased({"jit"}, [found.words(file)])
+    assert words == {"jit", "compiled"}
+    assert [name(body) for body in found.decorated(file, words)] == ["plain", "inner"]
+    assert [name(body) for body in found.calling(file, {"make"})] == ["inner", "Held"]
+    assert [name(body) for body in found.calling(file, words)] == ["module", "factory"]

@@ -1,0 +1,229 @@
+"""Bodies of Python code: those of modules, classes and functions, each with the one around it."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+
+import msgspec
+
+from opschema_cli.source.python import Class, Expr, Function, Param, PythonFile, Scope, Statement
+from opschema_cli.source.resolution import ClassRef
+from opschema_cli.source.text import Place, Span
+from opschema_cli.source.word_index import MODULE
+
+
+class Body(msgspec.Struct, frozen=True, eq=False, dict=True):
+    """The body of a module, of a class (``cls``) or of a function (``function``), and the one around it."""
+
+    file: PythonFile
+    function: Function | None = None
+    cls: Class | None = None
+    parent: Body | None = None
+
+    __repr__ = object.__repr__
+
+    @cached_property
+    def scope(self) -> Scope:
+        """What happens in it; of a function unpacked when it is asked for."""
+        return (self.function or self.cls or self.file).body
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        """A function's statements, unpacked when they are asked for; none of a module or class."""
+        return self.function.statements if self.function is not None else ()
+
+    @property
+    def definition(self) -> Function | Class | None:
+        """The function or class that this is the body of; None of a module."""
+        return self.function or self.cls
+
+    def outward(self) -> Iterator[Body]:
+        """The body and all around it."""
+        yield self
+        if self.parent is not None:
+            yield from self.parent.outward()
+
+    @cached_property
+    def scopes(self) -> tuple[Scope, ...]:
+        """The scopes in which a function looks a name up before the module's; a class's is none of them."""
+        return tuple(body.scope for body in self.outward() if body.function is not None)
+
+    @cached_property
+    def visible(self) -> frozenset[str]:
+        """The names that a function and those around it bind, delete or declare."""
+        outer = self.parent.visible if self.parent is not None else frozenset[str]()
+        if self.function is None:
+            return outer
+        return outer.union(self.bound, self.scope.deleted, (item.name for item in self.scope.classes))
+
+    @cached_property
+    def method(self) -> Body | None:
+        """The method that this is, or that is written around it."""
+        return next(
+            (body for body in self.outward() if body.function and body.parent is not None and body.parent.cls), None
+        )
+
+    @cached_property
+    def owner(self) -> ClassRef | None:
+        """The class whose body or method this is, or is written in."""
+        found = next((body.cls for body in self.outward() if body.cls is not None), None)
+        return ClassRef(self.file, found) if found is not None else None
+
+    @cached_property
+    def this(self) -> str:
+        """The method's name for its instance or class; empty outside methods."""
+        function = self.method.function if self.method is not None else None
+        if function is None or not function.params or "staticmethod" in function.decorator_names:
+            return ""
+        return function.params[0].name
+
+    @property
+    def params(self) -> tuple[Param, ...]:
+        """A function's parameters."""
+        return self.function.params if self.function is not None else ()
+
+    def at(self, target: Expr | Span) -> Place:
+        """A place in the body's file."""
+        return Place(self.file.path, target.span if isinstance(target, Expr) else target)
+
+    @cached_property
+    def bound(self) -> frozenset[str]:
+        """The names that the body itself gives a meaning."""
+        names = {item.name for item in self.params} | {item.name for item in self.scope.functions}
+        names |= {item.name for item in self.scope.imports}
+        return frozenset(names | {item.target for item in self.scope.assigns})
+
+    def binds(self, name: str) -> bool:
+        """Whether the body itself gives ``name`` a meaning."""
+        return name in self.bound
+
+    def binder(self, name: str) -> Body | None:
+        """The innermost function body that gives ``name`` its meaning; None when it is the module's."""
+        return next((body for body in self.outward() if body.function is not None and body.binds(name)), None)
+
+    def values(self, name: str) -> list[Expr] | None:
+        """What the body assigns to ``name``; None when a parameter or a write says nothing of the value."""
+        if any(item.name == name for item in self.params) or name in self.scope.deleted:
+            return None
+        found = [item.value for item in self.scope.assigns if item.target == name]
+        known = [value for value in found if value is not None]
+        return known if len(known) == len(found) else None
+
+    def attribute_of(self, target: str) -> str:
+        """The attribute of the class or its instance that an assignment to ``target`` writes; empty for other targets."""
+        holder, _, name = target.rpartition(".")
+        if self.function is None:
+            return name if self.cls is not None and not holder else ""
+        return name if holder and holder == self.this else ""
+
+
+class BodyTree:
+    """The bodies of files. A function is decoded when the bodies in it are asked for."""
+
+    def __init__(self) -> None:
+        self._modules: dict[str, Body] = {}
+        self._within: dict[Body, list[Body]] = {}
+        self._order: dict[Body, tuple[int, ...]] = {}
+        self._placed: dict[Body, tuple[list[Span], list[Body]]] = {}
+        self._defining: dict[int, Body | None] = {}
+
+    def of(self, file: PythonFile, wanted: Callable[[Function], bool] = lambda function: True) -> list[Body]:
+        """Every body of a file, outermost first, but those of functions that are not ``wanted`` and what is written in them:
+        these are not unpacked.
+        """
+        return list(self.inside(self.module(file), wanted))
+
+    def inside(self, body: Body, wanted: Callable[[Function], bool] = lambda function: True) -> Iterator[Body]:
+        """The same of a body: itself, and those written in it."""
+        yield body
+        for item in self.within(body):
+            if item.function is None or wanted(item.function):
+                yield from self.inside(item, wanted)
+
+    def module(self, file: PythonFile) -> Body:
+        """The body of a file's module."""
+        found = self._modules.get(file.path)
+        if found is None:
+            found = self._modules[file.path] = Body(file)
+        return found
+
+    def _around(self, body: Body, offset: int) -> Body | None:
+        """The body written directly in a body in whose definition a place lies."""
+        placed = self._placed.get(body)
+        if placed is None:
+            inner = [(item.definition.outer, item) for item in self.within(body) if item.definition is not None]
+            inner.sort(key=_outer)
+            placed = self._placed[body] = [span for span, _ in inner], [item for _, item in inner]
+        spans, bodies = placed
+        at = bisect_right(spans, offset, key=_start) - 1
+        return bodies[at] if at >= 0 and offset < spans[at].end else None
+
+    def within(self, body: Body) -> list[Body]:
+        """The bodies written directly in a body."""
+        found = self._within.get(body)
+        if found is None:
+            functions = [Body(body.file, item, None, body) for item in body.scope.functions]
+            found = [*functions, *(Body(body.file, None, item, body) for item in body.scope.classes)]
+            self._within[body] = found
+            outer = self._order.get(body, ())
+            self._order.update((item, (*outer, number)) for number, item in enumerate(found))
+        return found
+
+    def functions_within(self, body: Body, name: str) -> list[Body]:
+        """The functions of one name that are written directly in a body."""
+        return [item for item in self.within(body) if item.function is not None and item.function.name == name]
+
+    def at(self, file: PythonFile, offset: int) -> Body:
+        """The innermost body that what is written there belongs to: a function's head belongs to what encloses it."""
+        found = self.module(file)
+        while (
+            inner := next((item for item in self.within(found) if _is_in(item.definition, offset)), None)
+        ) is not None:
+            found = inner
+        return found
+
+    def defined(self, file: PythonFile, definition: Function | Class) -> Body | None:
+        """The body of a definition, found through those around it."""
+        key = id(definition)  # which its file keeps alive
+        if key not in self._defining:
+            body: Body | None = self.module(file)
+            while body is not None and body.definition is not definition:
+                body = self._around(body, definition.start)
+            self._defining[key] = body
+        return self._defining[key]
+
+    def starting(self, file: PythonFile, starts: Iterable[int]) -> list[Body]:
+        """The bodies whose definitions are written there; nothing around or beside them is decoded that need not be."""
+        found: list[Body] = []
+        for start in starts:
+            body: Body | None = self.module(file)
+            while body is not None and start != MODULE and (body.definition is None or body.definition.start != start):
+                body = self._around(body, start)
+            if body is not None:
+                found.append(body)
+        return self.sorted(found)
+
+    def sorted(self, bodies: Iterable[Body]) -> list[Body]:
+        """Bodies of one file in the order of :meth:`of`."""
+        return sorted(bodies, key=lambda item: self._order.get(item, ()))
+
+
+def _start(span: Span) -> int:
+    return span.start
+
+
+def _outer(pair: tuple[Span, Body]) -> Span:
+    return pair[0]
+
+
+def _is_in(definition: Function | Class | None, offset: int) -> bool:
+    return definition is not None and _head_end(definition) <= offset < definition.outer.end
+
+
+def _head_end(definition: Function | Class) -> int:
+    if isinstance(definition, Class):
+        return max([definition.end, *(item.end for item in definition.bases)])
+    ends = [item.full_end for item in definition.params]
+    return max([definition.end, *ends, *([definition.returns.end] if definition.returns is not None else [])])
