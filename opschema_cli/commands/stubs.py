@@ -27,6 +27,7 @@ from opschema_cli.phrases import some
 from opschema_cli.project import Project
 from opschema_cli.reporters import Report, Summary, load_writer
 from opschema_cli.reporters.migrations import FileReport
+from opschema_cli.reporters.phrases import unchecked
 from opschema_cli.session import Session
 from opschema_cli.workspace import ReadError, Workspace
 from opschema_cli.write import write_all
@@ -109,6 +110,8 @@ def _stubs(session: Session, options: StubsOptions, mode: Mode) -> int:
     if work is None or errors.diagnostics:
         _print_findings(errors, options)
         return EXIT_FINDINGS
+    for missing in found.not_checked:
+        click.echo(f"opschema: {unchecked(missing)}", err=True)
     made = _make(work, _of(found, Severity.WARNING), options)
     files = [_file(session.workspace, path, text) for path, text in sorted(made.files.items())]
     _check_own(files, work.maker)
@@ -194,7 +197,8 @@ def _lint(
     seconds = time.perf_counter() - started
     found = [item for item in outcome.diagnostics if source in ("", item.place.path) and item.code != CRASHED.code]
     summary = Summary(0, 0, 0, outcome.suppressed, 0, outcome.ops, outcome.files, seconds=seconds)
-    return Report(found, summary, project.source, {}, session.root)
+    missing = [item for item in outcome.not_checked if not item.ignored]
+    return Report(found, summary, project.source, {}, session.root, not_checked=missing)
 
 
 def _of(report: Report, severity: Severity) -> Report:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command import Opschema
+from tests.command import Here, Opschema
 
 ATENKIT = Path(__file__).parents[2] / "fixtures/atenkit"
 MADE = ["PrivateUse1NativeFunctions.h", "RegisterAutogradPrivateUse1.cpp", "RegisterPrivateUse1.cpp"]
@@ -290,3 +290,12 @@ def test_yaml_for_the_generator_of_others_is_told(stubs: Opschema, atenkit: Path
     done = stubs("stubs")
     assert done.code == 2
     assert "backend/atenkit.yaml is for the generator of op-plugin; torchgen does not read it" in done.err
+
+
+@pytest.mark.usefixtures("no_cpp")
+def test_kernels_that_cannot_be_read_are_reported(
+    atenkit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = Here(atenkit, tmp_path / "cache", monkeypatch, capsys)("stubs", "--impl-path", "backend/kernels.cpp")
+    assert "opschema: C++ is not read, as `tree_sitter_cpp` cannot be imported: " in done.err
+    assert "ATN701" in done.err
