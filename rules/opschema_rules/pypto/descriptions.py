@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from opschema_cli.evaluation.evaluator import Evaluator
+from opschema_cli.evaluation.values import BoundArgument, EnumMember, ExternalName, Value
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.program import Program as Modules
@@ -184,14 +185,33 @@ class _Reader(msgspec.Struct, frozen=True):
         if "signature" not in fields:
             return None
         expr = fields["signature"][1]
-        if expr.kind not in ("list", "tuple"):
-            return Signature(expr, None, "it is computed")
-        slots = [self._declared(body, item) for item in expr.items]
+        slots = [self._declared(body, item) for item in expr.items] if expr.kind in ("list", "tuple") else [None]
         known = tuple(slot for slot in slots if slot is not None)
         if len(known) != len(slots):
-            return Signature(expr, None, "an entry of it is not known")
+            return self._computed(body, expr)
         enum = known[0].expr.text.rpartition(".")[0] if known else ""
         return Signature(expr, known, "", enum)
+
+    def _computed(self, body: Body, expr: Expr) -> Signature:
+        """A signature that is not a list of directions: a sum, a comprehension, a call that makes one."""
+        frame = self.evaluator.frames.at(body)
+        values = self.evaluator.evaluate(frame, expr)
+        items = self.evaluator.elements(frame, values[0]) if len(values) == 1 else None
+        if items is None:
+            return Signature(expr, None, "it is computed")
+        directions = [self._direction(item) for item in items]
+        known = tuple(Declared(item, expr, False) for item in directions if item is not None)
+        return (
+            Signature(expr, known) if len(known) == len(items) else Signature(expr, None, "an entry of it is not known")
+        )
+
+    def _direction(self, item: BoundArgument) -> Direction | None:
+        """The direction that an element of a computed list is."""
+        declared = self._declared(item.frame.body, item.expr) if item.expr is not None else None
+        if declared is not None:
+            return declared.direction
+        found = {_named(value) for value in self.evaluator.values(item)}
+        return found.pop() if len(found) == 1 else None
 
     def _declared(self, body: Body, expr: Expr) -> Declared | None:
         """One direction: ``D.IN``, where ``D`` is the runtime's enum under whatever name."""
@@ -208,6 +228,13 @@ class _Reader(msgspec.Struct, frozen=True):
         module = self.bodies.module(body.file)
         imported = [item for item in (*body.scope.imports, *module.scope.imports) if item.name == first]
         return bool(imported) and all(item.attr == _ENUM for item in imported)
+
+
+def _named(value: Value) -> Direction | None:
+    """The direction that a member of the runtime's enum is."""
+    full = f"{value.ref.name}.{value.name}" if isinstance(value, EnumMember) else ""
+    owner, _, name = (value.name if isinstance(value, ExternalName) else full).rpartition(".")
+    return _DIRECTIONS.get(name) if owner.rpartition(".")[2] == _ENUM else None
 
 
 @lru_cache(maxsize=16)

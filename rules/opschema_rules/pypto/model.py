@@ -32,21 +32,27 @@ class Direction(str, Enum):
 
 
 class Declared(msgspec.Struct, frozen=True):
-    """One entry of a signature, and where it is written."""
+    """One entry of a signature, and where it is written; of a computed one ``expr`` is the entire list, ``written`` is false."""
 
     direction: Direction
     expr: Expr
+    written: bool = True
 
 
 class Signature(msgspec.Struct, frozen=True):
-    """A list of directions as it is written. ``slots`` is None when it is not known (made by a call, from a table), and
-    ``reason`` says why. ``enum`` is how the list spells the enum (``D``, ``ArgDirection``), empty when it has no entry.
+    """A list of directions. ``slots`` is None when it is not known, and ``reason`` says why. ``enum`` is how the list spells the
+    enum (``D``, ``ArgDirection``), empty when it has no entry or is computed.
     """
 
     expr: Expr
     slots: tuple[Declared, ...] | None
     reason: str = ""
     enum: str = ""
+
+    @property
+    def is_computed(self) -> bool:
+        """Whether its entries are written elsewhere, so that none can be edited."""
+        return any(not slot.written for slot in self.slots or ())
 
     @property
     def tensors(self) -> tuple[Declared, ...]:

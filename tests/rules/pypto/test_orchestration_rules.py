@@ -176,3 +176,21 @@ def test_programs_that_share_an_orchestration_are_judged_each_by_its_own_signatu
         .replace("D.IN, D.IN, D.OUT]", "D.IN, D.IN, D.INOUT]", 1)
     )
     assert [item.place.path for item in lint_files([PACK], texts, CODES).diagnostics] == [CONFIG]
+
+
+def test_an_orchestration_beside_others_is_left_out() -> None:
+    callable_ = """{
+        "orchestration": {
+            "source": "orchestration/main.cpp",
+            "function_name": "aicpu_orchestration_entry",
+            "signature": [D.IN, D.IN] + [D.OUT],
+        },
+        "incores": [{"func_id": 0, "source": "kernels/aiv/add.cpp", "core_type": "aiv"}],
+    }
+"""
+    body = f"{ARGUMENTS}CoreTaskArgs p;\np.add_input(c);\n{RUN}\n"
+    codes = []
+    for value in (callable_, f'{{"callables": [{callable_}]}}'):
+        config = f"ORCHESTRATION = {{}}\nKERNELS = []\n\n\nclass TestOne:\n    CALLABLE = {value}\n"
+        codes.append(lint_files([PACK], example_files([("python", config), ("cpp", body)]), CODES).codes())
+    assert codes == [["PTO106"], []]

@@ -413,3 +413,25 @@ def test_a_tensor_behind_a_scalar_is_an_error() -> None:
 def test_a_payload_that_is_reset_begins_anew() -> None:
     body = "CoreTaskArgs p;\np.add_scalar(4);\np.reset();\np.add_input(orch_args.tensor(0).ref());\nrt_submit_aiv_task(0, p);\n"
     assert lint(program(signed("IN"), body)).codes() == []
+
+
+@pytest.mark.parametrize(
+    ("head", "signature"),
+    [
+        ("", "[D.IN] * 2 + [D.INOUT]"),
+        ("", "[*[D.IN, D.IN], D.INOUT]"),
+        ("", "[D.IN if n < 2 else D.INOUT for n in range(3)]"),
+        ("BOTH = [D.IN, D.IN]\n", "BOTH + [D.INOUT]"),
+        (
+            'DIRS = {"i": D.IN, "x": D.INOUT}\n\n\ndef made(text):\n    return [DIRS[c] for c in text]\n\n\n',
+            'made("iix")',
+        ),
+    ],
+)
+def test_a_computed_signature_is_known_and_not_edited(head: str, signature: str) -> None:
+    files = program(head + kernels(f', "signature": {signature}'))
+    assert found(files, "PTO103") == [
+        f"{signature}: tensor 2 of kernel 0 is `INOUT` here, and the orchestration adds it as `OUT`: "
+        "it is dumped at the wrong time"
+    ]
+    assert [item.fix for item in lint(files, "PTO103").diagnostics] == [None]

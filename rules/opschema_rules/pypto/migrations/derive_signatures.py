@@ -109,7 +109,10 @@ def derive_signatures(draft: Draft, sites: Sequence[Site], options: DeriveSignat
                 names.use(item.kernel.program)
                 draft.edit(item.kernel.program.file.path, edits)
             else:
-                yield Note(site.place, f"{site.title} by hand: its dict takes no more fields", leaves_site=True)
+                signature = item.kernel.signature
+                is_computed = signature is not None and signature.is_computed
+                reason = "its signature is computed" if is_computed else "its dict takes no more fields"
+                yield Note(site.place, f"{site.title} by hand: {reason}", leaves_site=True)
 
 
 def _line(draft: Draft, item: Doubt) -> int:

@@ -35,7 +35,7 @@ class _Fault(msgspec.Struct, frozen=True):
 def find(draft: Draft, options: OrchestrationDirections) -> Iterator[Site]:
     """The entries of orchestrations' signatures that the uses of their tensors prove wrong."""
     for program in draft.loaded.subjects:
-        part = program.orchestration if isinstance(program, Program) else None
+        part = program.orchestration if isinstance(program, Program) and not program.listed else None
         entry = entry_of(part.program) if part is not None else None
         if part is None or part.signature is None or entry is None or entry.unresolved:
             continue
@@ -77,7 +77,8 @@ def orchestration_directions(draft: Draft, sites: Sequence[Site], options: Orche
       write before it reads; these stay.
 
     Tensors that are declared `IN` and written stay, for the memory may be scratch that nobody copies back on purpose; with the
-    option they become `INOUT`, too. Orchestrations that cannot be followed to their end are left alone.
+    option they become `INOUT`, too. Orchestrations that cannot be followed to their end, and those of several `callables`, whose
+    tensors other chips may write, are left alone.
 
         opschema migrate orchestration-directions
         opschema migrate orchestration-directions -o written=true --only TestScalarData --apply
@@ -85,9 +86,11 @@ def orchestration_directions(draft: Draft, sites: Sequence[Site], options: Orche
     for site in sites:
         assert isinstance(site.subject, _Fault)
         declared = site.subject.declared
+        if not declared.written:
+            yield Note(site.place, f"{site.title} by hand: the signature is computed", leaves_site=True)
+            continue
         owner = declared.expr.text.rpartition(".")[0]
         draft.edit(site.place.path, [Edit(declared.expr.span, f"{owner}.{Direction.INOUT.value}")])
-    yield from ()
 
 
 def _is_read_first(entry: Entry, index: int) -> bool:

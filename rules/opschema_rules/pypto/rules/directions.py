@@ -160,12 +160,12 @@ def _no_part(kernel: Kernel, index: int, among: Sequence[Reading]) -> Diagnostic
 
 
 def _by_entry(program: Program) -> dict[int, list[tuple[Claim, Reading, Slot]]]:
-    """The entries of sound readings, each with every slot that it is for, on all ways."""
+    """The entries of sound readings by their identity, each with every slot that it is for, on all ways."""
     found: dict[int, list[tuple[Claim, Reading, Slot]]] = {}
     for reading in readings(program):
         for claim in reading.claims if reading.sound or _names_shared(reading) else ():
             for slot in reading.task.slots(claim.slot):
-                found.setdefault(claim.entry.expr.start, []).append((claim, reading, slot))
+                found.setdefault(id(claim.entry), []).append((claim, reading, slot))
     return found
 
 
@@ -183,7 +183,7 @@ def _accepts(claim: Claim, reading: Reading, slot: Slot) -> bool:
 
 def _redirected(program: Program, claim: Claim, kinds: Sequence[str]) -> Fix | None:
     enum, _, _ = claim.entry.expr.text.rpartition(".")
-    if len(kinds) != 1 or not enum:
+    if len(kinds) != 1 or not enum or not claim.entry.written:
         return None
     right = f"{enum}.{Direction(kinds[0]).value}"
     return fix_of(program.file, f"declare `{right}`", [Edit(claim.entry.expr.span, right)])

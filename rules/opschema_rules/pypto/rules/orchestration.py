@@ -26,7 +26,8 @@ def orch_out_read(program: Program) -> Iterator[Diagnostic]:
     The first use counts, in the order in which tasks are submitted, and in branches that of each way; views and other names of
     a tensor are followed. Nothing is said where the tensor goes where it cannot be followed before, where it may be written on
     some way that leads to the use, be it in an earlier turn of a loop, and where a task in a loop takes it as `add_inout`
-    beside scalars, as these may tell the kernel to write in the first turn (`is_first`).
+    beside scalars, as these may tell the kernel to write in the first turn (`is_first`). An orchestration that is one of several
+    `callables` is left out: other chips may write its tensors.
 
     Bad:
 
@@ -127,7 +128,8 @@ def orch_in_written(program: Program) -> Iterator[Diagnostic]:
     into one that is `IN` stays on the device, and the host goes on with the old data. Declare it `INOUT`.
 
     Where a task reads the tensor as it writes it, or a later one does, it may be meant as scratch memory, which nobody needs
-    on the host: that is an info only. Nothing is said where what the orchestration does cannot be followed.
+    on the host: that is an info only. Nothing is said where what the orchestration does cannot be followed, or where it is
+    one of several `callables`: its tensors may be memory that chips share.
 
     Bad:
 
@@ -185,7 +187,14 @@ def _declared(
     """The orchestration's tensors of one direction that are used, where all that it does is known."""
     part = program.orchestration
     entry = part.entry if part is not None else None
-    if part is None or entry is None or entry.unresolved or part.signature is None or part.source is None:
+    if (
+        program.listed
+        or part is None
+        or entry is None
+        or entry.unresolved
+        or part.signature is None
+        or part.source is None
+    ):
         return
     slots = part.signature.slots or ()
     if any(slot.direction is Direction.SCALAR for slot in slots):
@@ -237,5 +246,5 @@ def _finding(
     text = f"{declared.expr.text.rpartition('.')[0]}.{Direction.INOUT.value}"
     edit = FileEdit(place.path, Edit(place.span, text))
     related = tuple(Related(Place(part.source or "", use.span), "it is used here") for use in uses)
-    fix = Fix(f"declare `{text}`", (edit,), "unsafe", reason)
+    fix = Fix(f"declare `{text}`", (edit,), "unsafe", reason) if declared.written else None
     return Diagnostic(message, place, related, fix, severity=severity)

@@ -65,7 +65,7 @@ def test_places_that_are_not_known_are_told(body: str, before: list[str], reason
 
 
 def test_a_signature_that_is_computed_is_told() -> None:
-    files = program(kernels(', "signature": [D.IN] * 2'))
+    files = program(kernels(', "signature": made()'))
     done = migrate(files, "add")
     assert done.files == files
     assert "its signature is not known" in done.notes()[0]

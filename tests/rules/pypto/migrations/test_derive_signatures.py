@@ -113,8 +113,11 @@ def test_a_signature_that_may_be_right_is_not_touched(body: str) -> None:
 
 
 def test_what_is_computed_is_not_touched() -> None:
+    assert derive(program(kernels(', "signature": made()'))).sites() == []
     files = program(kernels(', "signature": [D.IN] * 2'))
-    assert derive(files).sites() == []
+    done = derive(files)
+    assert done.files == files
+    assert "by hand: its signature is computed" in done.notes()[0]
 
 
 def test_a_dict_that_unpacks_another_is_not_touched() -> None:
