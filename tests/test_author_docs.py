@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import subprocess
 import sys
@@ -34,13 +35,29 @@ def test_every_block_of_python_is_one_of_the_modules() -> None:
 
 
 def test_the_tests_of_the_pages_pass_and_the_other_modules_can_be_imported(folder: Path) -> None:
-    others = [name.removesuffix(".py") for name in MODULES if name not in TESTS]
+    # Python 3.10 has no tomllib.
+    others = [
+        name.removesuffix(".py")
+        for name in MODULES
+        if name not in TESTS and (name != "toml_tables.py" or sys.version_info >= (3, 11))
+    ]
     (folder / "test_imports.py").write_text(
         f"import importlib\nfor name in {others}:\n    importlib.import_module(name)\n"
     )
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTS, "test_imports.py"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert "10 passed" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="it has no tomllib")
+def test_the_example_of_another_format(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(folder))
+    module = importlib.import_module("toml_tables")
+    source = api.Source("ops.toml", '[ops.a]\nimpl = "a.py"\nargs = [\n  "x"]\n\n[ops.b]\nimpl =\n[ops.c]\nx = 1\n')
+    found = list(module.tables(source))
+    assert [(name, values) for name, _, values in found] == [("a", {"impl": "a.py", "args": ["x"]}), ("c", {"x": 1})]
+    assert module.key_of(source, found[0][1], "args") == (22, 26)
+    assert module.key_of(source, found[1][1], "args") is None
 
 
 def test_a_pack_with_a_rule_a_fix_and_a_migration_takes_less_than_100_lines() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -236,7 +237,7 @@ def test_a_plugin_that_cannot_be_loaded_is_named(root: Path, lint: Lint, text: s
     assert message in errors
 
 
-def test_two_plugins_may_have_files_of_one_name(root: Path, lint: Lint) -> None:
+def test_two_plugins_may_have_files_of_one_name(root: Path, lint: Lint, capfd: pytest.CaptureFixture[str]) -> None:
     (root / "other").mkdir()
     text = TOYPACK.read_text().replace('PACK = Pack("toy"', 'PACK = Pack("other"').replace("TOY", "OTH")
     for name in ("doc", "dtype", "impl-forward", "flip", "grow", "breaks", "twin", "word", "crash", "todo", "probe"):
@@ -245,6 +246,9 @@ def test_two_plugins_may_have_files_of_one_name(root: Path, lint: Lint) -> None:
     (root / "opschema.toml").write_text('plugins = ["toypack.py", "other/toypack.py"]\n')
     codes = found(lint()[1])
     assert {"TOY101", "OTH101"} <= set(codes)
+    assert run(["migrate"]) == EXIT_USAGE
+    both = r"`toy` \(line \d+ of toypack.py\) and `other` \(line \d+ of other/toypack.py\)"
+    assert re.search(f"two packs have a migration `lower-docs`: {both}; give one another name", capfd.readouterr().err)
 
 
 def test_a_code_that_two_packs_claim_is_named(root: Path, lint: Lint) -> None:
@@ -257,8 +261,8 @@ def test_a_code_that_two_packs_claim_is_named(root: Path, lint: Lint) -> None:
     (root / "again.py").write_text(again)
     code, _, errors = lint()
     assert code == EXIT_USAGE
-    both = "its rule TOY101 `missing-doc` (line 76 of again.py) has the code of TOY101 `missing-doc` (line 76 of toypack.py)"
-    assert f"the pack `again`: {both} of the pack `toy`; choose another" in errors
+    both = r"its rule TOY101 `missing-doc` \(line \d+ of again.py\) has the code of TOY101 `missing-doc` \(line \d+ of toypack.py\)"
+    assert re.search(f"the pack `again`: {both} of the pack `toy`; choose another", errors)
 
 
 def test_packs_limits_the_packs(root: Path, lint: Lint) -> None:
@@ -278,10 +282,8 @@ def test_without_plugins_none_runs_and_each_is_named(
         (root / name).write_text(TRAP)
     monkeypatch.syspath_prepend(str(root))
     configure(root, f'plugins = ["{word}"]\npacks = ["theirs"]\n[theirs]\nx = 1\n', plugin=False)
-    commands = (["lint"], ["lint", "--show-settings"])
-    commands_without = (["rules"], ["rule", "yaml-syntax"])
-    for command in (*([*command, "--no-plugins"] for command in commands), *commands_without):
-        assert run(command) == 0, command
+    for command in (["lint"], ["lint", "--show-settings"], ["rules"], ["rule", "yaml-syntax"]):
+        assert run([*command, "--no-plugins"]) == 0, command
         assert f"opschema: these plugins are not run, nor are their rules: {word}\n" in capfd.readouterr().err
     for command in (["show", "add", "--no-plugins"], ["baseline", "--no-plugins"], ["init"]):
         assert run(command) == EXIT_USAGE, "nothing to show, nothing to lint"
@@ -392,3 +394,11 @@ def test_a_mistake_is_told_each_time(tmp_path: Path, root: Path) -> None:
         for _ in range(2):
             with pytest.raises(OpschemaError, match=r"opschema\.toml"):
                 load_config(root, cache)
+
+
+def test_rules_of_allowed_plugins_are_listed_with_their_pack(root: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    configure(root, "")
+    assert run(["rules", "TOY101"]) == 0
+    assert capfd.readouterr().out.split()[:3] == ["TOY101", "toy", "missing-doc"]
+    assert run(["rule", "TOY101", "--no-plugins"]) == EXIT_USAGE
+    assert "these plugins are not run, nor are their rules: toypack.py" in capfd.readouterr().err

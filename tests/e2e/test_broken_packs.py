@@ -52,11 +52,11 @@ class Acme:
         monkeypatch.setenv("OPSCHEMA_CACHE_DIR", str(folder / "cache"))
         monkeypatch.chdir(self.tree)
 
-    def install(self, text: str) -> None:
+    def install(self, text: str, name: str = "acme") -> None:
         info = self.site / "acme_pack-1.0.dist-info"
         info.mkdir(parents=True)
         (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-pack\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text("[opschema.packs]\nacme = acme_pack:PACK\n")
+        (info / "entry_points.txt").write_text(f"[opschema.packs]\n{name} = acme_pack:PACK\n")
         (self.site / "acme_pack.py").write_text(text)
         self.monkeypatch.syspath_prepend(str(self.site))
         self.monkeypatch.delitem(sys.modules, "acme_pack", raising=False)
@@ -99,6 +99,16 @@ def test_a_broken_pack_is_named_and_the_others_run(acme: Acme, text: str, reason
     assert reason in done.out
     assert "pip uninstall acme-pack" in done.out
     assert acme("lint").out.count("the pack `acme` (acme_pack:PACK)") == 1, "the next run says so as well"
+
+
+@pytest.mark.parametrize(("name", "owner"), [("tileops", "a pack of opschema"), ("flydsl", "a pack of opschema")])
+def test_a_pack_with_the_name_of_a_built_in_one_is_left_out(acme: Acme, name: str, owner: str) -> None:
+    acme.install(HEALTHY.replace('"acme"', f'"{name}"'), name)
+    lib(acme)
+    done = acme("lint")
+    assert "REG110" in done.out
+    where = f"{owner} has this name already (opschema_rules.{name}.detection:LAZY_PACK)"
+    assert f"the pack `{name}` (acme_pack:PACK) cannot be used: {where}; choose another" in done.out
 
 
 def test_it_does_not_fail_a_repository_without_findings(acme: Acme) -> None:
