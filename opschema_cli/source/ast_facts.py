@@ -79,9 +79,13 @@ class _Reader:
         self.span = places.span
         self.bounds = places.bounds
         self.syntax = Syntax()
+        self.deep: list[tuple[Expr, ast.expr]] = []
 
     def module(self, module: ast.Module) -> Syntax:
         self.syntax.body = self.block(module.body)
+        while self.deep:  # one after the other, however deep they nest
+            made, node = self.deep.pop()
+            self.syntax.below[id(made)] = self.expr(node)
         return self.syntax
 
     def end(self, node: ast.stmt) -> int:
@@ -157,7 +161,15 @@ class _Reader:
         return self.made("augassign", node, [node.target, node.value], text=_OPERATORS[type(node.op)])
 
     def if_(self, node: ast.If) -> Statement:
-        return self.made("if", node, [node.test], node.body, node.orelse)
+        chain = [node]
+        while len(chain[-1].orelse) == 1 and isinstance(last := chain[-1].orelse[0], ast.If):
+            chain.append(last)
+        orelse = tuple(self.block(chain[-1].orelse))
+        for item in reversed(chain):
+            made = self.made("if", item, [item.test], item.body)
+            made.blocks = (*made.blocks, orelse)
+            orelse = (made,)
+        return made
 
     def while_(self, node: ast.While) -> Statement:
         return self.made("while", node, [node.test], node.body, node.orelse)
@@ -242,7 +254,7 @@ class _Reader:
             return self.dotted(node, dotted)  # type: ignore[arg-type]
         if depth >= MAX_EXPR_DEPTH:
             made = Expr("other", *self.span(node))
-            self.syntax.below[id(made)] = self.expr(node)
+            self.deep.append((made, node))
             return made
         build = _EXPRESSIONS.get(kind)
         if build is None:

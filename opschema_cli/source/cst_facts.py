@@ -56,9 +56,13 @@ class _Reader:
         self.spans = spans
         self.text = text
         self.syntax = Syntax()
+        self.deep: list[tuple[Expr, cst.CSTNode]] = []
 
     def module(self, module: cst.Module) -> Syntax:
         self.syntax.body = self.block(module)
+        while self.deep:  # one after the other, however deep they nest
+            made, node = self.deep.pop()
+            self.syntax.below[id(made)] = self.expr(node)
         return self.syntax
 
     def span(self, node: cst.CSTNode) -> Span:
@@ -70,12 +74,10 @@ class _Reader:
 
     # Statements
 
-    def block(self, node: cst.Module | cst.BaseSuite | cst.Else | cst.Finally | cst.If | None) -> list[Statement]:
+    def block(self, node: cst.Module | cst.BaseSuite | cst.Else | cst.Finally | None) -> list[Statement]:
         if node is None:
             return []
-        if isinstance(node, cst.Else | cst.Finally):
-            node = node.body
-        lines: Sequence[cst.CSTNode] = [node] if isinstance(node, cst.If) else node.body
+        lines = node.body.body if isinstance(node, cst.Else | cst.Finally) else node.body
         parts = [
             part for line in lines for part in (line.body if isinstance(line, cst.SimpleStatementLine) else [line])
         ]
@@ -140,7 +142,15 @@ class _Reader:
         return self.made("augassign", node, [node.target, node.value], text=operator)
 
     def if_(self, node: cst.If) -> Statement:
-        return self.made("if", node, [node.test], node.body, node.orelse)
+        chain = [node]
+        while isinstance(last := chain[-1].orelse, cst.If):
+            chain.append(last)
+        orelse = tuple(self.block(last))
+        for item in reversed(chain):
+            made = self.made("if", item, [item.test], item.body)
+            made.blocks = (*made.blocks, orelse)
+            orelse = (made,)
+        return made
 
     def while_(self, node: cst.While) -> Statement:
         return self.made("while", node, [node.test], node.body, node.orelse)
@@ -259,7 +269,7 @@ class _Reader:
             return made
         if depth >= MAX_EXPR_DEPTH:
             made = Expr("other", *span)
-            self.syntax.below[id(made)] = self.expr(node)
+            self.deep.append((made, node))
             return made
         found: Expr = _EXPRESSIONS.get(type(node), _Reader.unknown)(self, node, span, depth + 1)
         return found

@@ -18,7 +18,7 @@ from opschema_cli.source.text import Source, Span
 
 T = TypeVar("T")
 
-FACTS_VERSION = 12
+FACTS_VERSION = 13
 """Part of every cache key; raise it when the facts or their collection change."""
 
 Constant: TypeAlias = "None | bool | int | float | str"

@@ -174,10 +174,18 @@ class _Scopes:
             self.visit(node, parts)
 
     def if_(self, node: Statement, parts: Parts) -> None:
-        body, *orelse = [_span(block) for block in node.blocks if block]
-        parts.conditions.append(Condition("if", node.exprs[0], body, orelse[0] if orelse else None))
-        parts.guarded += [body, *orelse]
-        self.guarded(node, parts)
+        outer = self.guard, self.level
+        orelse: tuple[Statement, ...] = (node,)
+        while len(orelse) == 1 and orelse[0].kind == "if":  # an `elif` is no recursion: there may be hundreds
+            self.guard, self.level = self.guard + 1, self.level + 1
+            [test], (body, orelse) = orelse[0].exprs, orelse[0].blocks
+            spans = [_span(block) for block in (body, orelse) if block]
+            parts.conditions.append(Condition("if", test, spans[0], spans[1] if orelse else None))
+            parts.guarded += spans
+            self.visit(test, parts)
+            self.block(body, parts)
+        self.block(orelse, parts)
+        self.guard, self.level = outer
 
     def while_(self, node: Statement, parts: Parts) -> None:
         parts.guarded.append(_span(node.blocks[0]))
@@ -245,6 +253,14 @@ class _Scopes:
             self.visit(expr, parts)
 
     def visit(self, expr: Expr, parts: Parts) -> None:
+        while expr.kind in ("attribute", "other"):  # a loop, since chains of calls may be long
+            if expr.kind == "attribute":
+                parts.uses.append(Use(f"?.{expr.text}", expr.start, expr.end))
+                expr = expr.items[0]
+            elif id(expr) in self.syntax.below:
+                expr = self.syntax.below[id(expr)]
+            else:
+                return
         kind = expr.kind
         if kind == "name":
             parts.uses.append(Use(expr.text, expr.start, expr.end))
@@ -262,10 +278,6 @@ class _Scopes:
         elif value is None or isinstance(value, bool):
             parts.uses.append(Use(str(value), expr.start, expr.end))
 
-    def attribute(self, expr: Expr, parts: Parts) -> None:
-        self.visit(expr.items[0], parts)
-        parts.uses.append(Use(f"?.{expr.text}", expr.start, expr.end))
-
     def call(self, expr: Expr, parts: Parts) -> None:
         parts.calls.append(self.expanded(expr))
         for item in expr.items:
@@ -273,7 +285,8 @@ class _Scopes:
 
     def if_expression(self, expr: Expr, parts: Parts) -> None:
         self.guard += 1
-        self.visit_all(expr.items, parts)
+        for item in expr.items:
+            self.visit(item, parts)
         self.guard -= 1
 
     def fields(self, expr: Expr, parts: Parts) -> None:
@@ -308,11 +321,6 @@ class _Scopes:
                 packed_statements=packed_statements([Statement("return", body.start, body.end, "", (body,))]),
             )
         )
-
-    def other(self, expr: Expr, parts: Parts) -> None:
-        below = self.syntax.below.get(id(expr))
-        if below is not None:
-            self.visit(below, parts)
 
     def expanded(self, expr: Expr) -> Expr:
         """A part of an expression, as deep as if it stood alone."""
@@ -354,14 +362,12 @@ _STATEMENTS: dict[str, Any] = {
 
 _EXPRESSIONS: dict[str, Any] = {
     "const": _Scopes.const,
-    "attribute": _Scopes.attribute,
     "call": _Scopes.call,
     "ifexp": _Scopes.if_expression,
     "fstring": _Scopes.fields,
     "for": _Scopes.clause,
     "walrus": _Scopes.walrus,
     "lambda": _Scopes.lambda_,
-    "other": _Scopes.other,
 }
 
 
@@ -385,7 +391,7 @@ def _limited(node: Statement, levels: int) -> Statement:
 
 def _displayed(value: Expr) -> bool:
     """Whether it is a tuple or list whose elements are all written."""
-    return value.kind in ("tuple", "list") and not any(item.kind == "starred" for item in value.items)
+    return value.kind in ("tuple", "list") and value.elements is not None
 
 
 def _unstarred(expr: Expr) -> Expr:

@@ -18,7 +18,8 @@ MUTANTS = 250
 LONGEST = 4_000
 
 INSTEAD = ("f'{a.b} {c!r:>{d}}'", "'x' 'y'", "b'z'", "(a for a in (b))", "{**(c)}", "lambda *a, k=(1): a", "(((1,)))",
-           "None.x", "not (a)", "await x", "yield", "")  # fmt: skip
+           "None.x", "not (a)", "await x", "yield", "", "[*a, (b)]", "x[a:(b)]", "{a: b for a in c}",
+           "(a := b)", "a if (b) else c", "f'{a=}{b!s}'")  # fmt: skip
 BEHIND = (
     ",",
     ";",

@@ -728,9 +728,23 @@ def test_no_torn_module_raises(text: str, cut: int) -> None:
     check(text[: cut % (len(text) + 1)])
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f():\n if a: b\n" + " elif c: d\n" * 300,
+        "x = " + "a + " * 450 + "b\n",
+        "x = a" + ".b()" * 240 + "\n",
+        "x = " + "a if b else " * 450 + "c\n",
+    ],
+    ids=["elif", "sum", "calls", "conditional"],
+)
+def test_long_chains_do_not_nest_too_deeply(text: str) -> None:
+    assert collect(text).error == ""
+
+
 @pytest.mark.parametrize("text", ["@a\ndef f(x=({})): pass\n", "@a\nclass C({}): pass\n", "x = {}\n"])
 def test_what_nests_too_deeply_is_said_to(text: str) -> None:
-    facts = collect(text.format("not " * 900 + "1"))
+    facts = collect(text.format("not " * 1200 + "1"))
     assert (facts.error, facts.error_at) == ("it nests too deeply", 0)
 
 
