@@ -21,7 +21,8 @@ from opschema_cli.readings import Reading, Readings
 from opschema_cli.regular_files import content_digest
 from opschema_cli.source.python import FACTS_VERSION, ModuleFacts, PythonFile
 from opschema_cli.source.text import Source, Span
-from opschema_cli.source.yaml import Document, Node, YamlFile, YamlSyntaxError, compose
+from opschema_cli.source.yaml import Document, Node, YamlFile, YamlSyntaxError
+from opschema_cli.source.yaml_compose import compose
 from opschema_cli.workspace import ReadError, Workspace
 
 if TYPE_CHECKING:

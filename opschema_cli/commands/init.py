@@ -72,7 +72,8 @@ def _read(session: Session, name: str) -> Source | None:
 
 def _with_hook(text: str, newline: str, entry: str) -> str:
     """The pre-commit configuration with the hook as the last of its ``repos``; its own text stays byte for byte."""
-    from opschema_cli.source.yaml import YamlSyntaxError, compose
+    from opschema_cli.source.yaml import YamlSyntaxError
+    from opschema_cli.source.yaml_compose import compose
 
     try:
         root = compose(text).root

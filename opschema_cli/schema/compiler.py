@@ -1,15 +1,15 @@
-"""Compiles an expression into nested closures, one for each node; what is outside the whitelist is refused as a whole."""
+"""Compiles an expression into nested closures, one for each node; kinds without a registered compiler are refused.
+
+Comprehensions are in :mod:`opschema_cli.schema.comprehensions`.
+"""
 
 from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from itertools import islice
 from typing import Any, NoReturn, TypeAlias, TypeVar
-
-import msgspec
 
 from opschema_cli.schema.budget import SETS, SIZED, Run, kind_of
 from opschema_cli.schema.expression import Expression
@@ -89,14 +89,16 @@ _CANNOT_FAIL = frozenset({ast.Constant, ast.Name, ast.Tuple, ast.List})
 _COMPILERS: dict[type[ast.expr], Callable[[Compiler, Any], Code]] = {}
 
 
-def _compiles(kind: type[_N]) -> Callable[[Callable[[Compiler, _N], Code]], None]:
+def compiles(kind: type[_N]) -> Callable[[Callable[[Compiler, _N], Code]], None]:
+    """Register the compiler of a kind of node."""
+
     def register(compiler: Callable[[Compiler, _N], Code]) -> None:
         _COMPILERS[kind] = compiler
 
     return register
 
 
-@_compiles(ast.Constant)
+@compiles(ast.Constant)
 def _constant(compiler: Compiler, node: ast.Constant) -> Code:
     value = node.value
     if value is not None and not isinstance(value, (bool, int, float, str)):
@@ -104,7 +106,7 @@ def _constant(compiler: Compiler, node: ast.Constant) -> Code:
     return lambda run: value
 
 
-@_compiles(ast.Name)
+@compiles(ast.Name)
 def _name(compiler: Compiler, node: ast.Name) -> Code:
     name, offset = node.id, compiler.offset(node)
     if name.startswith("__") and name.endswith("__"):
@@ -126,7 +128,7 @@ def _name(compiler: Compiler, node: ast.Name) -> Code:
     return code
 
 
-@_compiles(ast.Attribute)
+@compiles(ast.Attribute)
 def _attribute(compiler: Compiler, node: ast.Attribute) -> Code:
     if node.attr not in ("shape", "ndim"):
         compiler.refuse(f"the attribute `.{node.attr}`", node)
@@ -145,7 +147,7 @@ def _attribute(compiler: Compiler, node: ast.Attribute) -> Code:
     return code
 
 
-@_compiles(ast.Subscript)
+@compiles(ast.Subscript)
 def _subscript(compiler: Compiler, node: ast.Subscript) -> Code:
     base = compiler.compile(node.value)
     index = _slice(compiler, node.slice) if isinstance(node.slice, ast.Slice) else compiler.compile(node.slice)
@@ -172,7 +174,7 @@ def _slice(compiler: Compiler, node: ast.Slice) -> Code:
     return lambda run: slice(lower(run), upper(run), step(run))
 
 
-@_compiles(ast.BinOp)
+@compiles(ast.BinOp)
 def _binary(compiler: Compiler, node: ast.BinOp) -> Code:
     apply = BINARY.get(type(node.op))
     if apply is None:
@@ -181,13 +183,13 @@ def _binary(compiler: Compiler, node: ast.BinOp) -> Code:
     return lambda run: apply(run, left(run), right(run))
 
 
-@_compiles(ast.UnaryOp)
+@compiles(ast.UnaryOp)
 def _unary(compiler: Compiler, node: ast.UnaryOp) -> Code:
     apply, operand = UNARY[type(node.op)], compiler.compile(node.operand)
     return lambda run: apply(operand(run))
 
 
-@_compiles(ast.BoolOp)
+@compiles(ast.BoolOp)
 def _boolean(compiler: Compiler, node: ast.BoolOp) -> Code:
     *leading, last = (compiler.compile(value) for value in node.values)
     stop = isinstance(node.op, ast.Or)
@@ -202,13 +204,13 @@ def _boolean(compiler: Compiler, node: ast.BoolOp) -> Code:
     return code
 
 
-@_compiles(ast.IfExp)
+@compiles(ast.IfExp)
 def _conditional(compiler: Compiler, node: ast.IfExp) -> Code:
     test, body, orelse = (compiler.compile(part) for part in (node.test, node.body, node.orelse))
     return lambda run: body(run) if test(run) else orelse(run)
 
 
-@_compiles(ast.Compare)
+@compiles(ast.Compare)
 def _compare(compiler: Compiler, node: ast.Compare) -> Code:
     left = compiler.compile(node.left)
     links = [
@@ -233,25 +235,25 @@ def _compare(compiler: Compiler, node: ast.Compare) -> Code:
     return code
 
 
-@_compiles(ast.Tuple)
+@compiles(ast.Tuple)
 def _tuple(compiler: Compiler, node: ast.Tuple) -> Code:
     elements = [compiler.compile(element) for element in node.elts]
     return lambda run: tuple([element(run) for element in elements])
 
 
-@_compiles(ast.List)
+@compiles(ast.List)
 def _list(compiler: Compiler, node: ast.List) -> Code:
     elements = [compiler.compile(element) for element in node.elts]
     return lambda run: [element(run) for element in elements]
 
 
-@_compiles(ast.Set)
+@compiles(ast.Set)
 def _set(compiler: Compiler, node: ast.Set) -> Code:
     elements = [compiler.compile(element) for element in node.elts]
     return lambda run: run.make_set([element(run) for element in elements])
 
 
-@_compiles(ast.Call)
+@compiles(ast.Call)
 def _call(compiler: Compiler, node: ast.Call) -> Code:
     if not isinstance(node.func, ast.Name):
         compiler.compile(node.func)
@@ -297,109 +299,3 @@ def _keywords(compiler: Compiler, keywords: Sequence[ast.keyword]) -> dict[str, 
             compiler.refuse("`**`", item.value)
         named[item.arg] = compiler.compile(item.value)
     return named
-
-
-class _Loop(msgspec.Struct, frozen=True):
-    """One ``for`` clause: what it iterates, what each item is bound to, and the price of a round."""
-
-    source: Code
-    bind: Callable[[Run, Any], None]
-    conditions: tuple[Code, ...]
-    cost: int
-
-
-def _elements(compiler: Compiler, node: ast.GeneratorExp | ast.ListComp | ast.SetComp) -> Code:
-    """The elements, lazily; as in Python, the first iterable is looked up at once."""
-    first = compiler.compile(node.generators[0].iter, generator=True)
-    targets = [name for loop in node.generators for name in _target_names(compiler, loop.target)]
-    compiler.scopes.append(dict.fromkeys(targets))
-    loops = [_loop(compiler, loop, None if index else first) for index, loop in enumerate(node.generators)]
-    before = compiler.nodes
-    element = compiler.compile(node.elt)
-    loops[-1] = msgspec.structs.replace(loops[-1], cost=loops[-1].cost + compiler.nodes - before)
-    compiler.scopes.pop()
-    rounds = _rounds(loops)
-
-    def code(run: Run) -> Any:
-        values = run.each(first(run))
-        return (element(run) for _ in rounds(run, values))
-
-    return code
-
-
-_compiles(ast.GeneratorExp)(_elements)
-
-
-@_compiles(ast.ListComp)
-def _list_comprehension(compiler: Compiler, node: ast.ListComp) -> Code:
-    generate = _elements(compiler, node)
-    return lambda run: run.items(generate(run))
-
-
-@_compiles(ast.SetComp)
-def _set_comprehension(compiler: Compiler, node: ast.SetComp) -> Code:
-    generate = _elements(compiler, node)
-    return lambda run: run.make_set(run.items(generate(run)))
-
-
-def _loop(compiler: Compiler, node: ast.comprehension, source: Code | None) -> _Loop:
-    if node.is_async:
-        compiler.refuse("`async`", node.target)
-    if source is None:
-        source = compiler.compile(node.iter, generator=True)
-    bind = _target(compiler, node.target)
-    before = compiler.nodes
-    conditions = tuple(compiler.compile(condition) for condition in node.ifs)
-    return _Loop(source, bind, conditions, 1 + compiler.nodes - before)
-
-
-def _rounds(loops: Sequence[_Loop]) -> Callable[[Run, Iterable[Any]], Iterator[None]]:
-    """A generator that binds the variables of ``loops`` and yields once for each combination."""
-    loop, *rest = loops
-    inner = _rounds(rest) if rest else None
-    bind, conditions, cost = loop.bind, loop.conditions, loop.cost
-
-    def rounds(run: Run, values: Iterable[Any]) -> Iterator[None]:
-        for value in values:
-            run.charge(cost)
-            bind(run, value)
-            if conditions and not all(condition(run) for condition in conditions):
-                continue
-            if inner is None:
-                yield None
-            else:
-                yield from inner(run, run.each(rest[0].source(run)))
-
-    return rounds
-
-
-def _target_names(compiler: Compiler, target: ast.expr) -> Iterator[str]:
-    if isinstance(target, ast.Name):
-        yield target.id
-    elif isinstance(target, (ast.Tuple, ast.List)):
-        for element in target.elts:
-            yield from _target_names(compiler, element)
-    else:
-        compiler.refuse("a loop variable that is not a name", target)
-
-
-def _target(compiler: Compiler, target: ast.expr) -> Callable[[Run, Any], None]:
-    """Binds an item to a loop variable, or unpacks it to several."""
-    if isinstance(target, ast.Name):
-        scope = compiler.scopes[-1]
-        slot = scope[target.id]
-        if slot is None:
-            slot = scope[target.id] = compiler.slots
-            compiler.slots += 1
-        return lambda run, item: run.slots.__setitem__(slot, item)
-    assert isinstance(target, (ast.Tuple, ast.List))  # _target_names refuses the rest
-    parts = [_target(compiler, element) for element in target.elts]
-
-    def unpack(run: Run, item: Any) -> None:
-        items = list(islice(run.each(item), len(parts) + 1))
-        if len(items) != len(parts):
-            raise ValueError(f"{len(parts)} loop variables cannot take this number of items")
-        for part, one in zip(parts, items, strict=True):
-            part(run, one)
-
-    return unpack

@@ -14,6 +14,7 @@ from functools import lru_cache
 
 import msgspec
 
+from opschema_cli.schema import comprehensions  # noqa: F401 - registers compilers
 from opschema_cli.schema.budget import Budget, Run
 from opschema_cli.schema.compiler import Code, Compiler
 from opschema_cli.schema.expression import Expression

@@ -8,16 +8,11 @@ where no value could still save it.
 from __future__ import annotations
 
 import ast
-import copy
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
-from functools import lru_cache
 from types import MappingProxyType, NoneType
-from typing import Any, TypeAlias
+from typing import Any
 
-import msgspec
-
-from opschema_cli.phrases import quoted
 from opschema_cli.schema.describe import describe
 from opschema_cli.schema.evaluate import (
     SHAPE_FUNCTIONS,
@@ -30,66 +25,18 @@ from opschema_cli.schema.evaluate import (
     evaluate,
 )
 from opschema_cli.schema.expression import Expression, parse_expression
+from opschema_cli.schema.lines import Line, plus, times
+from opschema_cli.schema.outcomes import Failed, Holds, Outcome, Solution, Unresolved, Violated
+from opschema_cli.schema.rule_parts import (
+    is_equation,
+    is_presence_test,
+    is_strict,
+    links,
+    named_sizes,
+    uses,
+    with_sizes,
+)
 from opschema_cli.schema.shapes import ShapeDeclaration
-
-
-class Holds(msgspec.Struct, frozen=True):
-    """The rule is true; a ``value`` that is not a bool says that it may not check what it seems to."""
-
-    value: Value = True
-
-
-class Violated(msgspec.Struct, frozen=True):
-    """The rule is false, whatever the open names turn out to be.
-
-    ``part`` is the narrowest part of the rule that is to blame, ``sides`` what stands left and right of its
-    comparison where both are known, ``values`` the known names it reads (``weight.shape``, ``C``), and
-    ``conflict`` says why no value of the open names helps.
-    """
-
-    part: Expression
-    sides: tuple[Value, Value] | None
-    values: Mapping[str, Value]
-    conflict: str = ""
-
-    @property
-    def detail(self) -> str:
-        """The values in words: "`weight.shape` is (64,), `C` is 128"."""
-        readings = [f"`{name}` is {describe(value)}" for name, value in self.values.items()]
-        return ", ".join([*readings, self.conflict] if self.conflict else readings)
-
-
-class Unresolved(msgspec.Struct, frozen=True):
-    """The rule depends on ``names`` (``N``, ``y.shape``), which have no value."""
-
-    names: tuple[str, ...]
-
-    @property
-    def reason(self) -> str:
-        """What is missing, in words."""
-        return f"{quoted(self.names)} cannot be found"
-
-
-class Failed(msgspec.Struct, frozen=True):
-    """The rule cannot be evaluated."""
-
-    error: EvaluateError
-
-
-Outcome: TypeAlias = Holds | Violated | Unresolved | Failed
-
-
-class Solution(msgspec.Struct, frozen=True):
-    """What the rules came to: an outcome for each rule and each declared shape, in the order given.
-
-    ``values`` are all that is known in the end; ``found_by`` says which rule gave a value that was not known
-    before. A declared shape that no rule can express (``[..., N]``) has no outcome.
-    """
-
-    values: Mapping[str, Value]
-    rules: tuple[Outcome, ...]
-    shapes: Mapping[str, Outcome]
-    found_by: Mapping[str, Expression]
 
 
 def solve(
@@ -118,47 +65,12 @@ def solve(
     hidden = {name for name in unknown if name not in values and name in functions}
     solver = _Solver(values, hidden, functions)
     all_rules = [*checks.values(), *rules]
-    outcomes = solver.settle_all([_with_sizes(rule, both) for rule in all_rules] if both else all_rules)
+    outcomes = solver.settle_all([with_sizes(rule, both) for rule in all_rules] if both else all_rules)
     of_shapes = dict(zip(checks, outcomes, strict=False))
     of_shapes.update({tensor: Holds() for tensor in shapes if values[tensor] is None})
     ordered = {tensor: of_shapes[tensor] for tensor in shapes if tensor in of_shapes}
     return Solution(solver.values, tuple(outcomes[len(checks) :]), ordered, solver.found_by)
 
-
-@lru_cache(maxsize=1024)
-def _with_sizes(rule: Expression, names: frozenset[str]) -> Expression:
-    """``rule`` with sizes told from what else is called like them, by the place where each name stands."""
-    if names.isdisjoint(use.name for use in rule.names()):
-        return rule
-    tree: ast.expr = _SizeNames(names).visit(copy.deepcopy(rule.tree))
-    return rule.rewritten(tree)
-
-
-class _SizeNames(ast.NodeTransformer):
-    """Renames sizes: names but for those with a ``.shape``, a test for None, or a function of tensors."""
-
-    def __init__(self, names: frozenset[str]) -> None:
-        self.names = names
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        return node if isinstance(node.value, ast.Name) else self.generic_visit(node)
-
-    def visit_Compare(self, node: ast.Compare) -> ast.AST:
-        return node if _is_presence_test(node) else self.generic_visit(node)
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        takes_tensor = isinstance(node.func, ast.Name) and node.func.id in _OF_TENSORS
-        first = 1 if takes_tensor else 0
-        node.args[first:] = [self.visit(argument) for argument in node.args[first:]]
-        return node
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        if node.id in self.names:
-            node.id = f"{node.id} (size)"
-        return node
-
-
-_OF_TENSORS = frozenset({"dim_range_validity", "dim_uniqueness", "reduced_axes"})
 
 _MAX_TRIES = 50
 """How often one rule is tried again because a name in it was found."""
@@ -198,7 +110,7 @@ class _Solver:
     def settle(self, part: Expression, *, binding: bool) -> Outcome:
         """Decide ``part``; with ``binding`` it must hold, and what follows from that becomes known."""
         node = part.tree
-        if isinstance(node, ast.Compare) and _is_equation(node):
+        if isinstance(node, ast.Compare) and is_equation(node):
             if binding and self.name_sizes(part):
                 return Holds()
             if self.is_open(part):
@@ -216,13 +128,13 @@ class _Solver:
         if isinstance(node, ast.IfExp):
             branch = self.branch(part, node)
             return outcome if branch is None else self.settle(branch, binding=binding)
-        if isinstance(node, ast.Compare) and _is_equation(node):
+        if isinstance(node, ast.Compare) and is_equation(node):
             return self.equate(part, node, binding=binding)
         return outcome
 
     def name_sizes(self, part: Expression) -> bool:
         """Settle the commonest rule, ``x.shape == (B, S)``, without ado; False where it does not hold just so."""
-        tensor, names = _named_sizes(part)
+        tensor, names = named_sizes(part)
         shape = getattr(self.values.get(tensor), "shape", None)
         if not names or not isinstance(shape, tuple) or len(shape) != len(names):
             return False
@@ -296,7 +208,7 @@ class _Solver:
     def reads(self, part: Expression) -> list[tuple[str, Any]]:
         """What ``part`` reads, as ``C`` or ``x.shape``, each with its value or :data:`_OPEN`."""
         found: dict[str, Any] = {}
-        for name, shape in _uses(part):
+        for name, shape in uses(part):
             value = self.values.get(name, _OPEN)
             if shape and isinstance(value, Tensor):
                 found[f"{name}.shape"] = _OPEN if value.shape is None else value.shape
@@ -306,11 +218,11 @@ class _Solver:
 
     def is_open(self, part: Expression) -> bool:
         """Whether ``part`` surely has no value yet, so that evaluating it would be in vain."""
-        return _is_strict(part) and self.reads_open(part)
+        return is_strict(part) and self.reads_open(part)
 
     def reads_open(self, part: Expression) -> bool:
         """Whether ``part``, which reads all its names, comes upon an open one before an error."""
-        for name, shape in _uses(part):
+        for name, shape in uses(part):
             value = self.values.get(name, _OPEN)
             if value is _OPEN:
                 return name not in self.functions
@@ -340,12 +252,12 @@ class _Solver:
         if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
             guilty = next(value for value in map(part.part, node.values) if not self.value(value))
         elif isinstance(node, ast.BoolOp):
-            conditions = [value for value in node.values if not _is_presence_test(value)]
+            conditions = [value for value in node.values if not is_presence_test(value)]
             guilty = part.part(conditions[0]) if len(conditions) == 1 else None
         elif isinstance(node, ast.IfExp):
             guilty = self.branch(part, node)
         elif isinstance(node, ast.Compare) and len(node.ops) > 1:
-            return next(link for link in map(part.part, _links(node)) if not self.value(link))
+            return next(link for link in map(part.part, links(node)) if not self.value(link))
         return part if guilty is None else self.blame(guilty)
 
     def branch(self, part: Expression, node: ast.IfExp) -> Expression | None:
@@ -433,43 +345,20 @@ class _Trial:
         else:
             self.exact = False
 
-    def line(self, pattern: Expression) -> _Line | None:
+    def line(self, pattern: Expression) -> Line | None:
         """``pattern`` as a linear expression in at most one open name."""
         node = pattern.tree
         if isinstance(node, ast.Name) and node.id not in self.solver.values:
-            return _Line(node.id, 1, 0)
+            return Line(node.id, 1, 0)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-            return _times(_Line("", 0, -1), self.line(pattern.part(node.operand)))
+            return times(Line("", 0, -1), self.line(pattern.part(node.operand)))
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)):
             left, right = self.line(pattern.part(node.left)), self.line(pattern.part(node.right))
             if isinstance(node.op, ast.Mult):
-                return _times(left, right)
-            return _plus(left, right if isinstance(node.op, ast.Add) else _times(_Line("", 0, -1), right))
+                return times(left, right)
+            return plus(left, right if isinstance(node.op, ast.Add) else times(Line("", 0, -1), right))
         value = self.solver.value(pattern)
-        return _Line("", 0, value) if type(value) is int else None
-
-
-class _Line(msgspec.Struct, frozen=True):
-    """``slope * name + offset``; no name where the slope is 0."""
-
-    name: str
-    slope: int
-    offset: int
-
-
-def _plus(left: _Line | None, right: _Line | None) -> _Line | None:
-    if left is None or right is None or (left.name and right.name and left.name != right.name):
-        return None
-    return _Line(left.name or right.name, left.slope + right.slope, left.offset + right.offset)
-
-
-def _times(left: _Line | None, right: _Line | None) -> _Line | None:
-    if left is None or right is None or (left.name and right.name):
-        return None
-    line, factor = (left, right.offset) if left.name else (right, left.offset)
-    if max(abs(line.slope), abs(line.offset), abs(factor)).bit_length() > 256:
-        return None
-    return _Line(line.name, line.slope * factor, line.offset * factor)
+        return Line("", 0, value) if type(value) is int else None
 
 
 _OPEN: Any = object()
@@ -501,63 +390,3 @@ def _combined(outcomes: Sequence[Outcome], decisive: type[Outcome], open_: Unres
         if isinstance(outcome, (Unresolved, Failed)):
             return outcome if isinstance(outcome, Failed) else open_
     return outcomes[-1]
-
-
-def _is_equation(node: ast.Compare) -> bool:
-    return len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq)
-
-
-@lru_cache(maxsize=4096)
-def _named_sizes(part: Expression) -> tuple[str, tuple[str, ...]]:
-    """The tensor and the names in ``x.shape == (B, S)``; no names in other expressions."""
-    node = part.tree
-    if not isinstance(node, ast.Compare) or not isinstance(node.left, ast.Attribute):
-        return "", ()
-    base, right = node.left.value, node.comparators[0]
-    if not isinstance(base, ast.Name) or node.left.attr != "shape" or not isinstance(right, ast.Tuple):
-        return "", ()
-    names = tuple(item.id for item in right.elts if isinstance(item, ast.Name))
-    return base.id, names if len(names) == len(right.elts) and SHAPE_FUNCTIONS.keys().isdisjoint(names) else ()
-
-
-def _is_presence_test(node: ast.expr) -> bool:
-    return (
-        isinstance(node, ast.Compare)
-        and [type(sign) for sign in node.ops] in ([ast.Is], [ast.IsNot])
-        and isinstance(node.comparators[0], ast.Constant)
-        and node.comparators[0].value is None
-    )
-
-
-@lru_cache(maxsize=256)
-def _links(node: ast.Compare) -> tuple[ast.Compare, ...]:
-    """``a < b < c`` as ``a < b`` and ``b < c``; the same nodes each time."""
-    operands = [node.left, *node.comparators]
-    links = []
-    for sign, left, right in zip(node.ops, operands, operands[1:], strict=False):
-        link = ast.copy_location(ast.Compare(left, [sign], [right]), left)
-        link.end_lineno, link.end_col_offset = right.end_lineno, right.end_col_offset
-        links.append(link)
-    return tuple(links)
-
-
-@lru_cache(maxsize=4096)
-def _uses(part: Expression) -> tuple[tuple[str, bool], ...]:
-    """The free names of ``part``, each with whether it is its shape that is read."""
-    bases = {
-        part.start_of(node.value)
-        for node in part.nodes
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
-    }
-    return tuple(dict.fromkeys((use.name, use.span.start in bases) for use in part.names()))
-
-
-@lru_cache(maxsize=4096)
-def _is_strict(part: Expression) -> bool:
-    """Whether ``part`` reads all of its names in every evaluation."""
-    return not any(
-        isinstance(node, _LAZY) or (isinstance(node, ast.Compare) and len(node.ops) > 1) for node in part.nodes
-    )
-
-
-_LAZY = (ast.BoolOp, ast.IfExp, ast.GeneratorExp, ast.ListComp, ast.SetComp)

@@ -1,36 +1,22 @@
-"""YAML as a tree that knows its places.
+"""YAML as a tree of nodes with their places.
 
-Composed from libyaml's events (ruamel.yaml's C parser), never constructed into objects: unsafe tags
-stay text. Scalars are read as YAML 1.1, the way PyYAML's ``safe_load`` reads them. The editor lives in
-:mod:`opschema_cli.source.yaml_edit`.
+Built by :mod:`opschema_cli.source.yaml_compose` from libyaml's events (ruamel.yaml's C parser), never constructed into objects:
+unsafe tags stay text. Scalars are read as YAML 1.1 (``yaml_scalars``), edited by ``yaml_edit``.
 """
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Callable, Iterator
-from functools import cached_property, lru_cache
-from typing import Any, Literal, TypeAlias
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Literal, TypeAlias
 
 import msgspec
 
 from opschema_cli.source.text import Source, Span
+from opschema_cli.source.yaml_scalars import as_float, plain_value
 
 MAX_DEPTH = 100
 """Deepest nesting that is read; a manifest needs 6."""
-
-MAX_NODES = 1_000_000
-"""Most nodes that are built from one file, and most values that its aliases may expand to."""
-
-MAX_DIRECTIVES = 100
-"""Most lines of ``%`` before a document: libyaml compares each with all others."""
-
-MAX_DIGITS = 3_500
-"""Most digits of a number; a longer one stays text. Even in base 16 so many are a number that Python writes in decimal."""
-
-MAX_SLOW_CHARACTERS = 250_000
-"""Longest text that is tried again with the slow parser."""
 
 Data: TypeAlias = "None | bool | int | float | str | list[Data] | dict[Data, Data]"
 
@@ -211,23 +197,6 @@ class _Constructor:
         return {**merged, **own} if merged else own
 
 
-# The implicit resolvers of PyYAML 6.0.3, resolver.py; a test compares the results.
-_BOOL = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
-_BOOL_SPELLING = re.compile(r"yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF", re.ASCII)
-_NULL = {"", "~", "null", "Null", "NULL"}
-_INT = re.compile(r"[-+]?(?:0b[0-1_]+|0[0-7_]+|0|[1-9][0-9_]*|0x[0-9a-fA-F_]+|[1-9][0-9_]*(?::[0-5]?[0-9])+)", re.ASCII)
-_FLOAT = re.compile(
-    r"[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?"
-    r"|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+\.[0-9_]*|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
-    re.ASCII,
-)
-TIMESTAMP = re.compile(
-    r"\d{4}-\d\d-\d\d|\d{4}-\d\d?-\d\d?(?:[Tt]|[ \t]+)\d\d?:\d\d:\d\d(?:\.\d*)?"
-    r"(?:[ \t]*(?:Z|[-+]\d\d?(?::\d\d)?))?",
-    re.ASCII,
-)
-
-
 def scalar_value(node: Node) -> bool | int | float | str | None:
     """The value of a scalar under YAML 1.1; dates and tagged scalars stay text."""
     if node.tag and node.tag != "!":
@@ -238,65 +207,10 @@ def scalar_value(node: Node) -> bool | int | float | str | None:
 def _tagged(node: Node) -> bool | int | float | str | None:
     value = plain_value(node.value)
     if node.tag == "tag:yaml.org,2002:float" and type(value) is int:
-        return _as_float(value)
+        return as_float(value)
     if node.tag in {"tag:yaml.org,2002:int", "tag:yaml.org,2002:float", "tag:yaml.org,2002:bool"}:
         return value
     return None if node.tag == "tag:yaml.org,2002:null" else node.value
-
-
-@lru_cache(maxsize=65_536)
-def plain_value(text: str) -> bool | int | float | str | None:
-    """The value of a plain scalar's text under YAML 1.1."""
-    if text in _NULL:
-        return None
-    if _BOOL_SPELLING.fullmatch(text):
-        return _BOOL[text.lower()]
-    if _INT.fullmatch(text):
-        try:
-            return _integer(text.replace("_", ""))
-        except ValueError:
-            return text
-    if _FLOAT.fullmatch(text):
-        return _float(text.replace("_", "").lower())
-    return text
-
-
-def _integer(text: str) -> int:
-    sign, digits = (-1, text[1:]) if text[0] == "-" else (1, text.lstrip("+"))
-    if len(digits) > MAX_DIGITS:
-        raise ValueError(text)
-    if ":" in digits:
-        value = 0
-        for part in digits.split(":"):
-            value = value * 60 + int(part)
-        return sign * value
-    if digits.startswith("0b"):
-        return sign * int(digits[2:], 2)
-    if digits.startswith("0x"):
-        return sign * int(digits[2:], 16)
-    return sign * int(digits, 8 if len(digits) > 1 and digits[0] == "0" else 10)
-
-
-def _as_float(value: int) -> float:
-    """The float that is closest to an integer; infinite for one that is larger than all of them."""
-    try:
-        return float(value)
-    except OverflowError:
-        return math.copysign(math.inf, value > 0 or -1)
-
-
-def _float(text: str) -> float:
-    sign, digits = (-1.0, text[1:]) if text[0] == "-" else (1.0, text.lstrip("+"))
-    if digits in {".inf", ".nan"}:
-        return sign * float(digits[1:])
-    return sign * (_sexagesimal(digits) if ":" in digits else float(digits))
-
-
-def _sexagesimal(digits: str) -> float:
-    value = 0.0
-    for part in digits.split(":"):
-        value = value * 60 + float(part)
-    return value
 
 
 class YamlFile:
@@ -320,176 +234,3 @@ class YamlFile:
     def data(self) -> Data:
         """The file's data, as its readers load it."""
         return self.document.data()
-
-
-_HEAD = re.compile(r"(?:[ \t]*(?:[%#][^\r\n]*)?[\r\n])*")
-_DIRECTIVE = re.compile(r"(?:\A|(?<=[\r\n]))%")
-
-
-def compose(text: str) -> Document:
-    """The tree of the first document in ``text``.
-
-    Raises:
-        YamlSyntaxError: the text is not YAML, nests deeper than :data:`MAX_DEPTH`, holds more than one
-            document, more than :data:`MAX_NODES` nodes or values of aliases, an alias without anchor, or an anchor twice.
-    """
-    from _ruamel_yaml import CParser
-    from ruamel.yaml.error import YAMLError
-
-    head = _HEAD.match(text)
-    if head is not None and len(_DIRECTIVE.findall(head.group())) > MAX_DIRECTIVES:
-        raise YamlSyntaxError(f"it begins with more than {MAX_DIRECTIVES} directives", Span(0, 0))
-    try:
-        return _Composer(CParser(text).get_event, text).compose()
-    except YAMLError as error:
-        # The C parser is an old libyaml, which refuses `{CPU: at::add}` and `[x:y]`; readers do not.
-        return _compose_slowly(text, _syntax_error(error, text))
-
-
-def _compose_slowly(text: str, refused: YamlSyntaxError) -> Document:
-    """The tree by ruamel's own parser, some 20 times slower; ``refused`` if that refuses the text as well."""
-    if len(text) > MAX_SLOW_CHARACTERS or "':'" not in refused.reason:
-        raise refused
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
-    events = YAML(typ="safe", pure=True).parse(text)
-    try:
-        document = _Composer(events.__next__, text).compose()
-    except (YAMLError, ValueError, OverflowError):  # the latter of an escape that is no character
-        raise refused from None
-    # To YAML 1.2 `{a:}` has the key `a:`, to its readers here the key `a`: better no answer than another one.
-    if document.root is not None and any(map(_read_otherwise, document.root.walk())):
-        raise refused
-    return document
-
-
-def _read_otherwise(node: Node) -> bool:
-    half = any("\ud800" <= character <= "\udfff" for character in node.value) if node.style == '"' else False
-    return half or (node.kind == "scalar" and not node.style and node.value.endswith(":"))
-
-
-def _syntax_error(error: Exception, text: str) -> YamlSyntaxError:
-    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    if mark is not None:
-        at = min(mark.index, len(text))
-        if text[at : at + 1] == "\t":
-            return YamlSyntaxError("a tab stands where only spaces may; write spaces", Span(at, at + 1))
-        words = (getattr(error, "problem", None), getattr(error, "context", None))
-        return YamlSyntaxError(" ".join(filter(None, words)), Span(at, at))
-    read = text.encode(errors="replace")[: getattr(error, "position", 0) or 0]  # the reader counts bytes
-    at = len(read.decode(errors="ignore"))
-    return YamlSyntaxError(str(error).partition("\n")[0], Span(at, at))
-
-
-class _Composer:
-    """Builds the tree with a stack of its own: libyaml's composer recurses until the process dies."""
-
-    def __init__(self, step: Callable[[], Any], text: str) -> None:
-        self.step = step
-        self.text = text
-        self.anchors: dict[str, Node] = {}
-        self.stack: list[tuple[Node, list[Node]]] = []
-        self.words: dict[str, str] = {}
-        self.values = [0]  # so far in the document and in each open collection, aliases followed
-        self.sizes: dict[str, int] = {}
-        self.root: Node | None = None
-        self.documents = 0
-        self.nodes = 0
-
-    def compose(self) -> Document:
-        from ruamel.yaml import events as e
-
-        handlers: dict[type, Callable[[Any], None]] = {
-            e.ScalarEvent: self._scalar,
-            e.MappingStartEvent: lambda event: self._open("mapping", event),
-            e.SequenceStartEvent: lambda event: self._open("sequence", event),
-            e.MappingEndEvent: self._close,
-            e.SequenceEndEvent: self._close,
-            e.AliasEvent: self._alias,
-            e.DocumentStartEvent: self._document,
-        }
-        while type(event := self.step()) is not e.StreamEndEvent:
-            handler = handlers.get(type(event))
-            if handler is not None:
-                handler(event)
-        return Document(self.root, self.anchors)
-
-    def _scalar(self, event: Any) -> None:
-        start, end, style = event.start_mark.index, event.end_mark.index, event.style or ""
-        if style in {"|", ">"}:
-            end = self._block_scalar_end(start, end, event.value)
-        value = self.words.setdefault(event.value, event.value)  # the same few words fill every entry
-        self._add(Node("scalar", start, end, value, style, event.tag or ""), event)
-
-    def _open(self, kind: Literal["mapping", "sequence"], event: Any) -> None:
-        style = "flow" if event.flow_style else "block"
-        node = Node(kind, event.start_mark.index, event.end_mark.index, "", style, event.tag or "")
-        self._add(node, event)
-        self.stack.append((node, []))
-        self.values.append(0)
-        if len(self.stack) > MAX_DEPTH:
-            raise YamlSyntaxError(f"it nests deeper than {MAX_DEPTH} levels", node.span)
-
-    def _close(self, event: Any) -> None:
-        node, items = self.stack.pop()
-        node.items = tuple(items)
-        node.end = self._collection_end(node, event)
-        size = self.values.pop()
-        self.values[-1] += size
-        self.sizes[node.anchor] = size + 1
-
-    def _alias(self, event: Any) -> None:
-        span = Span(event.start_mark.index, event.end_mark.index)
-        if event.anchor not in self.anchors:
-            raise YamlSyntaxError(f"the alias `*{event.anchor}` has no anchor above it", span)
-        self._add(Node("alias", *span, event.anchor), None)
-        self.values[-1] += self.sizes.get(event.anchor, 0)
-        if sum(self.values) > MAX_NODES:
-            raise YamlSyntaxError(f"its aliases expand to more than {MAX_NODES:,} values", span)
-
-    def _document(self, event: Any) -> None:
-        self.documents += 1
-        if self.documents > 1:
-            span = Span(event.start_mark.index, event.end_mark.index)
-            raise YamlSyntaxError("a second document starts here; a schema file holds one", span)
-
-    def _add(self, node: Node, event: object) -> None:
-        self.nodes += 1
-        self.values[-1] += 1
-        if self.nodes > MAX_NODES:
-            raise YamlSyntaxError(f"it holds more than {MAX_NODES:,} nodes", node.span)
-        anchor = getattr(event, "anchor", None)
-        if anchor:
-            if anchor in self.anchors:
-                raise YamlSyntaxError(f"the anchor `&{anchor}` is set twice", node.span)
-            node.anchor = anchor
-            self.anchors[anchor] = node
-        if self.stack:
-            self.stack[-1][1].append(node)
-        elif self.root is None:
-            self.root = node
-
-    def _collection_end(self, node: Node, event: object) -> int:
-        start, end = event.start_mark.index, event.end_mark.index  # type: ignore[attr-defined]
-        if node.style == "flow" and start < end:  # closed by a bracket; else the mark is the next token's
-            return int(end)
-        return max(node.start, node.items[-1].end) if node.items else node.start
-
-    def _block_scalar_end(self, start: int, end: int, value: str) -> int:
-        """The end of a block scalar's text, whose end mark lies behind its last line and all blank ones."""
-        written = self.text[start:end]
-        header = written.partition("\n")[0].partition("#")[0]
-        if "+" in header:  # the blank lines are text
-            return end - len(written) + len(re.sub(r"(?:\r\n|\r|\n)\Z", "", written))
-        kept = "\r\n" if value.rstrip("\n").endswith((" ", "\t")) else " \t\r\n"
-        return start + len(written.rstrip(kept))
-
-
-def parse(source: Source) -> YamlFile:
-    """Parse one YAML file.
-
-    Raises:
-        YamlSyntaxError: see :func:`compose`.
-    """
-    return YamlFile(source, compose(source.text))

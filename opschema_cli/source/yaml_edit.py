@@ -14,7 +14,7 @@ keys that are repeated or come from a merge, keys written as ``? key``.
 from __future__ import annotations
 
 from opschema_cli.source.text import Edit, Span
-from opschema_cli.source.yaml import TIMESTAMP, Data, Node, YamlFile, plain_value
+from opschema_cli.source.yaml import Data, Node, YamlFile
 from opschema_cli.source.yaml_entries import insert, remove
 from opschema_cli.source.yaml_places import (
     YamlEditError,
@@ -27,6 +27,7 @@ from opschema_cli.source.yaml_places import (
     place_of,
 )
 from opschema_cli.source.yaml_render import double_quoted, key_text, render_scalar
+from opschema_cli.source.yaml_scalars import TIMESTAMP, plain_value
 from opschema_cli.source.yaml_values import context_in, fill, hole_of, splice
 
 __all__ = [

@@ -13,8 +13,9 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from opschema_cli.source.yaml import TIMESTAMP, Data, Node, plain_value, scalar_value
+from opschema_cli.source.yaml import Data, Node, scalar_value
 from opschema_cli.source.yaml_places import values
+from opschema_cli.source.yaml_scalars import TIMESTAMP, plain_value
 
 Context: TypeAlias = Literal["block", "flow"]
 Scalar: TypeAlias = "bool | int | float | str | None"

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from opschema_cli.source.yaml import compose, plain_value
+from opschema_cli.source.yaml_compose import compose
+from opschema_cli.source.yaml_scalars import plain_value
 from tests.command import Opschema
 from tests.hostile.growth.measure import write
 from tests.hostile.growth.yaml_inputs import entry, manifest

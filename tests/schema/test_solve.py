@@ -10,8 +10,9 @@ import pytest
 from opschema_cli.schema.describe import describe
 from opschema_cli.schema.evaluate import BudgetExceeded, Tensor, Unsupported, Value
 from opschema_cli.schema.expression import parse_expression
+from opschema_cli.schema.outcomes import Failed, Holds, Solution, Unresolved, Violated
 from opschema_cli.schema.shapes import parse_shape
-from opschema_cli.schema.solve import Failed, Holds, Solution, Unresolved, Violated, solve
+from opschema_cli.schema.solve import solve
 
 
 def solved(

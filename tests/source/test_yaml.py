@@ -10,7 +10,9 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from opschema_cli.source.text import Source
-from opschema_cli.source.yaml import MAX_DEPTH, Data, Node, YamlSyntaxError, compose, parse, plain_value
+from opschema_cli.source.yaml import MAX_DEPTH, Data, Node, YamlSyntaxError
+from opschema_cli.source.yaml_compose import compose, parse
+from opschema_cli.source.yaml_scalars import plain_value
 
 ALPHABET = "0123456789_.:+-eExXbonyfalsturNOYES~"
 

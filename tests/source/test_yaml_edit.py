@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opschema_cli.source.text import Edit, EditConflictError, Source, Span, apply_edits
-from opschema_cli.source.yaml import Node, YamlFile, parse
+from opschema_cli.source.yaml import Node, YamlFile
+from opschema_cli.source.yaml_compose import parse
 from opschema_cli.source.yaml_edit import (
     YamlEditError,
     insert_item,

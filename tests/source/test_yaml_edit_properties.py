@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from opschema_cli.source.text import Edit, Source, Span, apply_edits
-from opschema_cli.source.yaml import Data, Node, YamlFile, parse, scalar_value
+from opschema_cli.source.yaml import Data, Node, YamlFile, scalar_value
+from opschema_cli.source.yaml_compose import parse
 from opschema_cli.source.yaml_edit import (
     YamlEditError,
     insert_item,

@@ -12,7 +12,8 @@ from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.schema.schema_string import ParsedSchema, parse_schema
 from opschema_cli.schema.schema_tokens import SchemaError
 from opschema_cli.source.text import Span
-from opschema_cli.source.yaml import TIMESTAMP, Node, YamlFile, scalar_value
+from opschema_cli.source.yaml import Node, YamlFile, scalar_value
+from opschema_cli.source.yaml_scalars import TIMESTAMP
 from opschema_cli.source.yaml_spans import value_span
 
 

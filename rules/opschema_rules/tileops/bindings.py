@@ -13,7 +13,8 @@ import msgspec
 
 from opschema_cli.schema.evaluate import Tensor, Value
 from opschema_cli.schema.expression import Expression
-from opschema_cli.schema.solve import Outcome, Solution, Violated, solve
+from opschema_cli.schema.outcomes import Outcome, Solution, Violated
+from opschema_cli.schema.solve import solve
 from opschema_cli.source.yaml import Data, Node
 from opschema_rules.tileops.model import OpEntry, Row
 from opschema_rules.tileops.signature import Equation, Statement, param_values, per_entry, statement

@@ -182,13 +182,13 @@ def _joined(fixes: Sequence[Fix | None]) -> Fix | None:
 
 
 def yaml_fix(entry: OpEntry, title: str, edit: Callable[[], list[Edit]], why_unsafe: str = "") -> Fix | None:
-    """A fix of an entry's file; None where the editor cannot make the change without touching more."""
+    """A fix of an entry's file; None where the editor cannot make the change without touching more, or changes nothing."""
     try:
         edits = edit()
     except (YamlEditError, ValueError):  # the latter for a text that no YAML file can hold
         return None
-    path = entry.file.path
-    return Fix(title, tuple(FileEdit(path, item) for item in edits), "unsafe" if why_unsafe else "safe", why_unsafe)
+    edits_of_file = tuple(FileEdit(entry.file.path, item) for item in edits)
+    return Fix(title, edits_of_file, "unsafe" if why_unsafe else "safe", why_unsafe) if edits else None
 
 
 def row_removal(entry: OpEntry, owner: Node, index: int) -> Fix | None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from opschema_cli.source.yaml import Node, compose
+from opschema_cli.source.yaml import Node
+from opschema_cli.source.yaml_compose import compose
 
 MANIFEST_PATH = "kit/manifest/example.yaml"
 OP_PATH = "kit/ops/example.py"

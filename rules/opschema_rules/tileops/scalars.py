@@ -9,7 +9,8 @@ from typing import Literal
 
 import msgspec
 
-from opschema_cli.source.yaml import TIMESTAMP, Node, plain_value
+from opschema_cli.source.yaml import Node
+from opschema_cli.source.yaml_scalars import TIMESTAMP, plain_value
 
 Looks = Literal["word", "number", "time", "date"]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from opschema_cli.source.text import Source
-from opschema_cli.source.yaml import YamlFile, compose
+from opschema_cli.source.yaml import YamlFile
+from opschema_cli.source.yaml_compose import compose
 from opschema_rules.aten.backend import read_backend
 from opschema_rules.aten.kinds import kind_of
 from opschema_rules.aten.model import BackendFile

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from opschema_cli.source.yaml import Node, compose
+from opschema_cli.source.yaml import Node
+from opschema_cli.source.yaml_compose import compose
 from opschema_cli.testing import lint_files
 from opschema_rules.tileops.examples import MANIFEST_PATH, OP_PATH, example_files
 from opschema_rules.tileops.pack import PACK

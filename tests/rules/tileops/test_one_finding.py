@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from opschema_cli.source.yaml import Node, compose
+from opschema_cli.source.yaml import Node
+from opschema_cli.source.yaml_compose import compose
 from opschema_cli.testing import Linted, lint_files
 from opschema_rules.tileops.examples import MANIFEST_PATH, example_files
 from opschema_rules.tileops.pack import PACK

@@ -6,7 +6,8 @@ import pytest
 import yaml
 
 from opschema_cli.lint.diagnostic import Severity
-from opschema_cli.source.yaml import compose, scalar_value
+from opschema_cli.source.yaml import scalar_value
+from opschema_cli.source.yaml_compose import compose
 from opschema_cli.testing import Linted, fix_files, lint_files
 from opschema_rules.tileops.examples import example_files
 from opschema_rules.tileops.pack import PACK

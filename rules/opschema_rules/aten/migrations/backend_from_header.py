@@ -10,7 +10,8 @@ from opschema_cli.file_kinds import is_yaml
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, OptionError, Site, migration
 from opschema_cli.source.text import Source
-from opschema_cli.source.yaml import YamlFile, compose
+from opschema_cli.source.yaml import YamlFile
+from opschema_cli.source.yaml_compose import compose
 from opschema_cli.source.yaml_edit import YamlEditError, render_scalar
 from opschema_cli.suggestions import did_you_mean, nearest
 from opschema_rules.aten.backend import read_backend

@@ -10,7 +10,8 @@ from typing import NamedTuple, TypeAlias
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, OptionError
 from opschema_cli.source.text import Edit, Source, apply_edits
-from opschema_cli.source.yaml import Data, Node, YamlSyntaxError, parse, scalar_value
+from opschema_cli.source.yaml import Data, Node, YamlSyntaxError, scalar_value
+from opschema_cli.source.yaml_compose import parse
 from opschema_cli.source.yaml_edit import YamlEditError, remove_key
 from opschema_rules.tileops.migrations.entries import refusal
 from opschema_rules.tileops.migrations.removals import remove_keys

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from opschema_cli.source.text import Edit, EditConflictError, Source, apply_edits
-from opschema_cli.source.yaml import Node, YamlFile, YamlSyntaxError, parse
+from opschema_cli.source.yaml import Node, YamlFile, YamlSyntaxError
+from opschema_cli.source.yaml_compose import parse
 from opschema_cli.source.yaml_edit import YamlEditError, remove_item, remove_key, set_value
 from opschema_cli.source.yaml_places import column, count
 

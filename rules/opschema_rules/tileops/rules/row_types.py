@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic, Fix, Severity
 from opschema_cli.lint.rule import rule
-from opschema_cli.source.yaml import Data, Node, plain_value
+from opschema_cli.source.yaml import Data, Node
 from opschema_cli.source.yaml_edit import quote_scalar
+from opschema_cli.source.yaml_scalars import plain_value
 from opschema_rules.tileops.drift import short, yaml_fix
 from opschema_rules.tileops.entry_paths import first_line, shown
 from opschema_rules.tileops.model import OpEntry, ParamDecl, Row, Tensor

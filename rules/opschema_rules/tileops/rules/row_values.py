@@ -13,7 +13,7 @@ from opschema_cli.lint.diagnostic import Diagnostic, Place, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.describe import describe
 from opschema_cli.schema.evaluate import SHAPE_FUNCTIONS, Tensor
-from opschema_cli.schema.solve import Failed, Holds, Violated
+from opschema_cli.schema.outcomes import Failed, Holds, Violated
 from opschema_rules.tileops.bindings import BoundRow, bound_rows
 from opschema_rules.tileops.constraints import Exclusion, excluded_sizes
 from opschema_rules.tileops.model import OpEntry

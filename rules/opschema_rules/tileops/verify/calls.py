@@ -10,7 +10,7 @@ import msgspec
 
 from opschema_cli.schema.dtypes import canonical
 from opschema_cli.schema.evaluate import Tensor as Bound
-from opschema_cli.schema.solve import Violated
+from opschema_cli.schema.outcomes import Violated
 from opschema_cli.source.yaml import Data
 from opschema_cli.verify.model import Call, Input, Output
 from opschema_rules.tileops.bindings import BoundRow, bind_row

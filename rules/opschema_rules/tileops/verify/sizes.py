@@ -14,7 +14,7 @@ from functools import cached_property
 import msgspec
 
 from opschema_cli.schema.expression import Expression
-from opschema_cli.schema.solve import Failed, Unresolved, Violated
+from opschema_cli.schema.outcomes import Failed, Unresolved, Violated
 from opschema_cli.source.yaml import Data
 from opschema_rules.tileops.bindings import RESERVED_KEYS, BoundRow, bind_row
 from opschema_rules.tileops.constraints import excluded_sizes

@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 from opschema_cli.errors import OpschemaError
-from opschema_cli.source.yaml import compose
+from opschema_cli.source.yaml_compose import compose
 from opschema_rules.tileops.pack import PACK
 from tests.rules.tileops.migrations.drafts import YAML, files, migrate
 from tests.rules.tileops.test_malformed import ENTRY, nodes

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from opschema_cli.migrate.workbench import LeftAlone
 from opschema_cli.source.text import Edit, EditConflictError, Source, Span, apply_edits
-from opschema_cli.source.yaml import Node, YamlFile, YamlSyntaxError, compose
+from opschema_cli.source.yaml import Node, YamlFile, YamlSyntaxError
+from opschema_cli.source.yaml_compose import compose
 from opschema_cli.source.yaml_edit import YamlEditError, insert_key, remove_item, remove_key
 from opschema_cli.source.yaml_places import column, line_end
 from opschema_cli.source.yaml_places import entry as written

@@ -1,0 +1,72 @@
+"""Outcomes of the rules of an entry over one row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import msgspec
+
+from opschema_cli.phrases import quoted
+from opschema_cli.schema.describe import describe
+from opschema_cli.schema.evaluate import EvaluateError, Value
+from opschema_cli.schema.expression import Expression
+
+
+class Holds(msgspec.Struct, frozen=True):
+    """The rule is true; a ``value`` that is not a bool says that it may not check what it seems to."""
+
+    value: Value = True
+
+
+class Violated(msgspec.Struct, frozen=True):
+    """The rule is false, whatever the open names turn out to be.
+
+    ``part`` is the narrowest part of the rule that is to blame, ``sides`` what stands left and right of its
+    comparison where both are known, ``values`` the known names it reads (``weight.shape``, ``C``), and
+    ``conflict`` says why no value of the open names helps.
+    """
+
+    part: Expression
+    sides: tuple[Value, Value] | None
+    values: Mapping[str, Value]
+    conflict: str = ""
+
+    @property
+    def detail(self) -> str:
+        """The values in words: "`weight.shape` is (64,), `C` is 128"."""
+        readings = [f"`{name}` is {describe(value)}" for name, value in self.values.items()]
+        return ", ".join([*readings, self.conflict] if self.conflict else readings)
+
+
+class Unresolved(msgspec.Struct, frozen=True):
+    """The rule depends on ``names`` (``N``, ``y.shape``), which have no value."""
+
+    names: tuple[str, ...]
+
+    @property
+    def reason(self) -> str:
+        """What is missing, in words."""
+        return f"{quoted(self.names)} cannot be found"
+
+
+class Failed(msgspec.Struct, frozen=True):
+    """The rule cannot be evaluated."""
+
+    error: EvaluateError
+
+
+Outcome: TypeAlias = Holds | Violated | Unresolved | Failed
+
+
+class Solution(msgspec.Struct, frozen=True):
+    """What the rules came to: an outcome for each rule and each declared shape, in the order given.
+
+    ``values`` are all that is known in the end; ``found_by`` says which rule gave a value that was not known
+    before. A declared shape that no rule can express (``[..., N]``) has no outcome.
+    """
+
+    values: Mapping[str, Value]
+    rules: tuple[Outcome, ...]
+    shapes: Mapping[str, Outcome]
+    found_by: Mapping[str, Expression]
