@@ -12,15 +12,13 @@ from collections.abc import Callable, Sequence
 import msgspec
 from msgspec.structs import replace
 
+from opschema_cli.evaluation.limits import MAX_TYPES
 from opschema_cli.evaluation.namespaces import Namespace, UndefinedNameError, look_up, postponed
 from opschema_cli.evaluation.quoted import quoted
 from opschema_cli.evaluation.type_forms import ELLIPSIS, NONE, TypeForm, unresolved
 from opschema_cli.source.bodies import Bodies
 from opschema_cli.source.python import Expr, PythonFile
 from opschema_cli.source.resolution import ClassRef, External, Unresolved, ValueRef
-
-MAX_ALIASES = 20
-"""Longest chain of type aliases and nested strings that is followed."""
 
 MAX_PARTS = 5000
 """Most parts of the annotations of one function or class, aliases followed."""
@@ -79,7 +77,7 @@ class Annotations:
         except UndefinedNameError:
             return TypeForm("text", source)
 
-    def form(self, expr: Expr, names: Namespace, text: Namespace | None, hops: int = MAX_ALIASES) -> TypeForm:
+    def form(self, expr: Expr, names: Namespace, text: Namespace | None, hops: int = MAX_TYPES) -> TypeForm:
         """The type that an expression is. Strings in it mean what they say in ``text``; None leaves them strings.
 
         Raises:

@@ -9,12 +9,10 @@ from typing import TypeAlias
 import msgspec
 
 from opschema_cli.evaluation.closures import Cell
+from opschema_cli.evaluation.limits import MAX_FLOW
 from opschema_cli.evaluation.statements import is_variable
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Statement
-
-MAX_DEPTH = 12
-"""Longest chain of assignments that is followed."""
 
 _COPIES = frozenset({"list", "tuple", "dict", "set", "frozenset", "sorted", "reversed", "range", "enumerate", "zip"})
 """Functions that make a container of their arguments."""
@@ -101,7 +99,7 @@ def _is_plain(expr: Expr) -> bool:
 # Must
 
 
-def roots(cell: Cell, depth: int = MAX_DEPTH) -> frozenset[Cell]:
+def roots(cell: Cell, depth: int = MAX_FLOW) -> frozenset[Cell]:
     """The parameters that the value of a variable surely varies with."""
     flows = flows_of(cell.binder)
     if flows is None or depth <= 0 or _is_shared(cell):
@@ -118,7 +116,7 @@ def roots(cell: Cell, depth: int = MAX_DEPTH) -> frozenset[Cell]:
     return _union(_deciding(cell.binder, item, depth) for item in tests)
 
 
-def varying(body: Body, expr: Expr, depth: int = MAX_DEPTH) -> frozenset[Cell]:
+def varying(body: Body, expr: Expr, depth: int = MAX_FLOW) -> frozenset[Cell]:
     """The parameters that an expression surely varies with."""
     if depth <= 0:
         return frozenset()

@@ -29,6 +29,7 @@ from opschema_cli.evaluation.values import (
     UNKNOWN,
     Arguments,
     BoundArgument,
+    ClassValue,
     EnumMember,
     ExternalName,
     Frame,
@@ -153,12 +154,21 @@ class Evaluator:
         None when they are not known.
         """
         found: set[str] = set()
-        for frame in (turn for caller in callers(self, body) for turn in self.turns.at(caller, expr.start)):
+        for frame in self._runs(body, expr):
             text = self.strings(BoundArgument(frame, expr))
             if text.names is None:
                 return None
             found |= text.names
         return frozenset(found)
+
+    def classes(self, body: Body, expr: Expr) -> list[ClassRef]:
+        """The classes of the workspace that an expression of a body may be, in any call and turn of a loop."""
+        values = (value for frame in self._runs(body, expr) for value in self.evaluate(frame, expr))
+        return list(dict.fromkeys(value.ref for value in values if isinstance(value, ClassValue)))
+
+    def _runs(self, body: Body, expr: Expr) -> Iterator[Frame]:
+        """A frame for each call of a body's function that the tree has, and each turn of the loops around an expression."""
+        return (turn for caller in callers(self, body) for turn in self.turns.at(caller, expr.start))
 
     # Classes and containers
 

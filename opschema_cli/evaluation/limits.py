@@ -9,7 +9,10 @@ MAX_STEPS = 400_000
 """Most expressions that are evaluated in one tree, each in each frame: about four seconds."""
 
 MAX_CALLS = 8
-"""Longest chain of calls that is followed: deeper ones are recursion, or no helper any more."""
+"""Longest chain of calls, helpers or locals that is followed: deeper ones are recursion, or no helper any more."""
+
+MAX_TYPES = 20
+"""Deepest nesting of types and aliases of types that is followed."""
 
 MAX_FRAMES = 20_000
 """Most calls that are followed in one tree."""
@@ -46,3 +49,6 @@ MAX_CALLER_FRAMES = 200
 
 MAX_ANNOTATION = 2_000
 """Longest annotation, and longest string in one, that is parsed."""
+
+MAX_FLOW = 12
+"""Longest chain of local variables that data flow follows."""

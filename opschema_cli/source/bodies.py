@@ -10,10 +10,6 @@ from opschema_cli.source.program import ClassRef, External, FunctionRef, Program
 from opschema_cli.source.python import Expr, Function, Param, PythonFile
 from opschema_cli.source.word_index import WordIndex, index_words
 
-MAX_HOPS = 4
-"""Longest chain of helpers that is followed."""
-
-
 __all__ = ["Bodies", "Body", "argument_for", "arguments_for", "param_for", "params_for"]
 
 
@@ -150,34 +146,6 @@ class Bodies(BodyTree):
     def family(self, ref: ClassRef) -> list[ClassRef]:
         """A class, its ancestors and its descendants: whose methods an instance may run."""
         return list(dict.fromkeys([ref, *self.program.lineage(ref), *self._below.get(ref, ())]))
-
-    def classes_named(self, body: Body, name: str, at: int, hops: int = MAX_HOPS) -> Iterator[ClassRef]:
-        """The classes that ``name`` may stand for in a body: itself, what a loop runs over, what callers pass."""
-        binder = body.binder(name)
-        if binder is None:
-            yield from self.program.patches.classes_named(body.file, name, at)
-        elif any(item.name == name for item in binder.params):
-            if binder is binder.method and name == binder.this and binder.owner is not None:
-                yield binder.owner
-            elif hops > 0:
-                yield from self._passed(binder, name, hops - 1)
-        elif hops > 0:
-            for loop in binder.scope.loops:
-                elements = self.program.patches.elements(body.file, loop.iterable) if name in loop.targets else []
-                for item in (part for element in elements for part in element.walk() if part.kind == "name"):
-                    yield from self.classes_named(binder, item.text, at, hops - 1)
-
-    def _passed(self, target: Body, name: str, hops: int) -> Iterator[ClassRef]:
-        """The classes that the callers of a function pass as its parameter ``name``, and those it decorates."""
-        for body, call in self.calls_of(target):
-            value = argument_for(call, target.params, name)
-            if value is not None and value.kind == "name":
-                yield from self.classes_named(body, value.text, call.start, hops)
-        if target.params[0].name == name:
-            for ref in self.classes:
-                named = (self.program.resolve(ref.file, item.text) for item in ref.cls.decorators if item.text)
-                if any(isinstance(item, FunctionRef) and item.function is target.function for item in named):
-                    yield ref
 
 
 def _holds(text: str, words: Iterable[str], function: Function) -> bool:

@@ -6,14 +6,12 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from opschema_cli.evaluation.limits import MAX_CALLS
 from opschema_cli.source.bodies import Body, argument_for
 from opschema_cli.source.python import Expr, Param
 from opschema_cli.source.resolution import Unresolved
 from opschema_rules.flydsl.model import FlyTree, Wrap
 from opschema_rules.flydsl.reader import MARKS
-
-MAX_HOPS = 8
-"""Longest chain of calls that a tensor is followed through."""
 
 _MAKERS = ("empty", "zeros", "ones", "rand", "randn")
 _KEEPING = frozenset(
@@ -76,7 +74,7 @@ class Tensors:
     def arguments(self, body: Body, expr: Expr) -> list[TensorArgument] | None:
         """What the callers pass as a tensor that is used in a body; None when not all that is known."""
         found: list[TensorArgument] = []
-        return found if self._collect(body, expr, found, MAX_HOPS) else None
+        return found if self._collect(body, expr, found, MAX_CALLS) else None
 
     def _collect(self, body: Body, expr: Expr, found: list[TensorArgument], hops: int) -> bool:
         binder = body.binder(expr.text) if expr.kind == "name" else None
@@ -121,7 +119,7 @@ def value_of(tree: FlyTree, body: Body, name: str) -> Expr | None:
     return values[0]
 
 
-def shape_of(tree: FlyTree, body: Body, expr: Expr, hops: int = MAX_HOPS) -> tuple[Body, tuple[Expr, ...]] | None:
+def shape_of(tree: FlyTree, body: Body, expr: Expr, hops: int = MAX_CALLS) -> tuple[Body, tuple[Expr, ...]] | None:
     """The sizes that a tensor is made with, which lies in memory row by row, and the body they are written in."""
     if hops <= 0:
         return None

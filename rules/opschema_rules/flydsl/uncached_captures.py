@@ -13,15 +13,13 @@ from functools import cached_property
 import msgspec
 
 from opschema_cli.evaluation.closures import Cell
+from opschema_cli.evaluation.limits import MAX_CALLS
 from opschema_cli.evaluation.statements import is_variable
 from opschema_cli.source.bodies import Body, argument_for
 from opschema_cli.source.program import HARMLESS_BASES, ClassRef, External, Unresolved
 from opschema_cli.source.python import Expr
 from opschema_rules.flydsl.key import sees_enumerations
 from opschema_rules.flydsl.model import FlyTree
-
-MAX_DEPTH = 8
-"""Longest chain of names and branches that is followed."""
 
 
 class UncachedCapture(msgspec.Struct, frozen=True):
@@ -80,7 +78,7 @@ class Captures:
         self.tree = tree
         self._cells: dict[Cell, UncachedCapture | None] = {}
 
-    def cell(self, cell: Cell, depth: int = MAX_DEPTH) -> UncachedCapture | None:
+    def cell(self, cell: Cell, depth: int = MAX_CALLS) -> UncachedCapture | None:
         """The kind of a variable that surely no key sees; None for anything else and where it is not sure."""
         if cell not in self._cells:
             self._cells[cell] = None  # nothing is known of a variable that comes from itself
@@ -108,7 +106,7 @@ class Captures:
         found = [self.value(cell.binder, item, depth - 1) for item in values]
         return found[0] if found and all(item is not None for item in found) else None
 
-    def parameter(self, cell: Cell, depth: int = MAX_DEPTH) -> UncachedCapture | None:
+    def parameter(self, cell: Cell, depth: int = MAX_CALLS) -> UncachedCapture | None:
         """The kind of a parameter, by its annotation, or by the arguments of every caller in the workspace."""
         param = next(item for item in cell.binder.params if item.name == cell.name)
         if not param.by_name:
@@ -118,7 +116,7 @@ class Captures:
         around = cell.binder.parent or cell.binder
         return self._annotated(around, param.annotation, depth)
 
-    def value(self, body: Body, expr: Expr, depth: int = MAX_DEPTH) -> UncachedCapture | None:
+    def value(self, body: Body, expr: Expr, depth: int = MAX_CALLS) -> UncachedCapture | None:
         """The kind of an expression of a body, if that is sure."""
         if depth <= 0:
             return None

@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from opschema_cli.evaluation.evaluator import Evaluator
+from opschema_cli.evaluation.limits import MAX_CALLS
 from opschema_cli.evaluation.values import BoundArgument, EnumMember, ExternalName, Value
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies, Body
@@ -18,7 +19,6 @@ from opschema_cli.source.program import Program as Modules
 from opschema_cli.source.python import Expr
 from opschema_rules.pypto.model import Contract, Declared, Direction, Kernel, OrchestrationPart, Program, Signature
 
-_HOPS = 4
 _ENUM = "ArgDirection"
 _ADDED = re.compile(r"""\b(?:KERNELS|incores["']\])\s*(?:\.\s*(?:append|extend|insert|update)\b|\+=)""")
 _SET = re.compile(
@@ -131,7 +131,7 @@ class _Reader(msgspec.Struct, frozen=True):
         if "source" not in fields:
             return None, ""
         expr = fields["source"][1]
-        path = self._path(body, expr, _HOPS)
+        path = self._path(body, expr, MAX_CALLS)
         if path is None or path.startswith("/"):
             return None, ""
         full = posixpath.normpath(posixpath.join(body.file.path.rpartition("/")[0], path))

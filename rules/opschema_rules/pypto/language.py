@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from opschema_cli.evaluation.limits import MAX_CALLS
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.program import ClassRef, FunctionRef, Resolution, Unresolved
 from opschema_cli.source.python import Class, Expr, Function, Import
@@ -18,10 +19,9 @@ _HEADS: dict[str, DslDirection] = {
     "Scalar": "scalar",
 }
 _ENTRIES = frozenset({"jit", "jit.host"})
-_HOPS = 3
 
 
-def full_name(bodies: Bodies, body: Body, dotted: str, hops: int = _HOPS) -> str:
+def full_name(bodies: Bodies, body: Body, dotted: str, hops: int = MAX_CALLS) -> str:
     """A dotted name with what its first part is imported as written out; empty where that is no import."""
     first, _, rest = dotted.partition(".")
     binder = body.binder(first) or bodies.module(body.file)
@@ -46,7 +46,7 @@ def language_name(bodies: Bodies, body: Body, dotted: str) -> str:
     return full.removeprefix(f"{_LANGUAGE}.").removeprefix("distributed.") if full.startswith(f"{_LANGUAGE}.") else ""
 
 
-def direction_of(bodies: Bodies, body: Body, annotation: Expr | None, hops: int = _HOPS) -> DslDirection | None:
+def direction_of(bodies: Bodies, body: Body, annotation: Expr | None, hops: int = MAX_CALLS) -> DslDirection | None:
     """The direction that the annotation of a parameter says; None when it is not known."""
     if annotation is None:
         return None
@@ -82,7 +82,7 @@ def called(bodies: Bodies, body: Body, call: Expr) -> Body | None:
     return bodies.function(found) if isinstance(found, FunctionRef) else None
 
 
-def entries(bodies: Bodies, body: Body, expr: Expr, hops: int = _HOPS) -> Iterator[Body]:
+def entries(bodies: Bodies, body: Body, expr: Expr, hops: int = MAX_CALLS) -> Iterator[Body]:
     """The functions that ``fn=`` or ``program=`` stands for: one ``@pl.jit`` function, or the orchestration of a program."""
     if expr.kind == "call":
         target = called(bodies, body, expr) if hops else None

@@ -8,6 +8,7 @@ from itertools import islice
 
 import msgspec
 
+from opschema_cli.evaluation.limits import MAX_CALLS
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Span
@@ -15,7 +16,6 @@ from opschema_rules.pypto.language import called, full_name
 from opschema_rules.pypto.model import SpecItem
 from opschema_rules.pypto.reaching import Write, reaching
 
-_HOPS = 8
 _MOST = 16
 """Most lists that one expression is taken to stand for."""
 
@@ -46,7 +46,7 @@ class SpecLists(msgspec.Struct):
 
     def of(self, body: Body, expr: Expr) -> list[Specs]:
         """Every list that an expression may stand for; none where it is not known."""
-        return [_blurred(found, body) for found in islice(self._read(body, expr, _HOPS), _MOST)]
+        return [_blurred(found, body) for found in islice(self._read(body, expr, MAX_CALLS), _MOST)]
 
     def _read(self, body: Body, expr: Expr, hops: int) -> Iterator[Specs]:
         if hops < 0:
@@ -162,7 +162,7 @@ class SpecLists(msgspec.Struct):
 
     def _flag(self, body: Body, expr: Expr | None, certain: bool) -> bool | None:
         """Whether a field is set to more than None or False; None when that is not known."""
-        return self._given(body, expr, _HOPS) if expr is not None else False if certain else None
+        return self._given(body, expr, MAX_CALLS) if expr is not None else False if certain else None
 
     def _given(self, body: Body, expr: Expr, hops: int) -> bool | None:
         if expr.kind == "const":

@@ -14,8 +14,9 @@ import msgspec
 from msgspec.structs import replace
 
 from opschema_cli.evaluation.evaluator import Evaluator
+from opschema_cli.evaluation.limits import MAX_CALLS
 from opschema_cli.lint.diagnostic import Place
-from opschema_cli.source.bodies import MAX_HOPS, Bodies, Body, param_for
+from opschema_cli.source.bodies import Bodies, Body, param_for
 from opschema_cli.source.program import ClassRef
 from opschema_cli.source.python import Assign, Expr, Function, Param
 from opschema_cli.source.text import Span
@@ -83,7 +84,7 @@ class Tracker:
     def _followed_maker(self, body: Body, expr: Expr) -> Iterator[CarrierAttribute]:
         """Follow what an expression makes; yields the carrier that it is when nothing keeps it."""
         if creates(self.evaluator, body, expr):
-            reached = self._reached(body, expr.span, body.owner, MAX_HOPS) or []
+            reached = self._reached(body, expr.span, body.owner, MAX_CALLS) or []
             direct = tuple(item for item in reached if item.held is None)
             owner = direct[0].body.owner if direct else None
             if owner is not None:
@@ -165,7 +166,7 @@ class Tracker:
 
     def _returned(self, body: Body, hops: int) -> Reached | None:
         function = body.function
-        if function is None or not self._helps(body, MAX_HOPS):
+        if function is None or not self._helps(body, MAX_CALLS):
             return None
         if function.is_property and body is body.method and body.owner is not None:
             found = self._attribute(self._writer(body.owner, function.name), function.name)
@@ -211,7 +212,7 @@ class Tracker:
         for ref in (*family, None):
             for body, use in mentions.uses.get(ref, ()):
                 whole = use.name.endswith("." + name)
-                parts.append(self._reached(body, use.span, owner, MAX_HOPS) if whole else None)
+                parts.append(self._reached(body, use.span, owner, MAX_CALLS) if whole else None)
         reached = _all(parts)
         if not reached or self.elsewhere(name):
             return None
@@ -225,13 +226,13 @@ class Tracker:
             return []
         for ref in family:
             for body in mentions.functions.get(ref, ()):
-                if body.function is None or not body.function.is_property or not self._helps(body, MAX_HOPS):
+                if body.function is None or not body.function.is_property or not self._helps(body, MAX_CALLS):
                     return []
                 found.append(body.at(body.function.span))
             for body, assign in mentions.writes.get(ref, ()):
                 if assign.value is None and assign.annotation is not None:
                     continue
-                if assign.value is None or not self._makes(body, assign.value, MAX_HOPS):
+                if assign.value is None or not self._makes(body, assign.value, MAX_CALLS):
                     return []
                 if assign.value.kind != "const":
                     found.append(body.at(assign.span))

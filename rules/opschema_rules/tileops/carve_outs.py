@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator
 import msgspec
 from msgspec.structs import replace
 
-from opschema_cli.source.bodies import MAX_HOPS, Bodies, Body, argument_for
+from opschema_cli.evaluation.limits import MAX_CALLS
+from opschema_cli.source.bodies import Bodies, Body, argument_for
 from opschema_cli.source.program import Program
 from opschema_cli.source.python import Condition, Expr, Param, PythonFile
 from opschema_cli.source.text import Span, is_found
@@ -48,7 +49,7 @@ class _Sense(msgspec.Struct, frozen=True):
         return replace(self, holds=not self.holds)
 
 
-MAX_STEPS = MAX_HOPS + 2
+MAX_STEPS = MAX_CALLS + 2
 """Longest way from an expression to the ``forward`` whose arguments it is made of: names and parameters count too."""
 
 _COMPARED = re.compile(
@@ -103,7 +104,7 @@ class _Reader:
     def unguarding(self) -> Iterator[tuple[Body, Expr]]:
         guarding = {origin for _, _, sense in self._guards() for origin in sense.origins}
         for body, test, _ in self._tests():
-            sense = self._sense(body, test, MAX_HOPS) if test.span not in guarding else None
+            sense = self._sense(body, test, MAX_CALLS) if test.span not in guarding else None
             if sense is not None and sense.origins == {test.span}:
                 yield body, test
 
@@ -111,7 +112,7 @@ class _Reader:
         """Conditions that skip a check for an op without tensor inputs, or run one for the others only."""
         for body in self.bodies.of(self.file):
             conditions = [item for item in body.scope.conditions if item.kind == "if"]
-            senses = [(item, self._sense(body, item.expr, MAX_HOPS)) for item in conditions]
+            senses = [(item, self._sense(body, item.expr, MAX_CALLS)) for item in conditions]
             for condition, sense in senses:
                 whole = sense if sense is not None and sense.kind == "both" else None
                 if sense is not None and sense.kind in ("ref", "args") and sense.holds:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from opschema_cli.source.bodies import MAX_HOPS, Bodies, Body
+from opschema_cli.evaluation.limits import MAX_CALLS
+from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.program import Program
 from opschema_cli.source.python import Condition, Expr, PythonFile
 from opschema_rules.tileops.conditions import emptiness, inside, is_nothing, required, skips
@@ -36,7 +37,7 @@ def _demanding(body: Body, condition: Condition) -> Iterator[Expr]:
         return
     for test in required(condition):
         measured = emptiness(test)
-        if measured is not None and measured[1] is reporting and _is_inputs(body, measured[0], MAX_HOPS):
+        if measured is not None and measured[1] is reporting and _is_inputs(body, measured[0], MAX_CALLS):
             yield test
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from opschema_cli.evaluation.evaluator import Evaluator
+from opschema_cli.evaluation.limits import MAX_TYPES
 from opschema_cli.evaluation.namespaces import postponed
 from opschema_cli.evaluation.quoted import quoted
 from opschema_cli.evaluation.reaching import bindings
@@ -23,9 +24,6 @@ from opschema_cli.source.program import (
     ValueRef,
 )
 from opschema_cli.source.python import Expr, PythonFile
-
-MAX_DEPTH = 20
-"""Deepest nesting of types and aliases that is followed."""
 
 TypeKind = Literal[
     "name",
@@ -159,11 +157,11 @@ class Annotations:
     def _stated(self, body: Body, expr: Expr, at: int | None) -> PythonType:
         later = _Where(self.bodies.module(body.file), True, at)
         if self._is_postponed(body.file):
-            return self._type(later, expr, MAX_DEPTH)
+            return self._type(later, expr, MAX_TYPES)
         if isinstance(expr.value, str):
             inner = quoted(expr.value, expr)
-            return self._type(later, inner, MAX_DEPTH) if inner is not None else UNKNOWN
-        return self._type(_Where(body, False, at, True), expr, MAX_DEPTH)
+            return self._type(later, inner, MAX_TYPES) if inner is not None else UNKNOWN
+        return self._type(_Where(body, False, at, True), expr, MAX_TYPES)
 
     def _is_postponed(self, file: PythonFile) -> bool:
         """Whether no annotation of a module is evaluated where it stands."""

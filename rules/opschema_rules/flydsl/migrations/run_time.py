@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 import libcst as cst
 
+from opschema_cli.evaluation.limits import MAX_CALLS
 from opschema_cli.migrate.codemods.definitions import function_node
 from opschema_cli.migrate.codemods.rewrite import Problem, Refused, Rewrite
 from opschema_cli.migrate.codemods.scopes import dotted, is_write, local_uses
@@ -17,9 +18,6 @@ from opschema_cli.source.python import PythonFile
 from opschema_cli.source.text import Span
 from opschema_rules.flydsl.annotations import is_number
 from opschema_rules.flydsl.model import Call, FlyTree, Kind
-
-MAX_HOPS = 8
-"""Longest chain of locals that is followed to tell a value of run time."""
 
 _ARITHMETIC = (
     *(cst.Add, cst.Subtract, cst.Multiply, cst.FloorDivide, cst.Modulo),
@@ -148,7 +146,7 @@ class RunTime:
         assert isinstance(comparison, cst.Comparison)
         sides = [comparison.left, *(item.comparator for item in comparison.comparisons)]
         others = [item for item in sides if item is not node]
-        if len(sides) != 2 or not all(self._is_at_run_time(item, MAX_HOPS) for item in others):
+        if len(sides) != 2 or not all(self._is_at_run_time(item, MAX_CALLS) for item in others):
             raise self._refused(name, "what it is compared with is known then, or may be")
 
     # What is asked

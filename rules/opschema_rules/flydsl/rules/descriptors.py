@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from opschema_cli.evaluation.limits import MAX_CALLS
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
@@ -13,7 +14,7 @@ from opschema_cli.source.text import Edit, Place, Span
 from opschema_rules.flydsl.contract import Era
 from opschema_rules.flydsl.model import Descriptor, FlyTree, Kind
 from opschema_rules.flydsl.proofs import SAME
-from opschema_rules.flydsl.tensors import MAX_HOPS, TensorArgument, Tensors, value_of
+from opschema_rules.flydsl.tensors import TensorArgument, Tensors, value_of
 
 _NARROW = frozenset(f"{sign}Int{width}" for sign in ("", "U") for width in (8, 16, 32))
 _ARITHMETIC = frozenset(["+", "-", "*", "//", "%", "<<", ">>", "&", "|", "^"])
@@ -286,7 +287,7 @@ def i32_bytes(tree: FlyTree) -> Iterator[Diagnostic]:
             or expects_failure(tree.bodies, item.body, item.expr.start)
         ):
             continue
-        if _is_narrow(tree, item.body, given, MAX_HOPS):
+        if _is_narrow(tree, item.body, given, MAX_CALLS):
             written = item.body.file.text(given)
             message = (
                 f"`{written}` has 32 bits, and this FlyDSL needs 64 for a buffer's bytes: begin with `fx.Int64(...)`"

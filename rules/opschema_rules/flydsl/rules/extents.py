@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from opschema_cli.evaluation.limits import MAX_CALLS
 from opschema_cli.lint.diagnostic import Diagnostic, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
@@ -15,7 +16,6 @@ from opschema_rules.flydsl.model import Call, FlyTree
 
 _CREATORS = frozenset(f"torch.{name}" for name in ("empty", "full", "ones", "rand", "randn", "zeros"))
 _DIVISIONS = ("//", "/", "%")
-_HOPS = 4
 
 
 @rule("FLY209", "module-extent", severity="warning")
@@ -84,7 +84,7 @@ def _extents(tree: FlyTree, grids: list[tuple[Call, Expr]]) -> Iterator[Diagnost
     divided: dict[str, tuple[Call, Use]] = {}
     divisors: set[str] = set()
     for call, grid in grids:
-        for expr in _followed(call.body, grid, _HOPS):
+        for expr in _followed(call.body, grid, MAX_CALLS):
             for use, is_divisor in _uses(call.body, expr):
                 if is_divisor:
                     divisors.add(use.name)

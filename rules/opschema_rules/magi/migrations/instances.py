@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 import libcst as cst
 import msgspec
 
+from opschema_cli.evaluation.limits import MAX_CALLS
 from opschema_cli.migrate.codemods.scopes import dotted
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.python import Expr, Param, PythonFile
@@ -17,9 +18,6 @@ from opschema_rules.magi.migrations.trees import is_inner
 from opschema_rules.magi.model import MagiTree
 
 Answer: TypeAlias = Literal["yes", "no", "unknown"]
-
-MAX_HOPS = 4
-"""Longest chain of locals that is followed."""
 
 _FOREIGN = ("torch.", "numpy.", "types.", "argparse.")
 """What these modules make is none of the tree's own objects."""
@@ -49,7 +47,7 @@ class Instances(msgspec.Struct, frozen=True):
         body = self.bodies.at(file, tree.span(node).start)
         if isinstance(node, cst.Name):
             inner = is_inner(tree, node, node.value)
-            return "unknown" if inner else self._name(body, node.value, MAX_HOPS)
+            return "unknown" if inner else self._name(body, node.value, MAX_CALLS)
         if isinstance(node, cst.Call):
             return self._made(body, dotted(node.func))
         if isinstance(node, cst.Attribute) and dotted(node):

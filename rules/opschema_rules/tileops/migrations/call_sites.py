@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from opschema_cli.source.bodies import MAX_HOPS, Bodies, Body
+from opschema_cli.evaluation.limits import MAX_CALLS
+from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.program import ClassRef, FunctionRef, Program
 from opschema_cli.source.python import Expr, PythonFile
 
@@ -55,10 +56,10 @@ class CallSites:
         holder, _, name = callee.text.rpartition(".") if callee.kind == "name" else ("", "", "")
         if holder and holder == body.this and body.owner is not None and name in _methods(self.program, body.owner):
             return self._members([body.owner], name)
-        instances = self._instances(body, callee, MAX_HOPS)
+        instances = self._instances(body, callee, MAX_CALLS)
         if instances:
             return self._members(instances, "forward")
-        owners = self._instances(body, _name(callee, holder), MAX_HOPS) if holder else None
+        owners = self._instances(body, _name(callee, holder), MAX_CALLS) if holder else None
         if owners:
             return self._members(owners, name)
         found = self.bodies.resolve(body, callee.text) if callee.kind == "name" else None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from opschema_cli.source.bodies import MAX_HOPS, Bodies, Body
+from opschema_cli.evaluation.limits import MAX_CALLS
+from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.program import Program
 from opschema_cli.source.python import Condition, Expr, PythonFile
 from opschema_rules.tileops.conditions import emptiness, inside
@@ -22,7 +23,7 @@ def _asks_for_either(body: Body, condition: Condition) -> bool:
     whole, reporting = condition.expr, condition.kind == "if"
     if whole.kind != "boolop" or whole.text != ("and" if reporting else "or"):
         return False
-    sections = [_sections(body, item, MAX_HOPS) for item in whole.items if _says(item, empty=reporting)]
+    sections = [_sections(body, item, MAX_CALLS) for item in whole.items if _says(item, empty=reporting)]
     return {"inputs"} in sections and {"params"} in sections
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from opschema_cli.evaluation.limits import MAX_CALLS
 from opschema_cli.migrate.workbench import LeftAlone
-from opschema_cli.source.bodies import MAX_HOPS, Bodies, Body, argument_for
+from opschema_cli.source.bodies import Bodies, Body, argument_for
 from opschema_cli.source.program import ClassRef, FunctionRef
 from opschema_cli.source.python import Expr, Param
 from opschema_cli.source.text import Span
@@ -70,7 +71,7 @@ def _fed(carriers: Carriers, op: OpImplementation, attribute: CarrierAttribute) 
     for body, value in _made(carriers.bodies, attribute):
         for call in (item for item in value.walk() if item.kind == "call"):
             dtype = call.keyword("dtype")
-            name = _origin(carriers.bodies, body, dtype, op.ref, MAX_HOPS) if dtype is not None else ""
+            name = _origin(carriers.bodies, body, dtype, op.ref, MAX_CALLS) if dtype is not None else ""
             if name:
                 yield name
 

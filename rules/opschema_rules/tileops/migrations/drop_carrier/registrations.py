@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 import libcst as cst
 import msgspec
 
+from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.migrate.codemods.definitions import delete_calls, delete_definition, function_node
 from opschema_cli.migrate.codemods.rewrite import Rewrite
 from opschema_cli.migrate.workbench import LeftAlone, Workbench
@@ -32,6 +33,7 @@ class Registrar:
     def __init__(self, workbench: Workbench, bodies: Bodies) -> None:
         self.workbench = workbench
         self.bodies = bodies
+        self.evaluator = Evaluator(bodies)
         self._calls: dict[tuple[Body, str], dict[ClassRef, list[_Call]]] = {}
 
     def unregister(self, op: CustomOp, classes: Collection[ClassRef]) -> None:
@@ -64,7 +66,7 @@ class Registrar:
             found: dict[ClassRef, list[_Call]] = {}
             for body, call in self.bodies.calls_of(factory):
                 value = argument_for(call, factory.params, holder)
-                named = self.bodies.classes_named(body, value.text, call.start) if value is not None else ()
+                named = self.evaluator.classes(body, value) if value is not None else ()
                 item = _Call(body, call, value, frozenset(named))
                 for ref in item.classes:
                     found.setdefault(ref, []).append(item)
