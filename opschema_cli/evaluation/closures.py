@@ -118,8 +118,9 @@ def _of_nested(scope: Scope, visible: frozenset[str], found: FreeNames) -> set[s
 
 
 def _of_function(function: Function, visible: frozenset[str], found: FreeNames) -> set[str]:
-    names = _names(function)
-    inner = _of_nested(function.body, (visible | names.own) - names.top, found)
+    body = function.peek_body()
+    names = _names(function, body)
+    inner = _of_nested(body, (visible | names.own) - names.top, found)
     names.read |= inner
     free = names.outer & visible
     if free:
@@ -135,26 +136,26 @@ def _of_class(cls: Class, visible: frozenset[str], found: FreeNames) -> set[str]
     return inner | (read - body.named.keys())
 
 
-def _names(function: Function) -> _Names:
+def _names(function: Function, body: Scope) -> _Names:
     names = _Names({item.name for item in function.params})
-    _statements(names, function)
-    for inner in function.body.functions:
+    _statements(names, function, body)
+    for inner in body.functions:
         parts = [*(part for item in inner.params for part in (item.annotation, item.default)), inner.returns]
         _read_all(names, (*inner.decorators, *filter(None, parts)))
-    for cls in function.body.classes:
+    for cls in body.classes:
         _read_all(names, (*cls.bases, *cls.decorators, *filter(None, [cls.metaclass])))
-    for item in function.body.lambdas:
+    for item in body.lambdas:
         _read_all(names, (param.default for param in item.params if param.default is not None))
     return names
 
 
-def _statements(names: _Names, function: Function) -> None:
-    for item in all_statements(function.statements):
+def _statements(names: _Names, function: Function, body: Scope) -> None:
+    for item in all_statements(function.peek_statements()):
         if item.kind in ("import", "def", "class", "except"):
             names.bound.update(item.names)
         elif item.kind == "case":
             names.bound.update(item.names)
-            names.read |= _in_pattern(function, item)
+            names.read |= _in_pattern(body, item)
         elif item.kind == "global":
             names.top.update(item.names)
         elif item.kind == "nonlocal":
@@ -164,11 +165,11 @@ def _statements(names: _Names, function: Function) -> None:
         _read_all(names, item.exprs)
 
 
-def _in_pattern(function: Function, case: Statement) -> set[str]:
+def _in_pattern(body: Scope, case: Statement) -> set[str]:
     """The names that the pattern of a case reads."""
     inside = [*(item.start for item in case.exprs), *(item.start for block in case.blocks for item in block)]
     end = min(inside, default=case.end)
-    uses = (use for use in function.body.uses if case.start <= use.start < end)
+    uses = (use for use in body.uses if case.start <= use.start < end)
     return {use.name.partition(".")[0] for use in uses}
 
 

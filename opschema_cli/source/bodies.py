@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from opschema_cli.source.body_tree import Body, BodyTree
 from opschema_cli.source.program import ClassRef, External, FunctionRef, Program, Resolution
 from opschema_cli.source.python import Expr, Function, Param, PythonFile
-from opschema_cli.source.word_index import WordIndex, index_words
+from opschema_cli.source.word_index import WordIndex, index_words, scopes_of
 
 __all__ = ["Bodies", "Body", "argument_for", "arguments_for", "param_for", "params_for"]
 
@@ -26,6 +26,7 @@ class Bodies(BodyTree):
         self.paths = list(paths)
         self._lambdas: dict[int, Body] = {}
         self._calls: dict[Body, list[tuple[Body, Expr]]] = {}
+        self._called: dict[Body, dict[str, list[Expr]]] = {}
         self._meanings: dict[tuple[str, str], Resolution] = {}
 
     @cached_property
@@ -93,15 +94,25 @@ class Bodies(BodyTree):
         if target not in self._calls:
             name = target.function.name if target.function is not None else ""
             bodies = (body for file in self._naming(name) for body in self.calling(file, [name])) if name else ()
-            calls = ((body, call) for body in bodies for call in body.scope.calls if _ends_in(call.callee, name))
+            calls = ((body, call) for body in bodies for call in self._calls_in(body).get(name, ()))
             self._calls[target] = [(body, call) for body, call in calls if self.called(body, call.callee) is target]
         return self._calls[target]
+
+    def _calls_in(self, body: Body) -> dict[str, list[Expr]]:
+        """The calls in a body by the last words of the names that they call."""
+        if body not in self._called:
+            found: dict[str, list[Expr]] = {}
+            for call in body.scope.calls:
+                found.setdefault(call.callee.rpartition(".")[2], []).append(call)
+            self._called[body] = found
+        return self._called[body]
 
     def words(self, file: PythonFile) -> WordIndex:
         """The words of a file's calls and decorators."""
         found = self._indexes.get(file.path)
         if found is None:
-            found = self._indexes[file.path] = (self._index or index_words)(file)
+            index = self._index(file) if self._index is not None else index_words(scopes_of(file, keep=True))
+            found = self._indexes[file.path] = index
         return found
 
     def _naming(self, name: str) -> Iterable[PythonFile]:
@@ -151,10 +162,6 @@ class Bodies(BodyTree):
 def _holds(text: str, words: Iterable[str], function: Function) -> bool:
     start, end = function.outer
     return any(text.find(word, start, end) >= 0 for word in words)
-
-
-def _ends_in(dotted: str, word: str) -> bool:
-    return dotted.rpartition(".")[2] == word
 
 
 def param_for(call: Expr, index: int, params: Sequence[Param]) -> Param | None:

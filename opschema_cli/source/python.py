@@ -446,10 +446,22 @@ class Function(msgspec.Struct, array_like=True, dict=True):
         """What happens in it."""
         return _BODY.decode(self.packed_body)
 
+    def peek_body(self) -> Scope:
+        """The body, not kept unless it has been asked for."""
+        kept: Scope | None = vars(self).get("body")
+        return kept if kept is not None else _BODY.decode(self.packed_body)
+
     @cached_property
     def statements(self) -> tuple[Statement, ...]:
         """Its statements without the docstring; of a lambda one ``return``."""
         return _STATEMENTS.decode(self.packed_statements) if self.packed_statements else ()
+
+    def peek_statements(self) -> tuple[Statement, ...]:
+        """The statements, not kept unless they have been asked for."""
+        kept: tuple[Statement, ...] | None = vars(self).get("statements")
+        return (
+            kept if kept is not None else _STATEMENTS.decode(self.packed_statements) if self.packed_statements else ()
+        )
 
     @property
     def span(self) -> Span:

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from opschema_cli.source.python import Class, Expr, Function, Import, PythonFile, Scope
+from opschema_cli.source.python import Expr, Import, PythonFile, Scope
 
 Starts: TypeAlias = "dict[str, list[int]]"
 """Definitions by a word: where the names of functions and classes are written, -1 for the module."""
@@ -25,12 +25,22 @@ class WordIndex(msgspec.Struct):
     aliases: dict[str, list[str]] = {}
 
 
-def index_words(file: PythonFile) -> WordIndex:
-    """The words of a file."""
-    found = WordIndex({}, {}, {})
-    waiting: list[tuple[Scope, int]] = [(file.body, MODULE)]
+def scopes_of(file: PythonFile, *, keep: bool) -> Iterator[tuple[int, Scope]]:
+    """The scopes of a file, the module's first, each with the place of its definition's name. Functions stay decoded if they
+    are to be kept.
+    """
+    waiting: list[tuple[int, Scope]] = [(MODULE, file.body)]
     while waiting:
-        scope, start = waiting.pop()
+        start, scope = waiting.pop()
+        yield start, scope
+        waiting += ((item.start, item.body if keep else item.peek_body()) for item in scope.functions)
+        waiting += ((item.start, item.body) for item in scope.classes)
+
+
+def index_words(scopes: Iterable[tuple[int, Scope]]) -> WordIndex:
+    """The words of a file with these scopes."""
+    found = WordIndex({}, {}, {})
+    for start, scope in scopes:
         for word in {called_word(call.items[0]) for call in scope.calls}:
             found.calls.setdefault(word, []).append(start)
         for word, other in set(_aliases(scope)):
@@ -38,8 +48,6 @@ def index_words(file: PythonFile) -> WordIndex:
         for function in scope.functions:
             for word in {called_word(item) for item in function.decorators}:
                 found.decorators.setdefault(word, []).append(function.start)
-        inner: list[Function | Class] = [*scope.functions, *scope.classes]
-        waiting += ((item.body, item.start) for item in inner)
     return found
 
 

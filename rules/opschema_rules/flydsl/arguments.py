@@ -114,15 +114,8 @@ def _is_plain(tree: FlyTree, traced: Traced) -> bool:
 
 
 def is_read(traced: Traced, parameter: Parameter) -> bool:
-    """Whether a function, or one inside it, says the parameter's name."""
-    name = parameter.name
-    for scope in traced.body.scope.walk():
-        said = [*(item.name for item in scope.uses), *(item.target for item in scope.assigns), *scope.deleted]
-        if any(item.partition(".")[0] == name for item in said):
-            return True
-        if any(call.callee in ("locals", "vars", "eval", "exec") for call in scope.calls):
-            return True
-    return False
+    """Whether a function, or one inside it, names a parameter, or may read all its variables."""
+    return traced.names is None or parameter.name in traced.names
 
 
 def signature(traced: Traced) -> Related:

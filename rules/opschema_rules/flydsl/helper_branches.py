@@ -35,10 +35,8 @@ def helper_branches(values: DeviceValues) -> Iterator[HelperBranch]:
     """The branches of the helpers that a traced function calls."""
     for body in values.bodies:
         for call in body.scope.calls:
-            if not call.callee or values.candidates.isdisjoint(words(body, call)):
-                continue
-            helper = values.tree.bodies.called(body, call.callee)
-            if helper is None or not _is_plain(values, helper):
+            helper = values.tree.bodies.called(body, call.callee) if call.callee else None
+            if helper is None or not _is_plain(values, helper) or values.candidates.isdisjoint(words(body, call)):
                 continue
             asked = _asked(helper)
             for name, argument in _device_arguments(values, body, call, helper, asked):

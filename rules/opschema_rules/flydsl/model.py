@@ -4,7 +4,7 @@ are wrapped and described.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from functools import cached_property
 from typing import Literal, TypeAlias
@@ -19,6 +19,7 @@ from opschema_cli.source.bodies import Bodies, Body, argument_for
 from opschema_cli.source.python import Expr, Function, Param, PythonFile
 from opschema_cli.source.text import Place
 from opschema_rules.flydsl.contract import Contract
+from opschema_rules.flydsl.file_index import FileIndex
 from opschema_rules.flydsl.names import Names
 
 TracedKind: TypeAlias = Literal["kernel", "jit"]
@@ -97,6 +98,17 @@ class Traced(msgspec.Struct, eq=False, dict=True):
     def call_parameters(self) -> tuple[Parameter, ...]:
         """The parameters that a caller fills."""
         return self.parameters[1:] if self.takes_instance else self.parameters
+
+    @cached_property
+    def names(self) -> set[str] | None:
+        """The first words of all names in the function and in those inside it; None if it may read all its variables."""
+        found: set[str] = set()
+        for scope in self.body.scope.walk():
+            if any(call.callee in ("locals", "vars", "eval", "exec") for call in scope.calls):
+                return None
+            said = [*(item.name for item in scope.uses), *(item.target for item in scope.assigns), *scope.deleted]
+            found.update(item.partition(".")[0] for item in said)
+        return found
 
     def parameter(self, name: str) -> Parameter | None:
         """The parameter of that name."""
@@ -208,6 +220,7 @@ class FlyTree(msgspec.Struct, eq=False, dict=True):
     bodies: Bodies
     names: Names
     contract: Contract
+    index: Mapping[str, FileIndex]
     traced: list[Traced] = msgspec.field(default_factory=list)
     wraps: list[Wrap] = msgspec.field(default_factory=list)
     descriptors: list[Descriptor] = msgspec.field(default_factory=list)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from opschema_cli.project import Project
-from opschema_cli.readings import Reading
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.program import FunctionRef, Program
 from opschema_cli.source.python import Expr, Param, PythonFile
-from opschema_cli.source.word_index import WordIndex, aliased, called_word, index_words
+from opschema_cli.source.word_index import aliased, called_word
 from opschema_rules.flydsl.annotations import parameter
 from opschema_rules.flydsl.calls import find_calls
 from opschema_rules.flydsl.contract import Era, find_contract
 from opschema_rules.flydsl.detection import MARK, FlydslOptions, holding
+from opschema_rules.flydsl.file_index import FILE_INDEX
 from opschema_rules.flydsl.model import Descriptor, FlyTree, Parameter, Traced, TracedKind, Wrap
 from opschema_rules.flydsl.names import Names
 
@@ -45,11 +45,13 @@ def read_tree(project: Project, options: FlydslOptions) -> FlyTree:
     paths = list(holding(project, [MARK]))
     project.load_python(paths)
     program = Program(project.workspace.files, project.python, paths)
-    bodies = Bodies(program, paths, lambda file: project.file_readings(_WORDS, [file])[file.path])
-    tree = FlyTree(project, bodies, Names(bodies), find_contract(project, options.version))
-    indexes = [bodies.words(file) for file in bodies.files]
+    files = [file for file in map(program.load, paths) if file is not None]
+    index = project.file_readings(FILE_INDEX, files)
+    bodies = Bodies(program, paths, lambda file: index[file.path].words)
+    tree = FlyTree(project, bodies, Names(bodies), find_contract(project, options.version), index)
+    indexes = [item.words for item in index.values()]
     compilers, wrappers = aliased(_KINDS.keys(), indexes), aliased(set(WRAPPERS), indexes)
-    describers = aliased({*DESCRIBERS, *_describers(project, bodies.files)}, indexes)
+    describers = aliased({*DESCRIBERS, *(name for item in index.values() for name in item.sized)}, indexes)
     for file in bodies.files:
         tree.traced.extend(_traced(tree.names, file, compilers))
         for body in bodies.calling(file, wrappers):
@@ -58,22 +60,6 @@ def read_tree(project: Project, options: FlydslOptions) -> FlyTree:
             tree.descriptors.extend(_descriptors(tree, body, describers))
     find_calls(tree.names, bodies, tree.traced, indexes)
     return tree
-
-
-_WORDS: Reading[PythonFile, WordIndex] = Reading("words", index_words, WordIndex)
-
-
-def _describing(file: PythonFile) -> list[str]:
-    """The functions of a file that have a parameter ``max_size``."""
-    functions = (item for scope in file.body.walk() for item in scope.functions)
-    return [item.name for item in functions if item.param("max_size") is not None]
-
-
-_DESCRIBING: Reading[PythonFile, list[str]] = Reading("flydsl describers", _describing, list[str])
-
-
-def _describers(project: Project, files: list[PythonFile]) -> set[str]:
-    return {name for names in project.file_readings(_DESCRIBING, files).values() for name in names}
 
 
 def _traced(names: Names, file: PythonFile, words: frozenset[str]) -> Iterator[Traced]:

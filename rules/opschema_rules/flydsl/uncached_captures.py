@@ -88,9 +88,7 @@ class Captures:
     @cached_property
     def _taking(self) -> set[str]:
         """The last words of the functions that are called with an argument that may be of a kind that no key sees."""
-        bodies = (body for file in self.tree.bodies.files for body in self.tree.bodies.of(file))
-        calls = (call for body in bodies for call in body.scope.calls)
-        return {call.callee.rpartition(".")[2] for call in calls if any(map(_may_be_missed, call.items[1:]))}
+        return {word for item in self.tree.index.values() for word in item.taking}
 
     def _cell(self, cell: Cell, depth: int) -> UncachedCapture | None:
         if depth <= 0 or cell.name in cell.binder.scope.deleted:
@@ -199,10 +197,6 @@ class Captures:
 
 def _decorators(ref: ClassRef) -> list[str]:
     return [item.callee or item.text for item in ref.cls.decorators]
-
-
-def _may_be_missed(expr: Expr) -> bool:
-    return expr.kind in ("list", "dict", "set") or expr.text.startswith("torch.")
 
 
 def _is_bytes(literal: Expr) -> bool:

@@ -101,7 +101,7 @@ def removed_api(tree: FlyTree) -> Iterator[Diagnostic]:
     if not lookup.knows:
         return
     own = {item.path for item in tree.names.package}
-    for file in may_lack(lookup, tree.project, [item for item in tree.bodies.files if item.path not in own]):
+    for file in may_lack(lookup, [item for item in tree.bodies.files if item.path not in own]):
         names = _imported(tree, file)
         for body in tree.bodies.of(file) if names else ():
             yield from _absent_imports(lookup, body)

@@ -1,0 +1,57 @@
+"""One file's words and mentions of FlyDSL, kept by its content, so that few functions of few files are decoded."""
+
+from __future__ import annotations
+
+import msgspec
+
+from opschema_cli.readings import Reading
+from opschema_cli.source.python import Expr, PythonFile, Scope
+from opschema_cli.source.word_index import WordIndex, index_words, scopes_of
+from opschema_rules.flydsl.names import ROOT
+
+
+class FileIndex(msgspec.Struct):
+    """The words of a file's calls and decorators, and further names in it."""
+
+    words: WordIndex
+    imports: list[str]
+    """Its imports from FlyDSL, in full."""
+    uses: list[str]
+    """The dotted uses of the names that these bind."""
+    plain: bool
+    """Whether these names mean the same in the entire file."""
+    sized: list[str]
+    """The functions with a parameter ``max_size``."""
+    taking: list[str]
+    """The last words of the functions that are called with an argument which may be of a kind that no cache key sees."""
+
+
+def index_file(file: PythonFile) -> FileIndex:
+    """The index of a file."""
+    found = list(scopes_of(file, keep=False))
+    scopes = [scope for _, scope in found]
+    imports = [item for scope in scopes for item in scope.imports]
+    own = [item for item in imports if not item.level and item.module.partition(".")[0] == ROOT]
+    names = {item.name for item in own}
+    inner = {name for scope in scopes[1:] for name in scope.named} if names else set[str]()
+    calls = [call for scope in scopes for call in scope.calls if any(map(_may_be_missed, call.items[1:]))]
+    return FileIndex(
+        index_words(found),
+        sorted({".".join(filter(None, [item.module, item.attr.strip("*")])) for item in own}),
+        sorted(_uses(scopes, names)) if names else [],
+        names.isdisjoint(inner) and not any(item.level for item in imports),
+        sorted({item.name for scope in scopes for item in scope.functions if item.param("max_size") is not None}),
+        sorted({call.callee.rpartition(".")[2] for call in calls}),
+    )
+
+
+def _uses(scopes: list[Scope], names: set[str]) -> set[str]:
+    used = {use.name for scope in scopes for use in scope.uses}
+    return {name for name in used if "." in name and name.partition(".")[0] in names}
+
+
+def _may_be_missed(expr: Expr) -> bool:
+    return expr.kind in ("list", "dict", "set") or expr.text.startswith("torch.")
+
+
+FILE_INDEX: Reading[PythonFile, FileIndex] = Reading("flydsl index", index_file, FileIndex)
