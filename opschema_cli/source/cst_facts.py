@@ -1,6 +1,7 @@
 """Reads a module's syntax from its libcst tree.
 
 :mod:`opschema_cli.source.ast_facts` gives the same faster, where it can. Importing this module imports libcst (0.1 to 0.2 s).
+It is long because it has a method for each kind of statement and expression.
 """
 
 from __future__ import annotations
@@ -392,7 +393,7 @@ class _Reader:
             if isinstance(piece, cst.FormattedString):
                 found += self.content(piece.parts, piece.start, span, depth)
             elif isinstance(piece, cst.SimpleString):
-                found.append(str(piece.evaluated_value))
+                found.append(_evaluated(piece.value))
         return _fstring(found, span)
 
     def content(
@@ -586,8 +587,15 @@ def _format_text(text: str, opening: str) -> str:
     if (len(text) - len(text.rstrip("\\"))) % 2:  # an escaped brace
         text += "\\"
     quote = opening.lstrip("fF")
-    value: str = ast.literal_eval(f"{quote}{text}{quote}")
-    return value
+    return _evaluated(f"{quote}{text}{quote}")
+
+
+def _evaluated(literal: str) -> str:
+    """The value of a string literal; itself where Python refuses it, which libcst does not."""
+    try:
+        return str(ast.literal_eval(literal))
+    except (ValueError, SyntaxError):
+        return literal
 
 
 def _fstring(content: Iterable[str | Expr], span: Span) -> Expr:

@@ -685,6 +685,8 @@ def check_function(function: Function, text: str) -> None:
 @example("\ud800")
 @example("b'' ''")
 @example("x = '\\ud800'")
+@example("x = f'\\x{a}'")
+@example("x = '\\x' f'{a:\\x}'")
 @settings(max_examples=150, deadline=None)
 def test_no_text_raises(text: str) -> None:
     check(text)
