@@ -197,6 +197,10 @@ def _check_example(pack: Pack, rule: Rule, example: Example, where: str) -> None
         assert not codes, f"{where}: {[item.message for item in linted.diagnostics]}"
         return
     assert codes, f"{where}: the rule does not fire{_why(pack, rule, linted)}"
+    for item in linted.diagnostics:
+        source = linted.project.source(item.place.path)
+        inside = source is not None and item.place.span.end <= len(source.text)
+        assert inside, f"{where}: the place of a finding is not in its file: {item.place}"
     _check_fixes(pack, rule, files, linted, where)
 
 

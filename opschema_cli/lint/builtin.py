@@ -87,9 +87,10 @@ CRASHED = Rule(
     "OPS900",
     "rule-crashed",
     Severity.ERROR,
-    """A rule raised an exception: a defect of opschema or of a plugin, not of the linted repository.
+    """A rule or a pack raised an exception. The defect is in its code, not in the linted repository.
 
-The other rules ran. The run ends with exit code 3. Please report it with the message; until then, `--ignore` the rule.""",
+The message names the pack and the line that raised. A rule is reported once, with the number of subjects that it failed on. The
+other rules ran. The run ends with exit code 3. Report it to the authors of the pack; until then, `--ignore` the rule.""",
 )
 UNUSED = Rule(
     "SUP001",

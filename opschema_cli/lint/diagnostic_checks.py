@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from opschema_cli.authoring import described, refuse
@@ -17,6 +18,8 @@ def check_diagnostic(item: object, rule: Rule) -> None:
         AuthorError: it is not a diagnostic, or one with a field of a wrong type.
     """
     problem = _problem(item)
+    if not problem and isinstance(item, Diagnostic) and item.fix is not None and not rule.fixable:
+        problem = "a Diagnostic with a fix, but `@rule` does not say fixable="
     if problem:
         refuse(f"the rule yields {problem}", rule.check)
 
@@ -27,7 +30,7 @@ def _problem(item: object) -> str:
     if not isinstance(item.message, str):
         return f"a Diagnostic whose message is {described(item.message)}, not a str"
     if not _is_place(item.place):
-        return f"a Diagnostic whose place is {described(item.place)}, not `Place(path, span)`"
+        return f"a Diagnostic whose place is {described(item.place)}, not `Place(path, span)` with 0 <= start <= end"
     if not _is_tuple(item.ops, str):
         return "a Diagnostic whose `ops` are not a tuple of names: ops=(op.name,)"
     if not _is_tuple(item.related, Related) or not all(_is_place(other.place) for other in item.related):
@@ -41,16 +44,28 @@ def _problem_of_fix(fix: object) -> str:
     if not _is_tuple(fix.edits, FileEdit) or not fix.edits:
         return "a Fix whose `edits` are not a tuple of `FileEdit(path, edit)`"
     if not all(isinstance(item.path, str) and _is_edit(item.edit) for item in fix.edits):
-        return "a FileEdit that is not `FileEdit(path, Edit(span, text))`"
+        return "a FileEdit that is not `FileEdit(path, Edit(span, text))` with 0 <= start <= end"
+    return _overlap(sorted({(item.path, item.edit) for item in fix.edits}))
+
+
+def _overlap(edits: list[tuple[str, Edit]]) -> str:
+    """What is wrong with edits of one fix, in order, that may meet; equal ones count once."""
+    for (path, edit), (other, following) in pairwise(edits):
+        if path == other and edit.span.end > following.span.start:
+            return f"a Fix whose edits of {path} overlap: {tuple(edit.span)} and {tuple(following.span)}"
     return ""
 
 
 def _is_place(value: object) -> bool:
-    return isinstance(value, Place) and isinstance(value.path, str) and isinstance(value.span, Span)
+    return isinstance(value, Place) and isinstance(value.path, str) and _is_span(value.span)
 
 
 def _is_edit(value: object) -> bool:
-    return isinstance(value, Edit) and isinstance(value.span, Span) and isinstance(value.replacement, str)
+    return isinstance(value, Edit) and _is_span(value.span) and isinstance(value.replacement, str)
+
+
+def _is_span(value: object) -> bool:
+    return isinstance(value, Span) and 0 <= value.start <= value.end
 
 
 def _is_tuple(value: object, kind: type[Any]) -> bool:

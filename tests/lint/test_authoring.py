@@ -127,7 +127,7 @@ def test_a_mistake_that_shows_when_the_module_is_imported(
     assert isinstance(caught.value, AuthorError) or "keyword" in message
 
 
-def rule_that(body: str, arguments: str = "") -> str:
+def rule_that(body: str, arguments: str = ", fixable='safe'") -> str:
     return f"@rule('ABC101', 'a'{arguments})\ndef check(word: Word):\n    'A.'\n    {body}\n" + PACKED
 
 
@@ -148,6 +148,18 @@ RUNNING = {
     "edits of no file": (
         rule_that(f"yield Diagnostic('x', {HERE}, fix=Fix('y', (Edit(Span(0, 1), ''),)))"),
         "a Fix whose `edits` are not a tuple of `FileEdit(path, edit)`",
+    ),
+    "a span that ends before it starts": (rule_that("yield Diagnostic('x', Place('a.txt', Span(2, 1)))"), "with 0 <= start <= end"),
+    "edits that overlap": (
+        rule_that(
+            f"edits = [FileEdit('a.txt', Edit(Span(i, i + 2), '')) for i in (0, 1)]\n"
+            f"    yield Diagnostic('x', {HERE}, fix=Fix('y', tuple(edits)))"
+        ),
+        "a Fix whose edits of a.txt overlap: (0, 2) and (1, 3)",
+    ),
+    "a fix of a rule that has none": (
+        rule_that(f"yield Diagnostic('x', {HERE}, fix=Fix('y', (FileEdit('a.txt', Edit(Span(0, 1), '')),)))", ""),
+        "a Diagnostic with a fix, but `@rule` does not say fixable=",
     ),
     "an edit that is a word": (
         rule_that(f"yield Diagnostic('x', {HERE}, fix=Fix('y', (FileEdit('a.txt', 'z'),)))"),
@@ -255,6 +267,10 @@ CHECKED = {
         "the fence ```text names no file; write its path behind the language: ```yaml kit/ops.yaml",
     ),
     "it does not fire": (f"'''A.\n\n    {BAD}'''\n    yield from ()", "example 1 (bad): the rule does not fire"),
+    "a place in no file": (
+        f"'''A.\n\n    {BAD}'''\n    yield Diagnostic('x', Place('no.txt', Span(0, 1)))",
+        "example 1 (bad): the place of a finding is not in its file",
+    ),
     "it always fires": (f"'''A.\n\n    {BAD}'''\n    yield Diagnostic('x', word.place)", "example 2 (good): ['x'"),
 }
 
