@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from opschema_cli.evaluation.containers import constant
-from opschema_cli.evaluation.limits import MAX_PARTS
+from opschema_cli.evaluation.limits import MAX_NESTING, MAX_PARTS
 from opschema_cli.evaluation.values import EnumMember, ExternalName, Items, Unknown, Value, Values
 from opschema_cli.source.resolution import Folded, Unresolved
 
@@ -25,23 +25,23 @@ class _Folder:
         self.evaluator = evaluator
         self.parts = 0
 
-    def fold(self, values: Values) -> Folded | Unresolved:
+    def fold(self, values: Values, depth: int = MAX_NESTING) -> Folded | Unresolved:
         """The constant that values are, or why they are none."""
         self.parts += 1
-        if len(values) != 1 or self.parts > MAX_PARTS:
+        if len(values) != 1 or depth <= 0 or self.parts > MAX_PARTS:
             return Unresolved("it may be several values" if len(values) > 1 else "it is too large")
         value = values[0]
         if isinstance(value, ExternalName):
             return Folded(symbol=value.name)
         if isinstance(value, Items) and value.kind != "set" and not value.open:
-            return self._sequence(value)
+            return self._sequence(value, depth - 1)
         known = constant(value)
         return Folded(known[0]) if known is not None else Unresolved(_reason(value))
 
-    def _sequence(self, value: Items) -> Folded | Unresolved:
+    def _sequence(self, value: Items, depth: int) -> Folded | Unresolved:
         found: list[object] = []
         for item in value.elements:
-            part = self.fold(self.evaluator.values(item))
+            part = self.fold(self.evaluator.values(item), depth)
             if isinstance(part, Unresolved) or part.symbol:
                 return Unresolved("an element is not constant")
             found.append(part.value)

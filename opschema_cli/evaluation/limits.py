@@ -52,3 +52,6 @@ MAX_ANNOTATION = 2_000
 
 MAX_FLOW = 12
 """Longest chain of local variables that data flow follows."""
+
+MAX_NESTING = 20
+"""Deepest nesting of tuples and lists in a constant."""

@@ -225,3 +225,16 @@ def test_a_default_sees_the_class_body_first() -> None:
     assert default is not None
     assert evaluator.fold(op, default) == Folded(2)
     assert evaluator.fold(file, default) == Folded(1)
+
+
+DEEP = (
+    "(X{},)", "f'a{{X{}}}'", "[x for x in X{} if x and X{}]", "(X{},)[0]", "f(X{})", "X{}.upper()", "''.join([X{}])",
+    "X{} if X{} else 0", "{{'a': X{}}}['a']", "tuple(enumerate(X{}))", "'{{}}'.format(X{})", "not (X{} and (X{} or X{}))",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("form", DEEP)
+def test_long_chains_of_names_end_before_the_stack_does(form: str) -> None:
+    lines = [f"X{i} = " + form.format(*[i + 1] * form.count("X{}")) for i in reversed(range(3000))]
+    text = "\n".join(["def f(x): return x", "X3000 = 'ab'", *lines, "found = X0"])
+    assert isinstance(found_in(text), Unresolved)
