@@ -94,7 +94,7 @@ XLA_MOVES = (
 """Commits of pytorch/xla that moved operators between the lists of that file."""
 
 XLA_YAML = ("codegen/xla_native_functions.yaml", "xla_native_functions.yaml")
-"""Where the file has stood."""
+"""Paths of the file in past releases."""
 
 SIMPLER = ("6ebaf7715", "8b34712bc", "d60b8acdb", "affb46123", "b972b288e", "2e598d648")
 """Commits of simpler; of all but the newest the parent is read, too."""
@@ -236,7 +236,7 @@ TORCH_RELEASES = ("2.4", "2.5", "2.6", "2.7", "2.8", "2.9", "2.10", "2.11", "2.1
 """The releases of torch whose tables opschema holds: each one's wheel, ``torch==X.0``."""
 
 _OF_TORCH = re.compile(r"torchgen/.*(?<!\.pyc)(?<!/)|torch/_library/[a-z_]+\.py|torch/version\.py")
-"""What the corpus holds of a torch."""
+"""Files of a torch release that the corpus holds."""
 
 
 def unpack_torch(source: Path, folder: Path) -> Iterator[str]:

@@ -11,7 +11,7 @@ SHARD = 10
 """Ops in one manifest file and op module."""
 
 _BASE = '''\
-"""What generated ops share."""
+"""Code that generated ops share."""
 
 import torch
 

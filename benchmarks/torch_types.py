@@ -121,7 +121,7 @@ def release_function(folder: Path) -> Callable[..., str]:
 
 
 def changes(tables: Mapping[str, Table]) -> Iterator[tuple[str, dict[str, dict[str, str | None]]]]:
-    """What each release takes that the one before did not, or otherwise; None for what it refuses."""
+    """Types that each release accepts differently from the release before; None for those that it rejects."""
     before: Table = {"parameters": {}, "returns": {}}
     for release, table in tables.items():
         found: dict[str, dict[str, str | None]] = {}

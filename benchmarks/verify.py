@@ -1,4 +1,4 @@
-"""What ``opschema verify`` costs beyond the ops: starts, imports, and what of a cell neither op nor reference takes."""
+"""Overhead of ``opschema verify``: starts, imports, and the time of a cell outside of op and reference."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def verified(folder: Path, cells: int) -> tuple[float, list[Seconds]]:
 
 
 def told(seconds: Sequence[Seconds], what: str) -> list[float]:
-    """What all sides tell of one thing."""
+    """Answers of all sides to one question."""
     return [cell[f"{side}.{what}"] for cell in seconds for side in SIDES if f"{side}.{what}" in cell]
 
 

@@ -57,7 +57,7 @@ _KIND = "config"
 
 
 class _Known(msgspec.Struct, array_like=True):
-    """What a file says; None where it has no configuration."""
+    """The configuration in a file; None if it has none."""
 
     table: Any
 

@@ -57,7 +57,7 @@ def ls_files(root: Path, *arguments: str) -> subprocess.Popen[bytes] | None:
 
 
 def entries_of(listing: subprocess.Popen[bytes]) -> list[bytes] | None:
-    """What git lists; nothing where it cannot, None where it does not answer."""
+    """Entries that git lists; empty if it cannot, None if it does not answer."""
     with listing:
         found = answer_of(listing)
     if found is None:

@@ -1,4 +1,4 @@
-"""What git says of a folder, asked so that it runs no command that the repository chose."""
+"""Queries of git that run no command chosen by the repository."""
 
 from __future__ import annotations
 

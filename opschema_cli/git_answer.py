@@ -16,7 +16,7 @@ _LOOK = 0.5
 
 
 def answer_of(process: subprocess.Popen[bytes], patience: float = PATIENCE) -> tuple[bytes, bytes] | None:
-    """What a process writes to its standard output and error, after its end; None if it was ended because it took too long."""
+    """Standard output and error of a process after its end; None if it was killed because it took too long."""
     started = awake = time.monotonic()
     used = _used(process.pid)
     while True:

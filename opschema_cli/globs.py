@@ -41,7 +41,7 @@ class _Stretch(msgspec.Struct, frozen=True):
 
 
 class _Part(msgspec.Struct, frozen=True):
-    """What matches one part of a path: stretches with stars between them."""
+    """Pattern of one part of a path: literal stretches with stars between them."""
 
     stretches: tuple[_Stretch, ...]
 

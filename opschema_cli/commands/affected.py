@@ -1,4 +1,4 @@
-"""Which ops a change of files may touch, told from the tree as it will be, without running anything.
+"""Ops that a change of files may affect, found statically in the tree after the change.
 
 An op runs its own module and what that imports; of a package that hands names on, only what the names come from. A file that
 is not Python belongs to the ops that run a module which names it: the file, its stem in quotes, or a pattern that it matches;
@@ -65,7 +65,7 @@ def _package(target: Target) -> str:
 
 
 class Reach:
-    """Which modules of a tree run when one is used."""
+    """Modules of a tree that run when one is used."""
 
     def __init__(self, project: Project) -> None:
         self._project = project

@@ -46,13 +46,13 @@ def baseline(output_file: Path | None, no_plugins: bool) -> int:
 
 
 def save_baseline(session: Session, target: Path, outcome: Outcome, project: Project) -> int:
-    """Write the baseline that accepts the findings in ``outcome``, and say so and how it is used; the exit code.
+    """Write the baseline that accepts the findings in ``outcome``, and print how to use it; the exit code.
 
-    What says that something was not checked is reported, not accepted. Entries of the earlier file whose rules did not run, or
-    did not see all, are kept.
+    Findings about unchecked files are reported, not accepted. Entries of the earlier file whose rules did not run, or did not
+    see all, are kept.
 
     Raises:
-        OpschemaError: there is nothing to lint; an existing baseline is left as it is.
+        OpschemaError: there is nothing to lint; an existing baseline is left unchanged.
     """
     if outcome.nothing:
         raise OpschemaError(f"nothing to lint in {session.root}, so no baseline is written; {WHAT_IS_FOUND}")
@@ -79,7 +79,7 @@ def _stale(target: Path, found: Sequence[Diagnostic], project: Project) -> Seque
 
 
 def _use(session: Session, target: Path) -> str:
-    """What makes ``opschema lint`` read a baseline that was written."""
+    """The configuration or option with which ``opschema lint`` reads a written baseline."""
     usual = session.root / (session.config.baseline or DEFAULT_NAME)
     if os.path.realpath(target) == os.path.realpath(usual):
         return "; `opschema lint` counts only what is not in it."

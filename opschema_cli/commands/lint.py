@@ -194,7 +194,7 @@ def _settings(session: Session, registry: Registry, options: LintOptions) -> Set
 
 
 class Inputs(msgspec.Struct, frozen=True):
-    """What a run depends on beside the workspace: the paths asked for, the baseline, the stamp of opschema's code."""
+    """Inputs of a run besides the workspace: the given paths, the baseline, the stamp of opschema's code."""
 
     paths: frozenset[str] | None
     baseline_path: Path

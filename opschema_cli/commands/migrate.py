@@ -110,7 +110,7 @@ class MigrateOptions(msgspec.Struct, frozen=True):
 )
 @click.option("--diff", is_flag=True, help="Print what would change; the default with NAME.")
 @click.option("--apply", is_flag=True, help="Write the changes: all files, or none.")
-@click.option("--check", is_flag=True, help="Exit 1 while there is something to migrate, 2 if it could not look.")
+@click.option("--check", is_flag=True, help="Exit 1 if there is something to migrate, 2 if files could not be read.")
 @click.option("--recover", is_flag=True, help="Complete or discard what a killed run left, and exit.")
 @click.option("--explain", is_flag=True, help="Print the page of each NAME: what it does, its options.")
 @click.option("--only", multiple=True, metavar="PLACE", help="Migrate only this op, glob of ops, path or path:line.")
@@ -371,7 +371,7 @@ def _is_shut(session: Session, path: str) -> bool:
 
 
 def _problems(work: _Work) -> list[Diagnostic]:
-    """What is wrong with files that a migration should have seen."""
+    """Problems of files that a migration needs."""
     project, ground = work.project, work.ground
     project.settle()
     packs = ground.registry.all_packs

@@ -1,4 +1,4 @@
-"""How commands write: finished texts, and progress on a terminal for runs over a second."""
+"""Output of commands: finished texts, and progress on a terminal for runs over a second."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def report_broken(registry: Registry) -> None:
 
 
 def missing_from(project: Project) -> list[str]:
-    """What could not be looked at so far, since a parser is missing: a line for each reason."""
+    """Lines that name the missing parsers, and the files that they kept from being read."""
     groups: dict[tuple[str, str], set[str]] = {}
     for item in project.missing:
         groups.setdefault((item.reason, item.hint), set()).update(item.files)

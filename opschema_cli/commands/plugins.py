@@ -48,7 +48,7 @@ def open_workspace(
 
 
 def open_to_list(*, no_plugins: bool) -> Session:
-    """The session of the current folder for a command that lists rules: plugins run if all are allowed, else they are named.
+    """The session of the current folder for a command that lists rules: plugins run if all are allowed, and are listed otherwise.
 
     Raises:
         OpschemaError: the configuration is wrong.

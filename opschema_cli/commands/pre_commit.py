@@ -16,7 +16,7 @@ REPOSITORY = "https://github.com/opschema/opschema"
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """Where a distribution was installed from: a package index, unless ``url`` names something else.
+    """Origin of an installed distribution: a package index, unless ``url`` names something else.
 
     ``commit`` is that of a Git repository that others can reach; without it, ``url`` is a path or file of this machine.
     """
@@ -33,7 +33,7 @@ class Origin(msgspec.Struct, frozen=True):
 
     @property
     def requirement(self) -> str:
-        """What makes pip install the same."""
+        """Requirement with which pip installs the same."""
         return f"{self.name} @ git+{self.url}@{self.commit}" if self.commit else f"{self.name}=={self.version}"
 
 
@@ -51,7 +51,7 @@ class _DirectUrl(msgspec.Struct):
 
 
 def origin_of(found: Distribution) -> Origin:
-    """Where an installed distribution comes from, by what pip or uv recorded."""
+    """Origin of an installed distribution, as pip or uv recorded it."""
     origin = Origin(found.name, found.version)
     text = found.read_text("direct_url.json")
     if text is None:
@@ -104,7 +104,7 @@ _LOCAL = """\
 
 
 def explanation(origins: Sequence[Origin]) -> str:
-    """What the entry does, in a line, for who had it written."""
+    """One line that explains the written entry."""
     own, *others = origins
     private = [origin.name for origin in origins if not origin.is_public]
     if private:

@@ -1,4 +1,4 @@
-"""What ``opschema lint --show-settings`` prints."""
+"""Output of ``opschema lint --show-settings``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NOTE = 24
 
 
 def render_settings(session: Session, settings: Settings, baseline: Path | None) -> str:
-    """What this run would do: root, configuration, packs, rules with their severities, and what each pack goes by."""
+    """Settings of a run: root, configuration, packs, rules with their severities, and facts of each pack."""
     project = session.project()
     registry = session.registry_for(project)
     detected = registry.packs

@@ -49,7 +49,7 @@ def show(name: str, no_plugins: bool) -> int:
 
 
 def _ask(packs: Iterable[Pack], show: Callable[[Pack], Shown | Sequence[str]]) -> Shown | list[str]:
-    """What the first pack shows that knows the name, or the names closest to it that all of them know."""
+    """Description by the first pack that knows the name, or the closest names that any pack knows."""
     close: list[str] = []
     for pack in packs:
         found = show(pack)

@@ -157,12 +157,12 @@ class _Work(msgspec.Struct, frozen=True):
         return cls(session, project, pack, maker, StubRequest(path, options.python, output, kernels))
 
     def lint(self) -> Report:
-        """What is found in the source; what waits for code to be written only if that is there."""
+        """Findings in the source; those about missing code only if the code exists."""
         later = () if self.request.impl_path else self.maker.later
         return _lint(self.session, self.project, [self.pack], self.request.source, later)
 
     def make(self) -> Stubs:
-        """What the generator makes.
+        """Files from the generator.
 
         Raises:
             OpschemaError: it refuses, or is not there.
@@ -189,7 +189,7 @@ def _relative(workspace: Workspace, path: Path | None) -> str:
 def _lint(
     session: Session, project: Project, packs: Sequence[Pack], source: str = "", ignore: Sequence[str] = ()
 ) -> Report:
-    """What these packs find in a file, or in all; a rule that fails is nothing of the file."""
+    """Findings of these packs in a file, or in all files, without failures of rules."""
     registry = session.registry.narrowed(pack.name for pack in packs)
     settings = resolve_settings(session.config, registry, ignore=ignore)
     started = time.perf_counter()
@@ -211,7 +211,7 @@ def _of(report: Report, severity: Severity) -> Report:
 
 
 def _make(work: _Work, doubts: Report, options: StubsOptions) -> Stubs:
-    """What the generator makes; where it refuses, what lint only doubts is told, for it may be the reason."""
+    """Files from the generator; if it refuses, doubtful findings are reported too, for they may be the reason."""
     try:
         return work.make()
     except StubsRefused as error:

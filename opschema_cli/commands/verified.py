@@ -35,7 +35,7 @@ class Subject(msgspec.Struct):
 
     @classmethod
     def of(cls, results: Iterable[Result]) -> Subject:
-        """What migrations did, in their order."""
+        """Results of migrations, in order."""
         found = cls()
         for site in (chosen.site for result in results for chosen in result.sites if chosen.status == "migrated"):
             found.ops.update(site.ops)

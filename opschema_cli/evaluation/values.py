@@ -208,7 +208,7 @@ class BoundArgument(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def place(self) -> Place | None:
-        """Where it is written."""
+        """Its span."""
         return self.frame.body.at(self.expr) if self.expr is not None else None
 
 

@@ -37,7 +37,7 @@ class BaselineEntry(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> Key:
-        """What it is matched by."""
+        """Key by which an entry matches findings."""
         return self.code, self.path, self.line
 
 

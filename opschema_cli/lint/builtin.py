@@ -134,4 +134,4 @@ BUILTIN_RULES = (
 )
 
 UNCHECKED = (UNREADABLE, PYTHON_SYNTAX, CPP_UNREAD, NOT_CHECKED, STOPPED, GIT_SILENT, YAML_SYNTAX, CRASHED)
-"""What says that something was not checked: a selection of rules does not turn these off."""
+"""Rules that report what was not checked; a selection of rules does not turn them off."""

@@ -1,4 +1,4 @@
-"""What a rule yields, and nothing of how it is shown."""
+"""Findings as data, independent of how they are shown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from opschema_cli.source.text import Place as Place
 
 
 class Severity(str, Enum):
-    """How bad a finding is; ``--fail-on`` compares by rank."""
+    """Severity of a finding; ``--fail-on`` compares by rank."""
 
     INFO = "info"
     WARNING = "warning"
@@ -71,7 +71,7 @@ class Diagnostic(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Unread(msgspec.Struct, frozen=True, array_like=True):
-    """How many declarations of one kind were seen and not read, in how many files; ``example`` is the first of these.
+    """Number of unread declarations of one kind, and of their files; ``example`` is the first of these.
 
     ``noun`` names the declarations, as fits their number.
     """
@@ -108,8 +108,9 @@ class Missing(msgspec.Struct, frozen=True, array_like=True):
 
 
 class NotChecked(msgspec.Struct, frozen=True, array_like=True):
-    """What a run could not look at: what is missing, the ``files`` that were not read for it, and the ``rules`` that did not run or
-    saw less. The runner fills ``code`` and ``name``, and raises ``severity`` to that of the rule; ``ignored`` says that the
+    """Reason why a run was incomplete: the missing part, the unread ``files``, and the ``rules`` that did not run or saw less.
+
+    The runner fills ``code`` and ``name``, and raises ``severity`` to that of the rule; ``ignored`` is set if the
     configuration ignores it.
     """
 

@@ -29,14 +29,14 @@ _KIND = "findings"
 
 
 class _Look(msgspec.Struct, array_like=True):
-    """What follows from a subject's content alone: findings, and the codes of rules that have nothing to do there."""
+    """Findings that depend on a subject's content alone, and the codes of rules without candidates in it."""
 
     findings: list[Diagnostic]
     idle: list[str]
 
 
 class Timing(msgspec.Struct):
-    """How often a rule ran, for how long (seconds), and what it found."""
+    """Runs, seconds and findings of a rule."""
 
     runs: int = 0
     seconds: float = 0.0
@@ -191,7 +191,7 @@ class Executor(msgspec.Struct):
         return f"{self.stamp} {codes} {options}" if codes else ""
 
     def _look(self, rules: Sequence[Rule], subject: object) -> tuple[_Look, bool]:
-        """What follows from the subject's content, and whether no rule failed over it."""
+        """Findings that depend on the subject's content alone, and whether no rule failed over it."""
         crashed, self.crashed = self.crashed, False
         findings: list[Diagnostic] = []
         for rule in rules:

@@ -1,4 +1,4 @@
-"""Which packs are installed, by the entry points of distributions."""
+"""Installed packs, by the entry points of distributions."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _state_of_path() -> str:
 
 
 def _lists(folder: str) -> list[str]:
-    """Where the distributions in a folder list their entry points, if they have any."""
+    """Files with entry points of the distributions in a folder."""
     try:
         names = os.listdir(folder)
     except OSError:

@@ -1,4 +1,4 @@
-"""How much of what rules find is kept and reported, so that a huge file neither fills memory nor hides the rest of a report."""
+"""Limits of findings that are kept and reported, so that a huge file neither fills memory nor hides the rest of a report."""
 
 from __future__ import annotations
 

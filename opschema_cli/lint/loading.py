@@ -36,12 +36,12 @@ class BrokenPack(msgspec.Struct, frozen=True):
 
     @property
     def message(self) -> str:
-        """What is wrong, as a sentence without an end."""
+        """The problem, as a sentence without a full stop."""
         return f"the pack `{self.name}` ({self.where}) cannot be used: {self.reason}"
 
     @property
     def hint(self) -> str:
-        """How to get rid of it."""
+        """Advice on how to fix it."""
         return f"repair it, or remove it: pip uninstall {self.distribution}" if self.distribution else "repair it"
 
     @property
@@ -65,7 +65,7 @@ def load_packs(points: Sequence[InstalledPack], *, needed: bool) -> tuple[list[A
 
 
 def guarded(point: InstalledPack, load: Callable[[], T], *, needed: bool) -> T | BrokenPack:
-    """What ``load`` gives, or why it fails: it runs code of the pack, which may raise whatever it likes."""
+    """The result of ``load``, or the reason of its failure: it runs code of the pack, which may raise anything."""
     try:
         return load()
     except (Exception, SystemExit) as error:

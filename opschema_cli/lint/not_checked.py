@@ -1,4 +1,4 @@
-"""What a run could not look at, since something is missing that rules need: a parser, a reference, a pack."""
+"""Parts of a run that were skipped because a parser, a reference or a pack is missing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from opschema_cli.lint.diagnostic import Missing, NotChecked
 
 
 def not_checked(missing: Iterable[Missing], rules: Iterable[tuple[str, Sequence[str]]]) -> list[NotChecked]:
-    """What is missing to those of some rules, given as codes with their needs, that are concerned."""
+    """The missing parts, with the rules that need them; rules are given as codes with their needs."""
     needs = list(rules)
     found = [
         NotChecked(

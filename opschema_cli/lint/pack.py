@@ -37,7 +37,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 class Loaded(msgspec.Struct):
-    """What a pack found in a project.
+    """Contents of a project as a pack has loaded them.
 
     ``subjects`` go to the rules of their types, in this order, and after them those that ``late`` makes: what cannot be
     told before the implementation is parsed. ``ops`` counts operators; ``files`` are the schema files; ``entries`` are
@@ -146,7 +146,7 @@ def _nothing_shown(project: Project, options: Any, name: str) -> Shown | Sequenc
 
 
 def nothing_read(project: Project, options: Any) -> Iterable[str]:
-    """What a pack reads that does not say so: it is not known yet."""
+    """The files of a pack that does not name them: unknown."""
     return ()
 
 

@@ -1,4 +1,4 @@
-"""Which files that cannot be read or parsed are reported: those that a pack recognises as its own, and modules that these import.
+"""Choice of the unreadable files to report: those that a pack recognises as its own, and modules that these import.
 
 Packs search whole trees for words, so they come across files that have nothing to do with operators.
 """

@@ -225,7 +225,7 @@ def load_registry(
 
 
 def code_of_packs(cache: Cache | None = None) -> set[Path]:
-    """Where the code of the installed packs lies, found without importing it: top packages as folders, modules as files."""
+    """Paths of the code of the installed packs, found without importing it: top packages as folders, modules as files."""
     found: set[Path] = set()
     for name in {point.top for point in installed_packs(cache or Cache(None))}:
         spec = importlib.util.find_spec(name)

@@ -48,13 +48,13 @@ class _Stored(msgspec.Struct, array_like=True):
 
     @property
     def outcome(self) -> Outcome:
-        """What the run came to."""
+        """The outcome of the run."""
         shared = {name: getattr(self, name) for name in self.__struct_fields__ if name != "asked"}
         return Outcome(**shared)
 
 
 def code_stamp(code: Iterable[Path], plugins: Iterable[str] = ()) -> str:
-    """What identifies the code that decides findings: versions, the Python installation that runs it, the files below
+    """Digest of the code that decides findings: versions, the Python installation that runs it, the files below
     ``code`` by size and time, and the digests of ``plugins``.
     """
     digest = hashlib.blake2b(f"{__version__} {sys.version} {sys.prefix} ".encode(), digest_size=16)

@@ -55,7 +55,7 @@ class Outcome(msgspec.Struct):
 
 
 class Job(msgspec.Struct, frozen=True):
-    """What to lint and how; the parts that stay the same while fixes are tried.
+    """The settings of a run that stay the same while fixes are tried.
 
     ``stamp`` identifies opschema's own code, under which findings of pure rules are cached; empty for no caching.
     """
@@ -70,7 +70,7 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class PackFindings(msgspec.Struct):
-    """What packs found, each finding by itself, and how much they looked at; ``declaring`` are their schema files."""
+    """Findings of packs, not yet joined, and counts of what they covered; ``declaring`` are their schema files."""
 
     packs: list[str] = msgspec.field(default_factory=list)
     ops: int = 0
@@ -144,7 +144,7 @@ def _forget_unrecognised(job: Job, project: Project, meant: Mapping[str, Set[str
 
 
 def report_outcome(job: Job, project: Project, findings: PackFindings) -> Outcome:
-    """What is reported of what was found; what was told of files is kept for later runs."""
+    """Turn findings into an outcome: joined, suppressed, sorted; and cache readings for later runs."""
     outcome = Outcome(ops=findings.ops, packs=findings.packs, timings=findings.timings, crashed=findings.crashed)
     outcome.files = _files_read(project, findings)
     outcome.unresolved = sorted(
@@ -220,7 +220,7 @@ def _hold(job: Job, project: Project, kept: list[Diagnostic], outcome: Outcome) 
 
 
 def _files_read(project: Project, findings: PackFindings) -> int:
-    """How many files of the workspace were read, whatever their language."""
+    """Number of files of the workspace that were read, of any language."""
     shut = {path for code, path in project.problems if code == UNREADABLE.code}
     unread = shut.union(*(item.files for item in findings.not_checked))
     return len((project.inputs & project.workspace.file_set) - unread)

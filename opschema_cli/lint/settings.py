@@ -17,7 +17,7 @@ from opschema_cli.lint.registry import Registry
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """What runs, and how findings count. ``enabled`` holds what is ``selected`` and what says that files were not checked."""
+    """The selected rules and the severities of findings. ``enabled`` are the ``selected`` rules and those about unchecked files."""
 
     enabled: frozenset[str]
     severity: Mapping[str, Severity]

@@ -139,7 +139,7 @@ def _parse(
 
 
 def _directives(source: Source, root_of: Callable[[str], Node | None]) -> Iterator[re.Match[str]]:
-    """What looks like a directive and stands in a comment, at its beginning or behind white space."""
+    """Candidates of directives: in a comment, at its beginning or after white space."""
     python = is_python(source.path)
     stretches = sorted(_python_comments(source) if python else _yaml_scalars(source.text, root_of(source.path)))
     for match in _DIRECTIVE.finditer(source.text):
@@ -162,7 +162,7 @@ def _python_comments(source: Source) -> Iterator[Span]:
 
 
 def _yaml_scalars(text: str, node: Node | None) -> Iterator[Span]:
-    """Where a YAML file's scalars are written; the line that opens a block scalar may end in a comment."""
+    """Spans of a YAML file's scalars; the line that opens a block scalar may end in a comment."""
     if node is None:
         return
     if node.kind == "scalar":

@@ -67,7 +67,7 @@ class Choice(msgspec.Struct):
         return first <= line <= last
 
     def _candidates(self, path: str) -> list[str]:
-        """What a path may be relative to the root.
+        """Readings of a path relative to the root.
 
         Raises:
             OpschemaError: it is absolute, and leads out of the root.

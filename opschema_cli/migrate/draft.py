@@ -32,7 +32,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class _Step(msgspec.Struct):
-    """What is collected until the draft settles."""
+    """Edits that are collected until the draft settles."""
 
     edits: dict[str, set[Edit]]
     created: dict[str, str]
@@ -41,7 +41,7 @@ class _Step(msgspec.Struct):
 
 
 class Draft:
-    """What a migration has rewritten so far.
+    """The workspace as a migration has rewritten it so far.
 
     Edits are collected against the texts of :attr:`project`; :meth:`settle` applies them, parses every changed file
     anew and loads the pack's subjects again, so that a next step sees what the last one left.
@@ -221,11 +221,11 @@ class Draft:
 
     @property
     def revision(self) -> int:
-        """How often the draft has settled on something new."""
+        """Number of times that the draft has settled on something new."""
         return len(self._done)
 
     def forward(self, place: Place, since: int = 0) -> Place:
-        """Where a place of revision ``since`` is now; one whose text is gone is where it was cut out."""
+        """The current place of a place of revision ``since``; of removed text the place where it was cut out."""
         for step in self._done[since:]:
             start, end = (_moved(offset, step.edits.get(place.path, ())) for offset in place.span)
             place = Place(step.moved.get(place.path, place.path), Span(start, max(start, end)))
@@ -233,7 +233,7 @@ class Draft:
 
 
 def _moved(offset: int, edits: Iterable[Edit]) -> int:
-    """Where an offset is after edits; one inside of what an edit replaces is at its beginning."""
+    """An offset after edits; inside replaced text it moves to the beginning."""
     shift = 0
     for edit in sorted(edits):
         if edit.span.end <= offset:

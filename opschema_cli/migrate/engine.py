@@ -62,7 +62,7 @@ class Left(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct, frozen=True):
-    """What one migration did: ``changes`` are from the draft that it was given to the one that it left."""
+    """Result of one migration: ``changes`` are from the draft that it was given to the one that it left."""
 
     migration: Migration
     sites: Sequence[Chosen]
@@ -73,7 +73,7 @@ class Result(msgspec.Struct, frozen=True):
 
 
 class Ground(msgspec.Struct, frozen=True):
-    """What decides which sites are left alone: suppressions by the rules of ``registry``, and the user's choice."""
+    """Reasons to leave sites alone: suppressions by the rules of ``registry``, and the user's choice."""
 
     registry: Registry
     settings: Settings
@@ -107,7 +107,7 @@ def find(draft: Draft, task: Task) -> list[Site]:
 
 
 def _checked(task: Task, found: Iterable[T] | None, kind: type[T], what: str) -> Iterator[T]:
-    """What a migration yields, as it does, checked."""
+    """The sites or notes of a migration, checked as it yields them."""
     if found is None:
         refuse(f"{what} nothing but returns None{task.migration.written}")
     for item in found:
@@ -117,7 +117,7 @@ def _checked(task: Task, found: Iterable[T] | None, kind: type[T], what: str) ->
 
 
 def not_seen(draft: Draft, item: Migration) -> str:
-    """What keeps a migration from looking, and what to do; empty if nothing does."""
+    """Reason why a migration cannot search the tree, with advice; empty if it can."""
     missing = next((found for found in draft.project.missing if found.need in item.needs), None)
     return f"{missing.reason} ({missing.hint})" if missing is not None else ""
 
@@ -217,7 +217,7 @@ def _check_gone(draft: Draft, run: _Run) -> None:
 
 
 def _key(draft: Draft, site: Site, since: int) -> tuple[object, object]:
-    """What tells a site from others after edits around it, or of it: its place, or what it is called."""
+    """Identity of a site across edits: its place, or its name."""
     place = draft.forward(site.place, since)
     return (place.path, place.span.start), (place.path, site.title, site.ops)
 

@@ -1,4 +1,4 @@
-"""Where names are still mentioned after what they named is gone: in code, comments, docstrings, YAML, prose."""
+"""Leftover mentions of removed names: in code, comments, docstrings, YAML, prose."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def mentions(project: Project, names: Collection[str], paths: Iterable[str] | No
 
 
 def occurrences(text: str, name: str) -> Iterator[Span]:
-    """Where a text has ``name`` as a word of its own."""
+    """Spans in which a text has ``name`` as a separate word."""
     for match in _pattern([name]).finditer(text):
         yield Span(*match.span())
 

@@ -63,7 +63,7 @@ class Note(msgspec.Struct, frozen=True):
 
 
 class Scope(msgspec.Struct, frozen=True):
-    """What a migration looks at: subjects of these ``types``; ``absent`` says that there are none."""
+    """Subjects that a migration works on, by ``types``; ``absent`` describes a tree without them."""
 
     types: tuple[type[Any], ...]
     absent: str

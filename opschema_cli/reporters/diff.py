@@ -1,4 +1,4 @@
-"""What a fix changes, as hunks of whole lines, and how they look."""
+"""Changes of a fix as hunks of lines, and their rendering."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _hunk(source: Source, edits: Sequence[Edit]) -> Hunk:
 
 
 def shared(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many items both begin with."""
+    """Number of items that both begin with."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 

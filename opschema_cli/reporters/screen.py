@@ -1,4 +1,4 @@
-"""What a stream can show: its width in cells, its characters and colours, and a line cut to fit it."""
+"""Capabilities of a stream: width in cells, characters, colours; and lines cut to fit it."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def _width(piece: str, before: str) -> int:
 
 
 def cells(text: str) -> int:
-    """How many cells a text without controls takes."""
+    """Width in cells of a text without control characters."""
     if text.isascii():
         return len(text)
     # Not at the top: of rich, a report that is piped needs no more than this, and that seldom.

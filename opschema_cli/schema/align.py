@@ -38,7 +38,7 @@ class Slot(msgspec.Struct, frozen=True):
 
 
 class Alignment(msgspec.Struct, frozen=True):
-    """How two signatures compare; every pair is (declared, observed).
+    """Comparison of two signatures; every pair is (declared, observed).
 
     ``matched`` are the same slot on both sides. ``renamed`` stand at the same place under two names. ``swallowed`` are declared
     slots that the other side takes by ``*args`` or ``**kwargs``. ``missing`` are declared and not observed, ``extra``

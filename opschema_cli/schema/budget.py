@@ -1,4 +1,4 @@
-"""What an evaluation may cost: steps, sizes and time, charged where work can repeat."""
+"""Budget of an evaluation: steps, sizes and time, charged where work can repeat."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from opschema_cli.schema.values import BudgetExceeded, Value
 
 
 class Budget(msgspec.Struct, frozen=True):
-    """What one evaluation may use: steps, items of one container, bits of one integer, seconds."""
+    """Limits of one evaluation: steps, items of one container, bits of one integer, seconds."""
 
     steps: int = 100_000
     items: int = 100_000

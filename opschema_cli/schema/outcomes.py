@@ -46,7 +46,7 @@ class Unresolved(msgspec.Struct, frozen=True):
 
     @property
     def reason(self) -> str:
-        """What is missing, in words."""
+        """The missing names, in words."""
         return f"{quoted(self.names)} cannot be found"
 
 
@@ -60,7 +60,7 @@ Outcome: TypeAlias = Holds | Violated | Unresolved | Failed
 
 
 class Solution(msgspec.Struct, frozen=True):
-    """What the rules came to: an outcome for each rule and each declared shape, in the order given.
+    """Outcomes of the rules: an outcome for each rule and each declared shape, in the order given.
 
     ``values`` are all that is known in the end; ``found_by`` says which rule gave a value that was not known
     before. A declared shape that no rule can express (``[..., N]``) has no outcome.

@@ -47,7 +47,7 @@ class Reader:
 
     @property
     def found(self) -> str:
-        """What stands here, for a message."""
+        """The text at this position, for a message."""
         return f"`{self.word[:40]}`" if self.word else "the end"
 
     def error(self, kind: Fault, message: str, span: Span, edit: Edit | None = None, *, refused: bool = True) -> None:

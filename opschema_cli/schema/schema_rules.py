@@ -1,4 +1,4 @@
-"""What must hold between the parts of a schema, in either dialect."""
+"""Constraints between the parts of a schema, in either dialect."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _TORCHGEN_REFUSES = ("alias-type", "list-size", "star")
 
 
 class ParsedSchema(msgspec.Struct, frozen=True):
-    """What a string says. ``schema`` is None where a part could not be read; ``errors`` are in the text's order."""
+    """A parsed schema string. ``schema`` is None where a part could not be read; ``errors`` are in the text's order."""
 
     schema: OperatorSchema | None
     errors: tuple[SchemaError, ...] = ()

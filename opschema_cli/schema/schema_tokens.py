@@ -37,7 +37,7 @@ Fault: TypeAlias = Literal[
     "unknown-type",
     "vararg",
 ]
-"""What is wrong, in one word."""
+"""Kind of error, in one word."""
 
 
 class SchemaError(msgspec.Struct, frozen=True):
@@ -95,7 +95,7 @@ class Tokens:
             self.starts.pop()
 
     def end(self, index: int) -> int:
-        """Where a word ends."""
+        """End of a word."""
         return self.starts[index] + len(self.words[index])
 
     def span(self, first: int, last: int | None = None) -> Span:

@@ -298,13 +298,13 @@ _ALL = Functions(
 _ROOFLINE_ONLY = {"ceil", "floor", "log2", "prod", "product", "sqrt"}
 
 SHAPE_FUNCTIONS = _ALL.only(*(name for name in _ALL if name not in _ROOFLINE_ONLY))
-"""What shape rules may call: TileOPs' set (``scripts/validate_manifest.py``), and bool, str, sum, sorted."""
+"""Functions that shape rules may call: TileOPs' set (``scripts/validate_manifest.py``), and bool, str, sum, sorted."""
 
 ROOFLINE_VARS_FUNCTIONS = _ALL.only(
     *("abs", "bool", "ceil", "float", "floor", "int", "isinstance", "len", "list", "log2", "max", "min"),
     *("prod", "product", "range", "set", "sqrt", "sum", "tuple"),
 )
-"""What ``roofline.vars`` may call: TileOPs' ``roofline.md`` §4.4.4, and prod, sqrt."""
+"""Functions that ``roofline.vars`` may call: TileOPs' ``roofline.md`` §4.4.4, and prod, sqrt."""
 
 ROOFLINE_ARITHMETIC_FUNCTIONS = _ALL.only("ceil", "floor", "log2")
-"""What ``flops`` and ``bytes`` may call: TileOPs' ``roofline.md`` §4.4.4."""
+"""Functions that ``flops`` and ``bytes`` may call: TileOPs' ``roofline.md`` §4.4.4."""

@@ -31,7 +31,7 @@ _ALTERNATIVES = "`|` declares alternatives; a shape is one"
 
 
 class ShapeProblem(msgspec.Struct, frozen=True):
-    """What in a declaration is not a plain dimension, and where in its text."""
+    """A part of a declaration that is no plain dimension, with its place in the text."""
 
     kind: ShapeProblemKind
     span: Span
@@ -67,7 +67,7 @@ class ShapeDeclaration(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def rank(self) -> int | None:
-        """How many dimensions it declares; None for an alias, ``...``, ``*dims`` or ``|``."""
+        """Number of declared dimensions; None for an alias, ``...``, ``*dims`` or ``|``."""
         if self.dimensions is None or any(
             item.kind == "ellipsis" or item.text.startswith("*") for item in self.dimensions
         ):

@@ -73,7 +73,7 @@ def solve(
 
 
 _MAX_TRIES = 50
-"""How often one rule is tried again because a name in it was found."""
+"""Most retries of one rule after names in it were found."""
 
 
 class _Solver:
@@ -171,7 +171,7 @@ class _Solver:
         self.found_by[name] = rule
 
     def judge(self, part: Expression) -> Outcome:
-        """What ``part`` comes to with the values so far."""
+        """Value of ``part`` with the values so far."""
         try:
             value = self.value(part)
         except EvaluateError as error:
@@ -269,7 +269,7 @@ class _Solver:
 
 
 class _Trial:
-    """What one equation would give; nothing of it counts if it contradicts itself.
+    """Trial solution of one equation; nothing of it counts if it contradicts itself.
 
     ``exact`` tells whether ``found`` is all that it takes to make the sides equal.
     """

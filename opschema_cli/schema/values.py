@@ -1,4 +1,4 @@
-"""What expressions compute with: tensors as a rule sees them, the values names may stand for, and the errors."""
+"""Values of expressions: tensors as a rule sees them, values of names, and errors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Value: TypeAlias = (
     "bool | int | float | str | range | type | Tensor "
     "| Sequence[Value] | AbstractSet[Value] | Mapping[Any, Value] | None"
 )
-"""What a name may stand for. Containers are tuples, lists, sets, frozensets and dicts; they are only read."""
+"""Value of a name. Containers are tuples, lists, sets, frozensets and dicts; they are only read."""
 
 
 class EvaluateError(Exception):
@@ -80,7 +80,7 @@ class BudgetExceeded(EvaluateError):  # noqa: N818
 
     @property
     def which(self) -> str:
-        """What ran out: ``steps``, ``size``, ``time`` or ``depth``."""
+        """The exhausted resource: ``steps``, ``size``, ``time`` or ``depth``."""
         return self.subject
 
 

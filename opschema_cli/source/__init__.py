@@ -1,1 +1,1 @@
-"""What a file says and where: text, YAML and Python. Nothing here knows operators."""
+"""Files as facts with places: text, YAML, Python, C++. Nothing here knows operators."""

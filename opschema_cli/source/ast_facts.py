@@ -495,7 +495,7 @@ def _params(args: ast.arguments) -> Iterator[tuple[ast.arg, ParamKind, ast.expr 
 
 
 def _arguments(node: ast.Call) -> list[tuple[str, ast.expr]]:
-    """What a call passes, in the order of the text: empty, ``*``, ``**`` or the keyword, and the value."""
+    """Arguments of a call, in the order of the text: empty, ``*``, ``**`` or the keyword, and the value."""
     plain = [("*", item.value) if isinstance(item, ast.Starred) else ("", item) for item in node.args]
     named = [("**" if item.arg is None else item.arg, item.value) for item in node.keywords]
     if named and any(word for word, _ in plain):

@@ -1,4 +1,4 @@
-"""Where the nodes of one of CPython's syntax trees stand, as libcst places them.
+"""Places of the nodes of CPython's syntax trees, as libcst has them.
 
 CPython counts lines and bytes of UTF-8; opschema counts characters. A tuple's or generator's own brackets are not part of
 it for libcst, but are for CPython; a ``def``'s name and the ``**`` of a display have no place of their own there.

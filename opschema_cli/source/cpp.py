@@ -1,4 +1,4 @@
-"""C++ as a tree that knows its places: tree-sitter's, seen through nodes that only tell.
+"""C++ syntax trees of tree-sitter, as read-only nodes with character offsets.
 
 A text with errors has a tree as well; :attr:`CppTree.errors` says where tree-sitter lost its way.
 What the preprocessor makes of a file is in :mod:`opschema_cli.source.preprocessor`, and of strings in
@@ -41,7 +41,7 @@ class CppUnavailableError(ImportError):
 
     @property
     def hint(self) -> str:
-        """What to do."""
+        """Advice."""
         return f"install it: {install_command()}"
 
 
@@ -75,17 +75,17 @@ class CppNode:
 
     @property
     def kind(self) -> str:
-        """What it is, by the grammar's name: ``call_expression``; for punctuation and keywords their text."""
+        """Kind of node, by the grammar's name: ``call_expression``; for punctuation and keywords their text."""
         return self._node.type
 
     @property
     def span(self) -> Span:
-        """Where it is written."""
+        """Its span."""
         return Span(self.tree.offset(self._node.start_byte), self.tree.offset(self._node.end_byte))
 
     @property
     def text(self) -> str:
-        """How it is written."""
+        """Its text."""
         start, end = self.span
         return self.tree.text[start:end]
 
@@ -101,7 +101,7 @@ class CppNode:
 
     @property
     def tokens(self) -> list[CppNode]:
-        """What it consists of, in order: its children, with comments, punctuation and keywords."""
+        """All children in order, comments, punctuation and keywords included."""
         return [CppNode(self.tree, node, self) for node in self._node.children]
 
     @property
@@ -161,12 +161,12 @@ class CppTree:
         return read_directives(self.text)
 
     def conditions(self, node: CppNode) -> tuple[Condition, ...]:
-        """What the preprocessor must find for a node to be compiled."""
+        """Preprocessor conditions under which a node is compiled."""
         return self.directives.conditions(node.span.start)
 
     @cached_property
     def errors(self) -> tuple[CppNode, ...]:
-        """Where tree-sitter lost its way, none inside of another; empty for a text that it understands."""
+        """Syntax errors, none inside of another; empty for a text without any."""
         found = self._tokens(lambda node: node.has_error and not node.is_error)
         return tuple(node for node in found if node.is_error)
 
@@ -250,7 +250,7 @@ _BRACKET = re.compile(r"[()\[\]{}]")
 
 
 def _too_deep(text: str) -> int | None:
-    """Where brackets nest too deeply, those in comments and strings counted too; None if they do not."""
+    """Offset at which brackets nest too deeply, those in comments and strings included; None if they do not."""
     depth = 0
     for match in _BRACKET.finditer(text):
         depth = depth + 1 if match.group() in "([{" else max(0, depth - 1)

@@ -1,4 +1,4 @@
-"""Where the nodes of a libcst tree stand.
+"""Places of the nodes of a libcst tree.
 
 libcst's own position providers cost several times the parse, since they visit the tree; here one code generation, which
 walks it anyway, notes where each node begins and ends. A test holds the places equal to libcst's.
@@ -17,7 +17,7 @@ import libcst as cst
 from libcst._nodes.internal import CodegenState
 
 Spans: TypeAlias = dict[int, tuple[int, int]]
-"""Where the nodes of a tree begin and end, by their ``id``."""
+"""Spans of the nodes of a tree, by their ``id``."""
 
 
 class _PositionState(CodegenState):

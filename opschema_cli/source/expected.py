@@ -1,4 +1,4 @@
-"""What a test expects to fail: code below ``with pytest.raises(...)`` is wrong on purpose."""
+"""Code that a test expects to fail: below ``with pytest.raises(...)`` it is wrong on purpose."""
 
 from __future__ import annotations
 

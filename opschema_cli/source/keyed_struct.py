@@ -12,7 +12,7 @@ class KeyedStruct(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def key(self) -> Any:
-        """What is compared, and can be hashed."""
+        """The value to compare and to hash."""
         raise NotImplementedError
 
     def __eq__(self, other: object) -> bool:

@@ -1,4 +1,4 @@
-"""Which file a module's name means, told from the paths of a workspace alone."""
+"""Files of modules, by the paths of a workspace alone."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def pack(module: cst.Module, spans: Spans) -> bytes:
 
 
 def unpack(data: bytes) -> tuple[cst.Module, Spans]:
-    """What :func:`pack` was given, for bytes of its own making."""
+    """The tree that :func:`pack` has packed into these bytes."""
     unpacker = _Unpacker(io.BytesIO(zlib.decompress(data)))
     module: cst.Module = unpacker.load()
     nodes, packed = unpacker.load()

@@ -1,4 +1,4 @@
-"""What becomes of a Python text in the process that parses it: encoded facts, or the process's end."""
+"""Parsing of a Python text in the current process: encoded facts, or the end of the process."""
 
 from __future__ import annotations
 

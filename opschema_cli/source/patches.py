@@ -1,4 +1,4 @@
-"""What code outside a class's body writes on it: statements below it, loops over classes, hooks of its bases."""
+"""Writes to a class from outside its body: statements below it, loops over classes, hooks of its bases."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HARMLESS_METACLASSES = frozenset({"type", "ABCMeta", "abc.ABCMeta"})
 
 
 class Write(msgspec.Struct, frozen=True):
-    """That a function writes attribute ``name`` (``*`` is any) of the class it is given, where all ``guards`` let it."""
+    """A function's write to attribute ``name`` (``*``: any) of its class argument, under all ``guards``."""
 
     name: str
     guards: tuple[Guard, ...] = ()
@@ -106,7 +106,7 @@ class Patches:
         return frozenset(write.name for write in self.writes(ref, index))
 
     def writes(self, ref: FunctionRef, index: int) -> tuple[Write, ...]:
-        """What a function may write on its parameter ``index``, itself or through calls."""
+        """Possible writes of a function to its parameter ``index``, directly or through calls."""
         key = (ref.file.path, ref.function.start, index)
         if key not in self._writes:
             found: dict[Write, None] = {}
@@ -142,7 +142,7 @@ class Patches:
                         self._follow_writes(target, position, at(call.start), found, seen)
 
     def _receivers(self, ref: FunctionRef, call: Expr, name: str) -> Iterator[tuple[FunctionRef | str, int]]:
-        """What a call hands the class in ``name`` to: functions and their parameters, or an attribute that it sets."""
+        """Functions and parameters that a call passes the class in ``name`` to, or an attribute that it sets."""
         owner, _, method = call.callee.rpartition(".")
         if owner == name:
             yield from self._own_method(ref, method)
@@ -180,7 +180,7 @@ class Patches:
 
     @property
     def _outside_writes(self) -> dict[tuple[str, int], dict[str, list[Assign]]]:
-        """What module-level code of the package writes on classes: by the class's key and attribute, each statement."""
+        """Writes of module-level code to classes: statements by the class's key and attribute."""
         if self._outside is None:
             self._outside, self.collecting = {}, True
             for path in self.program.package_files:

@@ -1,4 +1,4 @@
-"""What a C++ file tells its preprocessor: the conditions under which text is compiled, and the macros it defines.
+"""Preprocessor directives of a C++ file: the conditions under which text is compiled, and the macros it defines.
 
 Read from the text alone, line by line, so that branches which split a statement are told apart as well; what stands in
 comments and strings is none. :mod:`opschema_cli.source.expansion` replaces macros. Files that are included are not followed.
@@ -18,7 +18,7 @@ from opschema_cli.source.text import Span
 
 
 class Condition(msgspec.Struct, frozen=True, array_like=True):
-    """That an expression of ``#if`` holds, or does not; ``#ifdef X`` asks for ``defined(X)``."""
+    """An expression of ``#if`` that is true, or false; ``#ifdef X`` asks for ``defined(X)``."""
 
     text: str
     holds: bool = True
@@ -55,7 +55,7 @@ class Directives(msgspec.Struct, frozen=True, eq=False, dict=True):
     macros: tuple[Macro, ...]
 
     def conditions(self, offset: int) -> tuple[Condition, ...]:
-        """What holds where a character is compiled, the outermost condition first. Guards of a file against itself are left out."""
+        """Conditions under which a character is compiled, the outermost first. Guards of a file against itself are left out."""
         layer = self.layers[bisect.bisect_right(self.starts, offset) - 1]
         found: list[tuple[Condition, ...]] = []
         while layer is not None and len(found) < MAX_LAYERS:

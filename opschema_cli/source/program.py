@@ -78,11 +78,11 @@ class Program(Modules):
     # Names
 
     def resolve(self, file: PythonFile, dotted: str, scopes: tuple[Scope, ...] = ()) -> Resolution:
-        """What a dotted name means in a module (or first in ``scopes``, innermost first)."""
+        """Definition of a dotted name in a module (or first in ``scopes``, innermost first)."""
         return self._resolve(file, dotted, scopes, MAX_HOPS)
 
     def module_member(self, path: str, name: str) -> Resolution:
-        """What ``name`` is in the module of that file."""
+        """Definition of ``name`` in the module of that file."""
         return self._module_attribute(ModuleRef(path), name, MAX_HOPS)
 
     def _resolve(self, file: PythonFile, dotted: str, scopes: tuple[Scope, ...], hops: int) -> Resolution:
@@ -324,7 +324,7 @@ class Program(Modules):
 
     @cached_property
     def patches(self) -> Patches:
-        """What code outside the classes' bodies writes on them."""
+        """Writes to classes from outside their bodies."""
         return Patches(self)
 
     def has_plain_metaclass(self, ref: ClassRef) -> bool:

@@ -83,7 +83,7 @@ class Expr(msgspec.Struct, array_like=True, gc=False):
 
     @property
     def span(self) -> Span:
-        """Where the expression is written."""
+        """Span of the expression."""
         return Span(self.start, self.end)
 
     @property
@@ -180,7 +180,7 @@ class Statement(msgspec.Struct, array_like=True, gc=False):
 
     @property
     def span(self) -> Span:
-        """Where the statement is written."""
+        """Span of the statement."""
         return Span(self.start, self.end)
 
     @property
@@ -202,7 +202,7 @@ class Param(msgspec.Struct, array_like=True, gc=False):
 
     @property
     def span(self) -> Span:
-        """Where its name is written."""
+        """Span of its name."""
         return Span(self.start, self.end)
 
     @property
@@ -233,7 +233,7 @@ class Assign(msgspec.Struct, array_like=True, gc=False):
 
     @property
     def span(self) -> Span:
-        """Where the target is written."""
+        """Span of the target."""
         return Span(self.start, self.end)
 
 
@@ -253,7 +253,7 @@ class Import(msgspec.Struct, array_like=True, gc=False):
 
     @property
     def span(self) -> Span:
-        """Where the imported name is written."""
+        """Span of the imported name."""
         return Span(self.start, self.end)
 
 
@@ -266,7 +266,7 @@ class Use(msgspec.Struct, array_like=True, gc=False):
 
     @property
     def span(self) -> Span:
-        """Where it is read."""
+        """Span of the use."""
         return Span(self.start, self.end)
 
 
@@ -312,7 +312,7 @@ class Unpack(msgspec.Struct, array_like=True, gc=False):
 
     @property
     def span(self) -> Span:
-        """Where the targets are written."""
+        """Span of the targets."""
         return Span(self.start, self.end)
 
 
@@ -329,7 +329,7 @@ def packed_uses(uses: Iterable[Use]) -> bytes:
 
 
 class Scope(msgspec.Struct, array_like=True, dict=True):
-    """What happens in one module, class or function body, nested definitions apart.
+    """Facts of one module, class or function body, without nested definitions.
 
     ``guarded`` are the spans of statements that may not run: branches, what is tried, handlers, bodies of ``while`` and ``case``.
     ``packed_uses`` holds ``uses``, a third of all that is told of a module, for the few who ask.
@@ -386,7 +386,7 @@ class Scope(msgspec.Struct, array_like=True, dict=True):
 
 
 Binding: TypeAlias = "Assign | Class | Function | Import"
-"""What may give a name a meaning."""
+"""A binding of a name."""
 
 
 class Guard(msgspec.Struct, array_like=True, frozen=True):
@@ -443,7 +443,7 @@ class Function(msgspec.Struct, array_like=True, dict=True):
 
     @cached_property
     def body(self) -> Scope:
-        """What happens in it."""
+        """Facts of its body."""
         return _BODY.decode(self.packed_body)
 
     def peek_body(self) -> Scope:
@@ -465,7 +465,7 @@ class Function(msgspec.Struct, array_like=True, dict=True):
 
     @property
     def span(self) -> Span:
-        """Where its name is written."""
+        """Span of its name."""
         return Span(self.start, self.end)
 
     def param(self, name: str) -> Param | None:
@@ -499,7 +499,7 @@ class Class(msgspec.Struct, array_like=True, gc=False):
 
     @property
     def span(self) -> Span:
-        """Where its name is written."""
+        """Span of its name."""
         return Span(self.start, self.end)
 
 

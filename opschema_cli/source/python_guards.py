@@ -17,7 +17,7 @@ from opschema_cli.source.text import Span
 
 
 class _Fact(msgspec.Struct, frozen=True):
-    """That the class in ``variable`` has or lacks an attribute, itself (``own``) or with its bases."""
+    """Condition that the class in ``variable`` has or lacks an attribute, itself (``own``) or with its bases."""
 
     variable: str
     attribute: str

@@ -77,11 +77,11 @@ class PythonTree:
     # Places
 
     def span(self, node: cst.CSTNode) -> Span:
-        """Where a node is written."""
+        """Span of a node."""
         return Span(*self._spans[id(node)])
 
     def outer(self, node: cst.CSTNode) -> Span:
-        """Where a node is written, with its own parentheses or decorators."""
+        """Span of a node with its own parentheses or decorators."""
         start, end = self._spans[id(node)]
         defines = type(node) in (cst.FunctionDef, cst.ClassDef)
         before = getattr(node, "decorators" if defines else "lpar", ())
@@ -102,11 +102,11 @@ class PythonTree:
         return [0, *(match.end() for match in _NEWLINE.finditer(self.text))]
 
     def line_start(self, offset: int) -> int:
-        """Where the line of a character begins."""
+        """Start of the line of a character."""
         return self._line_starts[bisect.bisect_right(self._line_starts, offset) - 1]
 
     def line_end(self, offset: int) -> int:
-        """Where the line of a character ends, its line end included."""
+        """End of the line of a character, with its line end."""
         after = bisect.bisect_right(self._line_starts, offset)
         return self._line_starts[after] if after < len(self._line_starts) else len(self.text)
 
@@ -126,7 +126,7 @@ class PythonTree:
         return at
 
     def top(self, statement: Statement | cst.BaseStatement) -> int:
-        """Where the line of a statement begins, or the comments right above it."""
+        """Start of the line of a statement, or of the comments right above it."""
         line: cst.CSTNode = statement
         block = self.parent(line)
         if isinstance(block, cst.SimpleStatementLine):

@@ -1,4 +1,4 @@
-"""What a name in Python code can turn out to be, and what a constant folds to."""
+"""Results of resolving a name in Python code, and of folding a constant."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HARMLESS_BASES = frozenset(
 
 
 class Unresolved(msgspec.Struct, frozen=True):
-    """What cannot be known statically, and why."""
+    """A result that cannot be known statically, with the reason."""
 
     reason: str
 
@@ -67,7 +67,7 @@ class ClassRef(KeyedStruct, frozen=True, dict=True):
 
     @cached_property
     def assigned(self) -> dict[str, Expr]:
-        """What its body assigns last to each name."""
+        """The last assignment to each name in its body."""
         return {item.target: item.value for item in self.cls.body.assigns if item.value is not None}
 
     @property
@@ -102,7 +102,7 @@ def binds(item: Assign) -> bool:
 
 
 def bindings_of(scope: Scope, name: str) -> list[Binding]:
-    """What gives a name its meaning in a scope; those of one kind in the order of the text."""
+    """Bindings of a name in a scope; those of one kind in the order of the text."""
     return [item for item in scope.named.get(name, ()) if not isinstance(item, Assign) or binds(item)]
 
 

@@ -110,7 +110,7 @@ class Source(KeyedStruct, frozen=True, dict=True):
 
     @property
     def line_count(self) -> int:
-        """How many lines the file has; a final line end opens an empty last one."""
+        """Number of lines; a final line end opens an empty last one."""
         return len(self._line_starts)
 
     @property

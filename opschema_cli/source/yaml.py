@@ -50,7 +50,7 @@ class Node(msgspec.Struct, array_like=True, gc=False):
 
     @property
     def span(self) -> Span:
-        """Where the node is written."""
+        """Span of the node."""
         return Span(self.start, self.end)
 
     @property
@@ -119,7 +119,7 @@ _MOST_INDEXES = 256
 
 
 def _large_index(items: tuple[Node, ...]) -> dict[str, list[int]]:
-    """Where each key of a mapping stands among its items."""
+    """Index of each key of a mapping among its items."""
     found = _INDEXES.get(id(items))
     if found is None or found[0] is not items:
         if len(_INDEXES) >= _MOST_INDEXES:

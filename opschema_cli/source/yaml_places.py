@@ -1,4 +1,4 @@
-"""Where the parts of a YAML file lie: lines, nodes, entries, and the comments and blank lines around them.
+"""Places of the parts of a YAML file: lines, nodes, entries, and the comments and blank lines around them.
 
 An *entry* is a key with its value, or an item with its dash; it is named by its collection and its number.
 """
@@ -42,12 +42,12 @@ def line_of(file: YamlFile, offset: int) -> int:
 
 
 def line_start(file: YamlFile, offset: int) -> int:
-    """Where the line of ``offset`` begins."""
+    """Start of the line of ``offset``."""
     return file.source.line_span(line_of(file, offset)).start
 
 
 def line_end(file: YamlFile, offset: int) -> int:
-    """Where the line of ``offset`` ends, before its line end."""
+    """End of the line of ``offset``, before its line end."""
     return file.source.line_span(line_of(file, offset)).end
 
 

@@ -69,7 +69,7 @@ def _arms(tree: PythonTree, chain: cst.If, known: Mapping[int, bool]) -> Iterato
 
 
 def _top(tree: PythonTree, node: cst.If | cst.Else, line: int) -> int:
-    """Where the comments above ``elif`` or ``else`` begin."""
+    """Start of the comments above ``elif`` or ``else``."""
     comments = [item for item in node.leading_lines if item.comment is not None]
     return min([line, *(tree.line_start(tree.span(item).start) for item in comments)])
 

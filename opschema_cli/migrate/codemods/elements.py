@@ -103,5 +103,5 @@ def _alone(tree: PythonTree, run: Span, before: _Element | None) -> bool:
 
 
 def _top(tree: PythonTree, start: int, before: _Element | None) -> int:
-    """Where the comments above an element begin, the one behind the last element left out."""
+    """Start of the comments above an element, without the comment after the last element."""
     return tree.comments_above(start, tree.line_end(before.last) if before is not None else 0)

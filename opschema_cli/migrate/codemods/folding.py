@@ -187,7 +187,7 @@ class _Folder:
     # Values
 
     def value(self, node: cst.BaseExpression, as_test: bool) -> Literal | _Unknown:
-        """What an expression is known to be; of a test only whether it holds."""
+        """Known value of an expression; of a test only its truth."""
         if id(node) in self.known:
             return self.known[id(node)]
         if isinstance(node, cst.Name):

@@ -59,7 +59,7 @@ def _behind(rewrite: Rewrite, tree: PythonTree, last: WithComma, code: str) -> N
 
 
 def _end(tree: PythonTree, element: WithComma) -> int:
-    """Where an element ends, with its comma."""
+    """End of an element, with its comma."""
     comma = element.comma
     return tree.span(comma).end if isinstance(comma, cst.Comma) else element_span(tree, element).end
 

@@ -1,4 +1,4 @@
-"""Which comments and blank lines go with a statement, and which stay.
+"""Comments and blank lines that are removed with a statement, and those that stay.
 
 What goes takes its own-line comments right above it, its trailing comment and the comments indented below it. A section
 comment (``# --- Title ---``, or a banner of rules) goes once all that it heads does: a title right above plain statements

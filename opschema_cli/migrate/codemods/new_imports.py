@@ -96,7 +96,7 @@ def _first_block(tree: PythonTree, imports: list[cst.SimpleStatementLine]) -> li
 
 
 def _behind_head(tree: PythonTree) -> int:
-    """Where the module's docstring and its imports from ``__future__`` end."""
+    """End of the module's docstring and its imports from ``__future__``."""
     at = 0
     for item in tree.module.body:
         small = item.body[0] if isinstance(item, cst.SimpleStatementLine) else None

@@ -73,7 +73,7 @@ class _Moved(NamedTuple):
 
 
 Mark: TypeAlias = "_Removed | _Replaced | _Dropped | _Folded | _Unwrapped | _Moved"
-"""What a codemod marked; nodes are told by their places in the tree, so marks hold for any tree of the same text."""
+"""A mark of a codemod; nodes are identified by their index in the tree, so marks hold for any tree of the same text."""
 
 
 class Rewrite:

@@ -1,4 +1,4 @@
-"""Which uses of a name are those of one function's local, and what an expression may do besides having a value."""
+"""Uses of a function's local variables, and side effects of expressions."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ _BINDS: dict[type, str] = {
     **dict.fromkeys((cst.FunctionDef, cst.ClassDef, cst.Param, cst.MatchAs, cst.MatchStar), "name"),
     cst.MatchMapping: "rest",
 }
-"""What each kind of node binds a name by."""
+"""Field by which each kind of node binds a name."""
 
 
 def is_write(tree: PythonTree, node: cst.Name) -> bool:
@@ -96,7 +96,7 @@ def is_write(tree: PythonTree, node: cst.Name) -> bool:
 
 
 def effects(tree: PythonTree, node: cst.CSTNode, pure: Collection[str] = ()) -> Iterator[Problem]:
-    """What evaluating an expression might do besides giving its value.
+    """Possible side effects of evaluating an expression.
 
     Calls count unless their callee is a builtin without effect or is in ``pure`` (dotted, or its last name).
     """

@@ -17,7 +17,7 @@ from opschema_cli.source.python_tree import PythonTree
 from opschema_cli.source.text import Span
 
 Listed: TypeAlias = "cst.Param | cst.ParamStar | cst.ParamSlash"
-"""What stands between commas in a signature."""
+"""An item between commas in a signature."""
 
 _TYPE_COMMENT = re.compile(r"#\s*type:\s*\(")
 

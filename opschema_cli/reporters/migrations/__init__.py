@@ -42,14 +42,14 @@ class FileReport(msgspec.Struct, frozen=True):
 
     @property
     def change(self) -> Literal["modified", "added", "removed"]:
-        """What happens to the file."""
+        """Kind of change of the file."""
         if self.before is None:
             return "added"
         return "removed" if self.after is None else "modified"
 
 
 class MigrationReport(msgspec.Struct, frozen=True):
-    """What one migration does; ``reason`` says why it found no site."""
+    """Report of one migration; ``reason`` says why it found no site."""
 
     name: str
     sites: Sequence[SiteReport]
@@ -71,7 +71,7 @@ class RunReport(msgspec.Struct, frozen=True):
     asked: Sequence[str] = ()
 
     def sites(self, status: str) -> int:
-        """How many sites have this status."""
+        """Number of sites with this status."""
         return sum(site.status == status for item in self.migrations for site in item.sites)
 
     @property

@@ -28,7 +28,7 @@ class Autograd(msgspec.Struct, frozen=True):
 
     @staticmethod
     def joined(parts: Iterable[Autograd]) -> Autograd:
-        """What several modules say together."""
+        """The exceptions of several modules together."""
         joined = Autograd()
         for item in parts:
             joined = item.completed(joined)

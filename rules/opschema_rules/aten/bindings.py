@@ -17,7 +17,7 @@ class Bindings(msgspec.Struct, frozen=True):
 
     @staticmethod
     def joined(parts: Iterable[Bindings]) -> Bindings:
-        """What several modules say together."""
+        """The exceptions of several modules together."""
         found = list(parts)
         return Bindings(
             frozenset[str]().union(*(item.skipped for item in found)),

@@ -58,7 +58,7 @@ class CopiedSchemas(msgspec.Struct, eq=False, dict=True):
 
     @property
     def content_key(self) -> str:
-        """What findings of pure rules depend on."""
+        """Key of the content that findings of pure rules depend on."""
         return f"{self.path} {self.file.source.digest} {self.reference.content_key}"
 
     @cached_property

@@ -26,12 +26,12 @@ class Entry(msgspec.Struct, eq=False, dict=True):
 
     @property
     def content_key(self) -> str:
-        """What findings of pure rules depend on."""
+        """Key of the content that findings of pure rules depend on."""
         return f"{self.file.path} {self.node.start} {self.file.source.digest}"
 
     @property
     def name(self) -> str:
-        """What the entry is for; empty when it is not known, and where entries have no names."""
+        """Name of the entry; empty if it is unknown, and where entries have no names."""
         return ""
 
     @property
@@ -112,12 +112,12 @@ class SchemaText(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def parsed(self) -> ParsedSchema:
-        """What it says, and what is wrong with it."""
+        """The parsed schema and its errors."""
         return parse_schema(self.text, "torchgen")
 
     @property
     def schema(self) -> OperatorSchema | None:
-        """What it says, if all of it can be read and torchgen takes it."""
+        """The schema, if all of it can be read and torchgen accepts it."""
         refused = any(error.refused and not self.is_own_type(error) for error in self.parsed.errors)
         return self.parsed.schema if not refused else None
 

@@ -19,7 +19,7 @@ _LISTS = {
 
 
 class Exceptions(msgspec.Struct, frozen=True):
-    """What one version of torchgen excepts.
+    """Exceptions in one version of torchgen.
 
     ``lone_outs`` are out variants without other variants, ``lone_inplace`` in-place operators that nothing is generated
     for, ``no_out_variant`` operators with kernels that return no tensor, ``not_functionalized`` those that write and are in
@@ -35,7 +35,7 @@ class Exceptions(msgspec.Struct, frozen=True):
 
     @staticmethod
     def joined(parts: Iterable[Exceptions]) -> Exceptions:
-        """What several modules say together."""
+        """The exceptions of several modules together."""
         found = list(parts)
         return Exceptions(
             **{field: frozenset[str]().union(*(getattr(item, field) for item in found)) for field in _LISTS},
@@ -51,7 +51,7 @@ _TEXT = re.compile(r"^ *[\"']([^\"'\n]*)[\"']", re.MULTILINE)
 
 
 def read_exceptions(text: str) -> Exceptions:
-    """What a module of torchgen excepts."""
+    """Exceptions in a module of torchgen."""
     lists = {
         field: frozenset(name for title in titles for name in _names(text, title)) for field, titles in _LISTS.items()
     }

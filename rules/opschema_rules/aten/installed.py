@@ -37,7 +37,7 @@ class InstalledTorch(msgspec.Struct, frozen=True):
 
     @property
     def origin(self) -> str:
-        """How messages call it."""
+        """Name for messages."""
         return f"the installed torch {self.version}" if self.version else f"`{self.native}`"
 
 
@@ -102,7 +102,7 @@ def _installed(workspace: Workspace) -> str | None:
 
 
 def _packages(prefix: str) -> Iterator[str]:
-    """Where an environment keeps its packages."""
+    """Folders of an environment's packages."""
     yield f"{prefix}/Lib/site-packages"
     for minor in _PYTHONS:
         yield f"{prefix}/lib/python3.{minor}/site-packages"

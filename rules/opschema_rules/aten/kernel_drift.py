@@ -49,7 +49,7 @@ def _written(method: CppMethod, any_version: bool) -> tuple[list[str | None], st
 
 
 def differences(signature: CppSignature, method: CppMethod, *, any_version: bool = False) -> Iterator[tuple[Span, str]]:
-    """What is different in a kernel, and where."""
+    """Differences of a kernel, with their places."""
     if len(signature.parameters) == len(method.parameters):
         for wanted, written in zip(signature.parameters, method.parameters, strict=True):
             if _differ(wanted.type, written.type, any_version):

@@ -36,7 +36,7 @@ class Method(msgspec.Struct, frozen=True):
 
     @property
     def place(self) -> Place:
-        """Where its name is written."""
+        """Span of its name."""
         return self.at(self.written.name_span)
 
     def related(self, message: str) -> Related:

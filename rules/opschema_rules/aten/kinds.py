@@ -1,4 +1,4 @@
-"""Which of torchgen's files a YAML file is, told by what stands in it, and by its name where that is torchgen's own."""
+"""Kinds of torchgen's YAML files, recognised by content, and by name where that is torchgen's own."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def items_of(file: YamlFile) -> list[Node]:
 
 
 def kind_of(file: YamlFile, files: Container[str] = ()) -> Kind:
-    """Which of them it is; empty for any other file. ``files`` are the paths of the workspace."""
+    """Kind of a file; empty for any other file. ``files`` are the paths of the workspace."""
     return _kind_by_content(file) or _kind_by_place(file, files)
 
 

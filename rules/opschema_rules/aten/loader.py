@@ -14,7 +14,7 @@ TAGS = frozenset(
 
 
 def refused(file: YamlFile) -> Iterator[tuple[Node, str]]:
-    """What it refuses in a file, and why."""
+    """Errors that it reports in a file."""
     follow, tagged = file.document.follow, "!" in file.source.text
     for node in file.root.walk() if file.root is not None else ():
         if tagged and node.tag not in TAGS:

@@ -46,7 +46,7 @@ class NativeEntry(Entry, eq=False, dict=True):
 
     @property
     def content_key(self) -> str:
-        """What findings of pure rules depend on: its place, and what the file's findings depend on."""
+        """Key of the content that findings of pure rules depend on: its place, and what the file's findings depend on."""
         return f"{self.node.start} {self.owner.content_key}"
 
     @cached_property
@@ -122,7 +122,7 @@ class NativeFile(msgspec.Struct, eq=False, dict=True):
 
     @property
     def content_key(self) -> str:
-        """What findings of pure rules depend on: this file, the tags and the torchgen."""
+        """Key of the content that findings of pure rules depend on: this file, the tags and the torchgen."""
         tags = self.tags.file.source.digest if self.tags is not None else ""
         return f"{self.path} {self.file.source.digest} {tags} {self.torchgen.digest}"
 
@@ -177,7 +177,7 @@ class TagsFile(msgspec.Struct, eq=False, dict=True):
 
     @property
     def content_key(self) -> str:
-        """What findings of pure rules depend on."""
+        """Key of the content that findings of pure rules depend on."""
         return f"{self.path} {self.file.source.digest}"
 
     @cached_property
@@ -251,7 +251,7 @@ class DerivativesFile(msgspec.Struct, eq=False, dict=True):
 
     @property
     def content_key(self) -> str:
-        """What findings of pure rules depend on: this file and the operators."""
+        """Key of the content that findings of pure rules depend on: this file and the operators."""
         native = self.native.content_key if self.native is not None else ""
         return f"{self.path} {self.file.source.digest} {self.torchgen.digest} {native}"
 
@@ -298,7 +298,7 @@ class DeprecatedFile(msgspec.Struct, eq=False):
 
     @property
     def content_key(self) -> str:
-        """What findings of pure rules depend on: this file and the operators."""
+        """Key of the content that findings of pure rules depend on: this file and the operators."""
         return f"{self.path} {self.file.source.digest} {self.native.content_key if self.native is not None else ''}"
 
 
@@ -333,7 +333,7 @@ class Reference(msgspec.Struct, eq=False, dict=True):
 
     @property
     def content_key(self) -> str:
-        """What findings of pure rules depend on."""
+        """Key of the content that findings of pure rules depend on."""
         parts = (
             self.path,
             self.key,
@@ -383,7 +383,7 @@ class BackendFile(Entry, eq=False):
 
     @property
     def content_key(self) -> str:
-        """What findings of pure rules depend on: this file and the operators that it is judged by."""
+        """Key of the content that findings of pure rules depend on: this file and the operators that it is judged by."""
         known = self.reference.content_key if self.reference is not None else ""
         return f"{self.path} {self.file.source.digest} {self.torchgen.digest} {known}"
 

@@ -1,4 +1,4 @@
-"""Which PyTorch a tree says that it is built with."""
+"""PyTorch release that a tree pins."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def minor_version(version: str) -> str:
 
 
 def pins_of(workspace: Workspace) -> Pins:
-    """What the files at the root of a workspace pin."""
+    """Pins in the files at the root of a workspace."""
     versions: set[str] = set()
     for path in workspace.files:
         if _FILES.fullmatch(path):

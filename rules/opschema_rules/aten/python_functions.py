@@ -21,7 +21,7 @@ _MODULES = frozenset({"nn", "fft", "linalg", "nested", "sparse", "special"})
 _SELF = re.compile(r"(?:^|(?<=, ))[^,]+ self=[^,]*(?:, |$)")
 
 Call: TypeAlias = tuple[str, str, bool]
-"""How Python calls an overload: positional arguments, keyword-only ones, and whether it makes a tensor by options."""
+"""Python signature of an overload: positional arguments, keyword-only ones, and whether it makes a tensor by options."""
 
 
 class PythonFunction(msgspec.Struct):
@@ -79,7 +79,7 @@ def lone_groups(groups: Groups) -> frozenset[Group]:
 
 
 def _modules(entry: NativeEntry) -> Iterator[str]:
-    """Where Python has the operator: as a method, in `torch`, in a module of it."""
+    """Python modules of an operator: as a method, in `torch`, in a module of it."""
     fields = entry.fields
     if "python_module" in fields:
         module = entry.text("python_module")

@@ -70,7 +70,7 @@ class References(msgspec.Struct, dict=True):
         return found or (self.torch if len(native.entries) >= MANY else None)
 
     def of_backend(self, backend: BackendFile) -> Reference | None:
-        """What a backend's YAML is judged by."""
+        """Reference operators for a backend's YAML."""
         found = self.configured or self._of_aten
         if found is None:
             filled = [native for native in self.natives if native.entries]

@@ -1,4 +1,4 @@
-"""Which torchgen reads a file: the only place that decides it.
+"""Choice of the torchgen that reads a file; made nowhere else.
 
 The first of these that there is: the torchgen of the tree; for PyTorch's own native_functions.yaml the release whose
 operators it has; the installed torch, if the tree's requirements admit it; the newest known release that they admit; the

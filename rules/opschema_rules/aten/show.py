@@ -171,7 +171,7 @@ def _group(known: _Known, function: Function) -> Iterator[ShowRow]:
 
 
 def _field(known: _Known, entry: NativeEntry, name: str) -> str:
-    """Where a field stands, or the entry."""
+    """Place of a field, or of the entry."""
     key = entry.key(name)
     return known.where(entry.place) if key is None else known.at(entry, key)
 

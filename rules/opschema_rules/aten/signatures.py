@@ -1,4 +1,4 @@
-"""What makes two operators variants of one: their kind and their signature, as ``torchgen.model.FunctionSchema`` tells them."""
+"""Variants of one operator: their kind and their signature, as ``torchgen.model.FunctionSchema`` tells them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def full_name(schema: OperatorSchema) -> str:
 
 
 def kind_of(schema: OperatorSchema) -> VariantKind:
-    """How the operator returns its result."""
+    """Variant kind of an operator, by how it returns its result."""
     if base_name(schema.name).inplace:
         return "inplace"
     outs = out_arguments(schema)
@@ -60,7 +60,7 @@ def kind_of(schema: OperatorSchema) -> VariantKind:
 
 
 def out_arguments(schema: OperatorSchema) -> tuple[Argument, ...]:
-    """What is written and keyword-only."""
+    """Keyword-only arguments that are written."""
     return tuple(item for item in schema.arguments if item.kwarg_only and item.is_write)
 
 

@@ -50,7 +50,7 @@ def is_generated(text: str) -> bool:
 
 
 def make_stubs(project: Project, options: AtenOptions, request: StubRequest) -> Stubs:
-    """What torchgen makes of a backend's YAML.
+    """Files that torchgen generates from a backend's YAML.
 
     Raises:
         StubsRefused: torchgen does not take it.

@@ -30,7 +30,7 @@ class Stretch(NamedTuple):
 
 
 def stretches(text: str, other: str) -> list[Stretch]:
-    """What differs in ``text``; all of it where that is nearly everything."""
+    """Differing stretches of ``text``; all of it if nearly everything differs."""
     if max(len(text), len(other)) > _LONGEST:
         return [_whole(text, other)]
     found = list(_joined(text, other))
@@ -93,7 +93,7 @@ def _chunks(text: str, start: int) -> Iterator[Span]:
 
 
 def _within(text: str, here: Span, other: str, there: Span) -> Iterator[tuple[Span, Span]]:
-    """Where two stretches differ, word by word."""
+    """Differences of two stretches, word by word."""
     for inner, across in _unequal(_TOKEN, text[slice(*here)], other[slice(*there)]):
         yield _shift(inner, here.start), _shift(across, there.start)
 

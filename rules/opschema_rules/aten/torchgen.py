@@ -41,7 +41,7 @@ class Torchgen(msgspec.Struct, frozen=True):
 
 
 class Home(msgspec.Struct, frozen=True):
-    """Where the parts of one torchgen lie; folders end with a slash."""
+    """Paths of the parts of one torchgen; folders end with a slash."""
 
     torchgen: str
     autograd: str
@@ -54,7 +54,7 @@ class Home(msgspec.Struct, frozen=True):
 
 
 class _Part(msgspec.Struct, frozen=True):
-    """What one module says."""
+    """Content of one module."""
 
     vocabulary: Vocabulary | None = None
     limits: Limits = Limits()

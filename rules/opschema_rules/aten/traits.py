@@ -1,4 +1,4 @@
-"""What torchgen reads from an entry's fields besides its schema; where a field is malformed the answer is open (None)."""
+"""Values that torchgen reads from an entry's fields besides its schema; where a field is malformed the answer is open (None)."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ _COMMENT = re.compile(r"#[^\n]*")
 
 
 def read_vocabulary(text: str) -> Vocabulary | None:
-    """What a ``model.py`` lists; None without the enum ``DispatchKey``."""
+    """Words that a ``model.py`` lists; None without the enum ``DispatchKey``."""
     enums = {name: frozenset(_MEMBER.findall(body)) for name, body in _CLASS.findall(text)}
     keys = enums.get("DispatchKey", frozenset())
     if not keys:

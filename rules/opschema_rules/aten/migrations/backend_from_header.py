@@ -146,7 +146,7 @@ def _section(name: str, options: BackendFromHeader) -> str:
 
 
 def _work(draft: Draft, options: BackendFromHeader) -> _Work:
-    """What is to be done.
+    """Work of the migration.
 
     Raises:
         OptionError: an option does not fit the tree, or PyTorch's operators are not known.
@@ -186,7 +186,7 @@ def _check_autograd(declared: Sequence[Declaration], options: BackendFromHeader)
 
 
 def _path(draft: Draft, options: BackendFromHeader) -> str:
-    """Where the backend's YAML is, or is to be."""
+    """Path of the backend's YAML, existing or new."""
     own = [item.path for item in backends(draft) if item.name == options.backend or not options.backend]
     return options.output or (own[0] if len(own) == 1 else f"{options.backend.lower()}_native_functions.yaml")
 

@@ -1,4 +1,4 @@
-"""What the pack's migrations look at."""
+"""Scopes of the pack's migrations."""
 
 from __future__ import annotations
 

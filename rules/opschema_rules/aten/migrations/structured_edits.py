@@ -73,7 +73,7 @@ def _drop(entry: NativeEntry, dropped: Sequence[DispatchItem]) -> list[Edit]:
 
 
 def _left(keys: str, dropped: Sequence[DispatchItem]) -> str:
-    """What is left of a key that lists several with commas."""
+    """The rest of a key that lists several with commas."""
     gone = {item.key for item in dropped}
     kept = [key.strip() for key in keys.split(",")]
     return keys if not gone.intersection(kept) else ", ".join(key for key in kept if key not in gone)

@@ -1,4 +1,4 @@
-"""Which groups of entries can be one structured kernel and its delegates, and what the delegates lose."""
+"""Groups of entries that can become one structured kernel and its delegates, and the dispatch keys that delegates lose."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from opschema_cli.source.yaml import YamlFile
 
 
 def in_comments(project: Project, name: str, paths: Iterable[str]) -> Iterator[Place]:
-    """Where a comment has ``name`` as a word."""
+    """Places of comments that have ``name`` as a word."""
     for path in paths:
         file = project.yaml(path)
         found = [item.place for item in mentions(project, [name], [path])]

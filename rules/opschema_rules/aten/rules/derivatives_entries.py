@@ -19,7 +19,7 @@ _KINDS = {"mapping": "a mapping", "sequence": "a list"}
 
 
 def written(node: Node) -> str:
-    """What a node is, in a message."""
+    """Kind of a node, for a message."""
     if node.kind != "scalar":
         return _KINDS.get(node.kind, node.kind)
     value = scalar_value(node)

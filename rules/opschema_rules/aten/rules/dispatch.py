@@ -165,7 +165,7 @@ _KERNEL = re.compile(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*", re.ASCII)
 def kernel_name(native: NativeFile) -> Iterator[Diagnostic]:
     """A kernel is no name of a C++ function, or lies too deep in namespaces.
 
-    torchgen writes what stands here into C++ as it is. It takes up to three namespaces, behind which it puts `native`; how many
+    torchgen copies the name into C++ unchanged. It accepts up to three namespaces, and appends `native` to them; how many
     is read from the torchgen of the tree, or of the release.
 
     Bad:

@@ -131,7 +131,7 @@ def repeated_key(native: NativeFile) -> Iterator[Diagnostic]:
         CPU: tanh
     ```
 
-    Bad, with two values, one of which is meant:
+    Bad, with two different values:
 
     ```yaml
     - func: tanh(Tensor self) -> Tensor
@@ -270,7 +270,7 @@ def is_text(node: Node) -> bool:
 
 
 def kind_of(node: Node) -> str:
-    """What PyYAML makes of a node, in words."""
+    """Kind of the value that PyYAML reads, in words."""
     if node.kind != "scalar":
         return {"mapping": "a mapping", "sequence": "a list"}.get(node.kind, "an alias")
     value = scalar_value(node)

@@ -81,7 +81,7 @@ def inplace_view_name(native: NativeFile) -> Iterator[Diagnostic]:
 
 
 def _tag_place(entry: NativeEntry, tag: str) -> Span:
-    """Where a tag stands."""
+    """Place of a tag."""
     node = entry.get("tags")
     if node is None:
         return entry.place.span
