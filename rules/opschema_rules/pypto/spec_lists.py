@@ -8,7 +8,11 @@ from itertools import islice
 
 import msgspec
 
+from opschema_cli.evaluation.binding import arguments_of
+from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.limits import MAX_CALLS
+from opschema_cli.evaluation.origins import origin
+from opschema_cli.evaluation.values import BoundArgument, Frame, Func
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Span
@@ -41,6 +45,7 @@ class SpecLists(msgspec.Struct):
     """Reads lists of specs in the bodies of a tree; what a name or a function stands for is read once."""
 
     bodies: Bodies
+    evaluator: Evaluator
     _known: dict[tuple[Body, int], tuple[Specs, ...]] = msgspec.field(default_factory=dict)
     _set: dict[tuple[Body, str], bool | None] = msgspec.field(default_factory=dict)
 
@@ -149,16 +154,44 @@ class SpecLists(msgspec.Struct):
 
     def _item(self, body: Body, expr: Expr) -> SpecItem | str | None:
         """A spec of a tensor; a word for one of a scalar, None for what is not known."""
-        if expr.kind == "call" and self._is(body, expr, "ScalarSpec"):
+        made = self._made(self.evaluator.frames.at(body), expr)
+        if made is None:
+            return None
+        frame, call = made
+        if self._is(frame.body, call, "ScalarSpec"):
             return "scalar"
-        if expr.kind != "call" or not self._is(body, expr, "TensorSpec"):
+        fields, certain = _arguments(call)
+        name = self.evaluator.text(BoundArgument(frame, fields["name"])) if "name" in fields else None
+        if name is None:
             return None
-        fields, certain = _arguments(expr)
-        name = fields["name"].value if "name" in fields else None
-        if not isinstance(name, str):
-            return None
-        values = [self._flag(body, fields.get(field), certain) for field in ("is_output", "init_value", "resident")]
+        values = [self._field(frame, fields.get(field), certain) for field in ("is_output", "init_value", "resident")]
         return SpecItem(body.file, name, expr, *values)
+
+    def _made(self, frame: Frame, expr: Expr) -> tuple[Frame, Expr] | None:
+        """The call that makes a spec, in a function that is called for it or at once; None if there is none."""
+        found = origin(self.evaluator, frame, expr)
+        frame, call = found.frame, found.expr
+        if call is None or call.kind != "call":
+            return None
+        if self._is(frame.body, call, "TensorSpec") or self._is(frame.body, call, "ScalarSpec"):
+            return frame, call
+        target = called(self.bodies, frame.body, call)
+        if target is None or target.parent is None or len(target.scope.returns) != 1:
+            return None
+        if target.file is not frame.body.file and _WRITTEN.search(target.file.source.text):
+            return None  # which it may write on the spec
+        function = Func(target, self.evaluator.frames.assumed(target.parent))
+        inner = self.evaluator.frames.entered(function, arguments_of(self.evaluator, frame, call))
+        return self._made(inner, target.scope.returns[0]) if inner is not None else None
+
+    def _field(self, frame: Frame, expr: Expr | None, certain: bool) -> bool | None:
+        """Whether a field is set, of the argument that its value is."""
+        found = origin(self.evaluator, frame, expr) if expr is not None else None
+        return (
+            self._flag(found.frame.body, found.expr, certain)
+            if found is not None
+            else self._flag(frame.body, None, certain)
+        )
 
     def _flag(self, body: Body, expr: Expr | None, certain: bool) -> bool | None:
         """Whether a field is set to more than None or False; None when that is not known."""

@@ -64,6 +64,31 @@ def places(linted: Linted) -> list[str]:
 
 # -- pairing ---------------------------------------------------------------------------------------------------------------
 
+FACTORY = """\
+NAMES = ("x", "y")
+
+
+def made(name, init_value=None, *, output=False):
+    spec = TensorSpec(name, [8], torch.float32, init_value=init_value, is_output=output)
+    return spec
+
+
+"""
+
+
+@pytest.mark.parametrize(
+    "specs",
+    [
+        '[made("x", torch.randn), made("y", output=True)]',
+        '[made(NAMES[0], init_value=torch.randn), made(name="y", output=True)]',
+        '[made("x", torch.randn)] + [made("y", None, output=True)]',
+    ],
+)
+def test_specs_that_a_function_makes(specs: str) -> None:
+    text = f"{FACTORY}{ENTRY}specs = {specs}\nrun_jit(fn=add, specs=specs)\n"
+    assert entries(text) == {"add": PAIR}
+
+
 PAIR = {"x": [(False, True)], "y": [(True, False)]}
 
 
