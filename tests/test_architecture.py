@@ -26,10 +26,22 @@ ROOMS = {
     "main": {"commands", "errors", "reporters", "suggestions"},
     "commands": {
         *("file_kinds", "regular_files", "root"),
-        *("session", "project", "reporters", "lint", "migrate", "config", "workspace", "write", "transaction", "git"),
+        *(
+            "operators",
+            "session",
+            "project",
+            "reporters",
+            "lint",
+            "migrate",
+            "config",
+            "workspace",
+            "write",
+            "transaction",
+            "git",
+        ),
         *("source", "verify", "errors", "phrases", "permissions", "plugins", "suggestions"),
     },
-    "verify": {"session", "lint", "workspace", "git", "errors", "phrases", "suggestions"},
+    "verify": {"session", "lint", "operators", "workspace", "git", "errors", "phrases", "suggestions"},
     "testing": {"authoring", "lint", "migrate", "project", "workspace", "config", "source"},
     "proof": {"testing", "lint", "source"},
     "session": {
@@ -47,14 +59,15 @@ ROOMS = {
         ),
         "root",
     },
-    "reporters": {"lint", "verify", "source", "errors", "phrases", "sequences"},
+    "operators": {"schema", "source", "suggestions"},
+    "reporters": {"operators", "lint", "verify", "source", "errors", "phrases", "sequences"},
     "phrases": set(),
     "suggestions": set(),
     "sequences": set(),
     "cached_on_argument": set(),
     "migrate": {"file_kinds", "authoring", "lint", "project", "config", "workspace", "source", "errors", "suggestions"},
     "lint": {
-        *("file_kinds", "regular_files"),
+        *("file_kinds", "regular_files", "operators"),
         *("plugins", "project", "readings", "cache", "config", "gitignore", "workspace", "schema", "source", "errors"),
         *("phrases", "suggestions", "authoring"),
     },
@@ -90,7 +103,7 @@ ROOMS = {
 REPORTERS_MAY = {
     *("opschema_cli.lint.diagnostic", "opschema_cli.source.text", "opschema_cli.__version__"),
     *("opschema_cli.verify.model", "opschema_cli.verify.results", "opschema_cli.errors", "opschema_cli.phrases"),
-    "opschema_cli.sequences",
+    *("opschema_cli.sequences", "opschema_cli.operators"),
 }
 
 

@@ -14,10 +14,11 @@ import msgspec
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related
-from opschema_cli.lint.pack import Entry, Loaded, Pack, Shown, ShowRow
+from opschema_cli.lint.pack import Entry, Loaded, Pack
 from opschema_cli.lint.rule import Rule, rule
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Migration, Note, Scope, Site, migration
+from opschema_cli.operators.model import Argument, Declaration, Implementation, Operator, Signature
 from opschema_cli.project import Project
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.source.yaml import Node, YamlFile
@@ -221,13 +222,17 @@ def load(project: Project, options: ToyOptions) -> Loaded:
     return loaded
 
 
-def show(project: Project, options: ToyOptions, name: str) -> Shown | Sequence[str]:
-    """An op by name."""
-    ops = {op.name: op for op in load(project, options).subjects if isinstance(op, ToyOp)}
-    if name not in ops:
-        return sorted(ops)
-    rows = [ShowRow(key.value, value.value, "unresolved") for key, value in ops[name].node.pairs()]
-    return Shown(name, [("declared", ops[name].file.path)], rows)
+def operators(project: Project, options: ToyOptions) -> Iterator[Operator]:
+    """The ops, each key of one as an argument."""
+    for op in load(project, options).subjects:
+        if isinstance(op, ToyOp):
+            arguments = tuple(Argument(key.value, value.value, place=op.at(key)) for key, value in op.node.pairs())
+            call = Signature("call", op.place, None, unresolved="the toy has no code")
+            yield Operator(
+                op.name,
+                Declaration("declared", op.place, arguments),
+                implementations=(Implementation("kernel", signatures=(call,)),),
+            )
 
 
 def _ops(draft: Draft) -> list[ToyOp]:
@@ -341,4 +346,4 @@ def migrations() -> tuple[Migration, ...]:
 
 RULES = tuple(value for value in vars(sys.modules[__name__]).values() if isinstance(value, Rule))
 
-PACK = Pack("toy", "ops in *.toy.yaml", detect, load, RULES, migrations, ToyOptions, show=show)
+PACK = Pack("toy", "ops in *.toy.yaml", detect, load, RULES, migrations, ToyOptions, operators=operators)

@@ -22,6 +22,7 @@ from opschema_cli.source.text import Span
 
 if TYPE_CHECKING:
     from opschema_cli.migrate.migration import Migration
+    from opschema_cli.operators.model import Operator
     from opschema_cli.verify.model import Limits, Plan
 
 
@@ -60,25 +61,6 @@ class Loaded(msgspec.Struct):
 
 class NoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A pack without options of its own."""
-
-
-class ShowRow(msgspec.Struct, frozen=True):
-    """One argument of ``opschema show``: what the declaration and the implementation say of it."""
-
-    slot: str
-    declared: str
-    implemented: str
-    note: str = ""
-
-
-class Shown(msgspec.Struct, frozen=True):
-    """One operator for ``opschema show``: title, the places of both sides, the rows under their headings, and a text below."""
-
-    title: str
-    places: Sequence[tuple[str, str]]
-    rows: Sequence[ShowRow]
-    headings: tuple[str, str, str] = ("argument", "declared", "implemented")
-    text: str = ""
 
 
 class Fact(msgspec.Struct, frozen=True):
@@ -141,7 +123,7 @@ def _nothing_described(project: Project, options: Any) -> Sequence[Description]:
     return ()
 
 
-def _nothing_shown(project: Project, options: Any, name: str) -> Shown | Sequence[str]:
+def _no_operators(project: Project, options: Any) -> Iterable[Operator]:
     return ()
 
 
@@ -175,9 +157,9 @@ class Pack(msgspec.Struct, frozen=True):
 
     ``detect`` is cheap and reads little; ``load`` turns files into subjects. ``migrations`` may be a function that imports them,
     which a lint run does not pay for. ``example`` builds a workspace from the fences of a rule's example; by default each fence
-    names its file. ``show`` returns an operator, or the known names closest to a wrong one; ``describe`` returns facts about the
-    workspace for ``--show-settings``; ``plans`` returns what ``opschema verify`` is to run of the ops that are named, or of all
-    that are implemented; ``stubs`` generates code from declarations. ``unread`` are kinds of declarations that the pack
+    names its file. ``operators`` fills the operator table, which ``show``, ``list`` and ``verify`` read; ``describe`` returns facts
+    about the workspace for ``--show-settings``; ``plans`` returns what ``opschema verify`` is to run of the ops that are named, or
+    of all that are implemented; ``stubs`` generates code from declarations. ``unread`` are kinds of declarations that the pack
     recognises and does not read; reports name them. ``pages`` is the address of a rule's page on the web, with ``{code}`` in it.
     ``claims`` is called for a file that cannot be read or parsed: it returns whether the file is of the pack's kind by name,
     place, configuration or content. Others are not reported, unless :meth:`Project.claim` names them. ``speed`` makes a pack that
@@ -191,8 +173,8 @@ class Pack(msgspec.Struct, frozen=True):
     rules: tuple[Rule, ...] = ()
     migrations: tuple[Migration, ...] | Callable[[], tuple[Migration, ...]] = ()
     options: type[Any] = NoOptions
+    operators: Callable[[Project, Any], Iterable[Operator]] = _no_operators
     example: Callable[[Sequence[tuple[str, str]]], dict[str, str]] = files_named
-    show: Callable[[Project, Any, str], Shown | Sequence[str]] = _nothing_shown
     describe: Callable[[Project, Any], Sequence[Description]] = _nothing_described
     plans: Callable[[Project, Any, Sequence[str], Limits], Iterable[Plan]] = _no_plans
     stubs: StubMaker | None = None

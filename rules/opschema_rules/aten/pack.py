@@ -22,9 +22,9 @@ from opschema_rules.aten.examples import example_files
 from opschema_rules.aten.kernel_matching import read_kernels
 from opschema_rules.aten.model import REFERENCE, BackendFile, DerivativeEntry, NativeEntry, NativeFile, TagsFile
 from opschema_rules.aten.native import read_native, read_tags
+from opschema_rules.aten.operator_table import operators
 from opschema_rules.aten.reference import References
 from opschema_rules.aten.releases import Torchgens
-from opschema_rules.aten.show import show
 from opschema_rules.aten.sightings import SIGHTINGS
 from opschema_rules.aten.stubs import backend_sources, is_generated, make_stubs
 
@@ -112,7 +112,7 @@ PACK = Pack(
     rules=_RULES,
     options=AtenOptions,
     example=example_files,
-    show=show,
+    operators=operators,
     describe=describe,
     migrations=collect_migrations(migrations),
     claims=claims,

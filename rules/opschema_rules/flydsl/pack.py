@@ -8,8 +8,8 @@ from opschema_rules.flydsl import migrations, rules
 from opschema_rules.flydsl.contract import known
 from opschema_rules.flydsl.detection import FlydslOptions, claims, detect
 from opschema_rules.flydsl.examples import example_files
+from opschema_rules.flydsl.operator_table import operators
 from opschema_rules.flydsl.reader import read_tree
-from opschema_rules.flydsl.show import show
 
 
 def load(project: Project, options: FlydslOptions) -> Loaded:
@@ -48,7 +48,7 @@ PACK = Pack(
     rules=collect_rules(rules),
     options=FlydslOptions,
     example=example_files,
-    show=show,
+    operators=operators,
     describe=describe,
     migrations=collect_migrations(migrations),
 )

@@ -20,8 +20,8 @@ from opschema_rules.magi.dialect import MAGI
 from opschema_rules.magi.examples import example_files
 from opschema_rules.magi.lowering import Lowerer
 from opschema_rules.magi.model import MagiOp, MagiTree
+from opschema_rules.magi.operator_table import operators
 from opschema_rules.magi.registrations import Registrations
-from opschema_rules.magi.show import show
 from opschema_rules.magi.version import find_contract
 
 
@@ -104,7 +104,7 @@ PACK = Pack(
     rules=collect_rules(rules),
     options=MagiOptions,
     example=example_files,
-    show=show,
+    operators=operators,
     describe=describe,
     migrations=collect_migrations(migrations),
 )

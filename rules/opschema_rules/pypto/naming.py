@@ -1,33 +1,20 @@
-"""How kernels and entries are called on the command line, and which one a name means."""
+"""How kernels and entries are called on the command line."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from opschema_cli.lint.names import closest_names
 from opschema_rules.pypto.model import Kernel, Program, SpecEntry
 
-MOST_NAMES = 5
-"""Most names that a wrong or ambiguous one is answered with."""
 
-
-def kernels_named(programs: Iterable[Program], name: str) -> list[Kernel]:
-    """The kernels that a name may mean: a ``func_id``, a name, the stem of a source, or one of these behind ``program:``."""
-    place, _, part = name.rpartition(":")
-    return [
-        kernel
-        for program in programs
-        if not place or place in _program_names(program)
-        for kernel in program.kernels
-        if part in _kernel_names(kernel)
-    ]
-
-
-def entries_named(entries: Iterable[SpecEntry], name: str) -> list[SpecEntry]:
-    """The entries that a name may mean: a function's name, or that behind ``path:``."""
-    place, _, part = name.rpartition(":")
-    return [item for item in entries if item.name == part and place in ("", item.file.path)]
+def aliases_of(kernel: Kernel) -> Iterator[str]:
+    """The further names of a kernel, which others may share: its name, the stem of its source and its ``func_id``, alone and
+    behind the name or file of its program.
+    """
+    for name in _kernel_names(kernel):
+        yield name
+        yield from (f"{program}:{name}" for program in sorted(_program_names(kernel.program)))
 
 
 def full_names(programs: Sequence[Program], entries: Iterable[SpecEntry]) -> dict[int, str]:
@@ -41,13 +28,6 @@ def full_names(programs: Sequence[Program], entries: Iterable[SpecEntry]) -> dic
             number = str(kernel.func_id) if program.kernel(kernel.func_id) is kernel else ""
             found[id(kernel)] = f"{place}:{number or next(iter(_kernel_names(kernel)), '')}"
     return {**found, **{id(item): f"{item.file.path}:{item.name}" for item in entries}}
-
-
-def close_names(name: str, programs: Sequence[Program], entries: Sequence[SpecEntry]) -> list[str]:
-    """The names closest to one that means nothing."""
-    short = {item for program in programs for kernel in program.kernels for item in _kernel_names(kernel)}
-    known = {*full_names(programs, entries).values(), *short, *(item.name for item in entries)}
-    return closest_names(name, known, cutoff=0.5)
 
 
 def _program_names(program: Program) -> set[str]:

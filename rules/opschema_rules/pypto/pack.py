@@ -15,8 +15,8 @@ from opschema_rules.pypto.descriptions import read_programs
 from opschema_rules.pypto.detection import PyptoOptions, claims, describing, detect, specifying
 from opschema_rules.pypto.examples import example_files
 from opschema_rules.pypto.model import Program, SpecEntry
+from opschema_rules.pypto.operator_table import operators
 from opschema_rules.pypto.orchestration import ORCHESTRATION
-from opschema_rules.pypto.show import show
 from opschema_rules.pypto.specs import read_entries
 
 
@@ -78,7 +78,7 @@ PACK = Pack(
     rules=collect_rules(rules),
     options=PyptoOptions,
     example=example_files,
-    show=show,
+    operators=operators,
     describe=describe,
     migrations=collect_migrations(migrations),
 )

@@ -28,7 +28,7 @@ from opschema_rules.tileops.model import (
     entries_node,
     is_op_name,
 )
-from opschema_rules.tileops.show import show
+from opschema_rules.tileops.operator_table import operators
 from opschema_rules.tileops.spec import Spec, find_spec
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ PACK = Pack(
     rules=collect_rules(rules),
     options=TileopsOptions,
     example=example_files,
-    show=show,
+    operators=operators,
     describe=describe,
     migrations=collect_migrations(migrations),
     plans=plans,

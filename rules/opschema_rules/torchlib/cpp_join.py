@@ -255,7 +255,9 @@ class Join:
     def _register(self, context: _Library, call: CppCall, name: str, keys: Keys, function: str) -> None:
         role = role_of(keys, function)
         place = context.at(call.span)
-        registration = Registration(role, place, keys, conditional=call.branch, language="cpp")
+        registration = Registration(
+            role, place, keys, conditional=call.branch, language="cpp", form=f"m.{call.method}", symbol=function
+        )
         self.found.registrations.append(CppRegistration(name, registration, _together(context, call), function))
 
     def _gap(self, namespace: str | None, place: Place, reason: str) -> None:

@@ -140,6 +140,7 @@ class Definer:
             device_types=words_of(self.evaluator, event.given.get("device_types") if event.api.keys == "device_types" else None),
             tags=tags_of(self.evaluator, event.given, is_open=event.open),
             conditional=event.conditional,
+            helper=event.helper,
         )  # fmt: skip
 
     def _with_text(self, made: Definition, text: str, place: Place | None) -> Definition:

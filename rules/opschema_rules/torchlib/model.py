@@ -106,7 +106,7 @@ class Definition(msgspec.Struct, frozen=True, eq=False):
     which ``mutates_unknown`` tells). ``tags`` are those of ``torch.Tag``, as ``inplace``. ``problems`` are what
     ``infer_schema`` refuses, and what tags forbid, ``errors`` what is wrong with a schema string (spans in its own text).
     ``name_place`` is where the name is written; in C++ ``literal`` leads from the schema's text to the file. ``conditional``
-    is true when it may not take place.
+    is true when it may not take place. ``helper`` is the function that makes the call, where it is called for that.
     """
 
     api: Literal["custom_op", "triton_op", "define", "cpp"]
@@ -127,6 +127,7 @@ class Definition(msgspec.Struct, frozen=True, eq=False):
     errors: tuple[SchemaError, ...] = ()
     literal: CppLiteral | None = None
     conditional: bool = False
+    helper: str = ""
 
 
 class Registration(msgspec.Struct, frozen=True, eq=False):
@@ -136,7 +137,9 @@ class Registration(msgspec.Struct, frozen=True, eq=False):
     (Unresolved when it cannot be followed); None for C++, where only the place is known. ``setup`` is the ``setup_context``
     of an autograd registration. ``conditional`` is true when it stands under a condition or in a handler, so that it may
     not take place. ``default_place`` is where the operator's name is written with the overload ``.default``, as a string.
-    ``refused`` names what is called where the call lacks its function and torch takes it for no decorator.
+    ``refused`` names what is called where the call lacks its function and torch takes it for no decorator. ``form`` is what is
+    called (``register_fake``), ``helper`` the function that makes the call where it is called for that, ``symbol`` the C++
+    function as it is written.
     """
 
     role: Role
@@ -150,6 +153,9 @@ class Registration(msgspec.Struct, frozen=True, eq=False):
     language: Literal["python", "cpp"] = "python"
     default_place: Place | None = None
     refused: str = ""
+    form: str = ""
+    helper: str = ""
+    symbol: str = ""
 
 
 class OpCall(msgspec.Struct, frozen=True, eq=False):

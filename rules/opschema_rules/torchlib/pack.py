@@ -13,8 +13,8 @@ from opschema_rules.torchlib.detection import TorchlibOptions, claims, detect
 from opschema_rules.torchlib.examples import example_files
 from opschema_rules.torchlib.graph import graph_of
 from opschema_rules.torchlib.model import Operator, Tree
+from opschema_rules.torchlib.operator_table import operators
 from opschema_rules.torchlib.search import reads_on
-from opschema_rules.torchlib.show import show
 from opschema_rules.torchlib.sightings import SIGHTINGS
 
 
@@ -63,7 +63,7 @@ PACK = Pack(
     rules=collect_rules(rules),
     options=TorchlibOptions,
     example=example_files,
-    show=show,
+    operators=operators,
     describe=describe,
     speed=Speed(reads_on=reads_on),
 )

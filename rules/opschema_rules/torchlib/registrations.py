@@ -67,6 +67,12 @@ class Event(msgspec.Struct, frozen=True, eq=False, dict=True):
         return self.waiting.arguments.open
 
     @property
+    def helper(self) -> str:
+        """The function that makes the call, where it is called for that; else empty."""
+        function = self.frame.body.function
+        return function.name if self.frame.site is not None and function is not None else ""
+
+    @property
     def refused(self) -> bool:
         """Whether what is written there as a decorator is a call that torch refuses, since it lacks its function."""
         made, call = self.waiting.arguments.call, self.call

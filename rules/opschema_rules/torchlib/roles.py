@@ -58,7 +58,7 @@ def read_part(evaluator: Evaluator, event: Event, part: Part, names: Text) -> Re
     role = "fallthrough" if _is_fallthrough(value) else role_of(part.role, keys)
     return Registration(
         role, frame.body.at(call), keys, _body(value), _body(setup), frame.body, call,
-        event.conditional, refused=event.api.name if event.refused else "",
+        event.conditional, refused=event.api.name if event.refused else "", form=event.api.name, helper=event.helper,
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.project import Project
+from opschema_cli.reporters.operators.show import cells, part_lines
 from opschema_cli.testing import lint_files, migrate_files
 from opschema_cli.workspace import Workspace
 from opschema_rules.flydsl.detection import FlydslOptions
@@ -51,8 +52,9 @@ def crashes(files: dict[str, str]) -> list[str]:
     found = [item.message for item in lint_files([PACK], files).diagnostics if item.code == "OPS900"]
     project, options = Project(Workspace(Path("nowhere"), files)), FlydslOptions(version="0.4.2")
     PACK.describe(project, options)
-    for name in ("k", "j", "scale_kernel", "nothing"):
-        PACK.show(project, options, name)
+    for operator in PACK.operators(project, options):
+        assert list(part_lines(operator, project.source))
+        list(cells(operator, project.source))
     return found
 
 

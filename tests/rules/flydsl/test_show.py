@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from opschema_cli.lint.pack import Shown
 from opschema_cli.project import Project
 from opschema_cli.workspace import Workspace
 from opschema_rules.flydsl.detection import FlydslOptions
 from opschema_rules.flydsl.examples import HEAD, example_files
 from opschema_rules.flydsl.pack import PACK
+from tests.tables import show, shown
 
 KIT = """\
 @flyc.kernel(name="scale")
@@ -28,52 +28,56 @@ def run(*tensors):
 """
 
 
-def shown(tmp_path: Path, name: str, **others: str) -> object:
-    files = {**example_files([("python", KIT)]), **{f"{path}.py": HEAD + text for path, text in others.items()}}
-    return PACK.show(Project(Workspace(tmp_path, files)), FlydslOptions("0.4.2"), name)
+def files(**others: str) -> dict[str, str]:
+    return {**example_files([("python", KIT)]), **{f"{path}.py": HEAD + text for path, text in others.items()}}
 
 
-def test_a_kernel(tmp_path: Path) -> None:
-    found = shown(tmp_path, "scale")
-    assert isinstance(found, Shown)
+OPTIONS = FlydslOptions("0.4.2")
+
+
+def test_a_kernel() -> None:
+    found = shown(PACK, files(), "scale", OPTIONS)
     assert found.title == "kernel `scale`"
-    assert list(found.places) == [
+    assert found.parts == [
         ("defined", "kit/kernels.py:8"),
         ("decorator", 'kit/kernels.py:7 flyc.kernel(name="scale")'),
         ("contract", "current (the configuration)"),
         ("called", "kit/kernels.py:14 in launch"),
         ("launched", "kit/kernels.py:14 grid=(n // 4, 1, 1), block=64, stream=stream"),
         ("called", "kit/kernels.py:15 in launch"),
-        ("launched", "unresolved"),
+        ("launched", "kit/kernels.py:15 unresolved: no launch of what it returns can be followed"),
     ]
-    assert [(row.slot, row.declared, row.implemented, row.note) for row in found.rows] == [
-        ("A", "A: fx.Tensor   tensor", "A   14:11\nA   15:11", ""),
-        ("n", "n: fx.Int32   number at run time", "n   14:14\nfx.Int32(2)   15:14", ""),
-        ("tile", "tile: fx.Constexpr[int] = 4   constant at compile time", "default\n8   15:27", "not read"),
+    assert found.rows == [
+        ("A", "A: fx.Tensor   tensor", "A      14:11", ""),
+        ("", "", "A      15:11", ""),
+        ("n", "n: fx.Int32   number at run time", "n      14:14", ""),
+        ("", "", "fx.Int32(2)  15:14", ""),
+        ("tile", "tile: fx.Constexpr[int] = 4   constant at compile time", "default", "not read"),
+        ("", "", "8      15:27", ""),
     ]
 
 
-def test_a_launcher(tmp_path: Path) -> None:
-    found = shown(tmp_path, "launch")
-    assert isinstance(found, Shown)
+def test_a_launcher() -> None:
+    found = shown(PACK, files(), "launch", OPTIONS)
     assert found.title == "launcher `launch`"
-    assert list(found.places)[2:] == [
-        ("called", "kit/kernels.py:19"),
+    assert found.parts[1:] == [
         ("launches", "kit/kernels.py:14 scale"),
         ("launches", "kit/kernels.py:15 scale"),
+        ("contract", "current (the configuration)"),
+        ("called", "kit/kernels.py:19"),
     ]
-    assert [row.implemented for row in found.rows] == ["", "", ""]
+    assert [row[2] for row in found.rows] == ["", "", ""]
 
 
-def test_names_that_several_have(tmp_path: Path) -> None:
-    others = {"kit__more".replace("__", "/"): KIT}
-    assert shown(tmp_path, "scale", **others) == ["kit/kernels.py:scale", "kit/more.py:scale"]
-    assert isinstance(shown(tmp_path, "kit/more.py:scale", **others), Shown)
+def test_names_that_several_have() -> None:
+    both = files(**{"kit__more".replace("__", "/"): KIT})
+    assert show(PACK, both, "scale", OPTIONS) == ["kit/kernels.py:scale", "kit/more.py:scale"]
+    assert shown(PACK, both, "kit/more.py:scale", OPTIONS).title == "kernel `scale`"
 
 
-def test_close_names(tmp_path: Path) -> None:
-    assert shown(tmp_path, "lanch") == ["launch"]
-    assert shown(tmp_path, "other") == []
+def test_close_names() -> None:
+    assert show(PACK, files(), "lanch", OPTIONS) == ["launch"]
+    assert show(PACK, files(), "other", OPTIONS) == []
 
 
 def test_what_the_settings_tell(tmp_path: Path) -> None:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from opschema_cli.lint.pack import Shown
-from opschema_cli.project import Project
-from opschema_cli.workspace import Workspace
 from opschema_rules.magi.examples import example_files
 from opschema_rules.magi.pack import PACK, MagiOptions
+from tests.tables import Shown, show
+from tests.tables import shown as table_shown
 
 OP = """\
 @dataclass(frozen=True)
@@ -34,43 +31,39 @@ param_mapping_tree:
 ]"""
 
 
-def shown(tmp_path: Path, text: str, name: str, magi: str = "") -> object:
-    project = Project(Workspace(tmp_path, example_files([("python", text)])))
-    return PACK.show(project, MagiOptions(magi=magi), name)  # type: ignore[arg-type]
+def shown(text: str, name: str, magi: str = "") -> Shown:
+    return table_shown(PACK, example_files([("python", text)]), name, MagiOptions(magi=magi))  # type: ignore[arg-type]
 
 
-def test_an_op(tmp_path: Path) -> None:
-    found = shown(tmp_path, OP, "n::attn")
-    assert isinstance(found, Shown)
+def test_an_op() -> None:
+    found = shown(OP, "n::attn")
     assert found.text == TEXT
-    assert dict(found.places) == {
-        "registered": "kit/ops.py:15",
-        "function": "kit/ops.py:16",
-        "contract": "dataclasses (`n::attn` takes a dataclass)",
-        "meta": "like q",
-        "path": "dataclass-flatten: fn -> lowered fn -> torch op -> exposed op",
-    }
-    assert [(row.slot, row.declared, row.implemented, row.note) for row in found.rows] == [
-        ("q", "q: Tensor", "q: Tensor", ""),
-        ("cfg.scale", "scale: float", "cfg__scale: float", ""),
-        ("cfg.causal", "causal: bool", "cfg__causal: bool", ""),
-        ("mode", "mode: Literal['a', 'b'] = 'a'", "mode: str = 'a'", "str at run time"),
+    assert found.parts == [
+        ("registered", "kit/ops.py:15"),
+        ("kernel", "kit/ops.py:15 attn (line 16)"),
+        ("lowering", "kit/ops.py:16 dataclass-flatten: fn -> lowered fn -> torch op -> exposed op"),
+        ("fake", "kit/ops.py:15 like q"),
+        ("contract", "dataclasses (`n::attn` takes a dataclass)"),
+    ]
+    assert found.rows[:4] == [
+        ("q", "q: Tensor", "lowering: q: Tensor", ""),
+        ("cfg.scale", "scale: float", "lowering: cfg__scale: float", ""),
+        ("cfg.causal", "causal: bool", "lowering: cfg__causal: bool", ""),
+        ("mode", "mode: Literal['a', 'b'] = 'a'", "lowering: mode: str = 'a'", "str at run time"),
     ]
 
 
-def test_before_dataclasses_nothing_is_lowered(tmp_path: Path) -> None:
-    found = shown(
-        tmp_path, "@magi_register_custom_op()\ndef f(x: Tensor, /, *, n: int = 1) -> Tensor: ...\n", "f", "plain"
-    )
-    assert isinstance(found, Shown)
-    assert (found.rows, found.text) == ([], "original_sig: (x: Tensor, /, *, n: int = 1) -> Tensor")
+def test_before_dataclasses_nothing_is_lowered() -> None:
+    text = "@magi_register_custom_op()\ndef f(x: Tensor, /, *, n: int = 1) -> Tensor: ...\n"
+    found = shown(text, "f", "plain")
+    assert [row[2] for row in found.rows] == ["", "", ""]
+    assert found.text == "original_sig: (x: Tensor, /, *, n: int = 1) -> Tensor"
 
 
-def test_a_refusal_is_told(tmp_path: Path) -> None:
-    found = shown(tmp_path, "@magi_register_custom_op()\ndef f(x: Tensor, k: tuple[int, int]) -> Tensor: ...\n", "f")
-    assert isinstance(found, Shown)
-    assert dict(found.places)["refused"] == "kit/ops.py:11: parameter `k` of `f()` is a tuple"
+def test_a_refusal_is_reported() -> None:
+    found = shown("@magi_register_custom_op()\ndef f(x: Tensor, k: tuple[int, int]) -> Tensor: ...\n", "f")
+    assert ("refused", "kit/ops.py:11 parameter `k` of `f()` is a tuple") in found.parts
 
 
-def test_close_names(tmp_path: Path) -> None:
-    assert shown(tmp_path, OP, "n::atn") == ["n::attn"]
+def test_close_names() -> None:
+    assert show(PACK, example_files([("python", OP)]), "n::atn") == ["n::attn"]

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
-from opschema_cli.lint.pack import Shown, ShowRow
 from opschema_cli.project import Project
 from opschema_cli.workspace import Workspace
 from opschema_rules.pypto.detection import PyptoOptions
 from opschema_rules.pypto.examples import CONFIG, SOURCE, example_files
 from opschema_rules.pypto.pack import PACK
+from tests.tables import show, shown
 
 MIXED = """\
 CoreTaskArgs p;
@@ -46,57 +45,48 @@ KERNELS = [
 """
 
 
-def show(files: Mapping[str, str], name: str) -> Shown | Sequence[str]:
-    return PACK.show(Project(Workspace(Path("/nowhere"), dict(files))), PyptoOptions(), name)
-
-
-def shown(files: Mapping[str, str], name: str) -> Shown:
-    found = show(files, name)
-    assert isinstance(found, Shown)
-    return found
-
-
 MIX = example_files([("python", KERNELS), ("cpp", MIXED)])
 
 
 @pytest.mark.parametrize("name", ["0", "add", "KERNELS:0", f"{CONFIG}:add", f"{CONFIG}:KERNELS:0"])
 def test_a_kernel_is_found_by_its_id_its_name_and_its_program(name: str) -> None:
-    found = shown(example_files([]), name)
+    found = shown(PACK, example_files([]), name)
     assert found.title == "kernel 0 (`add`)"
-    assert found.places == [
-        ("program", f"{CONFIG}:13 KERNELS"),
-        ("source", "program/kernels/aiv/add.cpp"),
+    assert found.parts == [
+        ("program", f"{CONFIG}:13"),
+        ("kernel", "program/kernels/aiv/add.cpp:1"),
+        ("program", "KERNELS"),
         ("signature", f"{CONFIG}:18"),
         ("contract", "widest (the newest runtime is assumed)"),
         ("task", f"{SOURCE}:12"),
     ]
-    assert found.headings == ("slot", "declared", "used")
     assert found.rows == [
-        ShowRow("tensor 0", "IN     18:23", "IN     10:17"),
-        ShowRow("tensor 1", "IN     18:29", "IN     10:20"),
-        ShowRow("tensor 2", "OUT    18:35", "OUT    11:18"),
+        ("tensor 0", "IN     18:23", "IN     10:17", ""),
+        ("tensor 1", "IN     18:29", "IN     10:20", ""),
+        ("tensor 2", "OUT    18:35", "OUT    11:18", ""),
     ]
 
 
 def test_a_kernel_of_a_mix_shows_what_differs_and_with_whom_it_runs() -> None:
-    found = shown(MIX, "cube")
-    assert found.places[-1] == ("task", f"{SOURCE}:11 with kernel 1 (`vector`)")
-    assert [(row.slot, row.note) for row in found.rows] == [("tensor 0", ""), ("tensor 1", "differs")]
+    found = shown(PACK, MIX, "cube")
+    assert found.parts[-1] == ("task", f"{SOURCE}:11 with kernel 1 (`vector`)")
+    assert [(row[0], row[3]) for row in found.rows] == [("tensor 0", ""), ("tensor 1", "differs")]
 
 
 def test_what_cannot_be_followed_says_where_the_trail_ends() -> None:
-    found = shown(MIX, "vector")
-    (reason,) = [place for what, place in found.places if what == "unresolved"]
-    assert reason.startswith(f"{SOURCE}:14: ")
-    assert [row.slot for row in found.rows] == ["tensor 0", "tensor 1", "scalar"]
+    found = shown(PACK, MIX, "vector")
+    (reason,) = [line for _, line in found.parts if "unresolved" in line]
+    assert reason == f"{SOURCE}:14 unresolved: `fill()` is not in this file"
+    assert [row[0] for row in found.rows] == ["tensor 0", "tensor 1", "scalar"]
 
 
 def test_a_kernel_without_a_signature_or_a_task() -> None:
     kernels = 'KERNELS = [{"func_id": 7, "source": "a.cpp", "core_type": "aiv"}]\n'
-    found = shown(example_files([("python", kernels)]), "7")
+    found = shown(PACK, example_files([("python", kernels)]), "7")
     assert found.title == "kernel 7"
-    assert found.places[1:] == [
-        ("source", "unresolved"),
+    assert found.parts[1:] == [
+        ("kernel", "unresolved: its source is not known"),
+        ("program", "KERNELS"),
         ("signature", "none"),
         ("contract", "widest (the newest runtime is assumed)"),
         ("tasks", "none"),
@@ -106,21 +96,22 @@ def test_a_kernel_without_a_signature_or_a_task() -> None:
 
 def test_turns_of_a_loop_are_one_line_each() -> None:
     turns = "for (int i = 0; i < 2; i++) {\n    CoreTaskArgs p;\n    p.add_input(orch_args.tensor(i).ref());\n"
-    found = shown(example_files([("cpp", turns + "    rt_submit_aiv_task(0, p);\n}\n")]), "0")
-    assert [place for what, place in found.places if what == "task"] == [f"{SOURCE}:9"]
+    found = shown(PACK, example_files([("cpp", turns + "    rt_submit_aiv_task(0, p);\n}\n")]), "0")
+    assert [place for what, place in found.parts if what == "task"] == [f"{SOURCE}:9"]
 
 
 def test_a_source_that_is_not_there_is_told() -> None:
     files = dict(MIX)
     del files["program/kernels/aic/cube.cpp"]
-    assert ("source", "program/kernels/aic/cube.cpp is not there") in shown(files, "0").places
+    missing = "program/kernels/aic/cube.cpp"
+    assert ("kernel", f"{missing}, unresolved: {missing} is not there") in shown(PACK, files, "0").parts
 
 
 def test_a_signature_that_is_made_by_a_call_is_unresolved() -> None:
     kernels = 'KERNELS = [{"func_id": 0, "source": "a.cpp", "core_type": "aiv", "signature": made()}]\n'
-    found = shown(example_files([("python", kernels)]), "0")
-    assert ("signature", f"{CONFIG}:7 unresolved: it is computed") in found.places
-    assert [(row.declared, row.implemented.split()[0]) for row in found.rows] == [
+    found = shown(PACK, example_files([("python", kernels)]), "0")
+    assert ("program", f"{CONFIG}:7 unresolved: it is computed") in found.parts
+    assert [(row[1], row[2].split()[0]) for row in found.rows] == [
         ("-", "IN"),
         ("-", "IN"),
         ("-", "OUT"),
@@ -129,7 +120,7 @@ def test_a_signature_that_is_made_by_a_call_is_unresolved() -> None:
 
 def test_an_ambiguous_name_is_answered_with_the_names_that_are_not() -> None:
     other = {path.replace("program/", "other/"): text for path, text in example_files([]).items()}
-    assert show({**example_files([]), **other}, "add") == [
+    assert show(PACK, {**example_files([]), **other}, "add") == [
         "other/kernel_config.py:KERNELS:0",
         "program/kernel_config.py:KERNELS:0",
     ]
@@ -137,7 +128,7 @@ def test_an_ambiguous_name_is_answered_with_the_names_that_are_not() -> None:
 
 @pytest.mark.parametrize(("name", "close"), [("ad", ["add"]), ("quantum", []), ("", []), (":", []), ("::3", [])])
 def test_a_wrong_name_is_answered_with_close_ones(name: str, close: list[str]) -> None:
-    assert list(show(example_files([]), name)) == close
+    assert list(show(PACK, example_files([]), name)) == close
 
 
 ENTRY = """\
@@ -159,14 +150,14 @@ run_jit(fn=attend, specs=[
 
 def test_an_entry_shows_its_specs() -> None:
     text = ENTRY.replace("    *more,\n", "")
-    found = shown({"models/run.py": text}, "attend")
-    assert (found.title, found.headings) == ("attend", ("parameter", "declared", "specs"))
-    assert found.places == [("entry", "models/run.py:6")]
+    found = shown(PACK, {"models/run.py": text}, "attend")
+    assert found.title == "attend"
+    assert found.parts == [("entry", "models/run.py:6")]
     assert found.rows == [
-        ShowRow("x", "IN      6:12", "10:5  input, initial value"),
-        ShowRow("n", "SCALAR  6:40", ""),
-        ShowRow("cache", "OUT     6:64", "11:5  output or not, initial value", "has to be `pl.InOut`"),
-        ShowRow("y", "unresolved  6:104", ""),
+        ("x", "IN     6:12", "input, initial value  10:5", ""),
+        ("n", "SCALAR  6:40", "", ""),
+        ("cache", "OUT    6:64", "output or not, initial value  11:5", "has to be `pl.InOut`"),
+        ("y", "unresolved  6:104", "", ""),
     ]
 
 

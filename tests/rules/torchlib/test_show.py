@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from opschema_cli.lint.pack import Shown
 from opschema_cli.project import Project
 from opschema_cli.workspace import Workspace
-from opschema_rules.torchlib.pack import PACK, TorchlibOptions
-from opschema_rules.torchlib.show import show
+from opschema_rules.torchlib.pack import PACK
+from tests.tables import show, shown
 
 CODE = """\
 import torch
@@ -19,25 +18,24 @@ def _(input): ...
 """
 
 
-def _shown(name: str) -> object:
-    return show(Project(Workspace(Path("/nowhere"), {"ops.py": CODE})), TorchlibOptions(), name)
-
-
-def test_schema_and_fake_side_by_side() -> None:
-    shown = _shown("ns::foo")
-    assert isinstance(shown, Shown)
-    assert shown.title == "ns::foo(Tensor x, SymInt n=3) -> Tensor"
-    assert shown.places == [("custom_op", "ops.py:2"), ("fake", "ops.py:4")]
-    assert [(row.slot, row.implemented, row.note) for row in shown.rows] == [
-        ("x", "function: x: torch.Tensor", ""),
-        ("n", "function: n: int = 3", ""),
-        ("x", "fake: input", "named `input`"),
-        ("n", "fake: absent", ""),
+def test_schema_function_and_fake_side_by_side() -> None:
+    found = shown(PACK, {"ops.py": CODE}, "ns::foo")
+    assert found.title == "ns::foo(Tensor x, SymInt n=3) -> Tensor"
+    assert found.parts == [
+        ("custom_op", "ops.py:2"),
+        ("kernel", "ops.py:2 foo (line 3)"),
+        ("fake", "ops.py:4 _ (line 5)"),
+    ]
+    assert found.rows == [
+        ("x", "Tensor x", "kernel: x: torch.Tensor", ""),
+        ("", "", "fake: input", "named `input`"),
+        ("n", "SymInt n=3", "kernel: n: int = 3", ""),
+        ("", "", "fake: absent", ""),
     ]
 
 
 def test_the_closest_names() -> None:
-    assert _shown("ns::fooo") == ["ns::foo"]
+    assert show(PACK, {"ops.py": CODE}, "ns::fooo") == ["ns::foo"]
 
 
 def test_settings_tell_the_version_and_what_is_not_known(tmp_path: Path) -> None:

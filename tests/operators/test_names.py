@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from opschema_cli.lint.names import closest_names, meant_name
+from opschema_cli.operators.names import closest_names, meant_name
 
 OPS = ["RMSNormFwdOp", "RMSNormBwdOp", "kit::rotate", "add.Tensor", "ADD.tensor"]
 

@@ -9,7 +9,8 @@ from opschema_cli.suggestions import near_names
 
 
 def closest_names(name: str, known: Iterable[str], limit: int = 3, cutoff: float = 0.4) -> list[str]:
-    """The known names closest to one, the likeliest first: equal but for case, equal in their last part, then similar ones.
+    """The known names closest to one, the likeliest first: equal but for case, overloads of it, equal in their last part, then
+    similar ones.
 
     ``cutoff`` is difflib's: 0 takes any name, 1 only equal ones.
     """
@@ -19,9 +20,10 @@ def closest_names(name: str, known: Iterable[str], limit: int = 3, cutoff: float
     for item in names:
         folded.setdefault(item.casefold(), []).append(item)
     equal = folded.get(wanted, [])
+    overloads = [item for item in names if item.casefold().startswith(f"{wanted}.")] if wanted else []
     ending = [item for item in names if _last(item) == _last(wanted) != ""]
     similar = [item for key in near_names(wanted, folded, limit, cutoff) for item in folded[key]]
-    return [*dict.fromkeys([*equal, *ending, *similar])][:limit]
+    return [*dict.fromkeys([*equal, *overloads, *ending, *similar])][:limit]
 
 
 def meant_name(name: str, close: Iterable[str]) -> str | None:

@@ -1,0 +1,33 @@
+"""Parameters of Python functions as arguments of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from opschema_cli.operators.model import Argument
+from opschema_cli.source.python import Param, PythonFile
+from opschema_cli.source.text import Place, Span
+
+_STARS = {"vararg": "*", "kwarg": "**"}
+
+
+def arguments_of(file: PythonFile, params: Iterable[Param]) -> tuple[Argument, ...]:
+    """The parameters, as the file writes them."""
+    return tuple(argument_of(file, item) for item in params)
+
+
+def argument_of(file: PythonFile, param: Param) -> Argument:
+    """One parameter."""
+    return Argument(
+        param.name,
+        one_line(file, param.annotation.span) if param.annotation is not None else "",
+        param.kind,
+        default=one_line(file, param.default.span) if param.default is not None else None,
+        text=_STARS.get(param.kind, "") + one_line(file, param.full_span),
+        place=Place(file.path, param.span),
+    )
+
+
+def one_line(file: PythonFile, span: Span) -> str:
+    """A stretch of a file without its line breaks."""
+    return " ".join(file.text(span).split())

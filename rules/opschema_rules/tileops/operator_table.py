@@ -1,0 +1,135 @@
+"""The pack's operators for the table: an entry with its signature and workload rows, and the class that implements it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, TypeAlias
+
+from opschema_cli.operators.model import (
+    Argument,
+    Declaration,
+    Implementation,
+    Operator,
+    Return,
+    Signature,
+    WorkloadRow,
+)
+from opschema_cli.operators.parameters import arguments_of
+from opschema_cli.project import Project
+from opschema_cli.source.program import ClassRef, FunctionRef
+from opschema_cli.source.text import Place, Span
+from opschema_cli.source.yaml import Node
+from opschema_rules.tileops.model import OpEntry, OpImplementation, ParamDecl, Row, Tensor
+
+if TYPE_CHECKING:
+    from opschema_rules.tileops.detection import TileopsOptions
+
+_Dtypes: TypeAlias = Mapping[int, tuple[str, ...]]
+"""What each tensor may be, by its ``id()``."""
+
+_TAKES = {"__init__": ("static dim", "param"), "forward": ("input", "param")}
+"""The arguments that each method of an op takes."""
+
+
+def operators(project: Project, options: TileopsOptions) -> Iterator[Operator]:
+    """The entries of all manifests."""
+    from opschema_rules.tileops.pack import load  # not at the top: the pack imports this module
+
+    yield from (operator_of(item) for item in load(project, options).subjects if isinstance(item, OpEntry))
+
+
+def operator_of(entry: OpEntry) -> Operator:
+    """An entry as an operator."""
+    dtypes = {id(item): entry.dtypes.dtypes.get(key, ()) for key, item in entry.dtype_keys.items()}
+    return Operator(
+        entry.name,
+        Declaration(
+            "declared",
+            entry.place,
+            (*_inputs(entry, dtypes), *_static_dims(entry), *(_param(entry, item) for item in entry.params)),
+            tuple(_return(entry, item, dtypes) for item in entry.outputs),
+            status=entry.status or "no status",
+        ),
+        implementations=(_implementation(entry), *_kernels(entry)),
+        rows=tuple(_row(entry, item) for item in entry.rows),
+    )
+
+
+def _inputs(entry: OpEntry, dtypes: _Dtypes) -> Iterable[Argument]:
+    for item in entry.inputs:
+        yield Argument(
+            item.name,
+            item.dtype or "?",
+            role="input",
+            optional=item.optional,
+            mutated=None if item.misstates("mutated") else item.mutated,
+            dtypes=dtypes.get(id(item), ()),
+            shape=item.shape or "",
+            place=entry.at(item.key),
+        )
+
+
+def _return(entry: OpEntry, item: Tensor, dtypes: _Dtypes) -> Return:
+    return Return(item.name, item.dtype or "?", "", dtypes.get(id(item), ()), item.shape or "", entry.at(item.key))
+
+
+def _static_dims(entry: OpEntry) -> Iterable[Argument]:
+    owner = entry.get("signature", "static_dims")
+    for key, value in owner.pairs() if owner is not None and owner.is_mapping else ():
+        yield Argument(key.value, _text(value), role="static dim", place=entry.at(key))
+
+
+def _param(entry: OpEntry, item: ParamDecl) -> Argument:
+    return Argument(
+        item.name,
+        item.type or "?",
+        "kwonly" if item.kw_only else "normal",
+        "param",
+        repr(item.default) if item.has_default else None,
+        place=entry.at(item.key),
+    )
+
+
+def _implementation(entry: OpEntry) -> Implementation:
+    found = entry.op_class
+    if not isinstance(found, ClassRef):
+        reason = getattr(found, "reason", "no class of this name")
+        return Implementation("class", entry.name, unresolved=reason)
+    implementation = OpImplementation(entry, found)
+    signatures = tuple(_signature(implementation, method) for method in _TAKES)
+    return Implementation("class", found.cls.name, Place(found.file.path, found.cls.span), signatures=signatures)
+
+
+def _kernels(entry: OpEntry) -> Iterator[Implementation]:
+    for node, path in entry.source_paths("kernel"):
+        found = entry.manifest.locate(path)
+        if found is None:
+            yield Implementation("kernel", path, registered=entry.at(node), unresolved="there is no such file")
+        else:
+            yield Implementation("kernel", place=Place(found, Span(0, 0)), registered=entry.at(node))
+
+
+def _signature(implementation: OpImplementation, method: str) -> Signature:
+    found = implementation.program.member(implementation.ref, method)
+    params = implementation.call_params(method)
+    if not isinstance(found, FunctionRef) or params is None:
+        place = Place(found.file.path, found.function.span) if isinstance(found, FunctionRef) else None
+        reason = "a decorator may change its parameters" if place is not None else getattr(found, "reason", "absent")
+        return Signature(method, place, None, _TAKES[method], unresolved=reason)
+    place = Place(found.file.path, found.function.span)
+    return Signature(method, place, arguments_of(found.file, params), _TAKES[method])
+
+
+def _row(entry: OpEntry, row: Row) -> WorkloadRow:
+    label = row.data.get("label")
+    source = entry.file.source.text
+    values = {
+        key.value: " ".join(source[value.start : value.end].split())
+        for key, value in row.node.pairs()
+        if key.kind == "scalar" and key.value not in ("label", "dtypes")
+    }
+    return WorkloadRow(label if isinstance(label, str) else "", tuple(row.dtypes), values, entry.at(row.node))
+
+
+def _text(node: Node) -> str:
+    return node.value if node.kind == "scalar" else "?"
