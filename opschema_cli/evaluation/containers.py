@@ -35,14 +35,17 @@ def made(frame: Frame, values: Sequence[Value]) -> tuple[BoundArgument, ...]:
 
 
 def elements(evaluator: Evaluator, frame: Frame, value: Value) -> tuple[BoundArgument, ...] | None:
-    """Elements that iterating over a value gives; None when they are not known."""
+    """Elements that iterating over a value gives; None when they are not known, or the evaluator has made too many steps."""
+    found: tuple[BoundArgument, ...] | None = None
     if isinstance(value, Items):
-        return value.elements if not value.open else None
-    if isinstance(value, Table):
-        return made(frame, [known(key) for key, _ in value.entries]) if not value.open else None
-    if isinstance(value, Text) and value.names is not None and len(value.names) == 1:
-        return made(frame, [known(char) for char in min(value.names)]) if len(min(value.names)) <= MAX_TURNS else None
-    return made(frame, evaluator.members(value.ref)) or None if isinstance(value, ClassValue) else None
+        found = value.elements if not value.open else None
+    elif isinstance(value, Table):
+        found = made(frame, [known(key) for key, _ in value.entries]) if not value.open else None
+    elif isinstance(value, Text) and value.names is not None and len(value.names) == 1:
+        found = made(frame, [known(char) for char in min(value.names)]) if len(min(value.names)) <= MAX_TURNS else None
+    elif isinstance(value, ClassValue):
+        found = made(frame, evaluator.members(value.ref)) or None
+    return found if found is not None and evaluator.spend(len(found)) else None
 
 
 def pairs(frame: Frame, table: Table) -> Items:

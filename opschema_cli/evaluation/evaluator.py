@@ -73,14 +73,18 @@ class Evaluator:
         self._named: dict[tuple[Frame, str, int | None], Values] = {}
         self._kept: dict[tuple[str, Span, str], Expr] = {}
 
+    def spend(self, steps: int) -> bool:
+        """Count steps of work, and report whether they are within the limit."""
+        self._steps += steps
+        return self._steps <= MAX_STEPS
+
     def evaluate(self, frame: Frame, expr: Expr) -> Values:
         """What an expression may be in a frame."""
         key = (frame, id(expr))
         known = self._known.get(key)
         if known is not None:
             return known[1]
-        self._steps += 1
-        if self._hops >= MAX_HOPS or self._steps > MAX_STEPS:
+        if not self.spend(1) or self._hops >= MAX_HOPS:
             return UNKNOWN
         self._known[key] = expr, UNKNOWN  # what refers to itself; an expression that is kept keeps its identity
         self._hops += 1

@@ -6,7 +6,7 @@ MAX_HOPS = 60
 """Deepest nesting of expressions and names that is followed; Python's own stack bounds it."""
 
 MAX_STEPS = 400_000
-"""Most expressions that are evaluated in one tree, each in each frame: about four seconds."""
+"""Most expressions that are evaluated in one tree, each in each frame, and elements that are iterated over: four seconds."""
 
 MAX_CALLS = 8
 """Longest chain of calls, helpers or locals that is followed: deeper ones are recursion, or no helper any more."""
@@ -37,6 +37,9 @@ MAX_PARTS = 2_000
 
 MAX_BASE = 1_000_000
 """Largest number of which a power is computed."""
+
+MAX_BITS = 4_096
+"""Largest number that is computed with: products of products grow without end."""
 
 MAX_EXPONENT = 64
 """Largest exponent, and largest shift: a power has 400 digits at most."""

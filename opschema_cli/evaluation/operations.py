@@ -8,7 +8,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from opschema_cli.evaluation.conditions import comparison, truth
-from opschema_cli.evaluation.limits import MAX_BASE, MAX_EXPONENT, MAX_STRINGS
+from opschema_cli.evaluation.limits import MAX_BASE, MAX_BITS, MAX_EXPONENT, MAX_STRINGS
 from opschema_cli.evaluation.strings import joined, repeated
 from opschema_cli.evaluation.values import Frame, Items, PackValue, Plain, Text, Unknown, Value
 from opschema_cli.source.python import Expr
@@ -72,6 +72,8 @@ def _computed(word: str, left: object, right: object) -> Value:
     """The result for two numbers; large powers and shifts are not computed."""
     if not isinstance(left, int | float) or not isinstance(right, int | float):
         return Unknown("an operand is not a number")
+    if max(_bits(left), _bits(right)) > MAX_BITS:
+        return Unknown("a large number")
     if word in ("**", "<<") and (abs(left) > MAX_BASE or abs(right) > MAX_EXPONENT):
         return Unknown("a large power")
     try:
@@ -81,6 +83,10 @@ def _computed(word: str, left: object, right: object) -> Value:
     except (KeyError, ArithmeticError, ValueError):
         return Unknown(f"`{word}` is not computed")
     return Plain(found) if isinstance(found, int | float) else Unknown(f"`{word}` is not computed")
+
+
+def _bits(number: float) -> int:
+    return number.bit_length() if isinstance(number, int) else 0
 
 
 def compare(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:

@@ -238,3 +238,19 @@ def test_long_chains_of_names_end_before_the_stack_does(form: str) -> None:
     lines = [f"X{i} = " + form.format(*[i + 1] * form.count("X{}")) for i in reversed(range(3000))]
     text = "\n".join(["def f(x): return x", "X3000 = 'ab'", *lines, "found = X0"])
     assert isinstance(found_in(text), Unresolved)
+
+
+LARGE = {
+    "searches in comprehensions": "L = list(range(5000))\nfound = [a for a in L if a in L]",
+    "nested comprehensions": "found = [a + b for a in range(5000) for b in range(5000)]",
+    "a replacement by itself": "A = 'a' * 4000\nB = A.replace('a', A)\nfound = B.replace('a', B)",
+    "a long join": "A = 'abcdefgh' * 1000\nfound = ''.join([A for a in range(5000)])",
+    "squares of squares": "X0 = 10 ** 60\n"
+    + "\n".join(f"X{i + 1} = X{i} * X{i}" for i in range(40))
+    + "\nfound = f'{X40}'",
+}
+
+
+@pytest.mark.parametrize("text", LARGE.values(), ids=LARGE)
+def test_large_results_are_not_computed(text: str) -> None:
+    assert isinstance(found_in(text), Unresolved)
