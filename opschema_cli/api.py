@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from opschema_cli.lint.lazy_pack import CATALOGUE as CATALOGUE
     from opschema_cli.lint.lazy_pack import LazyPack as LazyPack
     from opschema_cli.lint.lazy_pack import catalogue_text as catalogue_text
+    from opschema_cli.lint.loaded import Entry as Entry
+    from opschema_cli.lint.loaded import Loaded as Loaded
     from opschema_cli.lint.pack import Description as Description
-    from opschema_cli.lint.pack import Entry as Entry
     from opschema_cli.lint.pack import Fact as Fact
-    from opschema_cli.lint.pack import Loaded as Loaded
     from opschema_cli.lint.pack import Pack as Pack
     from opschema_cli.lint.pack import Speed as Speed
     from opschema_cli.lint.pack import collect_migrations as collect_migrations
@@ -64,7 +64,8 @@ _NAMES = {
     "errors": ("OpschemaError",),
     "lint.diagnostic": (*("CPP", "Diagnostic", "FileEdit", "Fix", "Missing", "NotUnderstood", "Related", "Severity"),),
     "lint.lazy_pack": ("CATALOGUE", "LazyPack", "catalogue_text"),
-    "lint.pack": ("Description", "Entry", "Fact", "Loaded", "Pack", "Speed", "collect_migrations", "collect_rules"),
+    "lint.loaded": ("Entry", "Loaded"),
+    "lint.pack": ("Description", "Fact", "Pack", "Speed", "collect_migrations", "collect_rules"),
     "lint.rule": ("rule",),
     "lint.unread": ("Sighting",),
     "migrate.draft": ("Draft",),

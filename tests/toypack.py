@@ -14,7 +14,8 @@ import msgspec
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related
-from opschema_cli.lint.pack import Entry, Loaded, Pack
+from opschema_cli.lint.loaded import Entry, Loaded
+from opschema_cli.lint.pack import Pack
 from opschema_cli.lint.rule import Rule, rule
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Migration, Note, Scope, Site, migration

@@ -17,7 +17,8 @@ from opschema_cli.commands.plugins import no_plugins_option, open_workspace
 from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERNAL, EXIT_USAGE, OpschemaError
 from opschema_cli.git import uncommitted
 from opschema_cli.lint.diagnostic import Diagnostic
-from opschema_cli.lint.pack import Loaded, Pack
+from opschema_cli.lint.loaded import Loaded
+from opschema_cli.lint.pack import Pack
 from opschema_cli.lint.pack_calls import loaded_by
 from opschema_cli.lint.recognition import Recognition
 from opschema_cli.lint.settings import resolve_settings

@@ -17,8 +17,9 @@ from opschema_cli.lint.builtin import CRASHED
 from opschema_cli.lint.diagnostic import Diagnostic, NotChecked, Place, Severity
 from opschema_cli.lint.diagnostic_checks import check_diagnostic
 from opschema_cli.lint.limits import MAX_OF_SUBJECT, stopped, within_limits
+from opschema_cli.lint.loaded import Loaded
 from opschema_cli.lint.not_checked import not_checked
-from opschema_cli.lint.pack import Loaded, Pack
+from opschema_cli.lint.pack import Pack
 from opschema_cli.lint.pack_calls import finds, loaded_by
 from opschema_cli.lint.rule import Rule
 from opschema_cli.lint.settings import Settings

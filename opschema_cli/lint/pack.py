@@ -12,51 +12,17 @@ import msgspec
 
 from opschema_cli.authoring import refuse, with_options
 from opschema_cli.errors import OpschemaError
-from opschema_cli.lint.diagnostic import Missing, NotUnderstood
 from opschema_cli.lint.examples import files_named
+from opschema_cli.lint.loaded import Loaded
 from opschema_cli.lint.pack_checks import check_detection, check_records, check_rules
 from opschema_cli.lint.rule import Rule
 from opschema_cli.lint.unread import Sighting
 from opschema_cli.project import Project
-from opschema_cli.source.text import Span
 
 if TYPE_CHECKING:
     from opschema_cli.migrate.migration import Migration
     from opschema_cli.operators.model import Operator
     from opschema_cli.verify.model import Limits, Plan
-
-
-class Entry(msgspec.Struct, frozen=True):
-    """The stretch of a file that declares one op; a suppression on the line of ``key`` covers all of ``span``, and what
-    is found elsewhere of the op ``name``, as findings' ``ops`` call it.
-    """
-
-    path: str
-    key: Span
-    span: Span
-    name: str = ""
-
-
-class Loaded(msgspec.Struct):
-    """Contents of a project as a pack has loaded them.
-
-    ``subjects`` go to the rules of their types, in this order, and after them those that ``late`` makes: what cannot be
-    told before the implementation is parsed. ``ops`` counts operators; ``files`` are the schema files; ``entries`` are
-    the stretches that suppressions on an op's key cover; ``missing`` is what rules need and the pack did not find;
-    ``unresolved`` are the places that it could not follow. An operator counts once in ``ops``, however many lists name it.
-    """
-
-    subjects: list[object] = msgspec.field(default_factory=list)
-    ops: int = 0
-    files: list[str] = msgspec.field(default_factory=list)
-    entries: list[Entry] = msgspec.field(default_factory=list)
-    late: list[Callable[[], Iterable[object]]] = msgspec.field(default_factory=list)
-    missing: list[Missing] = msgspec.field(default_factory=list)
-    unresolved: list[NotUnderstood] = msgspec.field(default_factory=list)
-
-    def everything(self) -> list[object]:
-        """All subjects, late ones included."""
-        return [*self.subjects, *(subject for make in self.late for subject in make())]
 
 
 class NoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

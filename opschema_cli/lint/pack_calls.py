@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from opschema_cli.authoring import described, refuse
 from opschema_cli.lint.lazy_pack import AnyPack
-from opschema_cli.lint.pack import Loaded, Pack
+from opschema_cli.lint.loaded import Loaded
+from opschema_cli.lint.pack import Pack
 from opschema_cli.project import Project
 
 

@@ -13,8 +13,8 @@ from opschema_cli.lint.builtin import CRASHED, GIT_SILENT, NOT_CHECKED, UNCHECKE
 from opschema_cli.lint.diagnostic import Diagnostic, NotChecked, NotUnderstood, Place, Unread
 from opschema_cli.lint.execute import Executor, Timing
 from opschema_cli.lint.limits import within_limits
+from opschema_cli.lint.loaded import Entry
 from opschema_cli.lint.not_checked import joined
-from opschema_cli.lint.pack import Entry
 from opschema_cli.lint.recognition import Recognition
 from opschema_cli.lint.registry import Registry
 from opschema_cli.lint.settings import Settings

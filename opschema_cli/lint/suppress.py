@@ -21,7 +21,7 @@ import msgspec
 from opschema_cli.file_kinds import is_python
 from opschema_cli.lint.builtin import UNKNOWN, UNUSED
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place
-from opschema_cli.lint.pack import Entry
+from opschema_cli.lint.loaded import Entry
 from opschema_cli.lint.registry import Registry
 from opschema_cli.source.text import Edit, Source, Span
 from opschema_cli.source.yaml import Node

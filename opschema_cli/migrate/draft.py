@@ -10,7 +10,7 @@ import msgspec
 from opschema_cli.errors import OpschemaError
 from opschema_cli.file_kinds import is_python, is_yaml
 from opschema_cli.lint.diagnostic import Place
-from opschema_cli.lint.pack import Loaded
+from opschema_cli.lint.loaded import Loaded
 from opschema_cli.project import PYTHON_SYNTAX, YAML_SYNTAX, Project
 from opschema_cli.source.text import Edit, EditConflictError, Span, apply_edits
 from opschema_cli.workspace import ReadError

@@ -16,7 +16,8 @@ from msgspec.structs import replace
 from opschema_cli.authoring import described, failure, refuse
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.diagnostic import Diagnostic, Place
-from opschema_cli.lint.pack import Loaded, Pack
+from opschema_cli.lint.loaded import Loaded
+from opschema_cli.lint.pack import Pack
 from opschema_cli.lint.registry import Registry
 from opschema_cli.lint.settings import Settings
 from opschema_cli.lint.suppress import MARK, apply_suppressions, find_suppressions

@@ -12,7 +12,8 @@ from opschema_cli import main
 from tests.command import Done
 
 HEALTHY = """\
-from opschema_cli.lint.pack import Loaded, Pack
+from opschema_cli.lint.loaded import Loaded
+from opschema_cli.lint.pack import Pack
 PACK = Pack("acme", "acme's", lambda project, options: True, lambda project, options: Loaded(), ())
 """
 

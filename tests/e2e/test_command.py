@@ -98,7 +98,8 @@ def test_130_on_interrupt(tmp_path: Path) -> None:
     """One file that takes long to parse; the interrupt goes to the whole group, as a terminal sends it."""
     (tmp_path / "opschema.toml").write_text('plugins = ["slow.py"]\npacks = ["slow"]\n')
     (tmp_path / "slow.py").write_text(
-        "from opschema_cli.lint.pack import Loaded, Pack\n"
+        "from opschema_cli.lint.loaded import Loaded\n"
+        "from opschema_cli.lint.pack import Pack\n"
         "def load(project, options):\n"
         "    print('loading', flush=True)\n"
         "    project.load_python(['big.py', 'bigger.py'])\n"

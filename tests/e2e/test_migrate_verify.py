@@ -32,7 +32,8 @@ MIGRATED = TILEKIT.with_name("tilekit_migrated")
 NORM = Path("tilekit/kernels/cuda/rms_norm.cu")
 DOUBLE_ROWS = '''\
 from opschema_cli.lint.diagnostic import Place
-from opschema_cli.lint.pack import Loaded, Pack
+from opschema_cli.lint.loaded import Loaded
+from opschema_cli.lint.pack import Pack
 from opschema_cli.migrate.migration import Site, migration
 from opschema_cli.source.text import Edit, Span
 

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from opschema_cli.cache import Cache
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Severity
 from opschema_cli.lint.execute import Executor
-from opschema_cli.lint.pack import Loaded, Pack, Speed
+from opschema_cli.lint.loaded import Loaded
+from opschema_cli.lint.pack import Pack, Speed
 from opschema_cli.lint.rule import Rule, rule
 from opschema_cli.lint.settings import Settings
 from opschema_cli.project import Project

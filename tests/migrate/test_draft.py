@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opschema_cli.lint.diagnostic import Place
-from opschema_cli.lint.pack import Loaded
+from opschema_cli.lint.loaded import Loaded
 from opschema_cli.migrate.draft import Change, Draft, DraftError
 from opschema_cli.migrate.mentions import mentions
 from opschema_cli.project import Project

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from opschema_cli.lint.diagnostic import Missing
-from opschema_cli.lint.pack import Entry as Declared
-from opschema_cli.lint.pack import Loaded, Pack, StubMaker, collect_migrations, collect_rules
+from opschema_cli.lint.loaded import Entry as Declared
+from opschema_cli.lint.loaded import Loaded
+from opschema_cli.lint.pack import Pack, StubMaker, collect_migrations, collect_rules
 from opschema_cli.phrases import some
 from opschema_cli.project import Project
 from opschema_cli.source.text import Span

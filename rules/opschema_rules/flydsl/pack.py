@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from opschema_cli.lint.pack import Description, Entry, Fact, Loaded, Pack, collect_migrations, collect_rules
+from opschema_cli.lint.loaded import Entry, Loaded
+from opschema_cli.lint.pack import Description, Fact, Pack, collect_migrations, collect_rules
 from opschema_cli.project import Project
 from opschema_rules.flydsl import migrations, rules
 from opschema_rules.flydsl.contract import known

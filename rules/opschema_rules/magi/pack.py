@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from opschema_cli.evaluation.annotations import Annotations
 from opschema_cli.evaluation.evaluator import Evaluator
-from opschema_cli.lint.pack import Description, Entry, Fact, Loaded, Pack, collect_migrations, collect_rules
+from opschema_cli.lint.loaded import Entry, Loaded
+from opschema_cli.lint.pack import Description, Fact, Pack, collect_migrations, collect_rules
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies
 from opschema_cli.source.program import Program

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from opschema_cli.lint.pack import Description, Loaded, Pack, collect_migrations, collect_rules
-from opschema_cli.lint.pack import Entry as Declared
+from opschema_cli.lint.loaded import Entry as Declared
+from opschema_cli.lint.loaded import Loaded
+from opschema_cli.lint.pack import Description, Pack, collect_migrations, collect_rules
 from opschema_cli.project import Project
 from opschema_rules.pypto import migrations, rules
 from opschema_rules.pypto.contract import find_contract

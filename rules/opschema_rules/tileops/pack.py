@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from opschema_cli.lint.diagnostic import NotUnderstood, Place
-from opschema_cli.lint.pack import Description, Entry, Loaded, Pack, collect_migrations, collect_rules
+from opschema_cli.lint.loaded import Entry, Loaded
+from opschema_cli.lint.pack import Description, Pack, collect_migrations, collect_rules
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.program import Program

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from opschema_cli.lint.diagnostic import NotUnderstood
-from opschema_cli.lint.pack import Description, Entry, Loaded, Pack, Speed, collect_rules
+from opschema_cli.lint.loaded import Entry, Loaded
+from opschema_cli.lint.pack import Description, Pack, Speed, collect_rules
 from opschema_cli.project import Project
 from opschema_rules.torchlib import rules
 from opschema_rules.torchlib.describe import describe_tree
