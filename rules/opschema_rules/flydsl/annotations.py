@@ -1,4 +1,4 @@
-"""What the parameters of traced functions take, by their annotations."""
+"""Kinds of the parameters of traced functions, by their annotations."""
 
 from __future__ import annotations
 

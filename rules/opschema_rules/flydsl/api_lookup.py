@@ -82,8 +82,8 @@ class Lookup:
         return self._of_releases(word, [item for item in load_api() if word in (members(wrapper, item) or ())])
 
     def renamed(self, name: str) -> Renamed | None:
-        """What an absent name is called by the tree's FlyDSL."""
-        rows = [row for row in RENAMED if row.old == name and row.gone]
+        """The present name of an absent one, if the tree's FlyDSL has it."""
+        rows = [row for row in RENAMED if row.old == name and row.removed]
         return next((row for row in rows if self.absent_of(row.new) is None), None)
 
     def _of_releases(self, name: str, seen: list[Version]) -> Absent:

@@ -10,7 +10,7 @@ from opschema_rules.flydsl.api_lookup import Lookup
 
 
 def may_lack(lookup: Lookup, files: list[PythonFile]) -> Iterator[PythonFile]:
-    """Those of some files that import or use an absent name, or whose names do not mean the same in all functions."""
+    """The files that import or use an absent name, or whose names do not mean the same in all functions."""
     return (file for file in files if _may_lack(lookup, file))
 
 

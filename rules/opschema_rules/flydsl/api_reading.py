@@ -37,12 +37,12 @@ class Names(msgspec.Struct):
 
     @property
     def starred(self) -> set[str]:
-        """What ``import *`` takes."""
+        """The names that ``import *`` takes."""
         return self.exported if self.exported is not None else {name for name in self.names if name[0] != "_"}
 
 
 class Package(Mapping[str, "frozenset[str] | None"]):
-    """The names that the modules of one FlyDSL have; None for a module of which not all are known.
+    """The names that the modules of one FlyDSL have; None for a module that is not known in full.
 
     ``paths`` are its files from the folder that holds the package, and ``load`` gives their facts, if they parse.
     """
@@ -91,7 +91,7 @@ class Package(Mapping[str, "frozenset[str] | None"]):
         return {**found, **{name: names for name, names in made.items() if names is not None}}
 
     def members(self, wrapper: str) -> frozenset[str] | None:
-        """What the instances have that a wrapper's annotation says it returns."""
+        """The attributes of the class that a wrapper's annotation says it returns."""
         if wrapper not in self._members:
             file = self._file(f"{ROOT}.compiler.jit_argument")
             self._members[wrapper] = _members(file.body, wrapper) if file is not None else None

@@ -18,7 +18,7 @@ class Renamed(msgspec.Struct, frozen=True):
     """A name of FlyDSL, and what it is called from the release ``since`` on.
 
     ``old`` and ``new`` are in full (``flydsl.compiler.from_dlpack``), as users reach them; those of methods that any class
-    may define begin with a dot (``.__fly_values__``). ``gone`` is the first release without the old name, empty while it
+    may define begin with a dot (``.__fly_values__``). ``removed`` is the first release without the old name, empty while it
     stands. ``same`` is whether the new one means the same wherever the old one is written for one of ``eras``; else a person has
     to decide, for which ``remark`` says what differs. ``tensors`` when the first argument must be a tensor of torch.
     """
@@ -26,7 +26,7 @@ class Renamed(msgspec.Struct, frozen=True):
     old: str
     new: str
     since: str
-    gone: str = ""
+    removed: str = ""
     same: bool = True
     eras: tuple[Era, ...] = tuple(Era)
     remark: str = ""
@@ -88,13 +88,13 @@ def _rows() -> Iterator[Renamed]:
         "flydsl.expr.buffer_ops": ("0.2.3", "0.2.3"),
         "flydsl.expr.utils.arith": ("0.2.3", "0.2.3"),
     }
-    for module, (since, gone) in tracing.items():
+    for module, (since, removed) in tracing.items():
         remark = "it does not turn arguments into values of the IR, as the old one did"
-        yield Renamed(f"{module}.traced_op", f"{module}.dsl_loc_tracing", since, gone, same=False, remark=remark)
+        yield Renamed(f"{module}.traced_op", f"{module}.dsl_loc_tracing", since, removed, same=False, remark=remark)
 
 
 def _protocol() -> Iterator[Renamed]:
-    """What arguments and values of the DSL implement, and the functions that ask for it."""
+    """Protocols of arguments and values of the DSL, and the functions that ask for them."""
     protocol = "flydsl.compiler.protocol"
     functions = {
         "fly_types": "get_ir_types",

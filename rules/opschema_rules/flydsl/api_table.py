@@ -62,7 +62,7 @@ def render_api(found: dict[Version, Api]) -> bytes:
 
 
 def has(name: str, release: Version) -> bool | None:
-    """Whether a release has a name (``flydsl.expr.rocdl.make_buffer_tensor``); None when nobody can tell.
+    """Whether a release has a name (``flydsl.expr.rocdl.make_buffer_tensor``); None when that is not known.
 
     What lies below a name that is no module is not looked at.
     """
@@ -70,12 +70,12 @@ def has(name: str, release: Version) -> bool | None:
 
 
 def missing_from(name: str, release: Version) -> str:
-    """The first part of a dotted name that a release does not have; empty when it has all that can be told."""
+    """The first part of a dotted name that a release does not have; empty when it has all that is known."""
     return first_missing(name, load_api().get(release, {}))
 
 
 def first_missing(name: str, api: Mapping[str, frozenset[str] | None]) -> str:
-    """The first part of a dotted name that modules do not have; empty when they have all that can be told."""
+    """The first part of a dotted name that modules do not have; empty when they have all that is known."""
     module, _, rest = name.partition(".")
     while rest and module in api:
         names = api[module]
@@ -87,7 +87,7 @@ def first_missing(name: str, api: Mapping[str, frozenset[str] | None]) -> str:
 
 
 def members(wrapper: str, release: Version) -> frozenset[str] | None:
-    """What the tensors have that ``from_dlpack`` or ``from_torch_tensor`` wraps; None when that is not known."""
+    """The attributes of tensors that ``from_dlpack`` or ``from_torch_tensor`` wraps; None when they are not known."""
     return load_api().get(release, {}).get(f"flydsl.compiler.{wrapper}()")
 
 

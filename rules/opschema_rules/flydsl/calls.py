@@ -66,7 +66,7 @@ class Calls:
         return self._traced.get(id(found))
 
     def _made(self, body: Body, expr: Expr) -> Traced | None:
-        """What a factory returned that an expression stands for: a name that holds it, or the factory's call."""
+        """The result of a factory that an expression stands for: a name that holds it, or the factory's call."""
         if expr.kind == "call":
             factory = self.bodies.called(body, expr.callee)
             return self._held.get((id(factory), "")) if factory is not None else None
@@ -94,7 +94,7 @@ class _Launches:
                 self._on.setdefault(call.callee.removesuffix(".launch"), []).append(number)
 
     def of(self, expr: Expr) -> tuple[Expr, ...]:
-        """Those on what a call gives, at once or through the names that it is given, in the text's order."""
+        """Those on the result of a call, at once or through the names that hold it, in the order of the text."""
         keys = {expr.span, *self._held.get(expr.span, ())}
         return tuple(self._calls[at] for at in sorted({at for key in keys for at in self._on.get(key, ())}))
 

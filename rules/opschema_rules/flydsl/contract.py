@@ -28,11 +28,11 @@ _NUMBERS = (
     *("0.3.0", "0.3.1", "0.3.2", "0.3.4", "0.3.4.1", "0.4.0", "0.4.1", "0.4.2"),
 )
 RELEASES = tuple(map(Version, _NUMBERS))
-"""What PyPI has."""
+"""The releases on PyPI."""
 
 
 class Era(IntEnum):
-    """What a tensor argument becomes; later ones are greater."""
+    """How a tensor argument is compiled; later eras are greater."""
 
     BAKED = 0
     DYNAMIC = 1
@@ -41,7 +41,7 @@ class Era(IntEnum):
 
 
 class Contract(msgspec.Struct, frozen=True):
-    """The eras that the kernels may meet, and the releases; ``source`` tells what says so.
+    """The eras that the kernels may meet, and the releases; ``source`` is the file or setting that says so.
 
     ``own`` when the workspace is FlyDSL itself: what its API has is then read from its files. Nothing is known when there is
     no source.

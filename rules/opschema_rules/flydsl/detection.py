@@ -1,4 +1,4 @@
-"""What tells that a tree has FlyDSL kernels, without importing the rest of the pack."""
+"""Detection of trees with FlyDSL kernels, without importing the rest of the pack."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from opschema_cli.readings import Reading
 from opschema_rules import PAGES
 
 MARK = "flydsl"
-"""What every file that uses the package holds, or gets from one that does."""
+"""The word that every file that uses the package holds, or gets from one that does."""
 
 _USES = re.compile(rb"(?m)^[ \t]*(?:import|from)[ \t]+flydsl\b")
 
 
 class FlydslOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
-    """``version`` is the FlyDSL that the kernels are for (``0.4.2``); empty, it is told from the tree."""
+    """``version`` is the FlyDSL that the kernels are for (``0.4.2``); empty, the tree says it."""
 
     version: str = ""
 

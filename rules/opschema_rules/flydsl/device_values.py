@@ -79,7 +79,7 @@ class DeviceValues:
         return ""
 
     def _joined(self, body: Body, operands: Iterable[Expr]) -> DeviceValue:
-        """The device value of an operation; operands of which nothing is known are taken for plain numbers."""
+        """The device value of an operation; unknown operands are taken for plain numbers."""
         items = list(operands)
         if any(map(_is_no_number, items)):
             return ""
@@ -141,7 +141,7 @@ class DeviceValues:
         return self._bound[body]
 
     def bindings(self, body: Body, name: str) -> list[_Bound] | None:
-        """What a name is bound to where that body looks it up; None when it is not in the traced function."""
+        """The bindings of a name where a body looks it up; None when they are not in the traced function."""
         for item in body.outward():
             if item not in self.bodies:
                 return None

@@ -14,7 +14,7 @@ from opschema_rules.flydsl.model import FlyTree, Traced, nested
 from opschema_rules.flydsl.names import ROOT
 
 EXTRA = "EXTRA_SOURCE_DIRS"
-"""What names folders whose files go into every key, in the environment or in FlyDSL."""
+"""The variable that names folders whose files go into every key, in the environment or in FlyDSL."""
 
 _SETTINGS = (".sh", ".yml", ".yaml", ".toml", ".cfg", ".ini", ".env", "Dockerfile")
 

@@ -1,4 +1,4 @@
-"""What the cache key of a compiled function holds from which release on, or commit where FlyDSL itself is linted."""
+"""Contents of the cache key of a compiled function by release, or by commit where FlyDSL itself is linted."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _FILE = "jit_function.py"
 
 
 def sees_globals(tree: FlyTree) -> bool | None:
-    """Whether variables of modules are in the key; None when it cannot be told."""
+    """Whether variables of modules are in the key; None when that is not known."""
     return _sees(tree, GLOBALS_SINCE, b"def _snapshot_refs(")
 
 
 def sees_enumerations(tree: FlyTree) -> bool | None:
-    """Whether captured members of enumerations are in the key; None when it cannot be told."""
+    """Whether captured members of enumerations are in the key; None when that is not known."""
     return _sees(tree, ENUMERATIONS_SINCE, b"enum.Enum")
 
 

@@ -1,5 +1,5 @@
-"""What a tree of FlyDSL kernels holds: traced functions with their parameters, what calls and launches them, and how tensors
-are wrapped and described.
+"""A tree of FlyDSL kernels: traced functions with their parameters, calls and launches, and the tensors that are wrapped and
+described.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FREE_NAMES: Reading[PythonFile, FreeNames] = Reading("free variables", free_nam
 
 
 class Kind(Enum):
-    """What a parameter of a traced function takes."""
+    """Kind of value that a parameter of a traced function takes."""
 
     TENSOR = "tensor"
     NUMBER = "number at run time"
@@ -147,7 +147,7 @@ class Call(msgspec.Struct, frozen=True, eq=False):
         return any(word in ("*", "**") for word in self.expr.keywords)
 
     def argument(self, name: str) -> Expr | None:
-        """What it passes as that parameter; None when nothing, or when unpacking hides it."""
+        """The argument for that parameter; None when there is none, or when unpacking hides it."""
         return argument_for(self.expr, [item.param for item in self.target.call_parameters], name)
 
 
@@ -189,7 +189,7 @@ class Descriptor(msgspec.Struct, frozen=True, eq=False):
         return self.body.at(self.expr)
 
     def argument(self, name: str) -> Expr | None:
-        """What is passed as one parameter."""
+        """The argument for one parameter."""
         return argument_for(self.expr, self.params, name)
 
     @property
@@ -234,7 +234,7 @@ class FlyTree(msgspec.Struct, eq=False, dict=True):
 
     @cached_property
     def closures(self) -> Closures:
-        """What its functions capture."""
+        """The closures of its functions."""
         return Closures(self.bodies, self._free_names)
 
     def _free_names(self, file: PythonFile) -> FreeNames:

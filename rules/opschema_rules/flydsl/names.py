@@ -21,7 +21,7 @@ ROOT = "flydsl"
 
 
 class Names:
-    """What dotted names mean inside bodies."""
+    """The meanings of dotted names inside bodies."""
 
     def __init__(self, bodies: Bodies) -> None:
         self.bodies = bodies

@@ -1,4 +1,4 @@
-"""What the fixes and migrations of this pack are tested with; `tests/proofs/flydsl_oracle.py` runs it."""
+"""The proofs of the fixes and migrations of this pack; `tests/proofs/flydsl_oracle.py` runs it."""
 
 TRACED = "FlyDSL traces the launchers, without a GPU and up to the linker, and warns of nothing that it did not warn of before"
 

@@ -1,4 +1,4 @@
-"""What is known of the tensors that are passed to kernels: how callers wrap them, and what shape they are made with."""
+"""The tensors that are passed to kernels: how callers wrap them, and the shape that they are made with."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Tensors:
         return [name for name in names if self.wrap_of(wrap.body, Expr("name", 0, 0, name)) is wrap]
 
     def arguments(self, body: Body, expr: Expr) -> list[TensorArgument] | None:
-        """What the callers pass as a tensor that is used in a body; None when not all that is known."""
+        """The arguments of callers for a tensor that is used in a body; None when not all are known."""
         found: list[TensorArgument] = []
         return found if self._collect(body, expr, found, MAX_CALLS) else None
 
@@ -80,13 +80,13 @@ class Tensors:
         binder = body.binder(expr.text) if expr.kind == "name" else None
         if binder is None or hops <= 0 or not any(item.name == expr.text for item in binder.params):
             return False
-        given = list(self._given(binder, expr.text))
-        return bool(given) and all(
-            item is not None and self._follow(caller, item, found, hops - 1) for caller, item in given
+        arguments = list(self._arguments_for(binder, expr.text))
+        return bool(arguments) and all(
+            item is not None and self._follow(caller, item, found, hops - 1) for caller, item in arguments
         )
 
     def _follow(self, body: Body, expr: Expr, found: list[TensorArgument], hops: int) -> bool:
-        """What an argument is: a parameter of a function that is traced is followed to its callers."""
+        """Collect an argument; a parameter of a function that is traced is followed to its callers."""
         if self._is_traced(body) and expr.kind == "name":
             return self._collect(body, expr, found, hops)
         found.append(TensorArgument(body, expr, self.marks(body, expr)))
@@ -99,8 +99,8 @@ class Tensors:
         callers = self.tree.bodies.calls_of(body) if body.function is not None else []
         return any(self.tree.around(caller) is not None for caller, _ in callers)
 
-    def _given(self, target: Body, name: str) -> Iterator[tuple[Body, Expr | None]]:
-        """What the calls of a function pass as one parameter."""
+    def _arguments_for(self, target: Body, name: str) -> Iterator[tuple[Body, Expr | None]]:
+        """The arguments of the calls of a function for one parameter."""
         traced = self.tree.traced_of(target)
         if traced is not None:
             yield from ((call.body, call.argument(name)) for call in traced.calls)

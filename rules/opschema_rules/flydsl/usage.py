@@ -1,4 +1,4 @@
-"""What is written to be refused: tests that expect an error."""
+"""Code that is meant to fail: tests that expect an error."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ def _reads(tree: PythonTree, name: str) -> list[cst.Name]:
 def _mentions(draft: Draft, done: Sequence[ApiUse], own: Collection[str]) -> Iterator[Note]:
     """What still says an old name: texts of the files that changed; of names that are gone, of all others too."""
     changed = {use.path for use in done}
-    gone = {use.row.word for use in done if use.row.gone}
+    gone = {use.row.word for use in done if use.row.removed}
     for word in sorted({use.row.word for use in done}):
         paths = [source.path for source in texts_with(draft.project, {word}) if source.path not in own]
         paths = [path for path in paths if path in changed or word in gone]

@@ -14,7 +14,7 @@ from opschema_rules.flydsl.model import FlyTree, Kind, Parameter, Traced
 from opschema_rules.flydsl.proofs import TRACED
 
 _NUMBERS = {"int": "Int32", "float": "Float32", "bool": "Boolean"}
-"""What FlyDSL makes of Python's numbers."""
+"""FlyDSL's types of Python's numbers."""
 
 
 @rule("FLY206", "python-annotation", fixable="safe", proof=TRACED)
@@ -26,7 +26,7 @@ def python_annotation(tree: FlyTree) -> Iterator[Diagnostic]:
     an `fx.Int32`, `fx.Float32` or `fx.Boolean`, which no `range`, no shape and no `if` of Python can use. From 0.2.3 on it
     warns. A `str` cannot be passed at all but as `fx.Constexpr[str]`: the call raises `TypeError`.
 
-    A function under `@flyc.jit` is told of if it launches a kernel, is returned by the function around it or called by the
+    A function under `@flyc.jit` is reported if it launches a kernel, is returned by the function around it or called by the
     module. One that traced functions call is a plain function to them, and its arguments are what they are.
 
     Bad:
@@ -97,7 +97,7 @@ def _judged(tree: FlyTree, traced: Traced, item: Parameter, annotation: Expr) ->
 
 
 def _prefix(tree: FlyTree, traced: Traced) -> str:
-    """What the file calls ``flydsl.expr``; empty when it does not import it."""
+    """The file's name for ``flydsl.expr``; empty when it does not import it."""
     for item in traced.body.file.body.imports:
         module = ".".join(filter(None, [item.module, item.attr]))
         if module == "flydsl.expr" and not item.level and "." not in item.name and item.name != "flydsl":

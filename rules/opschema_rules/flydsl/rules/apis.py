@@ -21,10 +21,10 @@ INSTEAD = {
     "raw_cache_signature": "the arguments' `__cache_signature__` is what is left",
     "_reusable_slot_spec": "it is `__c_abi_spec__` now",
 }
-"""What to do instead of names that have no other name now."""
+"""Replacements for names that have no other name now."""
 
 _REWRITTEN = ("range", "range_constexpr")
-"""What FlyDSL looks for in the loops of a kernel by its last word, whatever stands before."""
+"""Names that FlyDSL looks for in the loops of a kernel by their last word, whatever stands before."""
 
 
 @rule("FLY207", "removed-api")

@@ -1,4 +1,4 @@
-"""What the compile cache does not see: captured values, helpers elsewhere, attributes of instances."""
+"""Dependencies that the compile cache does not see: captured values, helpers elsewhere, attributes of instances."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def closure_capture(tree: FlyTree) -> Iterator[Diagnostic]:
 
     What is captured by a kernel or a helper counts as if the function that launches it captured it. Left alone are values
     that come from what the key holds, that are constants, that every caller in the workspace gives the same value, and
-    whatever cannot be told.
+    whatever is not known.
 
     Bad:
 
@@ -91,7 +91,7 @@ def closure_capture(tree: FlyTree) -> Iterator[Diagnostic]:
         return launch
     ```
 
-    Good, the tag tells what is not seen:
+    Good, the tag stands for what is not seen:
 
     ```python
     def build(dtype: torch.dtype, sizes: list):
@@ -145,7 +145,7 @@ def cross_dir_helper(tree: FlyTree) -> Iterator[Diagnostic]:
     call by name, if these lie in the folder of the compiled function. A helper in another folder, or called as an attribute
     of its module, is traced like the rest, but after an edit of it the artifact from before is run, until the cache is
     cleared or FlyDSL is another version. The environment variable `FLYDSL_EXTRA_SOURCE_DIRS` names folders whose files
-    count for every key; where the workspace names any, nothing is told. There is one finding for each folder of helpers.
+    count for every key; where the workspace names any, nothing is reported. There is one finding for each folder of helpers.
 
     Bad:
 
@@ -223,7 +223,7 @@ def instance_state(tree: FlyTree) -> Iterator[Diagnostic]:
     that it launches read of `self` is a constant of the code, so that another instance of the class, in the same process
     already, runs the code of the first one.
 
-    Told of are attributes that `__init__` or a dataclass takes from what the instance is made with. Attributes of the class
+    Reported are attributes that `__init__` or a dataclass takes from what the instance is made with. Attributes of the class
     are left alone, and those that callers pass as arguments, too.
 
     Bad:

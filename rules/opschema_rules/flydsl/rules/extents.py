@@ -27,7 +27,7 @@ def module_extent(tree: FlyTree) -> Iterator[Diagnostic]:
     runs: a cost. Before that the key does not have it: when the file is edited, the artifact of the old size is run, reads
     zeros beyond its end and drops what is stored there.
 
-    Only what is plainly an extent is told of: an integer that stands alone as a size where torch makes a tensor, and that
+    Only plain extents are reported: an integer that stands alone as a size where torch makes a tensor, and that
     the grid of a launch divides (`M // BLOCK`), and never one that anything is divided by, as tiles are.
     The migration `extent-to-parameter` makes it a parameter.
 

@@ -21,7 +21,7 @@ from opschema_rules.flydsl.proofs import TRACED
 from opschema_rules.flydsl.usage import is_meant_to_fail
 
 LAUNCH = ("grid", "block", "smem", "stream", "cluster", *ATTRIBUTES)
-"""What ``.launch`` takes, by keyword only."""
+"""Keywords of ``.launch``."""
 
 SIZES = ("grid", "block", "cluster")
 
@@ -215,7 +215,7 @@ def _malformed(tree: FlyTree, traced: Traced, known: Expr) -> Iterator[Diagnosti
 
 
 def _fault(tree: FlyTree, traced: Traced, known: Expr) -> str:
-    """What is wrong with a ``known_block_size`` itself; empty for what is right or not known."""
+    """The fault of a ``known_block_size`` itself; empty if it is right or not known."""
     sizes = _sizes(tree, traced.body.parent or traced.body, known)
     if known.kind == "const":
         return "is no sequence"

@@ -1,4 +1,4 @@
-"""What parameters are passed and used for: constants of the trace, values of run time, nothing."""
+"""Parameters and their arguments: constants of the trace, values of run time, unread ones."""
 
 from __future__ import annotations
 

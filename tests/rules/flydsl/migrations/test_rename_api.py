@@ -213,14 +213,14 @@ def before(release: str) -> Version:
 @pytest.mark.parametrize("row", [row for row in RENAMED if not row.is_method], ids=lambda row: row.old)
 def test_the_table_is_that_of_the_wheels(row: Renamed) -> None:
     assert [has(row.new, before(row.since)), has(row.new, Version(row.since))] == [False, True]
-    if row.gone:
-        assert [has(row.old, before(row.gone)), has(row.old, Version(row.gone))] == [True, False]
+    if row.removed:
+        assert [has(row.old, before(row.removed)), has(row.old, Version(row.removed))] == [True, False]
     else:
         assert has(row.old, max(RELEASES))
 
 
 def test_the_table_names_releases_and_no_name_twice() -> None:
     assert {Version(row.since) for row in RENAMED} <= set(RELEASES)
-    assert all(Version(row.gone) in RELEASES for row in RENAMED if row.gone)
+    assert all(Version(row.removed) in RELEASES for row in RENAMED if row.removed)
     assert all(row.remark for row in RENAMED if not row.same)
     assert len({row.old for row in RENAMED}) == len(RENAMED)
