@@ -210,7 +210,9 @@ def _why(pack: Pack, rule: Rule, linted: Linted) -> str:
     options = pack.options()
     if not finds(pack, project, options):
         return f"; `detect` of the pack `{pack.name}` returns False for {', '.join(project.workspace.files)}"
-    kinds = {type(item) for item in loaded_by(pack, project, options).everything()}
+    loaded = loaded_by(pack, project, options)
+    joint = (item for make in loaded.joint for item in make(None))
+    kinds = {type(item) for item in (*loaded.everything(), *joint)}
     if rule.subject is None or any(issubclass(kind, rule.subject) for kind in kinds):
         return ""
     names = ", ".join(sorted(f"`{kind.__name__}`" for kind in kinds)) or "nothing"

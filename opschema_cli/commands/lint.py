@@ -292,7 +292,7 @@ def _run_divided(
             child.prefetch(others, forked)
             job = _job(child, others, inputs, options)
             forked.settle()
-            return run_packs(job, forked), forked
+            return run_packs(job, forked, share=True), forked
 
     run_of_others = ForkedRun(run_others)
     session.helpers.callback(run_of_others.close)
@@ -300,14 +300,15 @@ def _run_divided(
         session.warm_up(changed)
     job = _job(session, session.registry_for(project, prefetch=not few, but=others), inputs, options)
     run_of_others.wait_parsed()
-    findings = run_packs(job, project)
-    # While the child is still busy.
-    project.save_readings()
-    _load_reporter(options)
-    rest = run_of_others.join(project)
-    if rest is None:
-        rest = run_packs(_job(session, others, inputs, options), project)
-    return report_outcome(job, project, findings.joined(rest))
+
+    def join() -> PackFindings:
+        # While the child is still busy.
+        project.save_readings()
+        _load_reporter(options)
+        rest = run_of_others.join(project)
+        return rest if rest is not None else run_packs(_job(session, others, inputs, options), project)
+
+    return report_outcome(job, project, run_packs(job, project, join))
 
 
 def _fingerprint(session: Session, inputs: Inputs, options: LintOptions) -> bytes:

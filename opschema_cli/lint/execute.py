@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -115,21 +116,39 @@ class Executor(msgspec.Struct):
     def run(self, pack: Pack, loaded: Loaded, project: Project) -> None:
         """Run the pack's rules over its subjects; what needs no implementation runs while that is parsed."""
         with self._watched(pack, project, loaded):
-            self._run(pack, loaded, project)
-        self.found += [crash.diagnostic(pack.name) for crash in self.crashes.values()]
-        self.crashes.clear()
+            rest = self._run_cached(self._enabled(pack), loaded.subjects, project)
+            self._run_made(pack, project, loaded.late, rest)
 
-    def _run(self, pack: Pack, loaded: Loaded, project: Project) -> None:
-        enabled = self._enabled(pack)
-        rest = self._run_cached(enabled, loaded.subjects, project)
+    def share(self, pack: Pack, project: Project) -> dict[str, bytes]:
+        """What a pack shares with packs in another process, by its name."""
+        with self._guarded(pack):
+            if pack.speed.shares is not None:
+                return {pack.name: pack.speed.shares(project, self.settings.pack_options[pack.name])}
+        return {}
+
+    def run_joint(self, pack: Pack, loaded: Loaded, project: Project, shared: bytes | None) -> None:
+        """Run the pack's rules over its joint subjects, made from what another pack shares."""
+        with self._watched(pack, project):
+            self._run_made(pack, project, [partial(make, shared) for make in loaded.joint], [])
+
+    def _run_made(
+        self,
+        pack: Pack,
+        project: Project,
+        makers: Iterable[Callable[[], Iterable[object]]],
+        rest: list[tuple[list[Rule], object]],
+    ) -> None:
+        """Run over subjects that are made now, after the ``rest`` of those before."""
         late: list[object] = []
-        for make in loaded.late:
+        for make in makers:
             with self._guarded(pack):
                 late += make()
-        for rules, subject in rest + self._run_cached(enabled, late, project):
+        for rules, subject in rest + self._run_cached(self._enabled(pack), late, project):
             for rule in rules:
                 self._run_rule(rule, subject, self.found)
             project.pump()
+        self.found += [crash.diagnostic(pack.name) for crash in self.crashes.values()]
+        self.crashes.clear()
 
     @contextlib.contextmanager
     def _guarded(self, pack: Pack) -> Iterator[None]:

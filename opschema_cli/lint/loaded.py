@@ -28,6 +28,8 @@ class Loaded(msgspec.Struct):
     told before the implementation is parsed. ``ops`` counts operators; ``files`` are the schema files; ``entries`` are
     the stretches that suppressions on an op's key cover; ``missing`` is what rules need and the pack did not find;
     ``unresolved`` are the places that it could not follow. An operator counts once in ``ops``, however many lists name it.
+    ``joint`` makes subjects, judged last, from what another pack shares (:attr:`~opschema_cli.lint.pack.Speed.shares`); it is
+    passed None where that pack does not run in another process.
     """
 
     subjects: list[object] = msgspec.field(default_factory=list)
@@ -35,9 +37,10 @@ class Loaded(msgspec.Struct):
     files: list[str] = msgspec.field(default_factory=list)
     entries: list[Entry] = msgspec.field(default_factory=list)
     late: list[Callable[[], Iterable[object]]] = msgspec.field(default_factory=list)
+    joint: list[Callable[[bytes | None], Iterable[object]]] = msgspec.field(default_factory=list)
     missing: list[Missing] = msgspec.field(default_factory=list)
     unresolved: list[NotUnderstood] = msgspec.field(default_factory=list)
 
     def everything(self) -> list[object]:
-        """All subjects, late ones included."""
+        """All subjects but joint ones, late ones included."""
         return [*self.subjects, *(subject for make in self.late for subject in make())]

@@ -108,14 +108,18 @@ def _no_plans(project: Project, options: Any, ops: Sequence[str], limits: Limits
 
 
 class Speed(msgspec.Struct, frozen=True):
-    """Files that a pack needs, named before ``load`` asks for them, so that they are parsed while other work is done.
+    """Work that a pack lets be done early or once. None of it changes what is found.
 
-    ``reads`` returns the Python files that ``load`` asks for in any case. ``reads_on`` returns further ones once all these are
-    parsed, and is called until it returns none. Neither changes what is found.
+    Files that the pack needs are named before ``load`` asks for them, so that they are parsed while other work is done: ``reads``
+    returns the Python files that ``load`` asks for in any case; ``reads_on`` returns further ones once all these are parsed, and
+    is called until it returns none. ``shares`` returns what the pack has found out for packs that build on it, if they run in
+    another process; ``builds_on`` names the pack on which this one builds (see :attr:`Loaded.joint`).
     """
 
     reads: Callable[[Project, Any], Iterable[str]] = nothing_read
     reads_on: Callable[[Project, Any], Iterable[str]] = nothing_read
+    shares: Callable[[Project, Any], bytes] | None = None
+    builds_on: str = ""
 
 
 class Pack(msgspec.Struct, frozen=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 
 import msgspec
@@ -13,8 +13,9 @@ from opschema_cli.lint.builtin import CRASHED, GIT_SILENT, NOT_CHECKED, UNCHECKE
 from opschema_cli.lint.diagnostic import Diagnostic, NotChecked, NotUnderstood, Place, Unread
 from opschema_cli.lint.execute import Executor, Timing
 from opschema_cli.lint.limits import within_limits
-from opschema_cli.lint.loaded import Entry
+from opschema_cli.lint.loaded import Entry, Loaded
 from opschema_cli.lint.not_checked import joined
+from opschema_cli.lint.pack import Pack
 from opschema_cli.lint.recognition import Recognition
 from opschema_cli.lint.registry import Registry
 from opschema_cli.lint.settings import Settings
@@ -70,7 +71,9 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class PackFindings(msgspec.Struct):
-    """Findings of packs, not yet joined, and counts of what they covered; ``declaring`` are their schema files."""
+    """Findings of packs, not yet joined, and counts of what they covered; ``declaring`` are their schema files, ``shared`` is the
+    data that some of them share with others, by pack.
+    """
 
     packs: list[str] = msgspec.field(default_factory=list)
     ops: int = 0
@@ -82,6 +85,7 @@ class PackFindings(msgspec.Struct):
     failed: set[str] = msgspec.field(default_factory=set)
     crashed: bool = False
     declaring: list[str] = msgspec.field(default_factory=list)
+    shared: dict[str, bytes] = msgspec.field(default_factory=dict)
 
     def joined(self, other: PackFindings) -> PackFindings:
         """Both."""
@@ -96,6 +100,7 @@ class PackFindings(msgspec.Struct):
             self.failed | other.failed,
             self.crashed or other.crashed,
             self.declaring + other.declaring,
+            {**self.shared, **other.shared},
         )
 
 
@@ -104,12 +109,17 @@ def run(job: Job, project: Project) -> Outcome:
     return report_outcome(job, project, run_packs(job, project))
 
 
-def run_packs(job: Job, project: Project) -> PackFindings:
-    """Run the rules of all packs in use."""
+def run_packs(
+    job: Job, project: Project, others: Callable[[], PackFindings] = PackFindings, *, share: bool = False
+) -> PackFindings:
+    """Run the rules of all packs in use, and join the findings of ``others``, which run in another process. With ``share`` the
+    packs share what they have found out with those there.
+    """
     suggestions.start_anew()
     findings = PackFindings()
     executor = Executor(job.settings, project.cache, job.stamp)
     meant: dict[str, set[str]] = {}
+    joint: list[tuple[Pack, Loaded]] = []
     for pack in job.registry.packs[1:]:
         project.when_settled(partial(executor.read_on, pack, project))
     for pack in job.registry.packs:
@@ -120,25 +130,34 @@ def run_packs(job: Job, project: Project) -> PackFindings:
             findings.unresolved += loaded.unresolved
             findings.declaring += loaded.files
             findings.entries += loaded.entries
+            if share:
+                findings.shared |= executor.share(pack, project)
             executor.run(pack, loaded, project)
             meant[pack.name] = project.claimed.union(loaded.files)
             project.claimed = set()
+            joint += [(pack, loaded)] if loaded.joint else []
     project.settle()
     _forget_unrecognised(job, project, meant)
+    other_findings, known = others(), frozenset(project.problems)
+    for pack, loaded in joint:
+        executor.run_joint(pack, loaded, project, other_findings.shared.get(pack.speed.builds_on))
+    _forget_unrecognised(job, project, meant, known)
     findings.found, findings.timings = executor.found, executor.timings
     findings.not_checked = [*executor.not_checked, *(pack.not_checked for pack in job.registry.broken)]
     findings.failed, findings.crashed = executor.failed, executor.crashed
-    return findings
+    return findings.joined(other_findings)
 
 
-def _forget_unrecognised(job: Job, project: Project, meant: Mapping[str, Set[str]]) -> None:
+def _forget_unrecognised(
+    job: Job, project: Project, meant: Mapping[str, Set[str]], kept: Set[tuple[str, str]] = frozenset()
+) -> None:
     """Drop what is wrong with files that no pack recognises, or none whose rules are selected, unless its code is selected.
-    ``meant`` are the files that each pack claimed.
+    ``meant`` are the files that each pack claimed, ``kept`` are problems that stay.
     """
     enabled, options = job.settings.enabled, job.settings.pack_options
     chosen = [pack for pack in job.registry.all_packs if any(rule.code in enabled for rule in pack.rules)]
     anyone, selected = (Recognition(project, packs, options, meant) for packs in (job.registry.all_packs, chosen))
-    for code, path in list(project.problems):
+    for code, path in project.problems.keys() - kept:
         if not (anyone if code in job.settings.selected else selected).reported(path):
             del project.problems[code, path]
 

@@ -94,6 +94,18 @@ def test_a_changed_file(opschema: Opschema, tree: Path, text: str) -> None:
     )
 
 
+def test_what_one_process_shares_with_the_other(opschema: Opschema, tree: Path) -> None:
+    """The operators that write an input are read by the pack of the other process."""
+    manifest = tree / "tilekit/manifest/normalization.yaml"
+    lint(opschema, tree)
+    manifest.write_text(manifest.read_text(encoding="utf-8").replace(", mutated: true", ""), encoding="utf-8")
+    divided = lint(opschema, tree)
+    assert [item["message"] for item in divided["diagnostics"] if item["code"] == "SIG304"] == [
+        "an operator of the op writes `running_mean`, which the manifest does not mark `mutated: true`"
+    ]
+    assert divided == lint(opschema, tree, "--no-cache", "--jobs", "1")
+
+
 def test_a_pack_that_finds_nothing_any_more(opschema: Opschema, tree: Path) -> None:
     lint(opschema, tree)
     (tree / "tilekit/twice.py").write_text("def twice(x): ...\n")

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from opschema_cli.project import Project
-from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.program import ClassRef, FunctionRef
 from opschema_cli.source.python import Expr, Param
@@ -128,7 +127,7 @@ class CustomOps:
             return None
         if any(body.function is None or body.function.stub for body in kernels):
             return None
-        mutated = mutated_names(operator)
+        mutated = operator.mutated
         fakes = self._functions(item.function for item in operator.of_role("fake") if isinstance(item.function, Body))
         return CustomOp(operator, tuple(kernels), tuple(fakes), mutated) if mutated is not None else None
 
@@ -136,11 +135,3 @@ class CustomOps:
         """The same functions among the bodies of the package."""
         found = (self.bodies.function(FunctionRef(body.file, body.function)) for body in bodies if body.function)
         return dict.fromkeys(body for body in found if body is not None)
-
-
-def mutated_names(operator: Operator) -> frozenset[str] | None:
-    """The arguments that an operator is declared to write; None when that is not known."""
-    definition = operator.definition
-    if definition.explicit and isinstance(definition.schema, OperatorSchema):
-        return frozenset(item.name for item in definition.schema.arguments if item.is_write)
-    return definition.mutates

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from opschema_cli.lint.diagnostic import NotUnderstood, Place
 from opschema_cli.lint.loaded import Entry, Loaded
-from opschema_cli.lint.pack import Description, Pack, collect_migrations, collect_rules
+from opschema_cli.lint.pack import Description, Pack, Speed, collect_migrations, collect_rules
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.program import Program
@@ -29,6 +29,7 @@ from opschema_rules.tileops.model import (
     entries_node,
     is_op_name,
 )
+from opschema_rules.tileops.mutated_inputs import with_operators
 from opschema_rules.tileops.operator_table import operators
 from opschema_rules.tileops.spec import Spec, find_spec
 
@@ -89,6 +90,7 @@ def _load_manifest(
         loaded.entries.append(Entry(entry.file.path, entry.key.span, entry.node.span, entry.name))
         loaded.subjects.append(entry)
     loaded.late.append(lambda: _implementations(manifest, scripts))
+    loaded.joint.append(lambda shared: with_operators(manifest.implementations, project, shared))
     loaded.ops += len(manifest.entries)
     holding = {entry.file.path for entry in manifest.entries}
     loaded.unresolved += [
@@ -197,4 +199,5 @@ PACK = Pack(
     describe=describe,
     migrations=collect_migrations(migrations),
     plans=plans,
+    speed=Speed(builds_on="torchlib"),
 )

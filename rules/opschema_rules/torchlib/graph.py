@@ -91,6 +91,13 @@ class Graph:
         """Values that an attribute of a class may have, with those that other code writes to it."""
         return self.evaluator.attribute(ClassValue(ref), name)
 
+    def class_of(self, key: ClassKey) -> ClassRef | None:
+        """The top-level class of a key."""
+        path, start = key
+        file = self.evaluator.program.load(path)
+        found = next((cls for cls in file.body.classes if cls.start == start), None) if file is not None else None
+        return ClassRef(file, found) if file is not None and found is not None else None
+
     def kernels(self, operator: Operator) -> Iterator[Body]:
         """The Python functions that run as kernels of an operator."""
         return (body for body, _ in implementations(operator))

@@ -202,6 +202,14 @@ class Operator(msgspec.Struct, eq=False, dict=True):
         """Where it is defined."""
         return self.definition.place
 
+    @property
+    def mutated(self) -> frozenset[str] | None:
+        """The arguments that it is declared to write; None when that is not known."""
+        schema = self.definition.schema
+        if self.definition.explicit and isinstance(schema, OperatorSchema):
+            return frozenset(item.name for item in schema.arguments if item.is_write)
+        return self.definition.mutates
+
     def of_role(self, role: Role) -> list[Registration]:
         """What is registered in one role."""
         return [item for item in self.registrations if item.role == role]

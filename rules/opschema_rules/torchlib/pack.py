@@ -16,6 +16,7 @@ from opschema_rules.torchlib.graph import graph_of
 from opschema_rules.torchlib.model import Operator, Tree
 from opschema_rules.torchlib.operator_table import operators
 from opschema_rules.torchlib.search import reads_on
+from opschema_rules.torchlib.sharing import share
 from opschema_rules.torchlib.sightings import SIGHTINGS
 
 
@@ -66,5 +67,5 @@ PACK = Pack(
     example=example_files,
     operators=operators,
     describe=describe,
-    speed=Speed(reads_on=reads_on),
+    speed=Speed(reads_on=reads_on, shares=share),
 )

@@ -1,0 +1,151 @@
+"""Inputs that the operators of an op class write: those that it lists, those that it calls, and those of its kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from opschema_cli.lint.diagnostic import Place
+from opschema_cli.project import Project
+from opschema_cli.source.program import ClassRef, Folded, FunctionRef, ValueRef
+from opschema_cli.source.python import Expr, Function
+from opschema_rules.tileops.model import OpImplementation
+from opschema_rules.torchlib.shared import SharedOperator, SharedOperators, Write
+
+
+class Writes(msgspec.Struct):
+    """Places where ``operators`` state that they write each input, and where they state all that they write. ``complete`` is false
+    where the op may have others, or one writes what is not known to be an input.
+    """
+
+    places: dict[str, list[Place]] = msgspec.field(default_factory=dict)
+    stated: list[Place] = msgspec.field(default_factory=list)
+    operators: list[SharedOperator] = msgspec.field(default_factory=list)
+    complete: bool = True
+
+    def add(self, name: str, operator: SharedOperator, place: Place) -> None:
+        """Note that an operator writes an input."""
+        places = self.places.setdefault(name, [])
+        if place not in places:
+            places.append(place)
+        if operator not in self.operators:
+            self.operators.append(operator)
+
+
+class OpWithOperators(msgspec.Struct, eq=False):
+    """An op class and the operators of its tree."""
+
+    op: OpImplementation
+    operators: SharedOperators
+
+    @property
+    def name(self) -> str:
+        """The op's name."""
+        return self.op.name
+
+    @property
+    def place(self) -> Place:
+        """The entry's key."""
+        return self.op.place
+
+    def writes(self, inputs: Sequence[str]) -> Writes:
+        """Inputs that the operators of the op write."""
+        found = Writes()
+        self._listed(inputs, found)
+        found.complete = found.complete and bool(found.operators)
+        for write in self._of_forward(self.op.ref) or (() if found.operators else self._by_kernels()):
+            if write.parameter in inputs:
+                found.add(write.parameter, self.operators.operators[write.operator], write.place)
+        return found
+
+    def _listed(self, inputs: Sequence[str], found: Writes) -> None:
+        """Note the writes of the operators that ``compile_op_names`` lists."""
+        names = self._names()
+        found.complete = names is not None
+        for name in names or ():
+            named = [item for item in self.operators.operators if name in item.names]
+            known = len(named) == 1 and not self.operators.unnamed and _collect(named[0], inputs, found)
+            found.complete = found.complete and known
+
+    def _names(self) -> Sequence[str] | None:
+        """The operators that ``compile_op_names`` lists; None where that is not known."""
+        for ref in self.op.program.lineage(self.op.ref):
+            written = self.operators.names.get(ref.key, {})
+            if "compile_op_names" in written:
+                return written["compile_op_names"]
+        attribute = self.op.attribute("compile_op_names")
+        if not isinstance(attribute, ValueRef) or attribute.assign.value is None:
+            return None
+        folded = self.op.entry.manifest.evaluator.fold(attribute.file, attribute.assign.value)
+        names = folded.value if isinstance(folded, Folded) else None
+        return [str(name) for name in names] if isinstance(names, tuple | list) else None
+
+    def _of_forward(self, ref: ClassRef) -> tuple[Write, ...]:
+        return self.operators.writes.get(ref.key, {}).get("forward", ())
+
+    # Operators of kernels
+
+    def _by_kernels(self) -> Iterator[Write]:
+        """Writes to parameters that ``forward`` passes, under their own names, to a kernel; all that it may be must write them."""
+        forward, kernels = self.op.method("forward"), self._kernels()
+        if forward is None or not kernels:
+            return
+        found = [self._of_forward(kernel) for kernel in kernels]
+        common = set[str].intersection(*({write.parameter for write in writes} for writes in found))
+        common -= {item.target for item in forward.function.body.assigns}
+        if common and all(self._passes_all(forward.function, kernel) for kernel in kernels):
+            yield from (write for write in found[0] if write.parameter in common)
+
+    def _kernels(self) -> list[ClassRef]:
+        """The kernels of ``default_kernel_map``, where that returns one display of classes; none where one is not known."""
+        method = self.op.method("default_kernel_map")
+        returns = method.function.body.returns if method is not None else []
+        items = returns[0].items[1::2] if len(returns) == 1 and returns[0].kind == "dict" else ()
+        found = [self.op.program.resolve(method.file, item.text) for item in items if method is not None]
+        classes = [item for item in found if isinstance(item, ClassRef)]
+        return classes if len(classes) == len(items) else []
+
+    def _passes_all(self, forward: Function, kernel: ClassRef) -> bool:
+        """Whether ``forward`` calls what it has got from a call, with parameters named as those of the kernel are."""
+        member = self.op.program.member(kernel, "forward")
+        names = [item.name for item in member.function.params[1:]] if isinstance(member, FunctionRef) else []
+        scope = forward.body
+        made = {item.target for item in scope.assigns if item.value is not None and item.value.kind == "call"}
+        calls = [call for call in scope.calls if call.callee in made and _plain_names(call) == names]
+        return bool(names and calls) and {item.name for item in forward.params}.issuperset(names)
+
+
+def _plain_names(call: Expr) -> list[str]:
+    """The names that a call passes, all of them by their places; else empty."""
+    plain = all(not word and item.kind == "name" for word, item in call.args)
+    return [item.text for _, item in call.args] if plain else []
+
+
+def _collect(operator: SharedOperator, inputs: Sequence[str], found: Writes) -> bool:
+    """Note what a listed operator writes; False where that is not known, or is no known tensor."""
+    if operator.mutated is None:
+        return False
+    found.operators.append(operator)
+    found.stated.append(operator.stated)
+    by_name = set(inputs) <= set(operator.tensors)
+    for name, place in operator.mutated.items():
+        if not by_name and name not in operator.tensors:
+            return False
+        index = operator.tensors.index(name) if not by_name else len(inputs)
+        found.add(inputs[index] if index < len(inputs) else name, operator, place)
+    return True
+
+
+def with_operators(
+    ops: Sequence[OpImplementation], project: Project, shared: bytes | None
+) -> Iterator[OpWithOperators]:
+    """Op classes with the operators of their tree: those ``shared`` by another process, else read here."""
+    if shared is None:
+        # Not at the top: in most runs another process shares them.
+        from opschema_rules.torchlib.detection import TorchlibOptions
+        from opschema_rules.torchlib.sharing import share
+
+        shared = share(project, TorchlibOptions())
+    operators = msgspec.msgpack.decode(shared, type=SharedOperators)
+    return (OpWithOperators(op, operators) for op in ops)

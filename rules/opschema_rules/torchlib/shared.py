@@ -1,0 +1,46 @@
+"""What this pack shares with packs that build on it: which arguments operators write, and which methods pass theirs on to them.
+
+It is plain data, so that it can be made in one process and read in another.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from opschema_cli.source.resolution import ClassKey
+from opschema_cli.source.text import Place
+
+
+class SharedOperator(msgspec.Struct, frozen=True, array_like=True):
+    """An operator: the names that it may have, empty when they are not known, and its function's tensors in their order.
+
+    ``mutated`` are the arguments that it is declared to write with the places that state it, None when that is not known;
+    ``stated`` is the place of the entire statement. ``misdeclared`` is true where its kernels write something else.
+    """
+
+    names: tuple[str, ...]
+    tensors: tuple[str, ...]
+    mutated: dict[str, Place] | None
+    stated: Place
+    misdeclared: bool = False
+
+
+class Write(msgspec.Struct, frozen=True, array_like=True):
+    """A parameter of a method that an operator writes, by its index, and the place that states it."""
+
+    parameter: str
+    operator: int
+    place: Place
+
+
+class SharedOperators(msgspec.Struct, frozen=True, array_like=True):
+    """The operators of a tree.
+
+    ``writes`` are the parameters of methods that operators write: by class, and by method. ``names`` are the strings that code
+    outside a class writes to its attributes, as tuples, None where they are not known.
+    """
+
+    operators: tuple[SharedOperator, ...] = ()
+    writes: dict[ClassKey, dict[str, tuple[Write, ...]]] = msgspec.field(default_factory=dict)
+    names: dict[ClassKey, dict[str, tuple[str, ...] | None]] = msgspec.field(default_factory=dict)
+    unnamed: bool = False
