@@ -34,10 +34,11 @@ class Writes(msgspec.Struct):
 
 
 class OpWithOperators(msgspec.Struct, eq=False):
-    """An op class and the operators of its tree."""
+    """An op class and the operators of its tree, and the parameters that some ``forward`` of the tree writes."""
 
     op: OpImplementation
     operators: SharedOperators
+    written: frozenset[str]
 
     @property
     def name(self) -> str:
@@ -54,7 +55,7 @@ class OpWithOperators(msgspec.Struct, eq=False):
         found = Writes()
         self._listed(inputs, found)
         found.complete = found.complete and bool(found.operators)
-        for write in self._of_forward(self.op.ref) or (() if found.operators else self._by_kernels()):
+        for write in self._of_forward(self.op.ref) or (() if found.operators else self._by_kernels(inputs)):
             if write.parameter in inputs:
                 found.add(write.parameter, self.operators.operators[write.operator], write.place)
         return found
@@ -86,16 +87,19 @@ class OpWithOperators(msgspec.Struct, eq=False):
 
     # Operators of kernels
 
-    def _by_kernels(self) -> Iterator[Write]:
-        """Writes to parameters that ``forward`` passes, under their own names, to a kernel; all that it may be must write them."""
-        forward, kernels = self.op.method("forward"), self._kernels()
-        if forward is None or not kernels:
+    def _by_kernels(self, inputs: Sequence[str]) -> Iterator[Write]:
+        """Writes to inputs that ``forward`` passes, under their own names, to a kernel; all that it may be must write them."""
+        forward = self.op.method("forward")
+        if forward is None:
             return
+        passed = _passed_on(forward.function)
+        assigned = {item.target for item in forward.function.body.assigns}
+        common = self.written.intersection(inputs, (name for names in passed for name in names)) - assigned
+        kernels = self._kernels() if common else []  # to resolve them reads their files
         found = [self._of_forward(kernel) for kernel in kernels]
-        common = set[str].intersection(*({write.parameter for write in writes} for writes in found))
-        common -= {item.target for item in forward.function.body.assigns}
-        if common and all(self._passes_all(forward.function, kernel) for kernel in kernels):
-            yield from (write for write in found[0] if write.parameter in common)
+        common = common.intersection(*({write.parameter for write in writes} for writes in found))
+        if common and all(self._parameters(kernel) in passed for kernel in kernels):
+            yield from (write for writes in found[:1] for write in writes if write.parameter in common)
 
     def _kernels(self) -> list[ClassRef]:
         """The kernels of ``default_kernel_map``, where that returns one display of classes; none where one is not known."""
@@ -106,14 +110,19 @@ class OpWithOperators(msgspec.Struct, eq=False):
         classes = [item for item in found if isinstance(item, ClassRef)]
         return classes if len(classes) == len(items) else []
 
-    def _passes_all(self, forward: Function, kernel: ClassRef) -> bool:
-        """Whether ``forward`` calls what it has got from a call, with parameters named as those of the kernel are."""
+    def _parameters(self, kernel: ClassRef) -> list[str]:
+        """The parameters of a kernel's ``forward``."""
         member = self.op.program.member(kernel, "forward")
-        names = [item.name for item in member.function.params[1:]] if isinstance(member, FunctionRef) else []
-        scope = forward.body
-        made = {item.target for item in scope.assigns if item.value is not None and item.value.kind == "call"}
-        calls = [call for call in scope.calls if call.callee in made and _plain_names(call) == names]
-        return bool(names and calls) and {item.name for item in forward.params}.issuperset(names)
+        return [item.name for item in member.function.params[1:]] if isinstance(member, FunctionRef) else []
+
+
+def _passed_on(forward: Function) -> list[list[str]]:
+    """The parameters that a function passes in each call of what it has got from a call, where it passes nothing else."""
+    scope = forward.body
+    made = {item.target for item in scope.assigns if item.value is not None and item.value.kind == "call"}
+    names = {item.name for item in forward.params}
+    calls = [_plain_names(call) for call in scope.calls if call.callee in made]
+    return [passed for passed in calls if passed and names.issuperset(passed)]
 
 
 def _plain_names(call: Expr) -> list[str]:
@@ -148,4 +157,5 @@ def with_operators(
 
         shared = share(project, TorchlibOptions())
     operators = msgspec.msgpack.decode(shared, type=SharedOperators)
-    return (OpWithOperators(op, operators) for op in ops)
+    written = frozenset(write.parameter for item in operators.writes.values() for write in item.get("forward", ()))
+    return (OpWithOperators(op, operators, written) for op in ops)
