@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
+from opschema_cli.readings import Reading
 from opschema_cli.workspace import Workspace
 
 if TYPE_CHECKING:
     from packaging.specifiers import SpecifierSet
 
-Version: TypeAlias = "tuple[int, int]"
+    from opschema_cli.project import Project
+
+Version: TypeAlias = tuple[int, int]
 
 _FILES = re.compile(
     r"(?P<folder>(?:.*/)??)"
@@ -71,7 +74,7 @@ def nearest_release(version: Version, known: Sequence[Version]) -> Version:
     return max((item for item in known if item <= version), default=known[0])
 
 
-def required_release(workspace: Workspace, name: str, known: Sequence[Version]) -> Release | None:
+def required_release(project: Project, name: str, known: Sequence[Version]) -> Release | None:
     """The newest release that a requirement file of the root admits; None without a requirement.
 
     ``known`` are the releases that there are tables for, sorted. Of several requirements the one that admits the newest
@@ -79,10 +82,22 @@ def required_release(workspace: Workspace, name: str, known: Sequence[Version]) 
     """
     found = [
         release_of(version, name, f"`{path}`", known)
-        for path, specifiers, text in requirements(workspace, name)
-        if (version := _newest(specifiers, text, known)) is not None
+        for path in _files(project.workspace)
+        for _, versions in project.scan(_newest_releases(path, name, known), [path])
+        for version in versions
     ]
     return max(found, key=lambda item: item.version, default=None)
+
+
+def _newest_releases(path: str, name: str, known: Sequence[Version]) -> Reading[bytes, list[Version]]:
+    """The newest release that each requirement of a file such as ``path`` admits. It is cached, as it imports `packaging`."""
+
+    def read(content: bytes) -> list[Version]:
+        found = (_newest(specifiers, text, known) for specifiers, text in _specifiers(path, content, name))
+        return [version for version in found if version is not None]
+
+    kind = "toml" if path.endswith(".toml") else "text"
+    return Reading(f"requirements/{kind}/{name}/{dotted(known[0])}-{dotted(known[-1])}", read, list[Version])
 
 
 def admits(workspace: Workspace, name: str, version: str) -> bool | None:
@@ -101,15 +116,23 @@ def requirements(workspace: Workspace, name: str, *, anywhere: bool = False) -> 
     """The requirements of a distribution: the file, the versions that it admits, and their text. The files are those of the
     root, or those of all folders.
     """
-    for path in workspace.files:
-        match = _FILES.match(path)
-        if match is None or (match["folder"] and not anywhere):
-            continue
-        text = _COMMENT.sub("", workspace.peek(path).decode("utf-8", "replace"))
-        for written in _written(path, text, name):
-            specifiers = _parsed(written)
-            if specifiers is not None:
-                yield path, specifiers, written
+    for path in _files(workspace, anywhere=anywhere):
+        for specifiers, written in _specifiers(path, workspace.peek(path), name):
+            yield path, specifiers, written
+
+
+def _files(workspace: Workspace, *, anywhere: bool = False) -> Iterator[str]:
+    """The requirement files of the root, or of all folders."""
+    matches = filter(None, map(_FILES.match, workspace.files))
+    return (match.string for match in matches if anywhere or not match["folder"])
+
+
+def _specifiers(path: str, content: bytes, name: str) -> Iterator[tuple[SpecifierSet, str]]:
+    """The versions of a distribution that a file's requirements admit, and their text."""
+    for written in _written(path, _COMMENT.sub("", content.decode("utf-8", "replace")), name):
+        specifiers = _parsed(written)
+        if specifiers is not None:
+            yield specifiers, written
 
 
 def _written(path: str, text: str, name: str) -> Iterator[str]:

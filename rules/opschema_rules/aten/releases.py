@@ -92,7 +92,7 @@ class Torchgens(msgspec.Struct, dict=True):
     @cached_property
     def required(self) -> Release | None:
         """The release that the tree requires."""
-        return required_release(self.project.workspace, "torch", known_releases())
+        return required_release(self.project, "torch", known_releases())
 
     @cached_property
     def installed(self) -> InstalledTorch | None:

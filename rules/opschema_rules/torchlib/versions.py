@@ -21,4 +21,4 @@ def find_release(project: Project, option: str = "") -> Release:
             raise OpschemaError(f"tool.opschema.torchlib: `torch` is `{option}`, which is no version such as `2.6`")
         return release_of(version, "torch", "the option `torch`", known)
     newest = Release(known[-1], "the newest that opschema knows; no requirement file in the root asks for torch")
-    return required_release(project.workspace, "torch", known) or newest
+    return required_release(project, "torch", known) or newest
