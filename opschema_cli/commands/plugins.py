@@ -47,18 +47,6 @@ def open_workspace(
     return session
 
 
-def open_to_list(*, no_plugins: bool) -> Session:
-    """The session of the current folder for a command that lists rules: plugins run if all are allowed, and are listed otherwise.
-
-    Raises:
-        OpschemaError: the configuration is wrong.
-    """
-    try:
-        return open_workspace(Path.cwd(), no_plugins=no_plugins, cache=False)
-    except OpschemaError:
-        return open_workspace(Path.cwd(), no_plugins=True, cache=False)
-
-
 @click.group(short_help="Allow plugins that a configuration names to run; list and revoke permissions.")
 def plugins() -> None:
     """Which plugins may run: Python files of a repository that its configuration names under `plugins`.

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from opschema_cli.commands.output import report_broken, write_page
-from opschema_cli.commands.plugins import no_plugins_option, open_to_list
+from opschema_cli.commands.plugins import open_workspace
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.docs import rule_page
 
 
 @click.command(short_help="Explain one rule.")
 @click.argument("selector")
-@no_plugins_option
-def rule(selector: str, no_plugins: bool) -> int:
+def rule(selector: str) -> int:
     """Print the page of a rule, by code or name: why it matters, what it finds, examples, its fix."""
-    registry = open_to_list(no_plugins=no_plugins).registry
+    registry = open_workspace(Path.cwd(), no_plugins=True, cache=False).registry
     report_broken(registry)
     found = registry.find(selector)
     if not found:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 
 import click
 
 from opschema_cli.commands.output import report_broken, write_text
-from opschema_cli.commands.plugins import no_plugins_option, open_to_list
+from opschema_cli.commands.plugins import open_workspace
 from opschema_cli.lint.rule import Rule
 
 
 @click.command(short_help="List all rules.")
 @click.argument("selector", default="ALL")
 @click.option("--output-format", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
-@no_plugins_option
-def rules(selector: str, output_format: str, no_plugins: bool) -> int:
+def rules(selector: str, output_format: str) -> int:
     """List all rules, or those of a code, prefix or name (SELECTOR)."""
-    registry = open_to_list(no_plugins=no_plugins).registry
+    registry = open_workspace(Path.cwd(), no_plugins=True, cache=False).registry
     report_broken(registry)
     codes = registry.expand([selector], "rules")
     found = [rule for code, rule in registry.rules.items() if code in codes]

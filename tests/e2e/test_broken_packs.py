@@ -26,7 +26,7 @@ BROKEN = {
     "no attribute": ("", "`acme_pack` has no `PACK`; the entry point is"),
     "an object": ("PACK = 1", "it is an int, not a `Pack`"),
     "another name": (HEALTHY.replace('"acme"', '"emca"'), "it calls itself `emca`, its entry point `acme`; give both one name"),
-    "a wrong call": (HEALTHY.replace(", lambda project, options: Loaded(), ()", ""), "Missing required argument 'load' (line 2 of"),
+    "a wrong call": (HEALTHY.replace(", lambda project, options: Loaded(), ()", ""), "Missing required argument 'load' (line 3 of"),
     "no detect": (HEALTHY.replace("lambda project, options: True", "None"), "the pack `acme`: detect=None; it is a"),
     "no options": (HEALTHY.replace("(), ())", "(), (), options=None)"), "the pack `acme`: options=None; it is a"),
     "no rules": (HEALTHY.replace("(), ())", "(), ('ACM101',))"), "the pack `acme`: `rules` holds a str"),

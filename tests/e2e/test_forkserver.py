@@ -21,7 +21,7 @@ from tests.command import EXECUTABLE, environment
         (["lint", "--stdin-filename", "a.toy.yaml", "--output-format", "json"], b"add: {dtype: f8}\n", 1),
         (["lint", "--nonsense"], b"", 2),
         (["migrate"], b"", 0),
-        (["rule", "TOY999"], b"", 2),
+        (["rule", "TOY101"], b"", 2),
     ],
 )
 def test_a_fork_does_as_a_process_from_the_start(
