@@ -39,6 +39,11 @@ if TYPE_CHECKING:
     from opschema_cli.migrate.migration import Scope as Scope
     from opschema_cli.migrate.migration import Site as Site
     from opschema_cli.migrate.migration import migration as migration
+    from opschema_cli.operators.model import Argument as Argument
+    from opschema_cli.operators.model import Declaration as Declaration
+    from opschema_cli.operators.model import Implementation as Implementation
+    from opschema_cli.operators.model import Operator as Operator
+    from opschema_cli.operators.model import Signature as Signature
     from opschema_cli.project import Project as Project
     from opschema_cli.readings import Reading as Reading
     from opschema_cli.source.program import Program as Program
@@ -71,6 +76,7 @@ _NAMES = {
     "migrate.draft": ("Draft",),
     "migrate.mentions": ("mentions",),
     "migrate.migration": ("Note", "Scope", "Site", "migration"),
+    "operators.model": ("Argument", "Declaration", "Implementation", "Operator", "Signature"),
     "project": ("Project",),
     "readings": ("Reading",),
     "source.program": ("Program",),

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from opschema_cli import api
+from opschema_cli.workspace import Workspace
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = ("writing-a-pack.md", "writing-a-rule.md", "writing-a-migration.md", "faster-packs.md")
@@ -58,6 +59,16 @@ def test_the_example_of_another_format(folder: Path, monkeypatch: pytest.MonkeyP
     assert [(name, values) for name, _, values in found] == [("a", {"impl": "a.py", "args": ["x"]}), ("c", {"x": 1})]
     assert module.key_of(source, found[0][1], "args") == (22, 26)
     assert module.key_of(source, found[1][1], "args") is None
+
+
+def test_the_example_of_operators_fills_the_table(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(folder))
+    module = importlib.import_module("kernel_operators")
+    workspace = Workspace(folder, {"kernels.yaml": "scale: {dtype: fp16}\nadd: {}\n"})
+    found = {item.name: item for item in module.operators(api.Project(workspace))}
+    assert list(found) == ["scale", "add"]
+    assert found["scale"].declaration.arguments[0].dtypes == ("fp16",)
+    assert [gap.reason for gap in found["add"].gaps()] == ["not read"]
 
 
 def test_a_pack_with_a_rule_a_fix_and_a_migration_takes_less_than_100_lines() -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import click
 
-from opschema_cli.commands.operators import read_table
+from opschema_cli.commands.operators import Table, operator_table
 from opschema_cli.commands.output import write_text
 from opschema_cli.commands.plugins import no_plugins_option
 from opschema_cli.errors import OpschemaError
@@ -22,7 +22,7 @@ from opschema_cli.session import path_filter
 @click.command(short_help="List the operators: where each is declared and implemented.")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--pack", "packs", multiple=True, metavar="NAME", help="Only operators that this pack finds.")
-@click.option("--unresolved", is_flag=True, help="Only operators of which something cannot be known, with the reasons.")
+@click.option("--unresolved", is_flag=True, help="Only operators with unresolved parts, with the reasons.")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--output-file", type=click.Path(path_type=Path), help="Write the list there.")
 @no_plugins_option
@@ -37,22 +37,26 @@ def list(  # noqa: A001 - the name of the command
     """List the operators of the workspace, or those declared or implemented in PATHS: one line for each, with the numbers of its
     kernels, fakes, workload rows and unresolved parts.
     """
-    table = read_table(no_plugins)
+    with operator_table(no_plugins) as table:
+        found = _chosen(table, paths, packs, unresolved)
+        if output_format == "json":
+            text = json.write(found, table.project.source)
+        else:
+            fit = output_file is None and (sys.stdout.isatty() or "COLUMNS" in os.environ)
+            text = listing.write(found, table.project.source, open_screen(sys.stdout), fit=fit, reasons=unresolved)
+    write_text(text, output_file)
+    return 0
+
+
+def _chosen(table: Table, paths: tuple[Path, ...], packs: tuple[str, ...], unresolved: bool) -> Sequence[Operator]:
+    """The operators of the table that the options choose."""
     for name in packs:
         if name not in {pack.name for pack in table.packs}:
             known = ", ".join(pack.name for pack in table.packs)
             raise OpschemaError(f"the pack `{name}` finds nothing in {table.session.root}; these do: {known}")
-    chosen = path_filter(table.session, paths)
     found = [item for item in table.operators if not packs or item.pack in packs]
-    found = [item for item in _within(found, chosen) if not unresolved or any(item.gaps())]
-    if output_format == "json":
-        write_text(json.write(found, table.project.source), output_file)
-        return 0
-    fit = output_file is None and (sys.stdout.isatty() or "COLUMNS" in os.environ)
-    write_text(
-        listing.write(found, table.project.source, open_screen(sys.stdout), fit=fit, reasons=unresolved), output_file
-    )
-    return 0
+    chosen = path_filter(table.session, paths)
+    return [item for item in _within(found, chosen) if not unresolved or any(item.gaps())]
 
 
 def _within(operators: Iterable[Operator], paths: frozenset[str] | None) -> Iterable[Operator]:

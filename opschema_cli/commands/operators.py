@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import msgspec
@@ -26,13 +28,18 @@ class Table(msgspec.Struct, frozen=True):
     operators: list[Operator]
 
 
-def read_table(no_plugins: bool) -> Table:
-    """Read the table; packs and files that cannot be used are named on standard error.
+@contextmanager
+def operator_table(no_plugins: bool) -> Iterator[Table]:
+    """Read the table; packs and files that cannot be used are named on standard error. What parses for it ends with the block.
 
     Raises:
         OpschemaError: no pack finds anything.
     """
-    session = open_workspace(Path.cwd(), no_plugins=no_plugins)
+    with closing(open_workspace(Path.cwd(), no_plugins=no_plugins)) as session:
+        yield _read(session)
+
+
+def _read(session: Session) -> Table:
     options = pack_options(session.config, session.registry)
     with ProgressBar("reading", "files") as progress:
         project = session.project(progress=progress)

@@ -161,7 +161,7 @@ class Pack(msgspec.Struct, frozen=True):
         """
         check_detection(self)
         has_options = self.options is not NoOptions
-        for name in ("detect", "load"):
+        for name in ("detect", "load", "operators"):
             function = with_options(
                 getattr(self, name), f"`{name}` of the pack `{self.name}`", "project", needed=has_options
             )
