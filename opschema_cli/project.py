@@ -1,7 +1,8 @@
 """A workspace with its files parsed: what packs load their subjects from.
 
 Parsing goes through the content cache; cold Python files are parsed by worker processes. A file that
-cannot be read or parsed becomes a diagnostic here, once, and reads as None everywhere else.
+cannot be read or parsed becomes a diagnostic here, once, and reads as None everywhere else. It is one module because one class,
+:class:`Project`, holds all readings of a workspace.
 """
 
 from __future__ import annotations

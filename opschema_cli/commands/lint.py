@@ -1,4 +1,7 @@
-"""``opschema lint``."""
+"""``opschema lint``.
+
+It is one module because most of it declares the command's options and passes them on.
+"""
 
 from __future__ import annotations
 

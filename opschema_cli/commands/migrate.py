@@ -1,4 +1,7 @@
-"""``opschema migrate``."""
+"""``opschema migrate``.
+
+It is one module because most of it declares the command's options and passes them on.
+"""
 
 from __future__ import annotations
 

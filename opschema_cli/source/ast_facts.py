@@ -90,12 +90,12 @@ class _Reader:
         return self.syntax
 
     def end(self, node: ast.stmt) -> int:
-        """Where a statement ends; for CPython one of several lines also holds the semicolon behind its last."""
+        """The end of a statement; for CPython one of several lines also holds the semicolon behind its last."""
         end = self.places.end(node)
         return len(self.text[:end].rstrip("; \t\f\\\r\n")) if self.text[end - 1] == ";" else end
 
     def word(self, name: str, start: int) -> tuple[int, int]:
-        """Where a name is written; CPython may have normalised it, and places few parts of formatted strings wrongly."""
+        """The span of a name; CPython may have normalised it, and places few parts of formatted strings wrongly."""
         if not self.text.startswith(name, start):
             raise NotTakenError
         return start, start + len(name)
@@ -283,7 +283,7 @@ class _Reader:
         return made
 
     def check_words(self, node: ast.expr) -> None:
-        """See that the names of an attribute stand where CPython places them."""
+        """Check that the names of an attribute are where CPython places them."""
         while isinstance(node, ast.Attribute):
             self.word(node.attr, self.places.end(node) - len(node.attr))
             node = node.value

@@ -47,12 +47,12 @@ class Places:
         return starts[node.lineno] + node.col_offset, starts[node.end_lineno] + node.end_col_offset  # type: ignore[index, operator]
 
     def start(self, node: Placed) -> int:
-        """Where a node begins, for CPython."""
+        """The start of a node, for CPython."""
         line = node.lineno
         return self._offset(line, node.col_offset) if line in self._wide else self._starts[line] + node.col_offset
 
     def end(self, node: Placed) -> int:
-        """Where a node ends, for CPython."""
+        """The end of a node, for CPython."""
         return self.bounds(node)[1]
 
     def outer(self, node: Placed) -> Span:
@@ -60,7 +60,7 @@ class Places:
         return Span(*self.bounds(node))
 
     def span(self, node: Placed) -> Span:
-        """Where libcst places a node."""
+        """The span of a node, as libcst places it."""
         if isinstance(node, ast.Tuple) and self.bracketed(node):
             return self._inside(node, node.elts)
         if isinstance(node, ast.GeneratorExp):
@@ -80,7 +80,7 @@ class Places:
         return Span(first, last)
 
     def after_space(self, offset: int) -> int:
-        """Where the next token begins."""
+        """The start of the next token."""
         found = _TO_CODE.match(self.text, offset)
         return found.end() if found is not None else offset
 
@@ -105,13 +105,13 @@ class Places:
         return sum(mark.group() == "(" for mark in _MARKS.finditer(self.text, start, end))
 
     def unpacked(self, before: int, value: ast.expr) -> Span:
-        """``**value`` of a display, with the brackets around the value; what stands before it ends at ``before``."""
+        """``**value`` of a display, with the brackets around the value; the text before it ends at ``before``."""
         marks = _MARKS.finditer(self.text, before, self.start(value))
         stars = next(mark.start() for mark in reversed(list(marks)) if mark.group() == "**")
         return Span(stars, self.closing(stars, value))
 
     def closing(self, before: int, value: ast.expr) -> int:
-        """Where an expression ends, with its brackets; what stands before it ends at ``before``."""
+        """The end of an expression, with its brackets; the text before it ends at ``before``."""
         start, end = self.outer(value)
         for _ in range(self._brackets(before, start)):
             end = self.text.index(")", self.after_space(end)) + 1
@@ -124,7 +124,7 @@ class Places:
         return Span(start, start + len(node.name))
 
     def dotted(self, start: int, name: str) -> Span:
-        """A dotted name that begins at ``start``, whatever stands between its parts."""
+        """A dotted name that begins at ``start``, whatever is between its parts."""
         end = start
         for part in name.split("."):
             end = self.after_space(end)

@@ -18,7 +18,7 @@ class UnboundError(Exception):
 
 
 class Arguments(msgspec.Struct, frozen=True):
-    """What a callable is called with."""
+    """The arguments of a call."""
 
     args: tuple[object, ...] = ()
     kwargs: Mapping[str, object] = msgspec.field(default_factory=dict)
@@ -115,7 +115,7 @@ def without_self(function: object) -> Signature:
     """The signature of a method as it is called on an instance.
 
     Raises:
-        UnboundError: Python cannot tell it.
+        UnboundError: Python reports no signature.
     """
     try:
         signature = inspect.signature(function)  # type: ignore[arg-type]

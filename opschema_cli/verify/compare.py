@@ -23,7 +23,7 @@ def bits(tensor: Tensor) -> Tensor:
 def differing(one: Tensor, other: Tensor) -> tuple[int, tuple[int, ...]]:
     """How many elements of two tensors of one shape and dtype differ, and where the first one is.
 
-    Two elements are the same if their bits are, or if both are NaN: a NaN's payload tells nothing, and hardware chooses it.
+    Two elements are the same if their bits are, or if both are NaN: a NaN's payload means nothing, and hardware chooses it.
     +0 and -0 differ.
     """
     if torch.equal(bits(one), bits(other)):

@@ -1,4 +1,4 @@
-"""What the declarations of both trees say differently of an op: both sides are called as the tree after says."""
+"""Differences between the declarations of an op in both trees: both sides are called as the tree after says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a call runs: on the CPU as it comes; on a GPU on a stream of its own, behind a kernel that sleeps."""
+"""Devices that calls run on: the CPU, directly; a GPU, on a stream of its own, behind a kernel that sleeps."""
 
 from __future__ import annotations
 

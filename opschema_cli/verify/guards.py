@@ -46,7 +46,7 @@ class Bands(msgspec.Struct):
         return inside
 
     def findings(self, side: str) -> list[Finding]:
-        """What was written into the bands since they were made: ``overrun``."""
+        """Writes into the guard bands since they were made: ``overrun``."""
         broken = [count for storage in self.storages if (count := _written(storage))]
         message = "the call wrote {} bytes beyond the memory of a tensor that it allocated"
         return [Finding(check="overrun", side=side, message=message.format(count)) for count in broken]

@@ -22,7 +22,7 @@ _POLL = 1.0
 
 
 class Harness:
-    """What runs the cells of one run in this process; sides of a cell run side by side on the CPU, one by one on a GPU.
+    """Runs the cells of one run in this process; sides of a cell run side by side on the CPU, one by one on a GPU.
 
     On a GPU two processes that use it at once would share its memory and its caches' luck.
     """
@@ -140,6 +140,6 @@ def _against(
 
 
 def _seconds(ran: Mapping[Side, Ran], whole: float) -> dict[str, float]:
-    """The seconds of every side, by ``side.what``, and of the whole cell."""
+    """The seconds of every side, by ``side.what``, and of the entire cell."""
     parts = {f"{side}.{what}": round(spent, 6) for side, item in ran.items() for what, spent in item.seconds.items()}
     return {**parts, "whole": round(whole, 6)}

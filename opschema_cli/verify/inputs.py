@@ -68,7 +68,7 @@ def dtype_of(name: str) -> torch.dtype:
 
 
 def storage_bytes(tensor: Tensor) -> Tensor:
-    """The whole storage below a tensor as bytes, sharing it."""
+    """The entire storage below a tensor as bytes, sharing it."""
     return torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(tensor.untyped_storage())
 
 

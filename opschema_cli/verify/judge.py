@@ -103,7 +103,7 @@ class _Case:
         return self._both()
 
     def findings(self) -> tuple[Finding, ...]:
-        """What was found on both sides and between them; comparative findings only where they count."""
+        """The findings of both sides and between them; comparative findings only where they count."""
         new = self._new()
         kept = (f for side in ("before", "after") for f in self._seen[side] if f.check not in COMPARATIVE or f in new)
         return (*kept, *self._differences)
@@ -155,7 +155,7 @@ class _Case:
         return "within-tolerance", f"before was wrong: {_named(earlier)}" if earlier else "bits differ, both are right"
 
     def _new(self) -> list[Finding]:
-        """What after has and before has not, if before ran."""
+        """The findings of the side after that the side before lacks, if before ran."""
         if self._before is None or self._before.status != "ok":
             return []
         known = {(finding.check, finding.about) for finding in self._seen["before"]}
@@ -226,7 +226,7 @@ def _seen(ran: Ran | None, compared: Compared | None) -> tuple[Finding, ...]:
 
 
 def _undecided(compared: Compared | None) -> str:
-    """An output of which the comparison decided no element, empty if there is none."""
+    """An output without any decided element; empty if there is none."""
     figures = compared.figures if compared else ()
     return next((one.output for one in figures if one.elements and one.undecided == one.elements), "")
 

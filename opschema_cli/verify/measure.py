@@ -51,7 +51,7 @@ _FIXED = {
 
 
 class Opinion(msgspec.Struct, frozen=True):
-    """What a fixed rtol and atol would say: ``|y - r| <= atol + rtol * |r|``, with NaN and infinities at the same places."""
+    """The verdict of a fixed rtol and atol: ``|y - r| <= atol + rtol * |r|``, with NaN and infinities at the same places."""
 
     passes: bool
     text: str
@@ -102,7 +102,7 @@ class _Format:
 
 
 class _Sums(msgspec.Struct):
-    """What is gathered over chunks."""
+    """Sums and maxima gathered over chunks."""
 
     worst: float = 0.0
     ulps: float = 0.0

@@ -1,4 +1,4 @@
-"""What the harness runs and what comes of it: calls, cells, plans, results. No torch here: plans are made without it.
+"""Calls, cells, plans and results of the harness. No torch here: plans are made without it.
 
 Everything is a msgspec struct, for it travels between processes, and into files that shards are merged from.
 """
@@ -30,7 +30,7 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Output(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the declaration says of one tensor that the call returns; None where it does not say."""
+    """The declaration of one tensor that the call returns; None where it says nothing."""
 
     name: str
     shape: tuple[int, ...] | None = None
@@ -161,7 +161,7 @@ COMPARATIVE = frozenset({"denormals", "kept-output", "state"})
 
 
 class Returned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one output of a run was: its name in the result's file and its metadata. ``grad`` tells whether it requires a gradient
+    """One output of a run: its name in the result's file and its metadata. ``grad`` records whether it requires a gradient
     when the inputs do, None if that was not asked.
     """
 
@@ -224,7 +224,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class CellResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What came of one cell; a line of the results' file."""
+    """The result of one cell; a line of the results' file."""
 
     id: str
     op: str

@@ -1,4 +1,4 @@
-"""What people should know of a run before they trust it: what differs between the declarations, what is not run."""
+"""Notes to read before trusting a run: differences between the declarations, cells that are not run."""
 
 from __future__ import annotations
 

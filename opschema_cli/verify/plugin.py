@@ -63,7 +63,7 @@ class RunFile(pytest.File):
             yield OpCells.from_parent(self, name=plan.op, run=run, plan=plan)
 
     def harness(self, run: Run) -> Harness:
-        """What runs the cells in this process; it is made for the first."""
+        """The harness of this process, made for the first cell."""
         from opschema_cli.verify.harness import Harness
 
         known = self.config.stash[_HARNESS]
@@ -114,7 +114,7 @@ class CellItem(pytest.Item):
         self.cell, self.result = cell, result
 
     def runtest(self) -> None:
-        """Run the cell and tell its verdict."""
+        """Run the cell and report its verdict."""
         if self.cell is not None:
             self.result = self.parent.check(self.cell)
         result = self.result

@@ -163,12 +163,12 @@ def _absence(plan: Plan | None) -> str:
 
 
 def _before(plan: Plan, after: Plan) -> Target:
-    """Where an op was before; it is called by the recipe of today."""
+    """The target of an op in the tree before; it is called by today's recipe."""
     return msgspec.structs.replace(plan.target, recipe=after.target.recipe)
 
 
 def device_label(device: Device) -> str:
-    """What results of a device are labelled with: the GPU's name, or ``cpu-sim``.
+    """The label of a device in results: the GPU's name, or ``cpu-sim``.
 
     Raises:
         OpschemaError: PyTorch is not installed, cannot be loaded, or sees no GPU though one is asked for.

@@ -1,4 +1,4 @@
-"""What the harness and its worker processes say to each other: msgpack, each message after its length.
+"""Messages between the harness and its worker processes: msgpack, each message after its length.
 
 Not JSON: a param may be infinite.
 """
@@ -35,7 +35,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """What came of :class:`Load`; unless ``ok``, every cell ends with this status and detail."""
+    """The answer to :class:`Load`; unless ``ok``, every cell ends with this status and detail."""
 
     status: Literal["ok", "raised", "refused", "died", "stalled", "failed"] = "ok"
     detail: str = ""
@@ -43,7 +43,7 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Done(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """What came of :class:`Run`. With ``last``, the process ends: it is no longer fit for another cell."""
+    """The answer to :class:`Run`. With ``last``, the process ends: it is no longer fit for another cell."""
 
     ran: Ran
     last: bool = False

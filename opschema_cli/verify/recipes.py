@@ -1,4 +1,4 @@
-'''What the declaration cannot say of an op, said by the repository: a Python file with recipes.
+'''Recipes: a Python file of the repository that says what the declaration of an op cannot.
 
 ``[tool.opschema.verify] recipe = "tests/opschema_recipes.py"`` names it; a class for each op that needs one::
 
@@ -135,7 +135,7 @@ def find_recipe(path: Path, op: str) -> Recipe:
 
 
 def ops_with_recipes(path: Path) -> dict[str, int]:
-    """The ops that ``@recipe(...)`` names in a file, as far as it can be told without running it, each with its line.
+    """The ops that ``@recipe(...)`` names in a file, as far as they can be read without running it, each with its line.
 
     Raises:
         OpschemaError: the file is not there, or is no Python.

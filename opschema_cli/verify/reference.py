@@ -1,4 +1,4 @@
-"""What a cell must return: a torch function or a recipe, on the inputs in float64, and in float32 for the error that is usual."""
+"""The expected result of a cell: a torch function or a recipe, run in float64, and in float32 for the usual error."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def torch_function(name: str) -> Callable[..., object]:
 
 
 def signatures(function: Callable[..., object]) -> Iterator[Signature]:
-    """What a function takes: as Python tells it, else the schemas of the aten operator with its name."""
+    """The signatures of a function: Python's own, else the schemas of the aten operator with its name."""
     try:
         yield inspect.signature(function)
     except (TypeError, ValueError):

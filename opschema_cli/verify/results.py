@@ -50,7 +50,7 @@ class Version(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="run"):
-    """What a file of results is about: ``run`` identifies all cells of all shards, ``cells`` are those of this one. ``renamed``
+    """The header of a results file: ``run`` identifies all cells of all shards, ``cells`` are those of this one. ``renamed``
     has the names that ops had before, by those that they have now; ``notes`` are what people should know before they trust it.
     """
 
@@ -67,7 +67,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="r
     notes: tuple[str, ...] = ()
 
     def called(self, op: str) -> str:
-        """An op as people are told of it: with the name that it had before."""
+        """The name of an op in reports, with the name that it had before."""
         return f"{op} (was {self.renamed[op]})" if op in self.renamed else op
 
 
@@ -76,8 +76,9 @@ class _Line(CellResult, frozen=True, kw_only=True, tag_field="kind", tag="cell")
 
 
 class Results(msgspec.Struct):
-    """What came of a run: its header and a result for each of its cells; ``errors`` are failures of the harness itself, ``lacks``
-    is what keeps merged results from being the whole run.
+    """The results of a run: its header and a result for each of its cells.
+
+    ``errors`` are failures of the harness itself, ``lacks`` what is missing from merged results.
     """
 
     header: Header
@@ -108,7 +109,7 @@ class Results(msgspec.Struct):
 
 
 def run_key(plans: Iterable[Plan], before: Version | None, after: Version, renamed: Mapping[str, str]) -> str:
-    """What identifies a run: its cells with their calls, and what is compared."""
+    """The identity of a run: its cells with their calls, and what is compared."""
     digest = hashlib.blake2b(digest_size=12)
     digest.update(msgspec.msgpack.encode((before.key if before else None, after.key, sorted(renamed.items()))))
     for plan in plans:
@@ -214,7 +215,7 @@ def _called(version: Version | None) -> str:
 
 
 def merge(parts: Sequence[Results]) -> tuple[Results, list[str]]:
-    """The results of all shards as one, and what keeps them from being the whole run: missing shards and cells.
+    """The results of all shards as one, and what keeps them from being the entire run: missing shards and cells.
 
     Raises:
         OpschemaError: they are not of one run, or a shard is there twice.

@@ -31,7 +31,7 @@ def save(tensors: Mapping[str, Tensor], folder: str, cell: str) -> str:
 
 
 def named(result: object, call: Call) -> dict[str, Tensor]:
-    """What a call returned, by the declared names of outputs, or ``output0``... if it returned another number of them.
+    """The tensors that a call returned, by the declared names of outputs, or ``output0``... if it returned another number of them.
 
     Raises:
         RefusedError: it is nothing that can be compared.
@@ -56,7 +56,7 @@ def attached(result: object, call: Call) -> dict[str, Tensor]:
 
 
 def structure(result: object) -> str:
-    """What holds the tensors that a call returns: ``Tensor``, ``tuple of 2``, ``dict of a, b``."""
+    """Container type of the tensors that a call returns: ``Tensor``, ``tuple of 2``, ``dict of a, b``."""
     kind = type(result).__name__
     if isinstance(result, Mapping):
         return f"{kind} of {', '.join(printable(str(name)) for name in result)}"

@@ -21,7 +21,7 @@ SUFFIX = ".opschema-run"
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be run: the plans of the tree after, and where each op was before (or why it was nowhere).
 
-    ``compared`` tells whether there is a tree before at all. ``seconds`` is the time that one cell has on one side,
+    ``compared`` records whether there is a tree before at all. ``seconds`` is the time that one cell has on one side,
     ``folder`` is where tensors and caches go meanwhile; empty, and whoever runs it makes one. With ``sanitizer`` workers run
     under the one for the device.
     """
@@ -37,7 +37,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def device(self) -> str:
-        """What the cells run on: ``cpu`` or ``cuda``."""
+        """The device of the cells: ``cpu`` or ``cuda``."""
         return "cuda" if self.header.device != CPU_LABEL else "cpu"
 
 

@@ -294,7 +294,7 @@ class Runner:
 
 
 def _call_signature(kind: type) -> Signature:
-    """What an op is called with: its ``__call__`` says, or ``forward`` where that passes everything on.
+    """The signature of an op's call: that of ``__call__``, or of ``forward`` where ``__call__`` passes everything on.
 
     Raises:
         UnboundError: neither says.

@@ -34,7 +34,7 @@ _FRAMES = 4
 
 
 def under_sanitizer(device: str, environ: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
-    """What goes before a worker's command, and its environment, for a run on ``device``, ``cpu`` or ``cuda``.
+    """The prefix of a worker's command, and its environment, for a run on ``device``, ``cpu`` or ``cuda``.
 
     Raises:
         OpschemaError: there is no such sanitizer here.
@@ -46,7 +46,7 @@ def under_sanitizer(device: str, environ: Mapping[str, str]) -> tuple[list[str],
 
 
 def summary(said: str) -> str:
-    """What a sanitizer reports in a process's last words: a line, then a place a line; empty if it reports nothing."""
+    """The report of a sanitizer in a process's last output: a line, then a place a line; empty if it reports nothing."""
     found = _ASAN.search(said)
     if found is not None:
         return f"{found['what']}, {found['access']}{_places(found['stack'])}"

@@ -1,4 +1,4 @@
-"""Splits a run into shards: whole ops, so that each op library is imported in few places; the same split every time."""
+"""Splits a run into shards of entire ops, so that each op library is imported in few places; the same split every time."""
 
 from __future__ import annotations
 

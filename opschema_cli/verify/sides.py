@@ -1,4 +1,4 @@
-"""The trees that are compared: a folder as it is, a git revision exported, a draft written out; as long as their contexts."""
+"""The trees that are compared: an unchanged folder, an exported git revision, a draft written out; as long as their contexts."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def tree_of(root: Path, what: str) -> Iterator[tuple[Path, Version]]:
 
 
 def version_of(root: Path, name: str) -> Version:
-    """What identifies a folder's files: the commit that they are, else their content.
+    """The identity of a folder's files: their commit, else a digest of their content.
 
-    Files that git ignores are in neither, so that what was built on two machines does not tell them apart.
+    Files that git ignores are in neither, so that what was built on two machines does not make them differ.
     """
     try:
         commit = commit_held(root, _is_output)
@@ -108,7 +108,7 @@ def _extract(packed: Path, tree: Path) -> None:
     """Unpack all but what would lead out of ``tree``: links that do, devices.
 
     Raises:
-        OpschemaError: this Python cannot tell.
+        OpschemaError: this Python cannot check it.
     """
     if not hasattr(tarfile, "data_filter"):
         raise OpschemaError("this release of Python cannot unpack a revision safely; update it, or name a folder")
@@ -124,7 +124,7 @@ def _harmless(member: tarfile.TarInfo, tree: str) -> tarfile.TarInfo | None:
 
 
 def _inside(tree: Path, path: str) -> Path:
-    """Where a path of the workspace lies in its copy; never through a link out of it.
+    """The place of a workspace path in its copy; never through a link out of it.
 
     Raises:
         OpschemaError: it leads out.

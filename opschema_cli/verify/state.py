@@ -1,4 +1,4 @@
-"""What a call leaves changed of its process, beside its outputs: torch's defaults, modes and random generators."""
+"""Changes that a call leaves in its process, beside its outputs: torch's defaults, modes and random generators."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def state() -> dict[str, object]:
 
 
 def left_changed(before: dict[str, object], after: dict[str, object]) -> Iterator[tuple[str, str]]:
-    """What differs between two states, and how."""
+    """The differences between two states, each with its name."""
     for name, value in before.items():
         if after[name] != value:
             short = name.endswith("numbers")

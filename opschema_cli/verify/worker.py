@@ -40,7 +40,7 @@ _GRACE = 5.0
 
 
 class Side(Protocol):
-    """What runs a cell here: an op or the reference."""
+    """Runs cells in this process: an op or the reference."""
 
     def run(self, request: Run) -> Ran:
         """Run it. Raises what the op raises, and :class:`RefusedError`."""

@@ -208,7 +208,7 @@ class Worker:
         self._send(load)
 
     def load(self, seconds: float) -> Loaded:
-        """What came of the import, awaited for ``seconds`` since the start."""
+        """Return the result of the import, awaited for ``seconds`` since the start."""
         if self._loaded is None:
             reply = self._receive(self._started + seconds)
             if isinstance(reply, Loaded):
@@ -230,7 +230,7 @@ class Worker:
         return Done(ran=Ran(cell=cell.id, status=status, detail=detail), last=True)
 
     def new_seconds(self) -> dict[str, float]:
-        """What starting took, told once."""
+        """The seconds that starting took, reported once."""
         seconds, self._seconds = self._seconds, {}
         return seconds
 
@@ -310,7 +310,7 @@ class Worker:
 
 
 class _Ended:
-    """The process is gone."""
+    """The process has ended."""
 
 
 def _stream(stream: IO[bytes] | None) -> IO[bytes]:
@@ -333,7 +333,7 @@ def _ending(code: int | None) -> str:
 
 
 def _abort(process: Process) -> None:
-    """Have the process tell where it hangs: faulthandler writes the stack."""
+    """Have the process report where it hangs: faulthandler writes the stack."""
     process.send_signal(signal.SIGABRT)
     with suppress(subprocess.TimeoutExpired):
         process.wait(_GRACE)

@@ -47,7 +47,7 @@ def initial(kind: CppNode) -> CppNode | None:
 
 
 def callee(call: CppNode) -> str:
-    """What is called, as it is written."""
+    """The callee of a call, as written."""
     function = call.field("function")
     return function.text if function is not None else ""
 

@@ -127,6 +127,6 @@ def _reads_alike(text: str) -> bool:
 
 
 def default_span(text: str, head_end: int, full_end: int) -> Span:
-    """Where a parameter's default is written, brackets included; ``head_end`` ends its name and annotation."""
+    """The span of a parameter's default, brackets included; ``head_end`` ends its name and annotation."""
     match = re.compile(r"[^=]*=\s*").match(text, head_end, full_end)
     return Span(match.end() if match is not None else head_end, full_end)

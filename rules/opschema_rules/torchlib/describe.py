@@ -1,4 +1,4 @@
-"""What ``opschema lint --show-settings`` tells of a tree's operators: for which torch they are judged, and what is not known."""
+"""A tree's operators in ``opschema lint --show-settings``: the torch release they are judged for, and what is not known."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Builds the small workspace that a rule's example stands in: a ``python`` fence is a module below its usual imports; a
-fence with a path after its language is that file, whole.
+"""Builds the small workspace of a rule's example: a ``python`` fence is a module below its usual imports; a
+fence with a path after its language is that entire file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What of a tree's registrations is not known, and which operators it may be for."""
+"""Unknown registrations of a tree, and the operators that they may be for."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class Gaps:
         self._named: list[re.Pattern[str]] = []
 
     def add(self, start: str, place: Place, reason: str) -> None:
-        """A registration for an operator of which only what its name begins with is known."""
+        """Add a registration for an operator whose name is known only by its beginning."""
         space, colons, _ = start.partition("::")
         self._open.add(space if colons else None)
         self._note(place, reason)
 
     def add_cpp(self, cpp: CppOperators) -> None:
-        """What C++ leaves unknown."""
+        """Add what C++ leaves unknown."""
         for gap in cpp.gaps:
             is_template = self._add_template(gap.place.path)
             (self._templates if is_template else self._open).add(gap.namespace)

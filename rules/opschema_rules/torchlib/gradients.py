@@ -1,4 +1,4 @@
-"""What is registered for an operator's gradient: what ``setup_context`` leaves on ``ctx``, what ``backward`` takes from it."""
+"""Gradient registrations of an operator: what ``setup_context`` leaves on ``ctx``, what ``backward`` takes from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The registration graph of a tree: its operators, and which of them a name, an attribute or a call stands for.
+"""The registration graph of a tree: its operators, and which of them a name, an attribute or a call refers to.
 
 The pack's own rules look at the operators; packs that build on this one ask the graph. It is made once for each project.
 """
@@ -65,7 +65,7 @@ class Graph:
         return self._operators(item for item in found if item != Plain(None))
 
     def frame(self, body: Body, owner: ClassRef | None = None) -> Frame:
-        """The frame of a body of which no call is looked at."""
+        """The frame of a body whose calls are ignored."""
         return self.evaluator.frames.assumed(self._own(body), owner)
 
     def _own(self, body: Body) -> Body:
@@ -134,7 +134,7 @@ def graph_of(project: Project, options: TorchlibOptions) -> Graph:
 
 
 def _cpp(project: Project, options: TorchlibOptions) -> CppOperators | None:
-    """What the C++ of the workspace defines and registers; None if there is nothing of it."""
+    """The operators that the workspace's C++ defines and registers; None if there is none."""
     paths = cpp_sources(project, options)
     if not paths:
         return None

@@ -29,7 +29,7 @@ NO_TYPE = SchemaType()
 
 
 class Mutates(msgspec.Struct, frozen=True):
-    """What ``mutates_args`` says: names, each with where it is written; ``names`` is None when they are not known.
+    """The value of ``mutates_args``: names, each with where it is written; ``names`` is None when they are not known.
 
     ``unknown`` is true of the string ``"unknown"``; ``string`` is any other string. ``expr`` stands in the file ``path``.
     """
@@ -42,7 +42,7 @@ class Mutates(msgspec.Struct, frozen=True):
 
 
 class Inference(msgspec.Struct):
-    """What ``infer_schema`` makes of a function: the schema, what it refuses, and the type that the function returns."""
+    """The result of ``infer_schema`` for a function: the schema, what it refuses, and the type that the function returns."""
 
     schema: OperatorSchema
     problems: list[Problem] = msgspec.field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What the rules of this pack look at: operators, and what is registered for them.
+"""Subjects of this pack's rules: operators, and what is registered for them.
 
 A registration is one call or decorator. An :class:`Operator` is a definition with all that is registered for it, joined
 over files. What cannot be followed is None or :class:`Unresolved`, never a guess.
@@ -199,7 +199,7 @@ class Operator(msgspec.Struct, eq=False, dict=True):
 
     @property
     def place(self) -> Place:
-        """Where it is defined."""
+        """The place of the definition."""
         return self.definition.place
 
     @property
@@ -211,7 +211,7 @@ class Operator(msgspec.Struct, eq=False, dict=True):
         return self.definition.mutates
 
     def of_role(self, role: Role) -> list[Registration]:
-        """What is registered in one role."""
+        """The registrations of one role."""
         return [item for item in self.registrations if item.role == role]
 
 

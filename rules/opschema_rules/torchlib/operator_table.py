@@ -52,7 +52,7 @@ def _declaration(definition: Definition) -> table.Declaration:
 
 
 def _argument_places(definition: Definition) -> dict[str, Place]:
-    """Where arguments are written: the parameters of a Python function."""
+    """The places of arguments: the parameters of a Python function."""
     function = definition.function
     if definition.explicit or function is None:
         return {}

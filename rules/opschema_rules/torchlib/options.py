@@ -1,4 +1,4 @@
-"""What a registering call is given beside names and functions: words (devices, dispatch keys, tags) and ``mutates_args``."""
+"""Options of a registering call, beside names and functions: words (devices, dispatch keys, tags) and ``mutates_args``."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def tags_of(evaluator: Evaluator, given: Mapping[str, BoundArgument], *, is_open
 
 
 def mutates_of(evaluator: Evaluator, given: BoundArgument | None, *, default: bool = False) -> Mutates:
-    """What ``mutates_args`` says; with ``default`` none is no names."""
+    """The value of ``mutates_args``; with ``default``, none means no names."""
     if given is None:
         return Mutates({} if default else None)
     found, path = evaluator.values(given), given.frame.body.file.path
@@ -66,7 +66,7 @@ def _names(evaluator: Evaluator, value: Value | None) -> dict[str, Expr | None] 
 
 
 def mutates_problems(mutates: Mutates, function: Body) -> list[Problem]:
-    """What is wrong with ``mutates_args`` itself: a string, or names that are no parameters."""
+    """Problems of ``mutates_args`` itself: a string, or names that are no parameters."""
     if mutates.string is not None and mutates.expr is not None:
         place = Place(mutates.path, mutates.expr.span)
         return [Problem("mutates-string", place, "", mutates.string)]

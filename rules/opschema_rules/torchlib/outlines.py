@@ -99,7 +99,7 @@ def _looked_for(outline: Outline) -> set[str]:
 
 
 def outline_of(file: PythonFile) -> Outline:
-    """What is told of one file."""
+    """The outline of one file."""
     found = _Reader()
     mentions = found.read(file.body)
     names = frozenset(item.name for item in public(file))
@@ -162,7 +162,7 @@ class _Reader:
 
 
 def public(file: PythonFile) -> Iterator[Function | Class]:
-    """What other files may import and call."""
+    """The functions and classes that other files may import and call."""
     yield from file.body.functions
     yield from file.body.classes
 
@@ -182,6 +182,6 @@ def _root(callee: Expr) -> str:
 
 
 def _target_of(value: Expr) -> Expr:
-    """What ``partial(target, ...)`` calls; the value itself when it is none."""
+    """The target of ``partial(target, ...)``; the value itself when it is no partial."""
     partial = value.kind == "call" and last_word(value) == "partial" and len(value.items) > 1
     return value.items[1] if partial else value

@@ -72,7 +72,7 @@ def pairs(schema: OperatorSchema, params: Sequence[Param], skip: int = 0) -> lis
 
 
 def mismatches(schema: OperatorSchema, params: Sequence[Param], skip: int = 0) -> list[Mismatch]:
-    """Where a function differs from what the dispatcher passes it; ``skip`` are leading parameters that are filled otherwise."""
+    """Differences between a function's parameters, after the first ``skip``, and what the dispatcher passes it."""
     return _renamed(list(_Comparison(schema, params, skip).all()))
 
 
@@ -193,7 +193,7 @@ class _Comparison:
 
     @property
     def _aligned_ahead(self) -> bool:
-        """Whether what both sides have in common stands at the same places."""
+        """Whether the names that both sides share are at the same positions."""
         pairs = zip(self.arguments, self.takers, strict=False)
         return all(argument.name == param.name for argument, param in pairs)
 

@@ -1,4 +1,4 @@
-"""Where a schema's arguments are written, and how findings name several things."""
+"""Places of a schema's arguments, and how findings name several things."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from opschema_rules.torchlib.model import Operator
 
 
 def argument_place(operator: Operator, argument: Argument) -> Place:
-    """Where an argument is declared: in the function's signature, or in the schema string where its name stands once."""
+    """The declaration of an argument: in the function's signature, or in the schema string where its name occurs once."""
     definition = operator.definition
     written = definition.written
     if not definition.explicit:

@@ -1,4 +1,4 @@
-"""Python string literals as values with the place of each character, when no escape stands in the way."""
+"""Python string literals as values with the place of each character, when there is no escape in them."""
 
 from __future__ import annotations
 

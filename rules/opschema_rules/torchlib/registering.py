@@ -36,7 +36,7 @@ def _completed(waiting: Waiting, arguments: Arguments) -> Waiting:
 
 
 def api_of(method: Method) -> apis.Api:
-    """What a method of a library or a custom op registers."""
+    """The API behind a method of a library or a custom op."""
     return (apis.HANDLE if isinstance(method.receiver, Handle) else apis.LIBRARY)[method.name]
 
 
@@ -60,7 +60,7 @@ def _is_complete(evaluator: Evaluator, waiting: Waiting) -> bool:
 def registered(
     evaluator: Evaluator, api: apis.Api, receiver: Value | None, arguments: Arguments, *, legacy: bool = False
 ) -> Value:
-    """What a registering call returns: a decorator while it lacks its function."""
+    """The value of a registering call: a decorator while it lacks its function."""
     waiting = _waiting(evaluator, api, receiver, arguments)
     if not _is_complete(evaluator, waiting):
         return waiting
@@ -69,7 +69,7 @@ def registered(
 
 
 def result(evaluator: Evaluator, waiting: Waiting, function: Value, *, legacy: bool = False) -> Value:
-    """What a complete one returns: the handle of a custom op; the function that it was given from the others."""
+    """The value of a complete registering call: the handle of a custom op; the function that it was given from the others."""
     if waiting.api.defines not in ("custom_op", "triton_op"):
         return function
     names = evaluator.strings(waiting.arguments.by_name(waiting.api.params).get(waiting.api.op))
@@ -83,7 +83,7 @@ def handle_key(arguments: Arguments, function: Value, names: Text) -> HandleKey:
 
 
 def library(evaluator: Evaluator, arguments: Arguments) -> LibraryValue:
-    """What ``Library(ns, kind, dispatch_key)`` makes."""
+    """The value of ``Library(ns, kind, dispatch_key)``."""
     given = arguments.by_name(("ns", "kind", "dispatch_key"))
     key = evaluator.text(given.get("dispatch_key")) if "dispatch_key" in given else ""
     return LibraryValue(evaluator.text(given.get("ns")), key)

@@ -53,12 +53,12 @@ class Event(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @property
     def api(self) -> apis.Api:
-        """What is called."""
+        """The registering API that is called."""
         return self.waiting.api
 
     @cached_property
     def given(self) -> dict[str, BoundArgument]:
-        """What it is given, by the names of its parameters."""
+        """The arguments, by the names of its parameters."""
         return self.waiting.arguments.by_name(self.api.params)
 
     @property
@@ -74,7 +74,7 @@ class Event(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @property
     def refused(self) -> bool:
-        """Whether what is written there as a decorator is a call that torch refuses, since it lacks its function."""
+        """Whether the decorator is a call that torch refuses, since it lacks its function."""
         made, call = self.waiting.arguments.call, self.call
         written = made is call or (call.kind == "call" and made is call.items[0])
         return self.waiting.late and self.api.at_once and self.sole and written and not self.open

@@ -1,4 +1,4 @@
-"""What a registering call registers: in which role, which function, for which keys."""
+"""Registrations of a registering call: role, function and keys."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Part(msgspec.Struct, frozen=True):
 
 
 def parts_of(evaluator: Evaluator, event: Event) -> Iterator[Part]:
-    """What an event registers; vLLM's helper a kernel, and perhaps a fake."""
+    """The parts that an event registers; vLLM's helper a kernel, and perhaps a fake."""
     if event.api is apis.DIRECT:
         if evaluator.not_none(event.given.get("fake_impl")):
             yield Part("fake", "fake_impl", "")

@@ -1,4 +1,4 @@
-"""What this pack shares with packs that build on it: which arguments operators write, and which methods pass theirs on to them.
+"""Data shared with packs that build on this one: which arguments operators write, and which methods pass theirs on to them.
 
 It is plain data, so that it can be made in one process and read in another.
 """

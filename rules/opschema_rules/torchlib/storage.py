@@ -1,4 +1,4 @@
-"""Which parameter of a function an expression shares its storage with, as far as the expression alone tells."""
+"""Which parameter of a function an expression shares its storage with, as far as the expression alone shows."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def implementations(operator: Operator) -> Iterator[tuple[Body, Registration | N
 
 
 def tensors_of(operator: Operator, function: Body, registration: Registration | None) -> Tensors:
-    """The parameters of a kernel that take tensors and never stand for anything else; none when it does not fit the schema."""
+    """The parameters of a kernel that take tensors and are never assigned again; none when it does not fit the schema."""
     schema, skip = operator.definition.schema, filled(registration) if registration is not None else 0
     if not isinstance(schema, OperatorSchema) or mismatches(schema, function.params, skip):
         return {}

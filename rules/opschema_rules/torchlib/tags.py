@@ -1,7 +1,7 @@
-"""What the tags ``inplace`` and ``out`` make of a schema that is inferred, and what they demand of any.
+"""The effect of the tags ``inplace`` and ``out`` on an inferred schema, and their demands on any.
 
 Source: ``infer_schema`` in ``torch/_library/infer_schema.py``, ``_validate_inplace_schema`` and ``_validate_out_schema`` in
-``torch/library.py`` of torch 2.13. As torch does, each tells the first fault only.
+``torch/library.py`` of torch 2.13. As torch does, each reports the first fault only.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PYTHON_TENSOR = PythonType("name", "torch.Tensor")
 
 
 def tagged(found: Inference, function: Body, mutates: Mutates, tags: frozenset[str] | None) -> Inference:
-    """An inferred schema with what the tags add to it; as it is when ``infer_schema`` refuses the function anyway."""
+    """An inferred schema with what the tags add to it; unchanged when ``infer_schema`` refuses the function anyway."""
     known = (tags or frozenset()) & {"inplace", "out"}
     if found.problems or not known:
         return found
@@ -95,7 +95,7 @@ def _name(function: Body) -> Place:
 
 
 def refused(schema: OperatorSchema, tags: frozenset[str] | None, place: Place) -> tuple[Problem, ...]:
-    """What ``define`` refuses of a schema string for its tags: the argument, what it is, and what the tag demands."""
+    """Problems for which ``define`` refuses a schema string with its tags: the argument, what it is, and what the tag demands."""
     found: list[Problem] = []
     if "out" in (tags or ()):
         found += [Problem("out", place, *told) for told in _first(_out_schema(schema))]
@@ -142,6 +142,6 @@ def _out_schema(schema: OperatorSchema) -> Iterator[tuple[str, str, str]]:
 
 
 def _is_alias(returned: Return, argument: Argument) -> bool:
-    """Whether what is returned is an argument that is written."""
+    """Whether the returned value is a written argument."""
     alias, written = returned.alias, argument.alias
     return alias is not None and written is not None and alias.write and set(alias.before) == set(written.before)

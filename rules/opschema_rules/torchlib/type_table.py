@@ -67,7 +67,7 @@ def known_releases() -> tuple[Version, ...]:
 
 
 def type_table(torch: Version) -> TypeTable:
-    """What a release takes; of one that is not known what the nearest older one does."""
+    """The types that a release takes; for an unknown release, those of the nearest older one."""
     return _tables()[nearest_release(torch, known_releases())]
 
 

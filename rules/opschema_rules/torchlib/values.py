@@ -10,7 +10,7 @@ from opschema_rules.torchlib.apis import Api
 
 
 class Handle(KeyedStruct, PackValue, frozen=True):
-    """A custom op as Python holds it: of which call and function it was made, and under which names."""
+    """A custom op as a Python value: the call and function that made it, and its names."""
 
     key: HandleKey
     names: Text

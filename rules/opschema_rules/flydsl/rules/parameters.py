@@ -1,4 +1,7 @@
-"""Parameters and their arguments: constants of the trace, values of run time, unread ones."""
+"""Parameters and their arguments: constants of the trace, values of run time, unread ones.
+
+It is one module because its rules share the binding of calls to parameters.
+"""
 
 from __future__ import annotations
 

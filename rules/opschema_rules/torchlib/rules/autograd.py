@@ -1,4 +1,7 @@
-"""What ``register_autograd`` registers, against the operator's schema and against itself."""
+"""Autograd registrations, against the operator's schema and against each other.
+
+It is one module because its rules share the reading of ``setup_context`` and ``backward``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the options of a definition demand of its schema: tags, device types, keyword-only tensors."""
+"""Demands of a definition's options on its schema: tags, device types, keyword-only tensors."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def tag_demands(operator: Operator) -> Iterator[Diagnostic]:
 
 
 def _demanded(item: Problem) -> str:
-    """What a tag demands, and what there is."""
+    """Describe what a tag demands and what the schema has."""
     if not item.written:
         return f"it needs {item.instead}"
     if item.written == "inplace, out":

@@ -1,4 +1,4 @@
-"""What kernels do to the tensors that they are given: return them, write them."""
+"""Kernels that return or write the tensors they are given."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def _is_new_tensor(operator: Operator, function: Body, name: str, tensors: Tenso
 
 
 def shared_argument(function: Body, value: Expr, tensors: Tensors) -> str:
-    """The argument that a returned value shares its storage with; a name that is given a value once stands for it."""
+    """The argument that a returned value shares its storage with; a name assigned once counts as its value."""
     if value.kind == "name" and value.text not in tensors:
         return sharing(only_value(function, value.text), tensors)
     return sharing(value, tensors)

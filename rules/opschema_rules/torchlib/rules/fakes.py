@@ -282,5 +282,5 @@ def _is_composite(item: Registration) -> bool:
 
 
 def _is_before(first: Registration, second: Registration) -> bool:
-    """Whether a registration runs before another: it stands before it in one module."""
+    """Whether a registration runs before another: it comes before it in one module."""
     return first.place.path == second.place.path and first.body is second.body and first.place.span < second.place.span

@@ -1,4 +1,4 @@
-"""What ``infer_schema`` refuses in a function's signature: kinds of parameters, types, annotations."""
+"""Signatures that ``infer_schema`` refuses: kinds of parameters, types, annotations."""
 
 from __future__ import annotations
 

@@ -208,7 +208,7 @@ def _may_not_run(made: Made) -> bool:
 
 
 def _misused(evaluator: Evaluator, body: Body) -> Iterator[Diagnostic]:
-    """Calls of methods of a library that a name stands for."""
+    """Calls of methods of a library held by a name."""
     for call in body.scope.calls:
         name, _, method = call.callee.rpartition(".")
         if method not in ("define", "impl") or not name or "." in name:

@@ -137,7 +137,7 @@ def _is_none(operator: Operator) -> bool:
 
 
 def _lacks_mutates(operator: Operator) -> bool:
-    """Whether a ``custom_op`` is not told what it writes."""
+    """Whether a ``custom_op`` lacks ``mutates_args``."""
     definition = operator.definition
     if definition.call is None or definition.body is None or definition.call.kind != "call":
         return False

@@ -89,7 +89,7 @@ def _is_named_apart(operator: Operator) -> bool:
 
 
 def _ill_named(name: str) -> str:
-    """What is wrong with a qualified name; empty if nothing."""
+    """The fault of a qualified name; empty if there is none."""
     parts = name.split("::")
     if len(parts) != 2:
         return "write `namespace::name`"
@@ -239,7 +239,7 @@ def _one_name(operator: Operator) -> str:
 
 
 def _runs_once(definition: Definition) -> bool:
-    """Whether a definition stands in a module itself, or in C++."""
+    """Whether a definition is at the top level of a module, or in C++."""
     return definition.api == "cpp" or (definition.body is not None and definition.body.function is None)
 
 

@@ -1,4 +1,4 @@
-"""What fakes and kernels plainly return, and what a fake does with its ``*args``, against the operator's schema."""
+"""Results of fakes and kernels, and a fake's use of its ``*args``, against the operator's schema."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def _followed(function: Body, value: Expr) -> Expr:
 
 
 def _misfit(operator: Operator, schema: OperatorSchema, function: Body, value: Expr) -> str:
-    """What a value is, if it is none that the schema returns."""
+    """Describe a value that the schema does not return; empty if it fits."""
     count = len(schema.returns)
     if value.kind in ("tuple", "list"):
         if value.elements is None:
@@ -262,7 +262,7 @@ def _is_no_tensor(argument: Argument) -> bool:
 
 
 def _misused(item: Statement, rest: str, passed: Sequence[Argument]) -> Iterator[tuple[Statement | Expr, Argument]]:
-    """What of ``rest`` is no tensor and is used as one, and where."""
+    """The arguments of ``rest`` that are used as tensors and are none, each with its use."""
     if item.kind == "for":
         body = list(all_statements(item.blocks[0]))
         chosen = any(inner.kind in _CHOOSING for inner in body)

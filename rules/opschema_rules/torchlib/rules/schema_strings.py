@@ -73,7 +73,7 @@ def schema_string(operator: Operator) -> Iterator[Diagnostic]:
 
 
 class _Text(msgspec.Struct, frozen=True):
-    """A schema's text as it is written in a file."""
+    """A schema's text as written in a file."""
 
     path: str
     literal: Literal
@@ -124,7 +124,7 @@ def _diagnostic(operator: Operator, text: _Text | None, error: SchemaError) -> D
 
 
 def _form(operator: Operator, text: _Text) -> Iterator[Diagnostic]:
-    """What ``custom_op`` and ``torch.library.define`` demand of a schema beside that it can be read."""
+    """Check the form that ``custom_op`` and ``torch.library.define`` demand of a readable schema."""
     definition = operator.definition
     if text.schema is None or definition.body is None or definition.call is None or definition.api == "cpp":
         return
