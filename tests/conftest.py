@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import sys
@@ -39,6 +40,20 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     modules = {point.module for point in entry_points(group="opschema.packs")}
     if any(name.startswith("opschema_rules.") and find_spec(name) is None for name in modules):
         pytest.exit("the entry points changed; install anew: .venv/bin/python -m pip install --no-deps -e .", 4)
+
+
+@pytest.fixture(autouse=True)
+def no_parser_is_left() -> Iterator[None]:
+    """Each test ends the processes that parse Python for it: one that is left would be counted by a later test."""
+    yield
+    left = []
+    for process in multiprocessing.active_children():
+        process.join(1)  # one that has nothing left to parse ends by itself
+        if process.is_alive():
+            left.append(process.name)
+            process.kill()
+            process.join()
+    assert left == []
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -34,15 +35,15 @@ def baseline(output_file: Path | None, no_plugins: bool) -> int:
     `opschema lint` then counts only what is new, and reports which entries are fixed. It reads `.opschema-baseline.json` at
     the root, or the file that the configuration names as `baseline`.
     """
-    session = open_workspace(Path.cwd(), no_plugins=no_plugins)
-    if output_file is not None:
-        check_output(output_file, session.root)
-    with ProgressBar("reading", "files") as progress:
-        project = session.project(progress=progress)
-        registry = session.registry_for(project)
-        outcome = run(Job(registry, resolve_settings(session.config, registry)), project)
-    target = output_file or session.baseline_path() or session.workspace.locate(DEFAULT_NAME)
-    return save_baseline(session, target, outcome, project)
+    with closing(open_workspace(Path.cwd(), no_plugins=no_plugins)) as session:
+        if output_file is not None:
+            check_output(output_file, session.root)
+        with ProgressBar("reading", "files") as progress:
+            project = session.project(progress=progress)
+            registry = session.registry_for(project)
+            outcome = run(Job(registry, resolve_settings(session.config, registry)), project)
+        target = output_file or session.baseline_path() or session.workspace.locate(DEFAULT_NAME)
+        return save_baseline(session, target, outcome, project)
 
 
 def save_baseline(session: Session, target: Path, outcome: Outcome, project: Project) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -21,15 +22,15 @@ from opschema_cli.write import write_all
 @click.option("--dry-run", is_flag=True, help="Print what would be written.")
 def init(dry_run: bool) -> int:
     """Detect which packs apply, and write `[tool.opschema]` and the pre-commit entry, where they are not there yet."""
-    session = open_workspace(Path.cwd(), no_plugins=True)
-    packs = [pack.name for pack in session.registry_for(session.project()).packs]
-    for pack in session.registry.packs:
-        click.echo(f"{'found' if pack.name in packs else '-':<6} {pack.name:<10} {pack.summary}")
-    report_broken(session.registry)
-    if not packs:
-        raise OpschemaError(f"nothing to lint in {session.root}: none of the packs above found a file of its kind")
-    _write_config(session, packs, dry_run)
-    _write_pre_commit(session, packs, dry_run)
+    with closing(open_workspace(Path.cwd(), no_plugins=True)) as session:
+        packs = [pack.name for pack in session.registry_for(session.project()).packs]
+        for pack in session.registry.packs:
+            click.echo(f"{'found' if pack.name in packs else '-':<6} {pack.name:<10} {pack.summary}")
+        report_broken(session.registry)
+        if not packs:
+            raise OpschemaError(f"nothing to lint in {session.root}: none of the packs above found a file of its kind")
+        _write_config(session, packs, dry_run)
+        _write_pre_commit(session, packs, dry_run)
     return 0
 
 
