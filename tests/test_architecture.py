@@ -59,7 +59,7 @@ ROOMS = {
         ),
         "root",
     },
-    "operators": {"schema", "source", "suggestions"},
+    "operators": {"schema", "source", "suggestions", "errors"},
     "reporters": {"operators", "lint", "verify", "source", "errors", "phrases", "sequences"},
     "phrases": set(),
     "suggestions": set(),
@@ -242,6 +242,19 @@ def test_reporters_read_diagnostics_and_text_and_no_more() -> None:
         if not any(name == allowed or name.startswith(allowed + ".") for allowed in REPORTERS_MAY)
     ]
     assert found == []
+
+
+def test_verify_show_and_list_read_the_operator_table_and_plans_of_a_pack_and_no_more() -> None:
+    commands = [ENGINE / "commands" / f"{name}.py" for name in ("list", "operators", "show", "verified", "verify")]
+    folders = [
+        ENGINE / "operators",
+        ENGINE / "reporters/operators",
+        ENGINE / "reporters/verification",
+        ENGINE / "verify",
+    ]
+    code = [*commands, ENGINE / "lint/operators.py", *(path for folder in folders for path in modules(folder))]
+    read = {name for path in code for name in re.findall(r"\bpack\.(\w+)", path.read_text(encoding="utf-8"))}
+    assert read == {"name", "operators", "plans"}
 
 
 def test_nothing_imports_what_a_linter_must_not() -> None:

@@ -8,8 +8,7 @@ import click
 
 from opschema_cli.commands.operators import operator_table
 from opschema_cli.commands.plugins import no_plugins_option
-from opschema_cli.errors import OpschemaError
-from opschema_cli.operators.lookup import MOST_CHOICES, close_to, meant_by, suggestion
+from opschema_cli.operators.lookup import named
 from opschema_cli.reporters.operators import show as drawing
 from opschema_cli.reporters.text import open_console
 
@@ -23,16 +22,8 @@ def show(name: str, no_plugins: bool) -> int:
     Upper and lower case, and the namespace of a qualified name, only matter where several operators differ in nothing else.
     """
     with operator_table(no_plugins) as table:
-        found = meant_by(name, table.operators)
-        names = list(dict.fromkeys(item.name for item in found))
-        if len(names) != 1:
-            close = names[:MOST_CHOICES] or close_to(name, table.operators)
-            raise OpschemaError(f"{_problem(name, names)}{suggestion(close)}")
+        found = named(name, table.operators)
         console = open_console(sys.stdout)
         for operator in found:
             drawing.write(operator, console, table.project.source)
     return 0
-
-
-def _problem(name: str, names: list[str]) -> str:
-    return f"{len(names)} operators are called `{name}`" if names else f"no operator here is called `{name}`"

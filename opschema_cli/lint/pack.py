@@ -103,10 +103,6 @@ def claims_all(project: Project, options: Any, path: str) -> bool:
     return True
 
 
-def _no_plans(project: Project, options: Any, ops: Sequence[str], limits: Limits) -> Iterable[Plan]:
-    return ()
-
-
 class Speed(msgspec.Struct, frozen=True):
     """Work that a pack lets be done early or once. None of it changes what is found.
 
@@ -146,7 +142,7 @@ class Pack(msgspec.Struct, frozen=True):
     operators: Callable[[Project, Any], Iterable[Operator]] = _no_operators
     example: Callable[[Sequence[tuple[str, str]]], dict[str, str]] = files_named
     describe: Callable[[Project, Any], Sequence[Description]] = _nothing_described
-    plans: Callable[[Project, Any, Sequence[str], Limits], Iterable[Plan]] = _no_plans
+    plans: Callable[[Project, Any, Sequence[str], Limits], Iterable[Plan]] | None = None
     stubs: StubMaker | None = None
     unread: tuple[Sighting, ...] = ()
     pages: str = ""

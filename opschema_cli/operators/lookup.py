@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from opschema_cli.errors import OpschemaError
 from opschema_cli.operators.model import Operator
 from opschema_cli.operators.names import closest_names, meant_name
 
@@ -14,6 +15,20 @@ MOST_CHOICES = 8
 """Most names that an ambiguous one is answered with."""
 
 CUTOFF = 0.5
+
+
+def named(name: str, operators: Sequence[Operator]) -> list[Operator]:
+    """The operators that a name means, all of one name: an operator may be found by several packs.
+
+    Raises:
+        OpschemaError: there is none, or there are several; it names the closest.
+    """
+    found = meant_by(name, operators)
+    names = list(dict.fromkeys(item.name for item in found))
+    if len(names) == 1:
+        return found
+    problem = f"{len(names)} operators are called `{name}`" if names else f"no operator here is called `{name}`"
+    raise OpschemaError(problem + suggestion(names[:MOST_CHOICES] or close_to(name, operators)))
 
 
 def meant_by(name: str, operators: Sequence[Operator]) -> list[Operator]:

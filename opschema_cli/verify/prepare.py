@@ -15,6 +15,7 @@ from opschema_cli.session import Session
 from opschema_cli.suggestions import did_you_mean, near_name
 from opschema_cli.verify.model import Limits, Plan, Target
 from opschema_cli.verify.notes import notes_on
+from opschema_cli.verify.op_names import op_names
 from opschema_cli.verify.removed_coverage import lost_plans, mark_removed
 from opschema_cli.verify.results import Header, Version, run_key
 from opschema_cli.verify.run import CPU_LABEL, Run
@@ -62,6 +63,8 @@ def prepare(
             PyTorch, or no such device.
     """
     earlier = _earlier(plans, before.session, asked, every) if before is not None else []
+    if before is not None:
+        _check_renamed(before.session, earlier, asked)
     places = _places(plans, earlier, asked)
     notes = tuple(notes_on(plans, places, None if every is None else {*every, *asked.renamed.values()}))
     plans = mark_removed(plans, places, asked.expected)
@@ -106,31 +109,32 @@ def make_plans(session: Session, ops: Sequence[str], limits: Limits) -> list[Pla
     registry = session.registry_for(project)
     registry.check_needed()
     for pack in registry.packs:
-        for plan in pack.plans(project, options[pack.name], ops, limits):
+        for plan in pack.plans(project, options[pack.name], ops, limits) if pack.plans is not None else ():
             target = msgspec.structs.replace(plan.target, recipe=place)
             found.append(msgspec.structs.replace(plan, target=target))
     return found
 
 
 def plans_of(session: Session, asked: Asked) -> list[Plan]:
-    """The plans of the ops that were asked for.
+    """The plans of the ops that were asked for, by names that the operator table knows.
 
     Raises:
-        OpschemaError: one of them is not known, or there is no op at all.
+        OpschemaError: one of them is not known or has no plan, or there is no plan at all.
     """
     plans = make_plans(session, asked.ops, asked.limits)
-    unknown = [name for name in asked.ops if name not in {plan.op for plan in plans}]
-    names = [plan.op for plan in (make_plans(session, (), asked.limits) if unknown else plans)]
-    if not names:
-        raise OpschemaError("found no op to verify here; `opschema init` tells what opschema looks for")
-    if unknown:
-        raise OpschemaError(f"there is no op `{unknown[0]}` to verify{did_you_mean(near_name(unknown[0], names))}")
-    strange = [new for new in asked.renamed if new not in names]
-    if strange:
-        old = asked.renamed[strange[0]]
-        raise OpschemaError(
-            f"`{old}={strange[0]}` renames none of the ops that are verified{did_you_mean(near_name(strange[0], names))}"
-        )
+    planned = {plan.op for plan in plans}
+    if not planned.issuperset(asked.ops):
+        names = op_names(session)
+        ops = names.meant(asked.ops, planned)
+        plans = make_plans(session, ops, asked.limits)
+        planned = {plan.op for plan in plans}
+        names.check_planned(ops, planned)
+    if not plans:
+        raise op_names(session).nothing_planned()
+    for new, old in asked.renamed.items():
+        if new not in planned:
+            close = did_you_mean(near_name(new, planned))
+            raise OpschemaError(f"`{old}={new}` renames none of the ops that are verified{close}")
     return plans
 
 
@@ -141,16 +145,23 @@ def _earlier(plans: Sequence[Plan], before: Session, asked: Asked, every: Collec
     return make_plans(before, (), asked.limits)
 
 
-def _places(plans: Sequence[Plan], earlier: Sequence[Plan], asked: Asked) -> dict[str, Plan]:
-    """What the tree before has of each op, by the name that the op has after.
+def _check_renamed(before: Session, earlier: Sequence[Plan], asked: Asked) -> None:
+    """Check that the tree before can run the ops that are said to have had another name.
 
     Raises:
-        OpschemaError: it lacks one that is said to be renamed.
+        OpschemaError: it lacks one, or has no plan for it.
     """
+    planned = {plan.op for plan in earlier}
+    if not planned.issuperset(asked.renamed.values()):
+        try:
+            op_names(before).check_planned(asked.renamed.values(), planned)
+        except OpschemaError as error:
+            raise OpschemaError(f"the tree before: {error}") from None
+
+
+def _places(plans: Sequence[Plan], earlier: Sequence[Plan], asked: Asked) -> dict[str, Plan]:
+    """The plans of the tree before, by the names that their ops have after."""
     found = {plan.op: plan for plan in earlier}
-    for old in asked.renamed.values():
-        if old not in found:
-            raise OpschemaError(f"the tree before declares no op `{old}` that could have been renamed")
     names = {plan.op: asked.renamed.get(plan.op, plan.op) for plan in plans}
     return {new: found[old] for new, old in names.items() if old in found}
 

@@ -22,7 +22,7 @@ from opschema_cli.verify.model import CellResult, Plan, Target
 from opschema_cli.verify.results import Header, Results, Version, read_results, result_from_json, to_json
 from opschema_cli.verify.run import SUFFIX, Run
 from opschema_cli.verify.session import run_cells
-from tests.command import environment
+from tests.command import TILEKIT, environment
 from tests.test_git import git
 from tests.verify.kit import OPS, write_kit
 from tests.verify.oplib import cell, write_library
@@ -361,7 +361,7 @@ def test_a_renamed_op_is_compared_with_itself(
             ["--before", "HEAD", "--renamed", "A=PlsFwdOp"],
             "`A=PlsFwdOp` renames none of the ops that are verified; did",
         ),
-        (["--before", "HEAD", "--renamed", "A=PlusFwdOp"], "the tree before declares no op `A` that could have been"),
+        (["--before", "HEAD", "--renamed", "A=PlusFwdOp"], "the tree before: no operator here is called `A`"),
     ],
 )
 def test_a_renaming_that_cannot_be_is_refused(
@@ -400,7 +400,7 @@ def _plugins() -> list[str]:
 @pytest.mark.parametrize(
     ("args", "says"),
     [
-        (["PlsFwdOp"], "there is no op `PlsFwdOp` to verify; did you mean `PlusFwdOp`?"),
+        (["PlsFwdOp"], "no operator here is called `PlsFwdOp`; did you mean `PlusFwdOp`"),
         (["--shard", "4/3"], "`4/3` is no shard"),
         (["--before", "gone"], "'gone' is no folder, and no revision that git can export"),
         (["--run-file", "x.json"], "call it `x.opschema-run`"),
@@ -446,6 +446,31 @@ def test_a_package_that_is_not_there_is_named(
     assert (
         f"this needs `{module}`, which is not installed: pip install 'opschema-cli[verify]'" in capsys.readouterr().err
     )
+
+
+@pytest.mark.parametrize(
+    ("fixture", "ops", "says"),
+    [
+        (
+            "tilekit",
+            ["RMS_norm_fwd"],
+            "`tilekit::rms_norm_fwd` cannot be verified: it is an operator of the pack `torchlib`",
+        ),
+        ("atenkit", [], "found no op to verify among the 28 operators of `aten`"),
+    ],
+)
+def test_an_operator_without_a_plan_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], fixture: str, ops: list[str], says: str
+) -> None:
+    monkeypatch.chdir(TILEKIT.with_name(fixture))
+    assert opschema(["verify", "--device", "cpu", *ops]) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_an_op_is_found_in_any_case(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(TILEKIT)
+    assert opschema(["verify", "--device", "cpu", "--list", "rmsnormfwdop"]) == 0
+    assert all(line.startswith("RMSNormFwdOp[") for line in capsys.readouterr().out.splitlines())
 
 
 def test_a_repository_without_ops(
