@@ -38,8 +38,8 @@ def at(function: object) -> str:
 
 
 def failure(error: BaseException, function: object = None) -> str:
-    """What foreign code raised, and the line that did: the last of its author's, not one of the engine or of Python's library
-    that it called. Where there is none, the place of ``function``.
+    """The error that foreign code raised, and the line that raised it: the last of its author's code, not one of the engine
+    or of Python's library that it called. Where there is none, the place of ``function``.
     """
     what = str(error) if isinstance(error, AuthorError) else f"{type(error).__name__}: {error}"
     if " (line " in what or isinstance(error, SyntaxError):

@@ -62,7 +62,7 @@ def cache_folder() -> Path:
 
 
 def key_file() -> Path:
-    """Where the key lies by which the user's opschema recognises what it has written itself.
+    """The file of the key by which the user's opschema recognises its own writing.
 
     Raises:
         RuntimeError: the user has no home.

@@ -35,7 +35,7 @@ class Permission(msgspec.Struct, frozen=True, order=True):
 
 
 def plugin_digest(data: bytes) -> str:
-    """What a permission is for; ``sha256sum`` gives the same."""
+    """The digest that a permission is for; ``sha256sum`` gives the same."""
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 

@@ -26,7 +26,7 @@ class Plugin(msgspec.Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """What the user allows."""
+        """The digest that the user allows."""
         return plugin_digest(self.data)
 
     def run(self) -> ModuleType:

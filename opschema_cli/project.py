@@ -156,22 +156,22 @@ class Project:
             return None
 
     def scan(self, scan: Reading[bytes, T], paths: Iterable[str]) -> Iterator[tuple[str, T]]:
-        """What a scan tells of each of these files, with the file; one that cannot be read is empty to it."""
+        """The result of a scan for each of these files, with the file; the scan sees an unreadable one as empty."""
         return self._tell(scan, paths, self.workspace.digest, lambda path: scan.read(self.workspace.peek(path)))
 
     def readings(self, reading: Reading[str, T], paths: Iterable[str]) -> dict[str, T]:
-        """What a reading tells of each of these files that can be read."""
+        """The values of a reading for those of these files that can be read."""
         return dict(self._tell_sources(reading, paths, lambda source: reading.read(source.text)))
 
     def file_readings(self, reading: Reading[PythonFile, T], files: Iterable[PythonFile]) -> dict[str, T]:
-        """What a reading tells of each of these files."""
+        """The values of a reading for each of these files."""
         given = {file.path: file for file in files}
         return dict(
             self._tell(reading, given, lambda path: given[path].source.digest, lambda path: reading.read(given[path]))
         )
 
     def cpp_readings(self, reading: Reading[CppTree, T], paths: Iterable[str]) -> dict[str, T]:
-        """What a reading tells of each of these C++ files that can be read and parsed; their trees are not kept."""
+        """The values of a reading for those of these C++ files that can be read and parsed; their trees are not kept."""
 
         def read(source: Source) -> T | None:
             tree = self._parsed_cpp(source)
@@ -182,7 +182,7 @@ class Project:
     def _tell_sources(
         self, reading: Reading[Any, T], paths: Iterable[str], read: Callable[[Source], T | None]
     ) -> Iterator[tuple[str, T]]:
-        """What is told of texts of files. A text of which it is known is not read."""
+        """The values of a reading for texts of files. Texts whose value is known are not read."""
         asked = list(dict.fromkeys(paths))
         self.inputs.update(asked)
 
@@ -199,7 +199,7 @@ class Project:
         digest: Callable[[str], str],
         read: Callable[[str], T | None],
     ) -> Iterator[tuple[str, T]]:
-        """What is told of files, by their digests; those are left out of which nothing can be."""
+        """The values of a reading for files, by their digests; files without any are left out."""
         shelf = self._readings.shelf(reading)
         for path in paths:
             found = shelf.get(digest(path))

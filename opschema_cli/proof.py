@@ -74,7 +74,7 @@ def windows_lines(files: Files) -> Iterable[Files]:
 
 
 def fix_cases(pack: Pack, rule: Rule, variants: Variants = no_variants) -> Iterator[Case]:
-    """What the fixes of a rule make of its Bad examples and of their variants: all fixes at once, and each on its own."""
+    """Apply the fixes of a rule to its Bad examples and their variants: all fixes at once, and each on its own."""
     for number, example in enumerate(examples(rule.doc), 1):
         if example.kind == "bad":
             files = pack.example(example.fences)
@@ -85,7 +85,7 @@ def fix_cases(pack: Pack, rule: Rule, variants: Variants = no_variants) -> Itera
 
 
 def cases_of(pack: Pack, rule: Rule, files: Files, title: str, *, cures: bool) -> Iterator[Case]:
-    """What the fixes of a rule make of some files: all at once and, if there are several, each on its own."""
+    """Apply the fixes of a rule to some files: all at once and, if there are several, each on its own."""
     fixes = _fixes(pack, rule, files)
     if fixes:
         changed, _ = fix_files([pack], files, [rule.code], unsafe=True)
@@ -98,7 +98,7 @@ def cases_of(pack: Pack, rule: Rule, files: Files, title: str, *, cures: bool) -
 
 
 def case_of(title: str, files: Files, fix: Fix) -> Case:
-    """What one fix makes of files."""
+    """Apply one fix to files."""
     return Case(f"{title}: {fix.title}", files, apply_fix(files, fix), cures=False, doubt=fix.why_unsafe)
 
 
@@ -133,7 +133,7 @@ def judge(
     doubted: bool = False,
     others: Callable[[], bool] = lambda: False,
 ) -> Iterator[str]:
-    """What is wrong with a change, a sentence each; nothing if it is proved.
+    """Faults of a change, a sentence each; empty if it is proved.
 
     - What was right stays right, with the same result.
     - What was refused may become right, never wrong: no loud failure becomes a silent one. Only a change that is ``doubted``, an
@@ -165,7 +165,7 @@ def _improves(old: Seen, new: Seen) -> bool:
 
 
 def prove(cases: Sequence[Case], oracle: Oracle) -> list[str]:
-    """What is wrong with each change, a line each; the texts are observed together."""
+    """Faults of each change, a line each; the texts are observed together."""
     seen = oracle([files for case in cases for files in (case.before, case.after)])
     complaints: list[str] = []
     for case, before, after in zip(cases, seen[::2], seen[1::2], strict=True):

@@ -1,4 +1,4 @@
-"""What every command starts with: the workspace, its configuration, the packs, the cache."""
+"""The start of every command: the workspace, its configuration, the packs, the cache."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Session(msgspec.Struct, dict=True):
     jobs: int | None = None
     run_plugins: bool = True
     helpers: ExitStack = msgspec.field(default_factory=ExitStack)
-    """What ends the processes that help this one."""
+    """The exit stack of the processes that help this run."""
 
     @cached_property
     def plugins(self) -> list[Plugin]:
@@ -138,7 +138,7 @@ class Session(msgspec.Struct, dict=True):
 
     @property
     def code_stamp(self) -> str:
-        """What identifies the code that decides a run's result: the engine, the packages of the packs, the plugins."""
+        """Identity of the code that decides a run's result: the engine, the packages of the packs, the plugins."""
         folders = sorted({Path(__file__).parent, *code_of_packs(self.cache)})
         return code_stamp(folders, [plugin.digest for plugin in self.plugins])
 

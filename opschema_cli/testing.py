@@ -36,7 +36,7 @@ from opschema_cli.workspace import Workspace
 
 
 class Linted(msgspec.Struct, frozen=True):
-    """What linting some texts found."""
+    """The result of linting some texts."""
 
     outcome: Outcome
     project: Project
@@ -82,7 +82,7 @@ def fix_files(
 
 
 class Migrated(msgspec.Struct, frozen=True):
-    """What a migration made of some texts: all files by path, and what it tells of its sites and notes."""
+    """The result of a migration of some texts: all files by path, its sites and its notes."""
 
     files: dict[str, str]
     result: Result

@@ -47,7 +47,7 @@ SETTLED = 2_000_000_000
 
 
 class Asked(msgspec.Struct, array_like=True):
-    """What was asked of a workspace, and the answers: the digests of files, whether others are there, variables of the
+    """Questions asked of a workspace, and the answers: the digests of files, whether others are there, variables of the
     environment and pins of submodules; and which files outside the root could be read. ``states`` are those of files by which
     it can be told that they are as they were.
     """
@@ -253,7 +253,7 @@ class Workspace:
         return git_pin(Path(target), inner) if target is not None else None
 
     def locate(self, path: str) -> Path:
-        """Where a file of the workspace lies on disk, links followed.
+        """The place of a workspace file on disk, links followed.
 
         Raises:
             OpschemaError: it leads out of the workspace.

@@ -167,7 +167,7 @@ def _lint_in(session: Session, options: LintOptions, started: float) -> int:
 
 
 def _start(options: LintOptions) -> Path:
-    """Where to look for the workspace."""
+    """The folder where the search for the workspace begins."""
     if options.paths:
         return options.paths[0]
     if options.stdin_filename is None:

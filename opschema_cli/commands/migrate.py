@@ -88,7 +88,7 @@ class MigrateOptions(msgspec.Struct, frozen=True):
 
     @property
     def mode(self) -> Mode:
-        """What is asked for.
+        """The requested mode.
 
         Raises:
             click.UsageError: more than one thing.
@@ -256,7 +256,7 @@ class _Work(msgspec.Struct, frozen=True):
         return found
 
     def tasks(self) -> list[Task]:
-        """What was asked for, in order.
+        """The requested migrations, in order.
 
         Raises:
             OpschemaError: a name or an option is not known, missing or wrong.

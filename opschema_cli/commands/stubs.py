@@ -58,7 +58,7 @@ class StubsOptions(msgspec.Struct, frozen=True):
 
     @property
     def mode(self) -> Mode:
-        """What is asked for.
+        """The requested mode.
 
         Raises:
             click.UsageError: more than one thing.
@@ -133,7 +133,7 @@ class _Work(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, session: Session, project: Project, options: StubsOptions) -> _Work | None:
-        """What is to be done; None if what it would be done with does not parse.
+        """The work to do; None if the input does not parse.
 
         Raises:
             OpschemaError: nothing can be generated here, or it is not told from what; or a path leads out of the workspace.

@@ -49,7 +49,7 @@ def _problem_of_fix(fix: object) -> str:
 
 
 def _overlap(edits: list[tuple[str, Edit]]) -> str:
-    """What is wrong with edits of one fix, in order, that may meet; equal ones count once."""
+    """Describe what is wrong with edits of one fix, in order, that may meet; equal ones count once."""
     for (path, edit), (other, following) in pairwise(edits):
         if path == other and edit.span.end > following.span.start:
             return f"a Fix whose edits of {path} overlap: {tuple(edit.span)} and {tuple(following.span)}"

@@ -120,7 +120,7 @@ class Executor(msgspec.Struct):
             self._run_made(pack, project, loaded.late, rest)
 
     def share(self, pack: Pack, project: Project) -> dict[str, bytes]:
-        """What a pack shares with packs in another process, by its name."""
+        """Data that a pack shares with packs in another process, by its name."""
         with self._guarded(pack):
             if pack.speed.shares is not None:
                 return {pack.name: pack.speed.shares(project, self.settings.pack_options[pack.name])}

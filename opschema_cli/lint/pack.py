@@ -1,4 +1,4 @@
-"""What a pack is to the engine: how to detect and load one kind of op schema repository, and its rules."""
+"""A pack as the engine sees it: how to detect and load one kind of op schema repository, and its rules."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Fact(msgspec.Struct, frozen=True):
 
 
 class Description(msgspec.Struct, frozen=True):
-    """What a pack makes of one part of a workspace, for ``--show-settings``; ``hint`` tells how to change it."""
+    """A pack's reading of one part of a workspace, for ``--show-settings``; ``hint`` says how to change it."""
 
     title: str
     facts: Sequence[Fact]
@@ -46,7 +46,7 @@ class Description(msgspec.Struct, frozen=True):
 
 
 class StubRequest(msgspec.Struct, frozen=True):
-    """What ``opschema stubs`` asks for: the stubs of the file ``source``, to lie in the folder ``output_dir`` (empty: where a
+    """A request of ``opschema stubs``: the stubs of the file ``source``, to lie in the folder ``output_dir`` (empty: where a
     pack finds earlier ones, or beside the source), checked against the kernels in ``impl_path`` if that is given. ``python``
     is the interpreter whose packages hold the generator. Paths are the workspace's.
     """
@@ -62,7 +62,7 @@ class StubsRefused(OpschemaError):  # noqa: N818 - the generator's answer
 
 
 class Stubs(msgspec.Struct, frozen=True):
-    """What a generator makes of a source: texts by path, all lines ended by line feeds, and None for a file of an earlier
+    """The output of a generator for a source: texts by path, all lines ended by line feeds, and None for a file of an earlier
     run that is not made any more. ``generator`` names it with its version.
     """
 
@@ -188,7 +188,7 @@ def collect_rules(package: ModuleType) -> tuple[Rule, ...]:
 
 
 def collect_migrations(package: ModuleType) -> Callable[[], tuple[Migration, ...]]:
-    """What imports every module of a package and returns their migrations, by name.
+    """A function that imports every module of a package and returns their migrations, by name.
 
     Raises:
         AuthorError: when it is called; two migrations share a name.

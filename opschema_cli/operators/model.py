@@ -90,7 +90,7 @@ class Tag(msgspec.Struct, frozen=True):
 
 
 class Declaration(msgspec.Struct, frozen=True):
-    """What an operator is declared to be.
+    """The declaration of an operator.
 
     ``form`` says how (``custom_op``, ``manifest``), ``schema`` is the signature in one line where the dialect writes one, and
     ``status`` what a manifest says of it. ``arguments`` and ``returns`` are None where they are not known.
@@ -164,7 +164,7 @@ class WorkloadRow(msgspec.Struct, frozen=True):
 
 
 class Passed(msgspec.Struct, frozen=True):
-    """What a use passes for one argument."""
+    """The value that a use passes for one argument."""
 
     argument: str
     text: str
@@ -235,7 +235,7 @@ class Operator(msgspec.Struct, frozen=True):
         yield from self.unresolved
 
     def places(self) -> Iterator[Place]:
-        """Where it is declared, implemented and registered."""
+        """Places where it is declared, implemented and registered."""
         places = [self.declaration.place, *(item.place for item in self.implementations)]
         places += [item.place for item in self.registrations]
         yield from filter(None, places)

@@ -17,7 +17,7 @@ _NOT_READ = "seen and not read:"
 
 
 def headline(report: Report) -> str:
-    """What was found: ``Found 3 errors and 1 warning in 2 files``, ``All clean``, or why nothing could be found."""
+    """Summary of the findings: ``Found 3 errors and 1 warning in 2 files``, ``All clean``, or why nothing could be found."""
     summary = report.summary
     counts = ((summary.errors, "error"), (summary.warnings, "warning"), (summary.infos, "info"))
     found = [count(number, noun) for number, noun in counts if number]
@@ -50,7 +50,7 @@ def details(report: Report) -> str:
 
 
 def _unresolved(report: Report) -> str:
-    """What was not understood; the option that lists it, unless that is given."""
+    """Summary of unresolved code, with the option that lists it, unless that is given."""
     number = report.summary.unresolved
     where = "" if len(report.unresolved) == number else " (--show-unresolved)"
     return f"{count(number, 'place')} not understood{where}" if number else ""
@@ -67,12 +67,12 @@ def _at(report: Report, item: NotUnderstood) -> str:
 
 
 def unchecked(item: NotChecked) -> str:
-    """What could not be checked, and how to change that, on one line."""
+    """Describe what could not be checked, and how to change that, on one line."""
     return visible(f"{missed(item)} ({item.hint})")
 
 
 def missed(item: NotChecked) -> str:
-    """What could not be checked: what is missing, how many files were not read, which rules need them."""
+    """Describe what could not be checked: what is missing, how many files were not read, which rules need them."""
     number = len(item.files)
     files = f"{count(number, 'file')} {'was' if number == 1 else 'were'} not read" if number else ""
     rules = f"these rules did not run or saw less: {some(item.rules, _RULES_SHOWN)}" if item.rules else ""
@@ -88,7 +88,7 @@ def notice(report: Report) -> str:
 
 
 def unread(report: Report) -> str:
-    """What no pack reads: ``16 YAML files of ExecuTorch (functions.yaml and 15 more files)``."""
+    """Describe the files that no pack reads: ``16 YAML files of ExecuTorch (functions.yaml and 15 more files)``."""
     return ", ".join(map(_counted, report.unread))
 
 

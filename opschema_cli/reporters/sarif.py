@@ -140,7 +140,7 @@ def _physical(report: Report, place: Place) -> Json:
 
 
 def _artifact(path: str) -> Json:
-    """Where a file is: below the root, or on this machine for one outside of it (an installed package's)."""
+    """The location of a file: below the root, or on this machine for one outside of it (an installed package's)."""
     if Path(path).is_absolute():
         return {"uri": f"file://{quote(path, errors='surrogateescape')}"}
     return {"uri": quote(path, errors="surrogateescape"), "uriBaseId": "SRCROOT"}

@@ -114,7 +114,7 @@ class Screen(msgspec.Struct, frozen=True, dict=True):
 
 
 def _measure(line: str, encoding: str) -> tuple[Sequence[str], Sequence[int]]:
-    """What stands for each character on a screen, and the cell each starts at; one more for the end."""
+    """The text shown for each character, and the screen cell where each starts; one more for the end."""
     if line.isascii() and line.isprintable():
         return line, range(len(line) + 1)
     pieces, starts, cell, before = [], [0], 0, ""

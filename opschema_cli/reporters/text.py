@@ -56,7 +56,7 @@ def open_console(stream: TextIO, color: Color = "auto") -> Console:
 
 
 def open_screen(stream: TextIO, color: Color = "auto") -> Screen:
-    """What a stream can show of a report."""
+    """Detect what a stream can show of a report."""
     if color != "always" and not stream.isatty() and _TOLD_BY.isdisjoint(os.environ):
         return Screen(_PIPED_WIDTH, (getattr(stream, "encoding", None) or "utf-8").lower())
     from rich.console import COLOR_SYSTEMS
@@ -102,7 +102,7 @@ def _diagnostic(report: Report, diagnostic: Diagnostic, screen: Screen) -> Itera
 
 
 def _unchecked(item: NotChecked, screen: Screen) -> Iterator[str]:
-    """What the run could not look at: a finding without a place."""
+    """Something the run could not check, as a finding without a place."""
     yield f"{screen.paint(f'{item.severity.value} {item.code}', SEVERITIES[item.severity])} {item.name}\n"
     yield _prose("", _STRONG, missed(item), screen)
     yield _prose("help: ", _GOOD, item.hint, screen)

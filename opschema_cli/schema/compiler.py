@@ -45,7 +45,7 @@ class Compiler:
         raise Unsupported(what, self.offset(node))
 
     def offset(self, node: ast.expr) -> int:
-        """Where ``node`` starts, in characters."""
+        """The start of ``node``, in characters."""
         return self.expression.start_of(node)
 
     def local(self, node: ast.Name) -> int | None:

@@ -48,7 +48,7 @@ _SHORTHAND: Mapping[str, str] = {
 }
 
 _PROMOTED = frozenset({"uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64"})
-"""What ``promote_int_to_float`` turns into float32; bool it leaves alone (TileOPs' manifest.md, R5)."""
+"""Dtypes that ``promote_int_to_float`` turns into float32; it leaves bool alone (TileOPs' manifest.md, R5)."""
 
 _CALL = re.compile(r"(same_as|promote_int_to_float)\(\s*(\w+)\s*\)")
 _FUNCTIONS = ("same_as", "promote_int_to_float")

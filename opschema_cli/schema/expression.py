@@ -78,7 +78,7 @@ class Expression:
 
     @property
     def span(self) -> Span:
-        """Where the expression stands in ``text``, without the parentheses around it."""
+        """The span of the expression in ``text``, without the parentheses around it."""
         return self.span_of(self.tree)
 
     @property

@@ -141,7 +141,7 @@ def _unreadable(of: SchemaType, item: Constant) -> Mismatch | None:
 
 
 def _meant(of: SchemaType, item: Constant) -> str | None:
-    """What a word that torch does not know must mean."""
+    """The probable meaning of a word that torch does not know."""
     if of.name in ("str", "Device"):
         return f'"{item.text}"'
     meant = _MEANT.get(item.text, "")
@@ -198,7 +198,7 @@ def _range(kind: str, item: Constant) -> Mismatch | None:
 
 
 def _as_int(text: str) -> int:
-    """What C's ``strtoll`` reads: the digits at the start; those of a huge number are not needed."""
+    """The number that C's ``strtoll`` reads: the digits at the start; those of a huge number are not needed."""
     digits = re.match(r"(-?)(\d+)", text)
     return int(digits[1] + digits[2].lstrip("0")[:25].rjust(1, "0")) if digits else _MAX_INT
 

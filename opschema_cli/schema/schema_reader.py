@@ -14,7 +14,7 @@ MAX_FAULTS = 100
 
 
 class Unreadable(Exception):  # noqa: N818 - it carries nothing: the fault is already noted
-    """What stands here could not be read; the reader goes on behind it."""
+    """The text here could not be read; the reader continues after it."""
 
 
 class Reader:

@@ -11,7 +11,7 @@ from opschema_cli.source.text import Edit, Span
 
 
 def faults_of_spelling(schema: OperatorSchema, tokens: Tokens, unread: Sequence[Span]) -> list[SchemaError]:
-    """Where a schema is written otherwise than torchgen writes it; ``unread`` is left out.
+    """Places where a schema is not written as torchgen writes it; ``unread`` is left out.
 
     torchgen lets a space pass where it takes it into a name or a default.
     """

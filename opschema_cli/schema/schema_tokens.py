@@ -104,7 +104,7 @@ class Tokens:
         return Span(self.starts[first], self.starts[last] + len(self.words[last]))
 
     def gap(self, index: int) -> Span:
-        """What stands between a word and the one before it."""
+        """The text between a word and the one before it."""
         return Span(self.end(index - 1) if index else 0, self.starts[index])
 
     def line_breaks(self) -> list[int]:

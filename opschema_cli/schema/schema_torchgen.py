@@ -1,4 +1,4 @@
-"""What ``torchgen.model.FunctionSchema`` asks of a schema beyond the dispatcher: its types, and arguments and returns that fit."""
+"""Demands of ``torchgen.model.FunctionSchema`` on a schema beyond the dispatcher's: types, and arguments that fit the returns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ALIAS = re.compile(r"\([a-z](?:\|[a-z])?!?(?: -> (?:\*|[a-z](?:\|[a-z])*))?\)")
 
 
 def faults_of_torchgen(schema: OperatorSchema, *, whole: bool) -> list[SchemaError]:
-    """What torchgen does not take of a schema that the dispatcher takes; ``whole`` if all of it was read."""
+    """Parts of a schema that the dispatcher accepts and torchgen refuses; ``whole`` if all of it was read."""
     found = [*_form(schema), *_slots(schema), *_options(schema)]
     if any(item.alias is not None for item in schema.slots) or _is_in_place(schema.name):
         found += [*_argument_order(schema), *_aliased_returns(schema)]
@@ -79,7 +79,7 @@ def _is_annotated_well(of: SchemaType) -> bool:
 
 
 def _is_plain(alias: AliasInfo) -> bool:
-    """What the pattern and the limits of ``torchgen.model.Annotation.parse`` take."""
+    """Whether the pattern and the limits of ``torchgen.model.Annotation.parse`` accept it."""
     if _ALIAS.fullmatch(str(alias)) is None:
         return False
     return len(alias.before) == 1 or not (alias.write or len(alias.after) > 1)
@@ -165,7 +165,7 @@ def _returns_span(schema: OperatorSchema) -> Span:
 
 
 def _returned(schema: OperatorSchema, *, judged: bool) -> Iterator[SchemaError]:
-    """What is written may be returned only if it is ``self`` or an out argument, and then nothing else is.
+    """Check that a written argument is returned only if it is ``self`` or an out argument, and then alone.
 
     ``judged`` tells that the out arguments are found not to fit the returns.
     """

@@ -206,7 +206,7 @@ class _Solver:
             return _OPEN
 
     def reads(self, part: Expression) -> list[tuple[str, Any]]:
-        """What ``part`` reads, as ``C`` or ``x.shape``, each with its value or :data:`_OPEN`."""
+        """Names that ``part`` reads, as ``C`` or ``x.shape``, each with its value or :data:`_OPEN`."""
         found: dict[str, Any] = {}
         for name, shape in uses(part):
             value = self.values.get(name, _OPEN)

@@ -49,7 +49,7 @@ class EvaluateError(Exception):
 
     @property
     def reason(self) -> str:
-        """What is wrong, in words."""
+        """The fault, in words."""
         return self.wording.format(self.subject)
 
     def __str__(self) -> str:

@@ -40,7 +40,7 @@ class Places:
         return self._starts[line] + column
 
     def bounds(self, node: Placed) -> tuple[int, int]:
-        """Where CPython places a node."""
+        """The span of a node, as CPython places it."""
         starts, wide = self._starts, self._wide
         if wide and (node.lineno in wide or node.end_lineno in wide):
             return self.start(node), self._offset(node.end_lineno, node.end_col_offset)  # type: ignore[arg-type]
@@ -56,7 +56,7 @@ class Places:
         return self.bounds(node)[1]
 
     def outer(self, node: Placed) -> Span:
-        """Where CPython places a node."""
+        """The span of a node, as CPython places it."""
         return Span(*self.bounds(node))
 
     def span(self, node: Placed) -> Span:

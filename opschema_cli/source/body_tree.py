@@ -26,7 +26,7 @@ class Body(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def scope(self) -> Scope:
-        """What happens in it; of a function unpacked when it is asked for."""
+        """Facts about its code; those of a function are unpacked at first use."""
         return (self.function or self.cls or self.file).body
 
     @property
@@ -104,7 +104,7 @@ class Body(msgspec.Struct, frozen=True, eq=False, dict=True):
         return next((body for body in self.outward() if body.function is not None and body.binds(name)), None)
 
     def values(self, name: str) -> list[Expr] | None:
-        """What the body assigns to ``name``; None when a parameter or a write says nothing of the value."""
+        """Expressions that the body assigns to ``name``; None when a parameter or a write leaves the value unknown."""
         if any(item.name == name for item in self.params) or name in self.scope.deleted:
             return None
         found = [item.value for item in self.scope.assigns if item.target == name]

@@ -24,7 +24,7 @@ class Literal(msgspec.Struct, frozen=True, array_like=True):
     runs: tuple[Run, ...]
 
     def span(self, within: Span) -> Span:
-        """Where a part of the value is written; of an empty one, where it would be inserted."""
+        """The span of a part of the value; for an empty part, the place where it would be inserted."""
         start, end = within
         if start >= end:
             at = self._edge(start, behind=False)
@@ -32,7 +32,7 @@ class Literal(msgspec.Struct, frozen=True, array_like=True):
         return Span(self._edge(start, behind=False), self._edge(end, behind=True))
 
     def _edge(self, index: int, *, behind: bool) -> int:
-        """Where the character at ``index`` begins; or ``behind``, where the one before it ends."""
+        """The start of the character at ``index``; or, with ``behind``, the end of the one before it."""
         at = 0
         for run in self.runs:
             inside = at < index <= at + run.length if behind else at <= index < at + run.length

@@ -70,7 +70,7 @@ class _Reader:
         return Span(*self.spans[id(node)])
 
     def closing(self, node: cst.BaseExpression) -> int:
-        """Where an expression ends, with its brackets."""
+        """The end of an expression, with its brackets."""
         return self.span(node.rpar[-1] if node.rpar else node).end
 
     # Statements

@@ -105,11 +105,11 @@ def placed(module: cst.Module, text: str) -> tuple[Spans, int]:
 
 
 _MAY_DROP = re.compile(r"\f|(?:\A|[\r\n])[ \t]*\\[\r\n]")
-"""What libcst leaves out of a tree's code where it stands before a statement's first word: form feeds and continued empty lines."""
+"""Text that libcst leaves out of a tree's code before a statement's first word: form feeds and continued empty lines."""
 
 
 def _dropped(code: str, text: str) -> list[int]:
-    """Where in the code of its tree characters of a text stood that libcst leaves out."""
+    """Offsets, in the code of its tree, of characters of a text that libcst leaves out."""
     found: list[int] = []
     at = 0
     for character in text:

@@ -89,7 +89,7 @@ class Parts(msgspec.Struct):
     lambdas: list[Function] = msgspec.field(default_factory=list)
 
     def take(self, inner: Parts) -> None:
-        """What a lambda in this scope does is done in this scope, too."""
+        """Add what a lambda does to the scope around it."""
         for name, parts in msgspec.structs.asdict(inner).items():
             if name != "lambdas":
                 getattr(self, name).extend(parts)

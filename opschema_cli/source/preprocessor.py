@@ -199,7 +199,7 @@ _SPACE = re.compile(r"\s+")
 
 @lru_cache(maxsize=4096)
 def _holding(asked: str) -> tuple[Condition, ...]:
-    """What holds where an expression does: the whole, and each of the parts that ``&&`` joins."""
+    """Conditions that hold where an expression does: the expression, and each of the parts that ``&&`` joins."""
     text = _DEFINED.sub(r"defined(\1)", _SPACE.sub(" ", asked))
     simple = "&&" in text and not re.search(r"\|\||\?|\([^()]*&&", text)
     return tuple(_plain(Condition(part.strip())) for part in (text, *(text.split("&&") if simple else ())))

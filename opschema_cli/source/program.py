@@ -257,7 +257,7 @@ class Program(Modules):
         return self._member(ref, name)
 
     def own_member(self, owner: ClassRef, name: str) -> Member:
-        """What a class itself says ``name`` is, whatever hooks may make of it; None if nothing.
+        """The member ``name`` that a class itself defines, whatever hooks may make of it; None if it defines none.
 
         That is its body's word, or that of the one plain assignment (``Owner.name = value``) below it in its file.
         """

@@ -279,7 +279,7 @@ class Loop(msgspec.Struct, array_like=True, gc=False):
 
 
 class Condition(msgspec.Struct, array_like=True, gc=False):
-    """What an ``if``, ``elif`` or ``assert`` tests, and the span of what runs when it holds (of an assert its own).
+    """The condition of an ``if``, ``elif`` or ``assert``, and the span that runs when it holds (an assert's own).
 
     ``orelse`` is the span of what runs when an ``if`` does not hold: its ``else``, or all that begins with ``elif``.
     """

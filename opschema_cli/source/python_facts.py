@@ -84,7 +84,7 @@ def collect_with_tree(text: str) -> tuple[ModuleFacts, tuple[cst.Module, Spans] 
 
 
 def _refused(text: str) -> ModuleFacts | None:
-    """What is said of a text that is not parsed at all."""
+    """The error of a text that is not parsed at all."""
     if len(text) > MAX_CHARACTERS:
         return _failed(f"it has {len(text):,} characters; opschema parses up to {MAX_CHARACTERS:,}", 0)
     deep_at = too_deep(text)
@@ -96,7 +96,7 @@ def _failed(reason: str, offset: int) -> ModuleFacts:
 
 
 def _syntax_error(text: str, error: Exception) -> ModuleFacts:
-    """What CPython says of the text, since libcst's own message and place are vague; libcst's where CPython takes it."""
+    """CPython's error for the text, since libcst's message and place are vague; libcst's where CPython accepts it."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -129,7 +129,7 @@ _STRING_REST = {
 
 
 def too_deep(text: str) -> int | None:
-    """Where brackets nest past :data:`MAX_BRACKETS`; None if nowhere."""
+    """The place where brackets nest past :data:`MAX_BRACKETS`; None if nowhere."""
     if sum(map(text.count, "([{")) <= MAX_BRACKETS:
         return None
     quick = _deepest((match.group(), match.start()) for match in _BRACKET.finditer(text))

@@ -116,7 +116,7 @@ class PythonTree:
         return line[: len(line) - len(line.lstrip(" \t\f"))]
 
     def comments_above(self, offset: int, floor: int = 0) -> int:
-        """Where the comments right above the line of a character begin, but not before ``floor``; else that line itself."""
+        """The start of the comments right above the line of a character, but not before ``floor``; else that line itself."""
         at = self.line_start(offset)
         while at > floor:
             above = self.line_start(at - 1)
@@ -258,7 +258,7 @@ class PythonTree:
         return found
 
     def names(self, name: str, within: cst.CSTNode | None = None) -> list[cst.Name]:
-        """Where a variable of that name is read, written, imported, or declared as parameter or definition.
+        """Places where a variable of that name is read, written, imported, or declared as parameter or definition.
 
         Names of attributes, keyword arguments, modules, and things imported under another name are none. ``within`` is the
         node to look in, decorators included; else it is the module.
@@ -291,7 +291,7 @@ class PythonTree:
         return type(above) is cst.ImportFrom
 
     def attributes(self, name: str, within: cst.CSTNode | None = None) -> list[cst.Attribute]:
-        """Where an attribute of that name is read or written, of whatever object; ``within`` as for :meth:`names`."""
+        """Places where an attribute of that name is read or written, on any object; ``within`` as for :meth:`names`."""
         above = (self.parent(node) for node in self._within(self._names.get(name, []), within))
         return [node for node in above if type(node) is cst.Attribute and node.attr.value == name]
 

@@ -107,7 +107,7 @@ def bindings_of(scope: Scope, name: str) -> list[Binding]:
 
 
 def scopes_of(value: ValueRef) -> tuple[Scope, ...]:
-    """Where the names of an assigned value are looked up before its module: in the class body that assigns it."""
+    """Scopes where the names of an assigned value are looked up before its module: the class body that assigns it."""
     body = value.owner.cls.body if value.owner is not None else None
     return (body,) if body is not None and any(item is value.assign for item in body.assigns) else ()
 

@@ -98,7 +98,7 @@ def _insert_flow(file: YamlFile, node: Node, number: int, text: str) -> list[Edi
 
 
 def _after_empty(file: YamlFile, end: int) -> str:
-    """What keeps the colon of an empty value in flow a colon: libyaml reads ``{a:, b: 1}`` as an error."""
+    """The space that keeps the colon of an empty flow value a colon: libyaml reads ``{a:, b: 1}`` as an error."""
     return " " if file.source.text[end - 1] == ":" else ""
 
 

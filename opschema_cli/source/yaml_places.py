@@ -70,7 +70,7 @@ def is_blank(text: str) -> bool:
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Where a node hangs: its parent (None for the root), its entry's number, and whether it is a key."""
+    """The position of a node: its parent (None for the root), its entry's number, and whether it is a key."""
 
     parent: Node | None
     number: int
@@ -121,7 +121,7 @@ def count(node: Node) -> int:
 
 
 def entry(file: YamlFile, node: Node, number: int) -> Span:
-    """What is written of an entry, from its key or dash to the end of its value.
+    """The span of an entry, from its key or dash to the end of its value.
 
     Raises:
         YamlEditError: its key is an explicit one (``? key``).
@@ -137,12 +137,12 @@ def entry(file: YamlFile, node: Node, number: int) -> Span:
 
 
 def dash_of(file: YamlFile, node: Node, number: int) -> int:
-    """Where the dash of a block sequence's item stands."""
+    """The place of the dash of a block sequence's item."""
     return after_space(file, node.items[number - 1].end if number else after_properties(file, node)[1])
 
 
 def after_colon(file: YamlFile, node: Node, number: int) -> int:
-    """Where the colon of a mapping's entry ends; the end of the key where there is none, as in ``{a}``.
+    """The end of the colon of a mapping's entry; the end of the key where there is none, as in ``{a}``.
 
     Raises:
         YamlEditError: its key is an explicit one (``? key``).
@@ -189,7 +189,7 @@ def block_header(file: YamlFile, node: Node) -> Span:
 
 
 def lead(file: YamlFile, start: int, floor: int) -> int:
-    """Where the line of ``start`` begins, or the first of the comment lines above that belong to it.
+    """The start of the line of ``start``, or of the first of the comment lines above that belong to it.
 
     Those are as far indented, with no blank line between, and behind ``floor``. A comment that speaks for
     the whole file (a licence, an editor's modeline) belongs to nothing.

@@ -1,4 +1,4 @@
-"""Where the characters of a YAML scalar's *value* stand in the file: through quotes, escapes and folded lines."""
+"""Places in the file of the characters of a YAML scalar's *value*, through quotes, escapes and folded lines."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def value_span(text: str, node: Node, span: Span) -> Span:
 
 
 def _starts(text: str, node: Node) -> list[int] | None:
-    """Where each character of the value begins, and the end; None where the text cannot be followed."""
+    """The start of each character of the value, and the end; None where the text cannot be followed."""
     if node.style == "|":
         return _literal(text, node)
     if node.style == ">" or node.kind != "scalar":
@@ -58,7 +58,7 @@ def _piece(text: str, at: int, style: str) -> tuple[int, int]:
 
 
 def _after_properties(text: str, node: Node) -> int:
-    """Where a plain scalar's text begins, behind its tag and anchor."""
+    """The start of a plain scalar's text, after its tag and anchor."""
     match = re.compile(r"(?:[!&]\S*\s+)*").match(text, node.start)
     return match.end() if match is not None else node.start
 

@@ -58,7 +58,7 @@ def context_in(parent: Node | None) -> Context:
 
 
 class Hole(msgspec.Struct, frozen=True):
-    """What a new value replaces.
+    """The spans that a new value replaces.
 
     Its first line goes into ``first``, behind ``lead``; its other lines go into ``rest``. A block collection
     may begin in ``first`` if ``compact``, else its lines stand below ``opener``, indented from ``column``.
@@ -92,7 +92,7 @@ def hole_of(file: YamlFile, node: Node, place: Place) -> Hole:
 
 
 def _opener(file: YamlFile, node: Node, place: Place) -> tuple[int, str, int]:
-    """Where what introduces a value ends, what must follow it there, and the column of its key or dash."""
+    """The end of the text that introduces a value, what must follow it there, and the column of its key or dash."""
     parent = place.parent
     if parent is None:
         return node.start, "" if begins_line(file, node.start) else " ", 0

@@ -32,7 +32,7 @@ if sys.platform != "win32":
     import fcntl
 
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)
-"""What file systems answer that know no locks; there, two runs at once are the user's to avoid."""
+"""Errors of file systems without locks; there, users must not start two runs at once."""
 
 _HEAD = "opschema journal 1 "
 
@@ -62,7 +62,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Journal(msgspec.Struct, frozen=True):
-    """What a journal says. Without a plan it was cut off before anything else was written."""
+    """The content of a journal. Without a plan it was cut off before anything else was written."""
 
     plan: Plan | None
     state: State

@@ -1,4 +1,4 @@
-"""What one side can tell alone, around a call: no reference and no other side is needed.
+"""Checks of one side alone, around a call: they need no reference and no other side.
 
 Fresh memory is filled with NaN (integers: the largest value), so that an element which the op never writes shows. Inputs are
 compared as bits, and so is the memory between the elements of strided ones.
@@ -234,7 +234,7 @@ def _dirty(like: Mapping[str, Tensor], device: torch.device | str) -> list[Tenso
 
 
 def returned(name: str, tensor: Tensor) -> Returned:
-    """What a run reports of an output."""
+    """The report of an output."""
     return Returned(
         name=name,
         shape=tuple(tensor.shape),

@@ -41,7 +41,7 @@ def differing(one: Tensor, other: Tensor) -> tuple[int, tuple[int, ...]]:
 
 
 def differences(before: Mapping[str, Tensor], after: Mapping[str, Tensor]) -> tuple[Finding, ...]:
-    """What differs between two sides, output by output: presence, shape, dtype, bits. Empty if nothing does."""
+    """The differences between two sides, output by output: presence, shape, dtype, bits. Empty if nothing does."""
     return tuple(
         Finding(check=check, side="after", about=name, message=message)
         for name in {**before, **after}

@@ -79,7 +79,7 @@ class Harness:
         )
 
     def _ran(self, plan: Plan, cell: Cell) -> dict[Side, Ran]:
-        """What each side says of a cell. The side before is left out where nothing is compared with."""
+        """The answer of each side for a cell. The side before is left out where nothing is compared."""
         sides: dict[Side, Plan] = {"after": plan, "reference": plan}
         if plan.op in self._run.before:
             sides["before"] = msgspec.structs.replace(plan, target=self._run.before[plan.op])

@@ -1,4 +1,4 @@
-"""What a cell's sides amount to: one verdict, by these rules.
+"""The verdict of a cell, from the answers of its sides, by these rules.
 
 A side is *faulty* if its call raised, or its worker died or stalled, or if a check or the comparison with the reference found
 something. It is *right* if it was compared with a reference and is not faulty; a comparison that decided nothing of an output is

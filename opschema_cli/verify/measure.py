@@ -215,7 +215,7 @@ class Measure:
         return float(sample.median()) if sample.numel() else 0.0
 
     def _scales(self) -> tuple[_Scale, _Scale]:
-        """What ordinary elements may be off by, and huge ones, in parts of themselves."""
+        """The tolerance scales of ordinary elements (absolute) and of huge ones (relative)."""
         largest = 0.0
         errors, roundings = [0.0, 0.0], [0.0, 0.0]
         for _, (r, f, low) in self._references():
@@ -241,7 +241,7 @@ class Measure:
         return _Scale(unit, _SHORT_FACTOR * min(rounding, most) if between else 0.0)
 
     def _excess(self, magnitude: Tensor, r: Tensor, low: Tensor) -> Tensor:
-        """What the reference in 16 bits is off by, beyond one rounding; 0 where it is lost."""
+        """The error of the 16-bit reference beyond one rounding; 0 where it is lost."""
         off = (low - r).abs_()
         lost = off.isfinite().logical_not_()
         if self._special:
@@ -344,7 +344,7 @@ class _Part(msgspec.Struct):
     rounding: float | Tensor
 
     def lost(self, largest: float, typical: float) -> Tensor:
-        """Where float32 cannot hold what float64 can: only one of the references is finite; or they are far apart, and
+        """Elements that float32 cannot hold and float64 can: only one of the references is finite; or they are far apart, and
         only one of them overflows in the dtype or ``typical`` is finite.
         """
         special = math.isfinite(typical)
@@ -362,7 +362,7 @@ class _Part(msgspec.Struct):
         return lost | far & (~overflow_alike if special else held != single_held)
 
     def masks(self, format_: _Format, kappa: float) -> tuple[Tensor, Tensor]:
-        """Where NaN is amiss, and where an infinity is. Eight-bit formats may also saturate, or overflow to NaN."""
+        """Elements whose NaN is wrong, and those whose infinity is. Eight-bit formats may also saturate, or overflow to NaN."""
         over = self.magnitude >= format_.overflow
         nan = self.actual.isnan() != self.exact.isnan()
         reaches = self.magnitude >= format_.overflow - kappa * self.unit

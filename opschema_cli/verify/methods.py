@@ -1,4 +1,4 @@
-"""What an op says of itself, against what it did: ``_infer_output_shapes``, ``_validate_dtypes``, ``eval_roofline``.
+"""An op's own methods, compared with what it did: ``_infer_output_shapes``, ``_validate_dtypes``, ``eval_roofline``.
 
 A class that lacks one, or whose one cannot be called by the declared names, is no matter of this: lint sees that.
 """

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 Values = Literal["normal", "special", "zeros"]
-"""What floating inputs hold: normal numbers; NaN, infinities, denormals and zeros among them; zeros only."""
+"""Contents of floating inputs: normal numbers; NaN, infinities, denormals and zeros among them; zeros only."""
 
 Layout = Literal["contiguous", "strided"]
 """How inputs lie in memory: as they come, or as every second element of something larger."""
@@ -81,7 +81,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def data_key(self) -> str:
-        """What its inputs are drawn from: the same for a cell and its repetition."""
+        """The key that its inputs are drawn from: the same for a cell and its repetition."""
         return self.id.replace("-again]", "]")
 
 
@@ -96,7 +96,7 @@ class Tolerance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where one side's op is: a class in a module below ``root``, imported with ``paths`` in front of ``sys.path``.
+    """The op of one side: a class in a module below ``root``, imported with ``paths`` in front of ``sys.path``.
 
     ``recipe`` is a file of the repository with recipes (see docs/verify.md), empty if there is none. ``operators`` are the
     torch.library operators that a call runs.
@@ -174,7 +174,7 @@ class Returned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Ran(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a worker says of one cell on one side.
+    """The answer of a worker for one cell on one side.
 
     ``status`` is ``ok``; ``raised``, by the op (``detail`` is what, ``error`` the same in any tree); ``refused``, the cell cannot
     be run there and ``detail`` says why; ``died`` or ``stalled``, with the worker; ``failed``, the harness did. ``file`` holds the
@@ -196,7 +196,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 Verdict = Literal["unchanged", "within-tolerance", "regression", "wrong-already", "crashed", "not-checked"]
-"""What a cell's two sides amount to; see :mod:`opschema_cli.verify.judge`."""
+"""Verdicts of cells; see :mod:`opschema_cli.verify.judge`."""
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

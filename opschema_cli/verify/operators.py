@@ -80,7 +80,7 @@ def recorded(names: Collection[str]) -> Iterator[list[OperatorCall]]:
 
 
 def findings(call: OperatorCall, side: str, root: str, *, opcheck: bool) -> list[Finding]:
-    """What is wrong with an operator as this call shows it: ``fake-...``, and with ``opcheck`` also ``opcheck-...``."""
+    """Faults of an operator that this call shows: ``fake-...``, and with ``opcheck`` also ``opcheck-...``."""
     found = [*_fake(call, root), *(_opcheck(call, root) if opcheck and _checkable(call) else ())]
     return [Finding(check=check, side=side, about=call.name, message=message) for check, message in found]
 

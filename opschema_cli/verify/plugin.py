@@ -127,13 +127,13 @@ class CellItem(pytest.Item):
             pytest.skip(result.reason)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """What failed; of an error that explains itself, what it says."""
+        """The failure to print; for an error that explains itself, its message."""
         if isinstance(excinfo.value, HarnessError):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, None, str]:
-        """What stands for the item in pytest's own report."""
+        """The item's file and name, for pytest's own report."""
         return self.path, None, self.name
 
 

@@ -106,7 +106,7 @@ class Reference:
 
 @contextmanager
 def _default_dtype(wide: torch.dtype) -> Iterator[None]:
-    """What a reference makes of nothing has the precision, too."""
+    """Give tensors that a reference creates the same precision."""
     usual = torch.get_default_dtype()
     torch.set_default_dtype(wide)
     try:

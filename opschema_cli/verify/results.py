@@ -45,7 +45,7 @@ class Version(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def key(self) -> str:
-        """What identifies it, however it is called."""
+        """The identity of the version, whatever it is called."""
         return self.commit or self.content
 
 

@@ -19,7 +19,7 @@ SUFFIX = ".opschema-run"
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be run: the plans of the tree after, and where each op was before (or why it was nowhere).
+    """The work of a run: the plans of the tree after, and where each op was before (or why it was nowhere).
 
     ``compared`` records whether there is a tree before at all. ``seconds`` is the time that one cell has on one side,
     ``folder`` is where tensors and caches go meanwhile; empty, and whoever runs it makes one. With ``sanitizer`` workers run
@@ -42,7 +42,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
 
 CPU_LABEL = "cpu-sim"
-"""What a result on the CPU is labelled with: weaker evidence than the same on a GPU."""
+"""The label of a result on the CPU: weaker evidence than the same on a GPU."""
 
 
 def write_run(run: Run, path: Path) -> None:

@@ -46,7 +46,7 @@ Op = Callable[..., object]
 _OTHER_SEED = 1000
 
 _ITS_OWN = (RuntimeError, ValueError, TypeError, AssertionError)
-"""What an op raises that refuses where or how tensors lie."""
+"""Errors of an op that refuses the device or layout of tensors."""
 
 
 class Runner:
@@ -184,7 +184,7 @@ class Runner:
         ]
 
     def _history(self, cell: Cell, digests: dict[str, str]) -> list[Finding]:
-        """What the same inputs gave when this process had run less."""
+        """The outputs for the same inputs earlier in this process."""
         if not cell.again:
             self._digests[cell.data_key] = digests
             return []
@@ -203,7 +203,7 @@ class Runner:
     def _kept(
         self, cell: Cell, device: str, function: Function, outputs: Mapping[str, Tensor], first: Mapping[str, Tensor]
     ) -> list[Finding]:
-        """What becomes of the outputs when the op is called with other inputs of the same shapes."""
+        """Check that outputs stay unchanged when the op is called with other inputs of the same shapes."""
         if cell.again or (cell.values, cell.layout) != ("normal", "contiguous"):
             return []
         other = drawn_inputs(msgspec.structs.replace(cell, seed=cell.seed + _OTHER_SEED), self._recipe)
@@ -238,7 +238,7 @@ class Runner:
         ]
 
     def _overruns(self, cell: Cell, device: str, function: Function, drawn: Mapping[str, Tensor]) -> list[Finding]:
-        """What a call of its own writes around its inputs and what it allocates."""
+        """Writes of a separate call around its inputs and what it allocates."""
         bands, around = Bands(), banded(drawn)
         try:
             tensors, _ = call_on(device, bands.around(function), around)

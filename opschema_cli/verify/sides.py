@@ -18,7 +18,7 @@ from opschema_cli.workspace import Workspace
 
 _LEFT_OUT = (".git", ".hg", ".svn", ".venv", "node_modules", "__pycache__", ".tox", ".mypy_cache", ".pytest_cache")
 _OUTPUTS = (".jsonl", ".log", ".out", ".err", ".xml", ".html", ".opschema-run")
-"""What runs and batch systems write beside the tree: a shard that has ended makes no other tree of it."""
+"""Files that runs and batch systems write beside the tree, and that do not change its identity."""
 
 
 @contextmanager

@@ -61,7 +61,7 @@ def _cells(operator: Operator, sources: Sources) -> Iterator[tuple[str, str]]:
 
 
 def _implemented(operator: Operator, sources: Sources) -> str:
-    """Where the first class, kernel or backend of an operator is; in the file of its declaration the line alone."""
+    """The place of an operator's first class, kernel or backend; in the file of its declaration the line alone."""
     known = [(item.role, item.place) for item in operator.implementations]
     known += [(item.role, item.place) for item in operator.registrations]
     places = [place for role in _CODE for other, place in known if role == other and place is not None]

@@ -42,7 +42,7 @@ class Plot(msgspec.Struct, frozen=True):
 
 
 class OpPage(msgspec.Struct, frozen=True):
-    """What the page tells of one op."""
+    """The part of the page about one op."""
 
     name: str
     device: str

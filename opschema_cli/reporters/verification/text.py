@@ -140,7 +140,7 @@ def _write_unchecked(cells: Sequence[CellResult], console: Console) -> None:
 
 
 def summary(results: Results, seconds: float) -> str:
-    """What came of all cells, on what, in one sentence."""
+    """The result of all cells, and the device, in one sentence."""
     counts, header = results.counts(), results.header
     parts = [f"{counts[verdict]} {verdict.replace('-', ' ')}" for verdict in VERDICTS if counts[verdict]]
     if results.missing:
