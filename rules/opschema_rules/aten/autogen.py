@@ -12,12 +12,12 @@ from opschema_rules.aten.traits import autogen_of, tags_of
 
 
 def wanted_names(group: Group) -> list[str]:
-    """What the group's ``autogen`` lists, if it lists anything, in torchgen's order."""
+    """The names that the group's ``autogen`` lists, if any, in torchgen's order."""
     return sorted(item.name for item in group.wanted)
 
 
 def listed_names(group: Group) -> list[str]:
-    """What its entries list."""
+    """The names that its entries list."""
     return [name for entry in group.entries if "autogen" in entry.fields for name, _ in autogen_of(entry)]
 
 

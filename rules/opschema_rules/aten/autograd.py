@@ -1,4 +1,4 @@
-"""What PyTorch's autograd generator says of operators and formulas."""
+"""Tables of PyTorch's autograd generator about operators and formulas."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Autograd(msgspec.Struct, frozen=True):
 
 
 def read_derivative_rules(text: str) -> Autograd:
-    """What a module of the generator says."""
+    """Read the tables of a module of the generator."""
     maps, writes = _foreach(text), "DONT_REQUIRE_DERIVATIVE" in text
     return Autograd(
         _names(text, "DONT_REQUIRE_DERIVATIVE") or None,

@@ -47,7 +47,7 @@ _SAFE = re.compile(r"(?!.*\)[*+])[\w.?()|]*(?:\.\*[\w.?()|]*){0,2}", re.ASCII)
 
 
 def read_bindings(text: str) -> Bindings:
-    """What a module of the generator says; nothing where it cannot be read."""
+    """Read the tables of a module of the generator; empty if it cannot be read."""
     skips, types = _SKIP_LIST.search(text), _RETURN_LIST.search(text)
     skipped = _TEXT.findall(skips[1]) if skips is not None else []
     sound = all(_SAFE.fullmatch(item) and _compiles(item) for item in skipped)

@@ -47,7 +47,7 @@ class Catalogue(msgspec.Struct, array_like=True, dict=True):
         return found
 
     def candidates(self, name: str) -> Sequence[str]:
-        """What was probably meant by a name that is not here, the likeliest first; at most five."""
+        """Names that an unknown name may have meant, the likeliest first; at most five."""
         name = name.removeprefix("aten::").partition("(")[0].strip()
         if name in self.by_name:
             return [name]

@@ -38,13 +38,13 @@ _POPPED = re.compile(r"\byaml_values\.pop\(\s*[\"'](\w+)[\"']")
 
 
 def read_model_limits(text: str) -> Limits:
-    """What ``torchgen/model.py`` says."""
+    """Read the limits in ``torchgen/model.py``."""
     depth = _OF_KERNEL.search(text)
     return Limits(kernel_depth=int(depth[1]) if depth is not None else None, draws=_draws(text))
 
 
 def read_backend_limits(text: str) -> Limits:
-    """What ``torchgen/gen_backend_stubs.py`` or ``torchgen/utils.py`` says."""
+    """Read the limits in ``torchgen/gen_backend_stubs.py`` or ``torchgen/utils.py``."""
     depth = _OF_BACKEND.search(text) or _OF_HELPER.search(text)
     keys = frozenset(_POPPED.findall(text))
     return Limits(

@@ -129,7 +129,7 @@ def kernel_signature(
 
 
 class _Types(msgspec.Struct, frozen=True):
-    """What C++ stands for the types of one operator.
+    """C++ types of one operator.
 
     ``const_tensors`` is its field ``use_const_ref_for_mutable_tensors``; lists of tensors are ``any_list`` in a structured group.
     """
@@ -170,7 +170,7 @@ class _Types(msgspec.Struct, frozen=True):
         return _LISTS.get(inner.name) or f"at::ArrayRef<{self.argument(inner, write=write)}>"
 
     def _value(self, of: SchemaType, *, symint: bool) -> str | None:
-        """What is passed by value: a number and its like, an optional one, an array of booleans; None of other types."""
+        """The C++ type of a value passed by value: a number and its like, an optional one, an array of booleans; else None."""
         if of.inner is None:
             return self._base(of, symint=symint)
         if of.optional:

@@ -16,7 +16,7 @@ from opschema_rules.aten.model import DeprecatedEntry, DeprecatedFile, NativeEnt
 from opschema_rules.aten.signatures import out_arguments, type_text
 
 CONSTANTS = {"1": "Scalar"}
-"""What a call may hold beside the signature's arguments, and its type (``load_deprecated_signatures``)."""
+"""Names that a call may use beside the signature's arguments, with their types (``load_deprecated_signatures``)."""
 
 _CALL = re.compile(r"(\w+)(\.\w+)?\((.*)\)")
 

@@ -123,7 +123,7 @@ def _base(text: str) -> str:
 
 
 def _key(schema: OperatorSchema) -> SignatureKey:
-    """What variants have in common, defaults left out (``signature(strip_default=True)``)."""
+    """The key that variants share, defaults left out (``signature(strip_default=True)``)."""
     arguments = tuple(replace(item, default=None) for item in schema.arguments)
     return signature_key(replace(schema, arguments=arguments))
 

@@ -46,7 +46,7 @@ def read_derivatives(file: YamlFile, native: NativeFile | None, torchgen: Torchg
 
 
 FormulaKind: TypeAlias = Literal["backward", "forward", "non-differentiable", "unknown"]
-"""What a formula is for: its key's names are arguments, outputs, or not all known."""
+"""Kinds of formulas: the names of the key are arguments, outputs, or not all known."""
 
 
 class Formula(msgspec.Struct, frozen=True, eq=False):
@@ -60,13 +60,13 @@ class Formula(msgspec.Struct, frozen=True, eq=False):
     kind: FormulaKind
 
     def span_of(self, name: str, number: int = 0) -> Span:
-        """Where a name stands in the key, for the time ``number`` that it does."""
+        """The span of occurrence ``number`` of a name in the key."""
         spans = [match.span() for match in _NAME.finditer(self.key.value) if match.group() == name]
         span = Span(*spans[number]) if number < len(spans) else Span(0, len(self.key.value))
         return self.entry.inner(self.key, span)
 
     def span(self, start: int, end: int) -> Span:
-        """Where a stretch of the C++ stands."""
+        """The span of a stretch of the C++."""
         return self.entry.inner(self.node, Span(start, end))
 
     @property

@@ -1,4 +1,4 @@
-"""What ``opschema lint --show-settings`` tells of torchgen's files: what each was taken for, and what it is judged by."""
+"""Torchgen's files in ``opschema lint --show-settings``: the kind of each, and what it is judged by."""
 
 from __future__ import annotations
 

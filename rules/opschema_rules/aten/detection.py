@@ -1,4 +1,4 @@
-"""What tells that a tree holds files of PyTorch's code generator, without importing the rest of the pack."""
+"""Detects that a tree holds files of PyTorch's code generator, without importing the rest of the pack."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ _MOST = 3
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """What one schema says otherwise than another; ``here`` and ``there`` are spans of the two."""
+    """A difference between two schemas; ``here`` and ``there`` are spans of the two."""
 
     message: str
     here: Span
@@ -169,7 +169,7 @@ def _has_no_out(group: Group, entry: NativeEntry) -> bool:
 
 
 def differences(schema: OperatorSchema, other: OperatorSchema, name: str, *, is_copy: bool = False) -> list[Difference]:
-    """Where the signature of ``schema`` differs from that of ``other``, which is called ``name``.
+    """Differences of the signature of ``schema`` from that of ``other``, which is called ``name``.
 
     ``is_copy`` tells that it is called otherwise by right.
     """

@@ -34,7 +34,7 @@ def draws(condition: str, schema: OperatorSchema) -> str:
 
 @lru_cache(maxsize=16)
 def words(condition: str) -> tuple[str, ...]:
-    """What stands in the text of every schema that may meet the condition."""
+    """Words in the text of every schema that may meet the condition."""
     tree = _parsed(condition)
     nodes = ast.walk(tree) if tree is not None else ()
     found = {item.value for item in nodes if isinstance(item, ast.Constant) and isinstance(item.value, str)}

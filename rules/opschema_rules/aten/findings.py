@@ -1,4 +1,4 @@
-"""What rules over YAML entries yield: findings at nodes or stretches of an entry, and fixes that change only what they name."""
+"""Results of rules over YAML entries: findings at nodes or stretches of an entry, and fixes that change only what they name."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _written(root: Node) -> str:
 
 
 def func_text(entry: NativeEntry) -> str:
-    """What stands in `func`, text or not: to tell fast whether to look closer."""
+    """The value of `func`, text or not, for a fast check before closer reading."""
     node = entry.get("func")
     return node.value if node is not None else ""
 

@@ -63,7 +63,7 @@ def lone_tensors(foreach: OperatorSchema) -> Iterator[Argument]:
 
 
 def unmapped(foreach: OperatorSchema, schema: OperatorSchema, text: str) -> Span | None:
-    """What a backward formula of the second operator saves that torchgen cannot save for the first: it takes what stands
+    """The value that a formula of the second operator saves and torchgen cannot save for the first: it takes what stands
     before a dot for the argument.
     """
     for at, item in enumerate(inputs(schema)):

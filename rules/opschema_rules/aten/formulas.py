@@ -10,7 +10,7 @@ GRADIENT_INDEX = re.compile(r"(?:^|\W)grads\[(\d+)\]")
 """``torchgen``'s own pattern for a gradient by its number (load_derivatives.GRAD_INDEX_REGEX)."""
 
 FORBIDDEN = re.compile(r"(?:\.|->)((?:sizes|strides)\(\)|size\(-?\d+\))")
-"""What has to be said with SymInts."""
+"""Calls that give sizes as plain ints, where torchgen demands SymInts."""
 
 MANY = 10**9
 """More than there can be of anything."""
@@ -47,7 +47,7 @@ def uses(text: str, name: str) -> bool:
 
 
 def places(text: str, name: str) -> Iterator[tuple[int, int]]:
-    """Where the name stands by itself."""
+    """Places of the name by itself."""
     for match in word(name).finditer(text):
         yield match.span()
 
@@ -90,7 +90,7 @@ def unbalanced(text: str) -> tuple[int, str] | None:
 
 @lru_cache(maxsize=4096)
 def _attribute(name: str) -> re.Pattern[str]:
-    """What torchgen evaluates early and saves of an argument or output (``load_derivatives.saved_variables``)."""
+    """The attribute of an argument or output that torchgen evaluates early and saves (``load_derivatives.saved_variables``)."""
     members = "sym_sizes|sym_blocksize|options|numel|sym_numel|scalar_type|dim|sym_strides|layout|is_conj"
     functions = "zeros_like|to_args_sizes|to_args_sizes_symint|to_args_scalartypes|TensorGeometry"
     # As there, the dot is any character, and a longer name may stand before.
@@ -113,7 +113,7 @@ def saves(text: str, name: str) -> bool:
 
 
 def saves_of(text: str, name: str) -> re.Match[str] | None:
-    """What a backward formula makes torchgen save of the argument or output, which is not all of it."""
+    """The part of the argument or output that a backward formula makes torchgen save; None if all of it, or nothing."""
     return _attribute(name).search(text) if name in text else None
 
 

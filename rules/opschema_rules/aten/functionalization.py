@@ -1,4 +1,4 @@
-"""What torchgen's functionalization needs of operators that write or alias: a group with a functional variant, or a view's."""
+"""Needs of torchgen's functionalization for operators that write or alias: a group with a functional variant, or a view's."""
 
 from __future__ import annotations
 

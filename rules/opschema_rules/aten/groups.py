@@ -87,7 +87,7 @@ class Group(msgspec.Struct, eq=False, dict=True):
 
     @cached_property
     def wanted(self) -> tuple[Generated, ...]:
-        """What torchgen generates if the base entry's ``autogen`` names an out variant."""
+        """Schemas that torchgen generates if the base entry's ``autogen`` names an out variant."""
         base = self.base
         if base is None or base.schema is None or self.skipped or not base.owner.torchgen.exceptions.known:
             return ()
@@ -104,7 +104,7 @@ class Group(msgspec.Struct, eq=False, dict=True):
 
     @cached_property
     def generated(self) -> tuple[Generated, ...]:
-        """What torchgen does generate."""
+        """The schemas that torchgen generates."""
         if "out" in self.variants:
             return () if "functional" in self.variants else self.wanted
         base = self.base

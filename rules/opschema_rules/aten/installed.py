@@ -84,7 +84,7 @@ def _named(workspace: Workspace) -> str | None:
 
 
 def _places(place: Path) -> Iterator[str]:
-    """Where the file may be, seen from what the environment names: the file, a folder of packages or one of these
+    """Candidate places of the file, from what the environment names: the file, a folder of packages or one of these
     packages, a checkout, an environment.
     """
     base = place.absolute().as_posix()

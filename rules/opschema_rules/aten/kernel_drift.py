@@ -1,4 +1,4 @@
-"""What tells a kernel's arguments and returned value from those that its operator asks for.
+"""Differences between a kernel's arguments and returned value and those that its operator asks for.
 
 With ``any_version`` types that releases of PyTorch write for one type of a schema make no difference.
 """
@@ -83,7 +83,7 @@ def _moves(signature: CppSignature, method: CppMethod, any_version: bool) -> Ite
 def _aligned(
     wanted: tuple[CppParameter, ...], written: tuple[CppParameterText, ...], any_version: bool
 ) -> tuple[list[CppParameter], list[CppParameterText]]:
-    """What of both sides has no counterpart: by name where most names agree, others then by type."""
+    """Arguments of both sides without a counterpart: by name where most names agree, others then by type."""
     names, others = [item.name for item in wanted], [item.name for item in written]
     by_name = 2 * len(set(names) & set(others)) >= min(len(names), len(others))
     one = names if by_name else [spelling(item.type, any_version=any_version) for item in wanted]

@@ -19,7 +19,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 class MadeByMacros(msgspec.Struct):
-    """What the macros of a tree define of the class ``owner``.
+    """Members of the class ``owner`` that the macros of a tree define.
 
     ``makers`` are macros that mention the class, and those that use them. ``names`` are the methods that are made, or
     perhaps; ``any`` tells that it may be every method. ``uses`` counts the calls that may make some.

@@ -163,7 +163,7 @@ def _class_body(node: CppNode) -> tuple[str, CppNode] | None:
 
 
 def _function_declarator(node: CppNode) -> CppNode | None:
-    """What of a declaration names a function with its parameters."""
+    """The part of a declaration that names a function with its parameters."""
     found = node.field("declarator")
     while found is not None and found.kind in _DECLARATORS:
         found = next((item for item in found.children if item.kind.endswith("declarator")), None)
@@ -190,7 +190,7 @@ def _loose(tree: CppTree, known: set[int]) -> Iterator[str]:
 
 
 def calls(pattern: re.Pattern[str], text: str) -> Iterator[tuple[re.Match[str], int]]:
-    """What a pattern finds that ends with a parenthesis, each with the place behind its closing one.
+    """Matches of a pattern that ends with a parenthesis, each with the place after its closing one.
 
     Of a text whose parentheses do not close, only the first part is looked at.
     """
@@ -204,7 +204,7 @@ def calls(pattern: re.Pattern[str], text: str) -> Iterator[tuple[re.Match[str], 
 
 
 def _closing(text: str, at: int) -> int:
-    """Where the parenthesis that was opened before ``at`` is closed; :data:`MAX_ARGUMENTS` behind it if it is not."""
+    """The place where the parenthesis opened before ``at`` is closed; :data:`MAX_ARGUMENTS` behind it if it is not."""
     depth = 1
     for match in _PARENTHESIS.finditer(text, at, at + MAX_ARGUMENTS):
         depth += 1 if match[0] == "(" else -1

@@ -63,7 +63,7 @@ _TEXT_OF_SCHEMA = re.compile(r"[\w.:]+\s*\(.*\)\s*->", re.DOTALL)
 
 _NATIVE = "native_functions.yaml"
 _NEIGHBOURS = {"tags.yaml": (_NATIVE,), "derivatives.yaml": ("load_derivatives.py", _NATIVE)}
-"""What tells that a file of this name is torchgen's where it lies beside it."""
+"""Files whose presence beside a file of this name shows that it is torchgen's."""
 
 
 def may_be_meant(path: str, files: Container[str]) -> bool:

@@ -73,7 +73,7 @@ def load(project: Project, options: AtenOptions) -> Loaded:
 
 
 def _without_reference(backends: Iterable[BackendFile]) -> Iterator[Missing]:
-    """What is missing where it is not known which operators PyTorch has."""
+    """The missing source where PyTorch's operators are not known."""
     paths = [backend.path for backend in backends if backend.reference is None and backend.items]
     if paths:
         reason = (

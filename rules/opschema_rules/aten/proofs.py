@@ -1,4 +1,4 @@
-"""What the pack's fixes and migrations are tested with; each is a sentence without an end, which rules and pages print."""
+"""Proofs of the pack's fixes and migrations; each is a clause that rules and pages print."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class References(msgspec.Struct, dict=True):
         return own if own is not None and _holds(own.by_name, names) else None
 
     def of_copy(self, native: NativeFile) -> Reference | None:
-        """What a native_functions.yaml may be a copy of; None of PyTorch's own."""
+        """The reference that a native_functions.yaml may be a copy of; None for PyTorch's own."""
         found = self.configured or self._of_aten
         if _IN_ATEN.search(native.path) or (found is not None and found.path == native.path):
             return None

@@ -158,7 +158,7 @@ def view_key(key: SignatureKey) -> SignatureKey:
 
 
 def written_unreturned(schema: OperatorSchema) -> list[Argument]:
-    """What is written and not returned, in torchgen's order: ``self``, out arguments, the positional ones behind ``self``."""
+    """Arguments that are written and not returned, in torchgen's order: ``self``, out arguments, positional ones after ``self``."""
     written = schema.mutated
     if not written:
         return []

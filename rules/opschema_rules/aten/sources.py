@@ -1,4 +1,4 @@
-"""What is known of ATen's operators, by name: the workspace's own files, and those of the torch that backends are judged by."""
+"""Knowledge about ATen's operators, by name: the workspace's own files, and those of the torch that backends are judged by."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Sources(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def listed(self) -> Mapping[str, list[tuple[BackendFile, BackendItem]]]:
-        """Where backends list each operator."""
+        """The entries of backends' lists, by operator."""
         found: dict[str, list[tuple[BackendFile, BackendItem]]] = {}
         for backend in self.backends:
             for item in backend.items:

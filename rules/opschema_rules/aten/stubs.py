@@ -153,7 +153,7 @@ def _run(command: Sequence[str], folder: str) -> subprocess.CompletedProcess[str
 
 
 def reason(run: subprocess.CompletedProcess[str]) -> str:
-    """What a process that failed says: of a traceback the exception, an assertion's without its name."""
+    """The reason that a failed process gives: of a traceback, the exception; an assertion's without its name."""
     text = run.stderr.rpartition("Traceback (most recent call last):\n")[2].rstrip()
     lines = text.split("\n")
     while len(lines) > 1 and lines[0].startswith(" "):
@@ -165,7 +165,7 @@ def reason(run: subprocess.CompletedProcess[str]) -> str:
 
 
 def _folder(project: Project, backend: BackendFile) -> str:
-    """Where earlier stubs of the backend lie, else where its YAML does.
+    """The folder of earlier stubs of the backend, else that of its YAML.
 
     Raises:
         OpschemaError: they lie in several places.

@@ -73,7 +73,7 @@ def _stretches(text: str, other: str) -> Iterator[Stretch]:
 
 
 def _spans(text: str, other: str) -> Iterator[tuple[Span, Span]]:
-    """Where they differ: argument by argument first, as comparing all words of long texts takes seconds."""
+    """Spans that differ: argument by argument first, as comparing all words of long texts takes seconds."""
     for here, there in _unequal(_CHUNK, text, other):
         mine, theirs = text[slice(*here)], other[slice(*there)]
         if max(len(mine), len(theirs)) <= _SHORT:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 _DTYPE_CLASSES = "Integral Floating Complex All AllAndComplex FloatingAndComplex"
 _MARKS = ("_foreach", "_like", "pytorch/issues/145522")
-"""What stands in ``model.py`` since it checks this; see :attr:`Vocabulary.checks`."""
+"""Text in ``model.py`` of releases that check this; see :attr:`Vocabulary.checks`."""
 
 
 def _words(text: str) -> frozenset[str]:

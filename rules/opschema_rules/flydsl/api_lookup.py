@@ -98,7 +98,7 @@ class Lookup:
 
     @cached_property
     def _folder(self) -> str:
-        """Where the tree keeps its own FlyDSL."""
+        """The folder of the tree's own FlyDSL."""
         return self.tree.contract.source.removesuffix(JIT_ARGUMENT)
 
     @cached_property

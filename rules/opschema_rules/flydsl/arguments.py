@@ -34,7 +34,7 @@ class Argument(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @property
     def place(self) -> Place:
-        """Where the argument is written."""
+        """The place of the argument."""
         return self.call.body.at(self.expr)
 
     @property

@@ -21,7 +21,7 @@ from opschema_cli.project import Project
 from opschema_cli.requirements import requirements
 
 JIT_ARGUMENT = "flydsl/compiler/jit_argument.py"
-"""Where FlyDSL itself makes arguments of tensors."""
+"""The file in which FlyDSL itself makes arguments of tensors."""
 
 _NUMBERS = (
     *("0.1.5", "0.1.6", "0.1.7", "0.1.8", "0.2.0", "0.2.1", "0.2.2", "0.2.3", "0.2.4"),

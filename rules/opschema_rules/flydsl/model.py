@@ -86,7 +86,7 @@ class Traced(msgspec.Struct, eq=False, dict=True):
 
     @property
     def place(self) -> Place:
-        """Where its name is written."""
+        """The place of its name."""
         return self.body.at(self.function.span)
 
     @cached_property
@@ -128,7 +128,7 @@ class Call(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def place(self) -> Place:
-        """Where the call is written."""
+        """The place of the call."""
         return self.body.at(self.expr)
 
     @property
@@ -185,7 +185,7 @@ class Descriptor(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def place(self) -> Place:
-        """Where the call is written."""
+        """The place of the call."""
         return self.body.at(self.expr)
 
     def argument(self, name: str) -> Expr | None:

@@ -1,4 +1,4 @@
-"""Where Python itself needs a value while a function is traced: to count, to index, to decide, to make a shape."""
+"""Places where Python itself needs a value while a function is traced: to count, to index, to decide, to make a shape."""
 
 from __future__ import annotations
 

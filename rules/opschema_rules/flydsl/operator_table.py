@@ -101,7 +101,7 @@ def _uses(tree: FlyTree, traced: Traced, call: Call) -> Iterator[Use]:
 
 
 def _passed(call: Call, parameter: Parameter) -> Passed | None:
-    """What a call passes; None when that cannot be told."""
+    """The values that a call passes; None when they are not known."""
     value = call.argument(parameter.name)
     if value is not None:
         return Passed(parameter.name, _text(call.body, value), call.body.at(value))

@@ -1,4 +1,4 @@
-"""What a class of the tree is: where it stands, what it inherits, whether it is an enumeration and of what."""
+"""A class of the tree: where it stands, what it inherits, whether it is an enumeration and of what."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Classes:
         return Unresolved(f"the bases of `{ref.name}` cannot be followed")
 
     def resolve(self, body: Body, dotted: str) -> Resolution:
-        """What a name in the head of a class means."""
+        """The meaning of a name in the head of a class."""
         outer = body.parent or body
         inner = (outer.scope,) if outer.cls is not None else ()
         return self.bodies.program.resolve(body.file, dotted, (*inner, *outer.scopes))

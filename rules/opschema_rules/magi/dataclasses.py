@@ -40,7 +40,7 @@ class Field(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def place(self) -> Place:
-        """Where its name is written."""
+        """The place of its name."""
         return Place(self.body.file.path, self.assign.span)
 
     @property
@@ -86,12 +86,12 @@ class Dataclass(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def place(self) -> Place:
-        """Where its name is written."""
+        """The place of its name."""
         return Place(self.ref.file.path, self.ref.cls.span)
 
     @property
     def maker_place(self) -> Place:
-        """Where the decorator is written."""
+        """The place of the decorator."""
         return Place(self.made.file.path, self.maker.span)
 
     def field(self, name: str) -> Field | None:
@@ -230,7 +230,7 @@ class Dataclasses:
 
 
 def _value(ref: ClassRef, assign: Assign) -> Expr | None:
-    """What a class's body assigns last to the name of a field."""
+    """The value that a class's body assigns last to the name of a field."""
     return ref.assigned.get(assign.target)
 
 

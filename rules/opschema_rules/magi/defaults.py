@@ -125,7 +125,7 @@ class Defaults:
         return self.of(body, item.default) if item.factory is None else self._made(body, item.factory)
 
     def _made(self, body: Body, factory: Expr) -> Default:
-        """What a ``default_factory`` returns."""
+        """The value that a ``default_factory`` returns."""
         frame = self.evaluator.frames.at(body)
         found: list[Value] = []
         for callee in self.evaluator.evaluate(frame, factory):

@@ -1,4 +1,4 @@
-"""What tells that a tree makes ops with ``magi_register_custom_op``, without importing the rest of the pack."""
+"""Detects that a tree makes ops with ``magi_register_custom_op``, without importing the rest of the pack."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from opschema_cli.readings import Reading
 from opschema_rules import PAGES
 
 MARK = "magi_register_custom_op"
-"""What every file that makes ops with the decorator itself holds."""
+"""Text that every file holds that makes ops with the decorator itself."""
 
 
 class MagiOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):

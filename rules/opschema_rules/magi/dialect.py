@@ -20,7 +20,7 @@ _REGISTRARS = frozenset({MARK, f"_{MARK}_impl"})
 
 
 class Decorator(PackValue, frozen=True):
-    """What ``magi_register_custom_op(...)`` returns."""
+    """The value of ``magi_register_custom_op(...)``."""
 
     arguments: Arguments
 
@@ -33,7 +33,7 @@ class Made(PackValue, frozen=True):
 
 
 class TorchValue(PackValue, frozen=True):
-    """What a function makes that is no constant: a device, as it is written in ``text``, or with an empty text anything else."""
+    """A result that is no constant: a device, as written in ``text``; with an empty text, anything else."""
 
     text: str = ""
 

@@ -16,7 +16,7 @@ from opschema_rules.magi.model import MagiOp
 
 _OPERATORS = rb"(?:=(?!=)|(?:[-+*/%@&|^]|//|\*\*|<<|>>)=|:(?!=)[^\n=]*=(?!=))"
 _OTHER_TARGETS = rb"\b(?:del|for|as)\b[^=;:\n]*\.(?:%b)\b|\.(?:%b)\s*[,)\]][^=;:]{0,200}=(?!=)"
-"""Where a text may write one of the fields that it does not plainly assign."""
+"""Pattern of texts that may write one of the fields other than by a plain assignment."""
 
 _BY_NAME = re.compile(rb"\b(?:setattr|delattr|__setattr__|__delattr__|__dict__|vars)\b|\bpatch\.object\b")
 _SETTERS = frozenset({"__setattr__", "__delattr__"})
@@ -72,7 +72,7 @@ def _inherits(op: MagiOp, found: Dataclass) -> bool:
 
 
 def _risk(op: MagiOp, found: Dataclass) -> str:
-    """What may break; empty when nothing does."""
+    """The reason why something may break; empty when nothing does."""
     name = re.escape(found.name.encode())
     inherits = re.compile(rb"^\s*class\s+\w+\([^)]*\b" + name + rb"\b", re.MULTILINE)
     fields = b"|".join(re.escape(item.name.encode()) for item in found.fields)

@@ -1,4 +1,4 @@
-"""What the decorator is given besides a name: written arguments, followed to names, functions and flags."""
+"""Arguments of the decorator besides a name: followed to names, functions and flags."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Meta(msgspec.Struct, frozen=True, eq=False):
 
 
 def mutates_of(evaluator: Evaluator, written: Argument) -> Mutates | Unresolved:
-    """What ``mutates_args`` says."""
+    """The value of ``mutates_args``."""
     if written is None or isinstance(written, Unresolved):
         return written if written is not None else Mutates()
     value = _value(evaluator, written)
@@ -66,7 +66,7 @@ def mutates_of(evaluator: Evaluator, written: Argument) -> Mutates | Unresolved:
 
 
 def meta_of(evaluator: Evaluator, written: Argument) -> Meta | Unresolved:
-    """What ``infer_output_meta_fn`` is."""
+    """The value of ``infer_output_meta_fn``."""
     found = callback_of(evaluator, written)
     if written is None or isinstance(written, Unresolved) or found is None:
         return written if isinstance(written, Unresolved) else Meta("identity", written)
@@ -105,7 +105,7 @@ def flag_of(evaluator: Evaluator, written: Argument) -> bool | None:
 
 
 def followed(evaluator: Evaluator, written: Written) -> Written:
-    """What a name stands for when it is assigned once."""
+    """The value of a name that is assigned once."""
     found = evaluator.origin(written.body, written.expr)
     return Written(found.frame.body, found.expr) if found.expr is not None else written
 

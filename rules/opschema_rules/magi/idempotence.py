@@ -20,7 +20,7 @@ _TWO: dict[str, Callable[[float, float], float]] = {
 _ONE: dict[str, Callable[[float], float]] = {"abs": abs, "float": float, "int": int, "round": round}
 _MANY: dict[str, Callable[[list[float]], float]] = {"max": max, "min": min}
 _LARGEST = 1e9
-"""What a power's operands may be."""
+"""The largest operands that are computed with."""
 
 
 def changing(evaluator: Evaluator, found: Dataclass) -> Iterator[tuple[Body, Expr, str]]:

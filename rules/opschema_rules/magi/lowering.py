@@ -193,7 +193,7 @@ class _Run(msgspec.Struct):
             self.validation.append(Problem("dataclass-return", place, "TypeError", self.name, "", False, form, found))
 
     def _clashes(self, leaves: Sequence[Leaf]) -> Iterator[Problem]:
-        """What ``inspect.Signature`` refuses."""
+        """Clashes that ``inspect.Signature`` refuses."""
         seen: dict[str, Leaf] = {}
         before: Leaf | None = None
         for leaf in leaves:

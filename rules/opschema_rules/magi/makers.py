@@ -11,7 +11,7 @@ from opschema_cli.source.resolution import ClassRef, External, Unresolved, Value
 from opschema_rules.magi.classes import Classes, truth
 
 MAKERS = frozenset({"dataclasses.dataclass"})
-"""What makes a class a dataclass."""
+"""Names of decorators that make a class a dataclass."""
 
 _HARMLESS_DECORATORS = frozenset(
     {"functools.total_ordering", "typing.final", "typing_extensions.final", "typing.runtime_checkable"}

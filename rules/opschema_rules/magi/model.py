@@ -1,4 +1,4 @@
-"""What the rules of this pack look at: ops made by ``magi_register_custom_op``, and the tree they stand in.
+"""Subjects of this pack's rules: ops made by ``magi_register_custom_op``, and the tree they stand in.
 
 What cannot be followed is None or :class:`Unresolved`, never a guess. Rules ask :attr:`MagiOp.contract` which contract holds.
 """
@@ -83,7 +83,7 @@ class MagiOp(msgspec.Struct, eq=False, dict=True):
 
     @property
     def place(self) -> Place:
-        """Where the function's name is written."""
+        """The place of the function's name."""
         function = self.body.function
         return self.body.at(function.span) if function is not None else self.registration.place
 
@@ -104,7 +104,7 @@ class MagiOp(msgspec.Struct, eq=False, dict=True):
         return self.name or self.function_name
 
     def argument(self, name: str) -> Written | Unresolved | None:
-        """What the decorator is given as ``name``; None when it is not."""
+        """The argument of the decorator called ``name``; None when there is none."""
         return self.registration.arguments.get(name)
 
     # The name
@@ -173,7 +173,7 @@ class MagiOp(msgspec.Struct, eq=False, dict=True):
 
     @property
     def registered_at(self) -> int | None:
-        """Where in its module it is registered; None when that is inside of a function, so at an unknown time."""
+        """Its position in the module that registers it; None inside a function, which runs at an unknown time."""
         outer = self.registration.outer
         inside = any(body.function is not None for body in outer.outward())
         return None if inside or outer.file is not self.body.file else self.registration.call.start

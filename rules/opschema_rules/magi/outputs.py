@@ -40,7 +40,7 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 def difference(op: MagiOp, likes: Sequence[Leaf]) -> Iterator[Difference]:
-    """Where the returned values differ from those tensors, one for each output."""
+    """Differences between the returned values and those tensors, one for each output."""
     unlike = _Unlike(op, rebound(op.body))
     for item in all_statements(op.body.statements):
         value = item.exprs[0] if item.kind == "return" and item.exprs else None
@@ -53,7 +53,7 @@ def difference(op: MagiOp, likes: Sequence[Leaf]) -> Iterator[Difference]:
 
 
 def _followed(body: Body, value: Expr) -> Expr:
-    """What a name stands for that is given a value once, at the top of the function."""
+    """The value of a name that is given one once, at the top of the function."""
     if value.kind != "name" or any(item.name == value.text for item in body.params):
         return value
     return only_value(body, value.text) or value
@@ -69,7 +69,7 @@ class _Unlike:
         }
 
     def told(self, value: Expr) -> tuple[str, bool] | None:
-        """What the value is, and whether that is surely unlike any tensor that goes in."""
+        """Describe the value, and whether it surely differs from every input tensor."""
         if value.kind == "compare" and len(value.items) == 2 and self._is_tensor(value.items[0]):
             plain = value.text not in ("is", "is-not", "in", "not-in")
             return ("a comparison, which is of truth values", True) if plain else None
@@ -92,7 +92,7 @@ class _Unlike:
         return self._named(name, more, method=method or self._takes_tensor(call))
 
     def _named(self, name: str, more: int, *, method: bool) -> tuple[str, bool] | None:
-        """What an operation gives, by its name and how many arguments it has besides its tensor."""
+        """The result of an operation, by its name and the number of its arguments besides its tensor."""
         if not method:
             return None
         if name in _SCALAR and more == 0:

@@ -1,4 +1,4 @@
-"""What the calls of an op pass for one of its lowered parameters."""
+"""Values that the calls of an op pass for one of its lowered parameters."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def meant_calls(op: MagiOp) -> Iterator[OpCall]:
 
 
 def passed(op: MagiOp, item: OpCall, leaf: Leaf) -> Written | None:
-    """What a call passes, itself or in a dataclass that is made there; None when it passes nothing, or that is not known."""
+    """The value that a call passes, itself or in a dataclass that is made there; None when there is none, or it is unknown."""
     if item.through == "torch.ops":
         return _lowered(op, item, leaf)
     value = argument_for(item.call, op.params, leaf.path[0])

@@ -24,12 +24,12 @@ class Written(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def place(self) -> Place:
-        """Where it is written."""
+        """The place of the argument."""
         return self.body.at(self.expr)
 
 
 class Arguments(msgspec.Struct, frozen=True, eq=False):
-    """What the decorator is given, as it is written, and as it is ``bound`` where a wrapper computes it. ``hidden`` is true
+    """Arguments of the decorator, as written, and as ``bound`` where a wrapper computes it. ``hidden`` is true
     when unpacking may give it more.
     """
 
@@ -59,7 +59,7 @@ class Registration(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def place(self) -> Place:
-        """Where the decorator or the call is written."""
+        """The place of the decorator or the call."""
         return self.outer.at(self.call)
 
 
@@ -137,7 +137,7 @@ class Registrations:
 
 
 def arguments_of(decorator: Decorator) -> Arguments:
-    """What the decorator is given."""
+    """The arguments of the decorator."""
     bound = decorator.arguments.by_name(PARAMETERS)
     return Arguments({name: _written(item) for name, item in bound.items()}, bound, decorator.arguments.open)
 

@@ -1,4 +1,4 @@
-"""What the rules share: which ops they look at, and how they point at places."""
+"""Shared code of the rules: which ops they look at, and how they point at places."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def by_keyword(op: MagiOp) -> bool:
 
 
 def annotation_place(op: MagiOp, problem: Problem) -> Place:
-    """Where the annotation stands that a problem is about; the name's place when there is none."""
+    """The place of the annotation that a problem is about; the name's place when there is none."""
     if problem.kind == "variadic":
         return problem.place
     if problem.is_field:
@@ -77,7 +77,7 @@ def annotation_place(op: MagiOp, problem: Problem) -> Place:
 
 
 def type_place(leaf: Leaf) -> Place:
-    """Where the annotation of a lowered parameter stands."""
+    """The place of a lowered parameter's annotation."""
     if isinstance(leaf.source, Field):
         return leaf.source.body.at(leaf.source.annotation)
     return Place(leaf.place.path, leaf.source.annotation.span) if leaf.source.annotation is not None else leaf.place

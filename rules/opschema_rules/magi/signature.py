@@ -101,7 +101,7 @@ Node: TypeAlias = "Leaf | Branch"
 
 
 class Problem(msgspec.Struct, frozen=True, eq=False):
-    """Where the real lowering raises ``error``.
+    """A place where the real lowering raises ``error``.
 
     It concerns the parameter or field ``name`` of ``owner``, the op's function or a dataclass; ``name`` is empty for what is
     returned. Its type is ``type``. ``dataclass`` is the one to blame; the lowered parameters ``leaf`` and ``other`` clash.
@@ -127,7 +127,7 @@ class Problem(msgspec.Struct, frozen=True, eq=False):
 
 
 class Lowering(msgspec.Struct, frozen=True, eq=False, dict=True):
-    """What an op's signature is lowered to.
+    """The result of lowering an op's signature.
 
     ``nodes`` is the parameter mapping tree, one node for each original parameter. ``returns`` is the resolved return annotation.
     ``unknown`` says what could not be resolved; where it is not empty, a parameter may have to be flattened that is a leaf here.

@@ -1,4 +1,4 @@
-"""What the tree does with an op: whether it is ever traced, and whether it is only called to see it fail."""
+"""Uses of an op in the tree: whether it is ever traced, and whether it is only called to see it fail."""
 
 from __future__ import annotations
 

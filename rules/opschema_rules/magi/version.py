@@ -13,7 +13,7 @@ from opschema_cli.project import Project
 ContractName: TypeAlias = Literal["plain", "dataclasses"]
 
 MODULE = "magi_compiler/_magi_register_custom_op.py"
-"""Where MagiCompiler itself keeps the decorator."""
+"""The file where MagiCompiler itself keeps the decorator."""
 
 _LOWERS = re.compile(rb"^def _lower_op_signature\(", re.MULTILINE)
 _PIN = re.compile(rb"MagiCompiler\b[^\n]*?(?:@|#|\brev\s*=\s*[\"']?)([0-9a-f]{7,40})\b")
@@ -24,7 +24,7 @@ AFTER = ("e68e0b0", "9e09849")
 
 
 class Contract(msgspec.Struct, frozen=True):
-    """What the decorator does with a signature: hand it to torch as it is (``plain``) or lower it first (``dataclasses``).
+    """The decorator's treatment of a signature: pass it to torch unchanged (``plain``) or lower it first (``dataclasses``).
 
     ``sure`` is false when nothing in the tree says so and the newest is assumed; ``source`` tells what did.
     """

@@ -1,4 +1,4 @@
-"""What the entries of kernels' signatures say of the tensors of a task, under each contract.
+"""Claims of kernels' signature entries about the tensors of a task, under each contract.
 
 The dump of arguments is what reads them (simpler, ``args_dump_aicpu.h``, before ``tensor_dump_aicpu.h``).
 """

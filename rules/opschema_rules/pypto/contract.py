@@ -17,7 +17,7 @@ from opschema_rules.pypto.submodules import is_checked_out, runtime_files, submo
 
 
 def find_contract(project: Project, options: PyptoOptions) -> Contract:
-    """What the configuration, or else the tree's own runtime, demands; the newest contract where nothing tells."""
+    """The contract of the configuration, or else of the tree's own runtime; the newest where nothing shows one."""
     found = _of_tree(project)
     if options.signatures:
         found = replace(found, rule=_rule(options.signatures), source="the configuration", certain=True, dumps=True)
@@ -36,7 +36,7 @@ def _rule(word: str) -> SignatureRule:
 
 
 def _of_tree(project: Project) -> Contract:
-    """What the runtime demands that is part of the tree, else the one that is checked out in a submodule of it, since programs
+    """The contract of the runtime that is part of the tree, else of one checked out in a submodule of it, since programs
     are built with that, else the one that such a submodule is pinned at.
     """
     own = contract_of(_texts(project, project.workspace.files))
@@ -47,7 +47,7 @@ def _of_tree(project: Project) -> Contract:
 
 
 def _of_pins(project: Project) -> Contract:
-    """What the commit demands at which the tree pins its runtime; the newest contract, with the reason, where nothing tells."""
+    """The contract of the commit at which the tree pins its runtime; the newest, with the reason, where nothing shows one."""
     found = [_of_pin(project, module.path) for module in submodules(project) if module.is_simpler]
     if len({without_sources(contract) for contract in found}) > 1:
         return Contract(source=f"{NEWEST}; the tree has several: {', '.join(item.source for item in found)}")
@@ -72,7 +72,7 @@ def _of_pin(project: Project, path: str) -> Contract:
 
 
 def _texts(project: Project, paths: Iterable[str]) -> dict[str, str]:
-    """What of these files may tell; not those that cannot be read."""
+    """Texts of those of these files that may show the contract; unreadable ones are left out."""
     found: dict[str, str] = {}
     for path in paths:
         if TELLING.search(path):

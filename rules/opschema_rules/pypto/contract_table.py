@@ -63,7 +63,7 @@ def render_contracts(found: Mapping[str, Contract]) -> bytes:
 
 
 def without_sources(contract: Contract) -> Contract:
-    """What a contract demands, whatever told it."""
+    """A contract without its sources, to compare its demands."""
     return replace(contract, source=Contract().source, limits_source=Contract().limits_source)
 
 

@@ -65,7 +65,7 @@ class Calls:
         self.expressions = expressions
 
     def call(self, node: CppNode, scope: Scope, state: State) -> Value:
-        """What a call returns, and does."""
+        """The value of a call, with its effects applied."""
         function, given = node.field("function"), node.field("arguments")
         arguments = given.children if given is not None else []
         if function is None:

@@ -196,7 +196,7 @@ def kernel_of(node: CppNode, core: str, value: Value) -> KernelId | None:
 
 
 def _given(declarator: CppNode) -> CppNode | None:
-    """What a variable is declared with; ``Args q(p)`` reads like a function."""
+    """The arguments that a variable is declared with; ``Args q(p)`` reads like a function."""
     if declarator.kind == "function_declarator":
         return declarator.field("parameters")
     return declarator.field("value") if declarator.kind == "init_declarator" else None

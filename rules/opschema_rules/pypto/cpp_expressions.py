@@ -37,7 +37,7 @@ _PASSIVE = ("sizeof_expression", "alignof_expression", "alias_declaration", "usi
 _CLASSES = ("struct_specifier", "class_specifier", "union_specifier", "template_declaration", "preproc_def")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 SUBMITS = re.compile(r"\brt_submit_|\badd_(?:input|output|inout|no_dep)\b")
-"""What tells that a text fills or submits payloads."""
+"""Pattern of calls that fill or submit payloads."""
 
 Handler: TypeAlias = Callable[[CppNode, Scope, State], Value]
 
@@ -51,7 +51,7 @@ class Expressions:
         self.stores = Stores(walk, self)
 
     def value(self, node: CppNode | None, scope: Scope, state: State) -> Value:
-        """What an expression stands for; what it does is done to the state."""
+        """The value of an expression; its effects are applied to the state."""
         if node is None:
             return UNKNOWN
         if self.walk.spend(1) or self.walk.sink():
@@ -89,7 +89,7 @@ class Expressions:
         }
 
     def _any(self, node: CppNode, scope: Scope, state: State) -> Value:
-        """What is in an expression of another kind may go anywhere."""
+        """The value of an expression of another kind: its parts may go anywhere."""
         self.keep([self.value(child, scope, state) for child in node.children], "it is not followed", node, state)
         return UNKNOWN
 
@@ -177,7 +177,7 @@ class Expressions:
         return UNKNOWN
 
     def _garbled(self, node: CppNode, scope: Scope, state: State) -> Value:
-        """What does not parse; a lone word, or a string beside one, is of a macro among strings (``"%" PRIu64``)."""
+        """A node that does not parse; a lone word, or a string beside one, is of a macro among strings (``"%" PRIu64``)."""
         self._hide(node, "what uses it does not parse", scope, state)
         if not _WORD.fullmatch(node.text) and any(token.kind != "string_literal" for token in node.tokens):
             self.walk.lose("it does not parse")

@@ -1,4 +1,4 @@
-"""What is noted while an orchestration is followed: submits, and uses of its own tensors outside of these."""
+"""Notes taken while an orchestration is followed: submits, and uses of its own tensors outside of these."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Mark(msgspec.Struct, frozen=True):
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """What was noted since a mark."""
+    """Notes taken since a mark."""
 
     submits: list[Submit]
     uses: list[Use]
@@ -66,7 +66,7 @@ class Notes:
     # -- the turns of loops --------------------------------------------------------------------------------------------
 
     def mark(self) -> Mark:
-        """What is noted up to now."""
+        """A mark of the notes taken so far."""
         return Mark(len(self.submits), len(self.uses), self._order, self.unresolved)
 
     def undo(self, mark: Mark) -> None:

@@ -32,7 +32,7 @@ MAX_ITEMS = 1_000
 """Most numbers of an array that are looked at."""
 
 MAX_NUMBER = 1 << 62
-"""What is larger is not known; no id, index or count is."""
+"""Larger numbers are unknown; no id, index or count is larger."""
 
 
 def number_of(text: str) -> int | None:
@@ -49,7 +49,7 @@ def number_of(text: str) -> int | None:
 
 
 def computed(sign: str, left: int, right: int) -> Value:
-    """What an operator makes of two numbers; a difference below zero is not known, as it may be one of unsigned numbers."""
+    """The result of an operator on two numbers; a difference below zero is not known, as it may be one of unsigned numbers."""
     if sign in _COMPARED:
         return Number(int(_COMPARED[sign](left, right)))
     if sign in ("/", "%") and (right <= 0 or left < 0):

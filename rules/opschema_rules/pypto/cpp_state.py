@@ -89,7 +89,7 @@ class State:
         return _without(arguments, self.used), _without(arguments, self.written)
 
     def payloads(self, number: int) -> frozenset[Payload]:
-        """What an object may hold."""
+        """Payloads that an object may hold."""
         return self.held.get(number, LOST)
 
     def add(self, number: int, slots: Iterable[Slot]) -> None:
@@ -174,7 +174,7 @@ def grown(before: State, after: State) -> list[int]:
 
 
 def with_open_scalars(before: State, after: State) -> None:
-    """Where a loop adds nothing but scalars, say that it adds any number of them."""
+    """Record that a loop adds any number of scalars, if it adds nothing else."""
     for number in grown(before, after):
         after.held[number] = frozenset(_opened(payload, before.payloads(number)) for payload in after.payloads(number))
 

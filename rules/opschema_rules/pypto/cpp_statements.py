@@ -21,7 +21,7 @@ MAX_CALLS = 8
 """Deepest nesting of calls that are followed into functions of the file."""
 
 CALL_STEPS = 10
-"""What a call into a function of the file costs beside the statements of that."""
+"""The cost of a call of a function of the file, besides that function's statements."""
 
 Handler: TypeAlias = Callable[[CppNode, Scope, State], State | None]
 
@@ -164,7 +164,7 @@ class Statements(Walk):
         return state
 
     def _inner(self, node: CppNode, scope: Scope, state: State | None) -> State | None:
-        """What stands behind a label or an attribute."""
+        """The statement after a label or an attribute."""
         for child in node.children:
             state = self.statement(child, scope, state) if state is not None else None
         return state
@@ -183,7 +183,7 @@ class Statements(Walk):
         return state
 
     def _end(self, node: CppNode, scope: Scope, state: State) -> None:
-        """What leaves a function, a loop or a turn of it."""
+        """A statement that leaves a function, a loop or an iteration."""
         frame = self.frame
         if node.kind == "return_statement":
             if node.children:
@@ -199,7 +199,7 @@ class Statements(Walk):
             turns[-1].continued.append(state)
 
     def _result(self, node: CppNode, scope: Scope, state: State, frame: Frame) -> Value:
-        """What is returned; an object that is returned by value outlives the function."""
+        """The returned value; an object that is returned by value outlives the function."""
         value = self.expressions.value(node, scope, state)
         if isinstance(value, Tensors) or not isinstance(value, Object) or frame.refers or value.pointer:
             return value

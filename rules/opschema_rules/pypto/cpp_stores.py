@@ -28,7 +28,7 @@ class Stores:
         return after if node.text.startswith(("++", "--")) else before
 
     def assigned(self, node: CppNode, scope: Scope, state: State) -> Value:
-        """What an assignment stands for, as it is done."""
+        """The value of an assignment, with its effect applied."""
         value, target = self.expressions.value(node.field("right"), scope, state), node.field("left")
         while target is not None and target.kind == "parenthesized_expression" and target.children:
             target = target.children[0]
@@ -102,7 +102,7 @@ class Stores:
 
 
 def _changed(operator: str, before: Value, by: Value) -> Value:
-    """What ``before += by`` leaves."""
+    """The value after ``before += by``."""
     if not isinstance(before, Number) or not isinstance(by, Number):
         return UNKNOWN
     return Number(before.value - by.value) if operator == "-=" else computed(operator[:-1], before.value, by.value)

@@ -1,4 +1,4 @@
-"""What the variables of an orchestration stand for while it is followed. What they hold is in ``cpp_state``."""
+"""Values of the variables of an orchestration while it is followed. Their contents are in ``cpp_state``."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ UNKNOWN = Unknown()
 
 
 def united(values: Iterable[Value]) -> Value:
-    """What is made of some values, or is one of them: a tensor or memory if any of them is."""
+    """A value made of some values, or one of them: a tensor or memory if any of them is."""
     found = list(values)
     for kind in (Tensors, Pointer):
         if any(isinstance(item, kind) for item in found):
@@ -98,7 +98,7 @@ def united(values: Iterable[Value]) -> Value:
 
 
 def merged(values: Iterable[Value]) -> Value:
-    """What a variable is that may be one or the other."""
+    """The value of a variable that may be either."""
     found = list(dict.fromkeys(values))
     numbers = frozenset(number for item in found for number in objects_of(item))
     return found[0] if len(found) == 1 else Several(numbers) if numbers else united(found)

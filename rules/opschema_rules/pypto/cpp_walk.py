@@ -38,7 +38,7 @@ class Effort(msgspec.Struct):
 
 
 class Parts(msgspec.Struct, frozen=True):
-    """What the entries of a file may refer to: functions (None for those that are overloaded), numbers, and macros."""
+    """Parts that the entries of a file may refer to: functions (None for those that are overloaded), numbers, and macros."""
 
     functions: Mapping[str, CppNode | None]
     constants: Mapping[str, int]
@@ -244,6 +244,6 @@ class Walk(ABC):
         self.ranges[number] = NOTHING
 
     def fitting(self, number: int, value: Value) -> Value:
-        """What a variable is that is given a value; it is not known of a number that may be another in it."""
+        """The value of a variable after an assignment; unknown for a number that its type may change."""
         fits = not isinstance(value, Number) or number not in self.ranges or value.value in self.ranges[number]
         return value if fits else UNKNOWN

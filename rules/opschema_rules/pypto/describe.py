@@ -1,4 +1,4 @@
-"""What ``opschema lint --show-settings`` tells of a tree for pypto's runtime: its contract, limits, and what was read."""
+"""A tree for pypto's runtime in ``opschema lint --show-settings``: contract, limits, and what was read."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _lost(programs: Iterable[Program]) -> Iterator[Fact]:
 
 
 def unresolved(programs: Iterable[Program]) -> Iterator[NotUnderstood]:
-    """What is not known of orchestrations and the payloads of their tasks, in the file of each."""
+    """Unknown parts of orchestrations and of the payloads of their tasks, in the file of each."""
     for program in programs:
         part = program.orchestration
         if part is not None and part.entry is not None:

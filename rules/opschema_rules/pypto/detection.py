@@ -1,4 +1,4 @@
-"""What tells that a tree holds programs for pypto's runtime, without importing the rest of the pack."""
+"""Detects that a tree holds programs for pypto's runtime, without importing the rest of the pack."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from opschema_rules import PAGES
 
 _TARGET = rb"%s(?<![.\w\"']%s)\s*(?:[:,)\]\\#]|=(?!=))"
 _KERNELS, _CALLABLE = (re.compile(_TARGET % (name, name)) for name in (b"KERNELS", b"CALLABLE"))
-"""Where a name may be assigned; not where it is only read, a string, or of another object."""
+"""Pattern of texts that may assign a name; not those that only read it, a string, or another object's name."""
 
 _SPECIFIES = re.compile(rb"\bTensorSpec\s*\(")
 _PASSES = re.compile(

@@ -1,4 +1,4 @@
-"""What one orchestration source submits, as it is kept: plain data, so that a warm run parses no C++.
+"""Submits of one orchestration source, as stored: plain data, so that a warm run parses no C++.
 
 Spans count characters of the file. What cannot be followed is told with its reason, and never guessed.
 """
@@ -31,7 +31,7 @@ class Slot(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Payload(msgspec.Struct, frozen=True, array_like=True):
-    """What one submit may pass: its slots, or why they are not known, and where the trail ends."""
+    """The payload of one submit: its slots, or why they are not known, and where the trail ends."""
 
     slots: tuple[Slot, ...] = ()
     unresolved: str = ""

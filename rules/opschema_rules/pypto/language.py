@@ -1,4 +1,4 @@
-"""What names of pypto's language mean: the directions of parameters, and the functions and programs that a harness runs."""
+"""Meanings of names in pypto's language: the directions of parameters, and the functions and programs that a harness runs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _imported(item: Import) -> str:
 
 
 def language_name(bodies: Bodies, body: Body, dotted: str) -> str:
-    """What a name is in pypto's language (``Out``, ``jit.host``); empty where it is of another module."""
+    """The name in pypto's language (``Out``, ``jit.host``); empty where it is of another module."""
     full = full_name(bodies, body, dotted) if dotted else ""
     return full.removeprefix(f"{_LANGUAGE}.").removeprefix("distributed.") if full.startswith(f"{_LANGUAGE}.") else ""
 
@@ -62,7 +62,7 @@ def direction_of(bodies: Bodies, body: Body, annotation: Expr | None, hops: int 
 
 
 def resolve(bodies: Bodies, body: Body, dotted: str) -> Resolution:
-    """What a name means; of a module that a script imports from the folder it lies in, what that says."""
+    """The meaning of a name, also through a module that a script imports from its own folder."""
     first, _, rest = dotted.partition(".")
     found = [item for item in (body.binder(first) or bodies.module(body.file)).scope.imports if item.name == first]
     for item in found if len(found) == 1 and not rest and not found[0].level and found[0].attr else ():

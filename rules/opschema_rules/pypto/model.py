@@ -154,7 +154,7 @@ NEWEST = "the newest runtime is assumed"
 
 
 class Contract(msgspec.Struct, frozen=True):
-    """What the runtime of the tree demands: limits of arguments, and how a kernel's signature meets the payload.
+    """Demands of the tree's runtime: limits of arguments, and how a kernel's signature meets the payload.
 
     ``sum``: the signatures of a task's kernels together have one entry for each tensor of the payload (until simpler
     ``b972b288e``). ``arg_index``: each entry names its slot in a parallel list (until ``b1e4bd239``). ``widest``: entry *i* is
@@ -177,7 +177,7 @@ class Contract(msgspec.Struct, frozen=True):
 
     @property
     def told(self) -> str:
-        """What messages add that hold for older runtimes only: how signatures are read, and what says so."""
+        """The addition to messages that hold for older runtimes only: how signatures are read, and what shows it."""
         return "" if self.rule == "widest" else f" (`{self.rule.replace('_', '-')}`, says {self.source})"
 
 
@@ -195,7 +195,7 @@ class SpecItem(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def place(self) -> Place:
-        """What says that it is an output, else the call."""
+        """The place that marks it as an output, else the call."""
         return self._said("is_output")
 
     @property

@@ -45,7 +45,7 @@ def operators(project: Project, options: PyptoOptions) -> Iterator[Operator]:
 
 
 class _Joined(msgspec.Struct, frozen=True):
-    """What the tasks of a program pass, and which entry of a signature each of their slots is read by."""
+    """The tasks of a program, and which signature entry reads each of their slots."""
 
     tasks: Sequence[Task]
     claims: Sequence[Claim]

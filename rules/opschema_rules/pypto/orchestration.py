@@ -38,7 +38,7 @@ def read_orchestration(tree: CppTree) -> Orchestration:
 
 
 def _missed(tree: CppTree, reached: Collection[int]) -> list[int]:
-    """Where the file submits and no entry comes to: an entry may submit more than is found."""
+    """Submits in the file that no entry reaches: an entry may submit more than is found."""
     if all(match.start() in reached for match in _SUBMIT.finditer(tree.text)):
         return []
     calls = (node for node in tree.root.walk() if node.kind == "call_expression" and node.span.start not in reached)
@@ -78,7 +78,7 @@ def _is_called(name: str, function: CppNode) -> bool:
 
 
 def _expected(configuration: CppNode | None) -> int:
-    """What the configuration beside the entry says of the number of arguments; -1 when it says nothing."""
+    """The number of arguments by the configuration beside the entry; -1 when it says nothing."""
     match = _EXPECTED.search(configuration.text) if configuration is not None else None
     return int(match[1]) if match else -1
 

@@ -45,7 +45,7 @@ def load_programs(project: Project, options: PyptoOptions) -> list[Program]:
 
 
 def describe(project: Project, options: PyptoOptions) -> list[Description]:
-    """What was found out about the workspace's runtime, programs and entries."""
+    """Describe the workspace's runtime, programs and entries."""
     subjects = load(project, options).subjects
     programs = [item for item in subjects if isinstance(item, Program)]
     entries = [item for item in subjects if isinstance(item, SpecEntry)]

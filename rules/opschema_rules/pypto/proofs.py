@@ -1,4 +1,4 @@
-"""What the fixes and migrations of this pack are tested with; `tests/proofs/pypto_oracle.py` runs it."""
+"""Proofs of this pack's fixes and migrations; `tests/proofs/pypto_oracle.py` runs them."""
 
 RECORDED = (
     "Python executes the description, and g++ builds the orchestration with a stand-in for simpler's headers, which records what"

@@ -1,4 +1,4 @@
-"""What the sources of a runtime tell of its contract, and where simpler has them."""
+"""The contract of a runtime, read from its sources, and where simpler has these."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SOURCES = (
         for runtime in ("host_build_graph", "tensormap_and_ringbuffer", "aicpu_build_graph", "rt2")
     ),
 )
-"""Where simpler has them, in all of its history."""
+"""Their paths in simpler, in all of its history."""
 
 
 def contract_of(texts: Mapping[str, str]) -> Contract:

@@ -30,7 +30,7 @@ _WRITTEN = re.compile(r"\.(is_output|init_value|resident)\s*=(?!=)")
 
 
 class Specs(msgspec.Struct, frozen=True):
-    """What may be passed as specs: those that are known, whether they are all, and the functions that build them.
+    """Specs that may be passed: those that are known, whether they are all, and the functions that build them.
 
     ``at`` is the innermost statement that may not run which the value stands in, None outside of all.
     """
@@ -101,7 +101,7 @@ class SpecLists(msgspec.Struct):
                 yield Specs((*left.items, *right.items), left.whole and right.whole, builders)
 
     def _returned(self, body: Body, call: Expr, index: int | None, hops: int) -> Iterator[Specs]:
-        """What a function returns; of a tuple the part at ``index``."""
+        """The value that a function returns; of a tuple, the part at ``index``."""
         target = called(self.bodies, body, call) if call.kind == "call" else None
         returns = target.scope.returns if target is not None else ()
         if target is None or len(returns) != 1:
@@ -133,7 +133,7 @@ class SpecLists(msgspec.Struct):
         return self._known.get(key, ())
 
     def _added(self, body: Body, name: str, start: int, end: int) -> tuple[tuple[SpecItem, ...], bool]:
-        """What is appended to a list between two places, and whether that is all that happens to it there."""
+        """Specs appended to a list between two places, and whether nothing else happens to it there."""
         found: list[SpecItem] = []
         whole = True
         for call in body.scope.calls:

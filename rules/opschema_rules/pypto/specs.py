@@ -64,7 +64,7 @@ class Pairs(msgspec.Struct):
         entry.params[index] = replace(own, specs=specs, whole=own.whole and param.whole, hosts=hosts)
 
     def _of_calls(self, body: Body) -> None:
-        """What ``run_jit(fn=..., specs=...)`` and its like pass together."""
+        """Join the functions and specs that ``run_jit(fn=..., specs=...)`` and its like pass together."""
         for call in body.scope.calls:
             entry, specs = _passed(call)
             if entry is None or specs is None:
@@ -91,7 +91,7 @@ class Pairs(msgspec.Struct):
                     yield from ((item, write.at) for item in entries(self.bodies, binder, write.value))
 
     def _of_class(self, body: Body) -> None:
-        """What a test case of pypto returns together: ``define_tensors()`` and ``get_program()``."""
+        """Join the specs and programs that a test case of pypto returns: ``define_tensors()`` and ``get_program()``."""
         names = {item.name for item in body.cls.body.functions} if body.cls is not None else set()
         if body.cls is None or not names & {"define_tensors", "get_program"}:
             return

@@ -1,4 +1,4 @@
-"""What tasks, and the orchestration itself, do to the orchestration's own tensors, in the order in which it runs."""
+"""Uses of an orchestration's own tensors, by tasks and by itself, in the order in which it runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from opschema_cli.source.text import Span
 from opschema_rules.pypto.facts import Entry, KernelId, Payload, Submit
 
 Effect = Literal["in", "out", "inout", "unknown"]
-"""What a use does to the data: it is read, written without being read, read and written, or that is not known."""
+"""The effect of a use on the data: it is read, written without being read, read and written, or that is not known."""
 
 _KINDS: dict[str, Effect] = {
     "in": "in",
@@ -63,7 +63,7 @@ def uses_of(entry: Entry) -> dict[int, list[TensorUse]]:
 
 
 def _of_submit(submit: Submit, argument: int) -> Iterator[TensorUse]:
-    """What a task does to a tensor: where its payloads differ in that, each is a use of its own, and none is sure."""
+    """Uses of a tensor by a task: where its payloads differ in that, each is a use of its own, and none is sure."""
     if any(payload.unresolved for payload in submit.payloads):
         yield TensorUse(submit.order, "unknown", submit.span, submit)
         return
@@ -81,7 +81,7 @@ def _of_submit(submit: Submit, argument: int) -> Iterator[TensorUse]:
 
 
 def _effect(payload: Payload, argument: int) -> Effect | None:
-    """What a task does to a tensor that it may have in several slots; None if it has it in none."""
+    """The effect of a task on a tensor that may be in several slots; None if it is in none."""
     effects = {_KINDS[slot.kind] for slot in payload.tensors if slot.argument == argument}
     if not effects:
         return None

@@ -43,7 +43,7 @@ class Task(msgspec.Struct, frozen=True):
         return max((len(payload.tensors) for payload in self.payloads), default=0)
 
     def slots(self, index: int) -> list[Slot]:
-        """What the payloads that are long enough have at one place, one of each kind."""
+        """Slots at one index of the payloads that are long enough, one of each kind."""
         found = {item.kind: item for payload in self.payloads for item in payload.tensors[index : index + 1]}
         return list(found.values())
 

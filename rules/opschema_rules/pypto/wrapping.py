@@ -1,4 +1,4 @@
-"""What direction an entry's parameter has to declare, going by its specs, and how its annotation is changed to say so."""
+"""The direction that an entry's parameter must declare by its specs, and the change of its annotation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def unstaged(param: EntryParam) -> bool:
 
 
 def wanted(entry: SpecEntry, param: EntryParam) -> str | None:
-    """What the parameter has to be wrapped in, ``Out`` or ``InOut``; None when it is right, or not certain."""
+    """The wrapper that the parameter needs, ``Out`` or ``InOut``; None when it is right, or not certain."""
     if unstaged(param):
         return WORDS["inout"]
     if not lost(entry, param):

@@ -1,4 +1,4 @@
-"""What a workload row gives to the names in its entry's rules, and what follows from it.
+"""Values that a workload row gives to the names in its entry's rules, and what follows from them.
 
 A row passes ``{tensor}_shape`` for a tensor, a param by its name, and a dimension of a declared shape by its name;
 aggregate keys such as ``kv_shape`` bind nothing. What a row leaves open stays open.
@@ -74,7 +74,7 @@ def bind_row(entry: OpEntry, row: Row) -> BoundRow:
 
 
 def _solved(rules: tuple[Expression, ...], known: Mapping[str, Value], params: tuple[str, ...]) -> Solution:
-    """What follows from a row; ops of one family share rules and rows, so that a quarter of them is solved already."""
+    """The solution of a row; ops of one family share rules and rows, so a quarter of them is solved already."""
     if any(type(value) is list for value in known.values()):
         return solve(rules, known, unknown=params)
     return _solved_once(rules, tuple((name, type(value), value) for name, value in known.items()), params)

@@ -137,7 +137,7 @@ class Tracker:
         return _all(parts) if parts else None
 
     def _given(self, body: Body, call: Expr, index: int, owner: ClassRef | None, hops: int) -> Reached | None:
-        """What becomes of an argument: a call may keep it on its own instance."""
+        """The use of an argument: a call may keep it on its own instance."""
         write = own_write(self.bodies, body, call)
         if write is not None and write.value is call.items[index]:
             return self._stored(body, write, hops)
@@ -220,7 +220,7 @@ class Tracker:
         return CarrierAttribute(owner, name, tuple(sorted(writes, key=_order)), held)
 
     def _writes(self, name: str, family: Iterable[ClassRef]) -> list[Place]:
-        """Where a family of classes makes an attribute; nothing when anybody may put something else in it."""
+        """Places where a family of classes makes an attribute; empty when other code may assign it."""
         mentions, found = self.mentions.of(name), list[Place]()
         if None in mentions.writes:
             return []

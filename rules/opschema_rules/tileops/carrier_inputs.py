@@ -97,7 +97,7 @@ _REFERENCE = re.compile(r"\b(?:same_as|promote_int_to_float)\(\s*(\w+)\s*\)")
 
 
 def _lent(entry: OpEntry, name: str) -> list[Lent] | None:
-    """Where other tensors take their dtype from ``name``; None when the entry refers to it in any other way."""
+    """Places where other tensors take their dtype from ``name``; None when the entry refers to it in any other way."""
     word = re.compile(rf"(?<![\w.]){re.escape(name)}(?!\w)")
     found: list[Lent] = []
     for tensor in entry.tensors:

@@ -35,7 +35,7 @@ class CarveOut(msgspec.Struct, frozen=True, eq=False):
 
 
 class _Sense(msgspec.Struct, frozen=True):
-    """What a condition tells of an op: of its ``ref_api``, of its arguments, or of both; and whether it holds then.
+    """The meaning of a condition about an op: its ``ref_api``, its arguments, or both; and whether the condition holds then.
 
     ``origins`` are the places of the expressions that tell both, ``params`` those that carried it here.
     """
@@ -164,7 +164,7 @@ class _Reader:
         return whole
 
     def _named(self, body: Body, name: str, hops: int) -> _Sense | None:
-        """What a local name or a parameter tells."""
+        """The meaning of a local name or a parameter."""
         binder = body.binder(name)
         if binder is None:
             return None
@@ -181,7 +181,7 @@ class _Reader:
         return replace(sense, params=sense.params | {param.span}) if sense is not None and param is not None else sense
 
     def _values(self, binder: Body, name: str) -> Iterable[tuple[Body, Expr]]:
-        """What a name may stand for: what is assigned to it, or what the callers pass."""
+        """Values of a name: those assigned to it, or those that the callers pass."""
         if any(item.name == name for item in binder.params):
             calls = [(body, argument_for(call, binder.params, name)) for body, call in self.bodies.calls_of(binder)]
             return [(body, value) for body, value in calls if value is not None]

@@ -1,4 +1,4 @@
-"""What single conditions of a validator say: lengths, comparisons with ``"none"``, and whether they only leave."""
+"""Meanings of single conditions of a validator: lengths, comparisons with ``"none"``, and whether they only leave."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def required(condition: Condition) -> tuple[Expr, ...]:
 
 
 def reference_test(expr: Expr) -> tuple[Expr, bool] | None:
-    """What is compared with ``"none"``, and whether the comparison holds when it is that."""
+    """The expression compared with ``"none"``, and whether the comparison holds when it is equal."""
     if expr.kind != "compare" or len(expr.items) != 2 or expr.text not in ("==", "!=", "is", "is-not", "in", "not-in"):
         return None
     left, right = expr.items

@@ -1,4 +1,4 @@
-"""What ``constraints`` of a tensor say about the sizes that a bound row gives it."""
+"""The ``constraints`` of a tensor, applied to the sizes that a bound row gives it."""
 
 from __future__ import annotations
 

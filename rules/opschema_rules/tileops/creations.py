@@ -25,7 +25,7 @@ _KEPT = frozenset({"to", "cuda", "cpu", "contiguous", "detach", "clone", "half",
 
 
 _WORDS = ("empty(", "zeros(", "ones(", "full(", "rand(", "randn(", "tensor(")
-"""What the text of every expression that makes a tensor holds one of; found fast."""
+"""Words of which every expression that makes a tensor has one; for a fast check."""
 
 
 def may_create(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""Where names are defined, told from the text of modules alone: parsing them all would cost more than the whole run."""
+"""Definitions of names, found in the text of modules alone: parsing them all would cost more than the rest of a run."""
 
 from __future__ import annotations
 

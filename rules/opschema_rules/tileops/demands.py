@@ -49,7 +49,7 @@ _REPORTS = re.compile(
     """,
     re.VERBOSE | re.MULTILINE | re.IGNORECASE,
 )
-"""What tells somebody: a raise, a call or list named for it, a message that is put on a list or returned."""
+"""Pattern of code that reports: a raise, a call or list named for it, a message that is put on a list or returned."""
 
 
 def _reports(body: Body, condition: Condition) -> bool:
@@ -76,7 +76,7 @@ def _is_inputs(body: Body, expr: Expr, hops: int) -> bool:
 
 
 def filled(expr: Expr) -> Expr:
-    """What an expression is but for an empty default: ``x`` of ``x or {}``."""
+    """An expression without its empty default: ``x`` of ``x or {}``."""
     if expr.kind == "boolop" and expr.text == "or" and all(map(is_nothing, expr.items[1:])):
         return expr.items[0]
     return expr

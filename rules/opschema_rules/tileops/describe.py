@@ -1,4 +1,4 @@
-"""What ``opschema lint --show-settings`` tells of a manifest: its tree's specification, and the demands that hold."""
+"""A manifest in ``opschema lint --show-settings``: its tree's specification, and the demands that hold."""
 
 from __future__ import annotations
 

@@ -47,12 +47,12 @@ class Drift(msgspec.Struct, frozen=True):
 
     @property
     def code(self) -> Place:
-        """Where it stands in the code."""
+        """The place in the code."""
         return Place(self.method.ref.file.path, self.span)
 
     @property
     def entry(self) -> Place:
-        """Where it stands in the manifest."""
+        """The place in the manifest."""
         return self.method.op.entry.at(self.target)
 
     @property
@@ -81,7 +81,7 @@ class Method(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def span(self) -> Span:
-        """Where its name is written."""
+        """The span of its name."""
         return self.ref.function.span
 
     def param(self, name: str) -> Param | None:
@@ -122,7 +122,7 @@ def _methods(op: OpImplementation) -> dict[str, Method | None]:
 
 
 def settle(manifest: Manifest, check: Callable[[OpImplementation], Iterable[Drift]]) -> Iterator[Diagnostic]:
-    """What a check finds in every implementation, each shared cause once."""
+    """Findings of a check in every implementation, each shared cause once."""
     shared: dict[Place, dict[str, list[Drift]]] = {}
     users: dict[str, dict[tuple[str, int], set[str]]] = {}
     for op in manifest.implementations:

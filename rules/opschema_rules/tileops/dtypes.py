@@ -1,4 +1,4 @@
-"""Where an entry writes dtypes, and which names its tree accepts; the grammar is :mod:`opschema_cli.schema.dtypes`."""
+"""Places where an entry writes dtypes, and the names that its tree accepts; the grammar is :mod:`opschema_cli.schema.dtypes`."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def expression(tensor: Tensor) -> DtypeExpression:
 
 
 def dtype_node(entry: OpEntry, tensor: Tensor) -> Node:
-    """Where the dtype of a tensor is written; its name where it is not."""
+    """The node of a tensor's dtype; of its name if there is none."""
     found = tensor.attribute("dtype")
     return entry.file.document.follow(found) if found is not None else tensor.key
 

@@ -22,7 +22,7 @@ def key_at(entry: OpEntry, path: Path) -> Node | None:
 
 
 def owner_span(entry: OpEntry, path: Path) -> Span:
-    """Where a finding about a whole mapping stands: at its key, or on the first line of a list's item."""
+    """The span for a finding about an entire mapping: its key, or on the first line of a list's item."""
     for length in range(len(path), 0, -1):
         key = key_at(entry, path[:length])
         if key is not None:
@@ -34,7 +34,7 @@ def owner_span(entry: OpEntry, path: Path) -> Span:
 
 
 def value_span(entry: OpEntry, path: Path) -> Span:
-    """Where a finding about a value stands: the value itself where it is written on one line, else its key."""
+    """The span for a finding about a value: the value itself if it is on one line, else its key."""
     node = entry.get(*path)
     if node is None or not path or node.start == node.end or first_line(entry.file, node) != node.span:
         return owner_span(entry, path)
@@ -64,7 +64,7 @@ def shown(file: YamlFile, node: Node) -> str:
 
 
 def kind_of_key(key: Node) -> str:
-    """What a key is that is no string."""
+    """The kind of a key that is no string."""
     value = scalar_value(key)
     if value is None:
         return "null"

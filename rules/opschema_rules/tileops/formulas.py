@@ -81,8 +81,8 @@ def knows_variables(entry: OpEntry) -> bool:
 
 
 def optional_uses(formula: Formula, optional: Iterable[str]) -> Iterator[Reference]:
-    """Where a formula uses one of the ``optional`` inputs otherwise than its layer may: `vars` only test whether it is
-    passed.
+    """Uses of ``optional`` inputs that a formula's layer does not permit: `vars` may only test whether
+    they are passed.
     """
     expression = formula.expression
     if expression is not None and formula.layer == "vars":
@@ -131,7 +131,7 @@ class Runner(msgspec.Struct, frozen=True):
 
     @property
     def severity(self) -> Severity:
-        """What a fault in a formula counts as: an error only where it runs."""
+        """The severity of a fault in a formula: an error only where it runs."""
         return Severity.ERROR if self.generated else Severity.WARNING
 
     def related(self) -> Iterator[Related]:

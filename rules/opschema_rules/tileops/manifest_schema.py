@@ -46,7 +46,7 @@ class SchemaError(msgspec.Struct, frozen=True):
         return tuple(name for name, part in parts if not (isinstance(part, dict) and "not" in part))
 
     def title_of(self, key: str) -> str:
-        """What a key of this mapping must be."""
+        """The title of a key of this mapping: a description of its values."""
         properties = self.schema.get("properties")
         found = properties.get(key) if isinstance(properties, dict) else None
         title = found.get("title") if isinstance(found, dict) else None
@@ -62,7 +62,7 @@ class EntrySchema:
 
     @property
     def title(self) -> str:
-        """What an entry must be."""
+        """The title of an entry: a description of it."""
         return str(self._schema["title"])
 
     def accepts(self, data: Data) -> bool:
@@ -123,14 +123,14 @@ def _document() -> dict[str, Json]:
 
 
 class Allowed(msgspec.Struct, frozen=True):
-    """What the newest form of the manifest has at a place: keys, or else the values of an enumeration; none where it is open."""
+    """Keys, or values of an enumeration, at a place in the newest form of the manifest; none where it is open."""
 
     keys: frozenset[str] = frozenset()
     values: frozenset[str] = frozenset()
 
 
 def allowed_at(path: Sequence[str]) -> Allowed:
-    """What may stand at a path below an entry; `*` is any key or item."""
+    """The keys or values allowed at a path below an entry; `*` is any key or item."""
     definitions = _document()["$defs"]
     assert isinstance(definitions, dict)
     nodes = [definitions["entry"]]

@@ -1,4 +1,4 @@
-"""Where a package mentions an attribute by name: who writes it, who reads it, through what. Read once for each name."""
+"""Mentions of an attribute by name in a package: who writes it, who reads it, through what. Read once for each name."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def is_name(key: Node) -> bool:
 
 
 def misnomer(entry: OpEntry) -> Misnomer | None:
-    """What is wrong with an op's key; None where its tree does not say how one is written."""
+    """The fault of an op's key; None if it has none, or its tree does not say how keys are written."""
     if not entry.manifest.spec.knows("key-format") or not is_name(entry.key):
         return None
     name = entry.name

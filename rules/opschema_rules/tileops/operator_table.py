@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from opschema_rules.tileops.detection import TileopsOptions
 
 _Dtypes: TypeAlias = Mapping[int, tuple[str, ...]]
-"""What each tensor may be, by its ``id()``."""
+"""The dtypes of each tensor, by its ``id()``."""
 
 _TAKES = {"__init__": ("static dim", "param"), "forward": ("input", "param")}
 """The arguments that each method of an op takes."""

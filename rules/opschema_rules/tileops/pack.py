@@ -57,7 +57,7 @@ def describe(project: Project, options: TileopsOptions) -> list[Description]:
 
 
 def plans(project: Project, options: TileopsOptions, ops: Sequence[str], limits: Limits) -> Iterable[Plan]:
-    """What ``opschema verify`` is to run of the ops."""
+    """The plans of ``opschema verify`` for the ops."""
     from opschema_rules.tileops.verify.plans import make_plans  # not at the top: a lint run does without
 
     manifests = [subject for subject in load(project, options).subjects if isinstance(subject, Manifest)]

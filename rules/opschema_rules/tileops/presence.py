@@ -1,4 +1,4 @@
-"""Where an expression uses inputs that a call may leave out, and where it only asks whether they are passed."""
+"""Uses of optional inputs in an expression, and tests of whether they are passed."""
 
 from __future__ import annotations
 

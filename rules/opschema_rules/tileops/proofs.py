@@ -1,4 +1,4 @@
-"""What the fixes and migrations of this pack are tested with; `tests/proofs/tileops_oracle.py` runs it."""
+"""Proofs of this pack's fixes and migrations; `tests/proofs/tileops_oracle.py` runs them."""
 
 ROWS = "PyYAML loads the manifest, and torch runs the op on every workload row, with its defaults and without"
 

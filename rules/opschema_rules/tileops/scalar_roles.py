@@ -1,4 +1,4 @@
-"""What the manifest requires a scalar to be, by its path in the entry: text, a flag, or a number, perhaps an integer."""
+"""The kind of scalar that the manifest requires, by its path in the entry: text, a flag, or a number, perhaps an integer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def is_misread(entry: OpEntry, path: Path, node: Node) -> bool:
 
 
 def role_at(entry: OpEntry, path: Path) -> Role:
-    """What the manifest requires at a path below an entry."""
+    """The kind that the manifest requires at a path below an entry."""
     if not path or path[-1] in _FLAGS:
         return "flag"
     if path[0] == "workloads":
@@ -55,7 +55,7 @@ def _row_role(entry: OpEntry, path: Path) -> Role:
 
 
 def _type_role(entry: OpEntry, param: str | int) -> Role:
-    """What the declared type of a param requires of each scalar in its value."""
+    """The kind that the declared type of a param requires of each scalar in its value."""
     declared = entry.param(param) if isinstance(param, str) else None
     words = set(re.findall(r"\w+", declared.type or "")) - _CONTAINERS if declared is not None else set()
     if "bool" in words:

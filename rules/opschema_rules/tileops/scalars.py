@@ -27,7 +27,7 @@ MAX_DIGITS = 30
 
 
 class Misreading(msgspec.Struct, frozen=True):
-    """What a plain scalar looks like, what the reader takes it for, and how a number would have to be written."""
+    """A misread plain scalar: what it looks like, what the reader takes it for, and how a number would have to be written."""
 
     looks: Looks
     read: str

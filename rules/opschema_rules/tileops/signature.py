@@ -1,4 +1,4 @@
-"""What a signature says of every call: its names, its equations, and the values that it gives by default."""
+"""Statements of a signature about every call: its names, its equations, and the values that it gives by default."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Equation(msgspec.Struct, frozen=True, eq=False):
 
 
 class Statement(msgspec.Struct, frozen=True):
-    """What a signature says about every call.
+    """The statements of a signature about every call.
 
     ``shapes`` are the declared shapes that are equations, ``rules`` static dimensions and shape rules; ``symbols`` the names
     in them that are neither tensors nor params, and ``sizes`` the dimensions of declared shapes. ``omittable`` are the inputs
@@ -158,7 +158,7 @@ def _solvable(node: ast.expr) -> Iterator[str]:
 
 @per_entry
 def statement(entry: OpEntry) -> Statement:
-    """What the entry says about shapes."""
+    """The entry's statements about shapes."""
     tensors = tensor_names(entry)
     declarations = {tensor.name: parse_shape(tensor.shape) for tensor in entry.tensors if tensor.shape is not None}
     shapes = {equation.name: equation for equation in _shape_equations(entry, declarations)}

@@ -1,4 +1,4 @@
-"""What a tree's own specification demands.
+"""Demands of a tree's own specification.
 
 The manifest format grew rule by rule; a tree is held to the rules that its own documents or validator state, and to
 those whose keys its manifests use. Documents and validators are found by their vocabulary, wherever they lie.
@@ -42,7 +42,7 @@ class Spec(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def digest(self) -> str:
-        """What changes when the specification does."""
+        """A digest that changes when the specification does."""
         return content_digest(
             f"{sorted(self.known)} {sorted(self.helpers)} {self.text}".encode("utf-8", "surrogatepass")
         )
@@ -99,7 +99,7 @@ def find_spec(
 
 
 def _stated(project: Project, sources: Sequence[Source]) -> dict[str, Place]:
-    """Where documents and validators first state each demand, for those that they state."""
+    """Places where documents and validators first state each of their demands."""
     found = project.readings(_STATEMENTS, (source.path for source in sources))
     return {
         feature: Place(path, Span(*span))
@@ -117,7 +117,7 @@ _STATEMENTS = Reading("tileops demands", _statements, dict[str, tuple[int, int]]
 
 
 def _used(feature: str, entries: Iterable[tuple[YamlFile, Sequence[Node]]]) -> Place | None:
-    """Where a manifest first uses the key of a demand, if all its uses are as they are meant."""
+    """The first use of a demand's key in a manifest, if all its uses are as they are meant."""
     path = FEATURES[feature].key.split(".")
     used = [(file, nodes) for file, nodes in entries if path[-1] and path[-1] in file.source.text]
     pairs = [(file, *pair) for file, nodes in used for node in nodes for pair in _at(file, node, path)]

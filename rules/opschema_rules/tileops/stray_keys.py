@@ -10,8 +10,8 @@ from opschema_rules.tileops.model import OpEntry, Row, Tensor
 
 
 class RowKeys(msgspec.Struct, frozen=True):
-    """What the rows of an op with one tensor input have: the key of its shape, and the params; None where these are not
-    all known, and so neither what is none of them.
+    """Keys of the rows of an op with one tensor input: the key of its shape, and the params; None where these are
+    not all known.
     """
 
     input: Tensor
@@ -31,7 +31,7 @@ class RowKeys(msgspec.Struct, frozen=True):
 
 
 def row_keys(entry: OpEntry) -> RowKeys | None:
-    """What rows must have; None where the keys are free."""
+    """Keys that rows must have; None where the keys are free."""
     declared = _only_input(entry)
     if declared is None or not entry.manifest.spec.knows("workload-keys"):
         return None

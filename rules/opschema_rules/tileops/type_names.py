@@ -29,7 +29,7 @@ _MEANT = (
     *("None", "Any", "Optional", "Union", "Literal", "Callable", "Sequence", "Iterable", "Mapping", "Number"),
     *("dtype", "Tensor"),
 )
-"""What a misspelt name in the type of a param is likely to mean, the likeliest first."""
+"""Likely meanings of a misspelt name in the type of a param, the likeliest first."""
 
 _MODULES = {"torch": _TORCH, "typing": frozenset(typing.__all__)}
 """Modules whose types are known, so that a misspelt attribute of them is seen."""
@@ -87,7 +87,7 @@ def _names(node: ast.expr) -> Iterator[ast.Name | ast.Attribute]:
 
 
 def _wrong(node: ast.Name | ast.Attribute) -> str:
-    """What was meant by a name that is no type; empty for one that is, or that may be anything."""
+    """The likely meaning of a name that is no type; empty for one that is, or that may be anything."""
     if isinstance(node, ast.Attribute):
         module = _MODULES.get(node.value.id, frozenset()) if isinstance(node.value, ast.Name) else frozenset()
         best = "" if node.attr in module else _closest(node.attr, sorted(module))

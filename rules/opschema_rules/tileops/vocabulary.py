@@ -30,10 +30,10 @@ SHAPE_HELPERS = frozenset(
         *("dim_range_validity", "dim_uniqueness", "reduced_axes", "reduced_shape"),
     }
 )
-"""What every validator of a TileOPs-style tree lets shape rules call."""
+"""Functions that every validator of a TileOPs-style tree lets shape rules call."""
 
 ARITHMETIC_HELPERS = frozenset({"ceil", "floor", "log2"})
-"""What ``flops`` and ``bytes`` may call."""
+"""Functions that ``flops`` and ``bytes`` may call."""
 
 VARS_HELPERS = ARITHMETIC_HELPERS | {
     *(
@@ -53,7 +53,7 @@ VARS_HELPERS = ARITHMETIC_HELPERS | {
         "tuple",
     )
 }
-"""What ``roofline.vars`` may call: TileOPs' ``roofline.md`` §4.4.4."""
+"""Functions that ``roofline.vars`` may call: TileOPs' ``roofline.md`` §4.4.4."""
 
 
 def states(spec: Spec, name: str) -> bool:

@@ -123,7 +123,7 @@ _TYPE_CHECKING = ("TYPE_CHECKING", "typing.TYPE_CHECKING", "t.TYPE_CHECKING")
 
 
 class _Where(msgspec.Struct, frozen=True):
-    """Where names of an annotation are looked up: in a body, or with ``quoted`` in what a module holds when it is at ``at``.
+    """The namespace of an annotation: a body, or with ``quoted`` the module as it is at ``at``.
 
     ``evaluated`` is true of an annotation that is no string itself, so that torch evaluates strings in ``list[...]`` and its
     like.
@@ -215,7 +215,7 @@ class Annotations:
         return _ALIASES.get(found.name, found.name) if isinstance(found, External) else ""
 
     def _resolve(self, where: _Where, name: str) -> Resolution:
-        """What a name means; a builtin that only a star import could hide is the builtin."""
+        """The meaning of a name; a builtin that only a star import could hide is the builtin."""
         body = where.body
         if name in _BUILTINS and not any(bindings(item.scope, name) for item in body.outward()):
             return External(name)

@@ -17,7 +17,7 @@ from opschema_rules.torchlib.detection import REGISTERS_CPP
 
 
 def read_cpp(project: Project, paths: Iterable[str]) -> CppOperators:
-    """What the C++ files among some paths define and register; those that mention nothing of it are not parsed."""
+    """Operators that the C++ files among some paths define and register; files without a mention of any are not parsed."""
     data = {path: found for path in paths if is_cpp(path) and (found := project.workspace.peek(path))}
     naming = [path for path, found in project.scan(REGISTERS_CPP, data) if found]
     facts = project.cpp_readings(FACTS, naming)
@@ -58,7 +58,7 @@ _CAPITALS = re.compile(r"\b(?!TORCH_|AT_|C10_)[A-Z][A-Z0-9_]{2,}\b")
 
 
 def _unknown_macros(facts: Iterable[CppFacts]) -> set[str]:
-    """What may be macros that files use and do not define."""
+    """Names that may be macros which files use and do not define."""
     items = list(facts)
     known = {macro.name for item in items for macro in item.macros}
     libraries = [library for item in items for library in item.libraries]

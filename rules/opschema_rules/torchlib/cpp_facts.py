@@ -1,4 +1,4 @@
-"""What one C++ file registers, as it is kept: blocks of ``TORCH_LIBRARY`` and its kin with the calls in them.
+"""Registrations of one C++ file, as stored: blocks of ``TORCH_LIBRARY`` and its kin with the calls in them.
 
 :mod:`opschema_rules.torchlib.cpp_reader` reads it from one file's own text; macros of other files are not known there, so a
 call that cannot be read is kept as it is written (``raw``), to be read again when they are.

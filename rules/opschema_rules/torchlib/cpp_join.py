@@ -39,7 +39,7 @@ OPENS = re.compile(
 
 
 class _Library(msgspec.Struct, frozen=True):
-    """What the calls of a block have in common. ``fixed`` is the place of them all when a macro stands for them."""
+    """The common part of a block's calls. ``fixed`` is the place of them all when a macro stands for them."""
 
     namespace: str | None
     keys: Keys
@@ -50,7 +50,7 @@ class _Library(msgspec.Struct, frozen=True):
     inside: tuple[str, ...] = ()
 
     def at(self, span: Span) -> Place:
-        """Where a span of the block's text is written."""
+        """The place of a span of the block's text."""
         return Place(self.path, self.fixed or span)
 
 
@@ -71,7 +71,7 @@ class Join:
         self.used: set[str] = set()
 
     def operators(self) -> CppOperators:
-        """What they define and register."""
+        """Operators that they define and register."""
         for path, facts in self.facts.items():
             for library in facts.libraries:
                 if not library.macro:

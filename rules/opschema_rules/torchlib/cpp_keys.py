@@ -63,7 +63,7 @@ _FALLTHROUGH = re.compile(
 
 
 def role_of(keys: Keys, function: str) -> Role:
-    """What a function, as it is written, is that is registered for a dispatch key; ``other`` when the key is not known."""
+    """The role of a function, as written, that is registered for a dispatch key; ``other`` when the key is not known."""
     if _FALLTHROUGH.search(function):
         return "fallthrough"
     if keys is None:

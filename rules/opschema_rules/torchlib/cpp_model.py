@@ -1,4 +1,4 @@
-"""What the C++ of a tree defines and registers, for whom joins it with its Python."""
+"""Operators that the C++ of a tree defines and registers, to be joined with its Python."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class CppDefinition(msgspec.Struct, frozen=True, eq=False):
     literal: Literal | None = None
 
     def place_of(self, span: Span) -> Place:
-        """Where a part of the schema's text is written."""
+        """The place of a part of the schema's text."""
         written = self.definition.written
         return Place(written.path, self.literal.span(span)) if self.literal is not None else written
 

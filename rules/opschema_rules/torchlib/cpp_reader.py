@@ -146,7 +146,7 @@ class _Reader:
         return found, -1 in before
 
     def _errors(self, node: CppNode) -> list[Span]:
-        """Where something in a node is not understood, but in functions that it holds."""
+        """Places in a node that are not understood, other than in functions inside it."""
         if not node.has_error:
             return []
         start, end = node.span
@@ -199,7 +199,7 @@ class _Reader:
 
 
 def read_facts(tree: CppTree) -> CppFacts:
-    """What a file registers."""
+    """Read what a file registers."""
     return _Reader(tree).facts()
 
 

@@ -1,4 +1,4 @@
-"""What to look for in the syntax of blocks that register operators."""
+"""Syntax of blocks that register operators."""
 
 from __future__ import annotations
 

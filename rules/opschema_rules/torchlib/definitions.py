@@ -35,7 +35,7 @@ class Definer:
         self.inferrer = inferrer
 
     def define(self, event: Event) -> Named:
-        """What an event defines."""
+        """The definition that an event makes."""
         if event.api.defines == "define":
             return self._direct(event) if event.api is apis.DIRECT else self._defined(event)
         return self._custom_op(event)

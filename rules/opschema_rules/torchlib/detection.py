@@ -30,10 +30,10 @@ _REACHES = re.compile(
     rb"\._?library\b|\btorch\._custom_op|\bdirect_register_custom_op\b"
     rb"|\bfrom\s+torch\s+import\s*(?:\([^)]*|[^\n]*)\b(?:_?library|_custom_ops?)\b"
 )
-"""What every file holds that gets hold of ``torch.library``, or of vLLM's helper."""
+"""Text in every file that uses ``torch.library``, or vLLM's helper."""
 
 CPP_REGISTERS = re.compile(rb"(?<![A-Za-z0-9])TORCH_LIBRARY|RegisterOperators|\.impl\s*\(|\b(?:torch|c10)::Library\b")
-"""What a C++ file holds that registers operators, or defines macros which do."""
+"""Text in every C++ file that registers operators, or defines macros which do."""
 
 
 _CPP_PARTS = (b"TORCH_LIBRARY", b"RegisterOperators", b".impl", b"::Library")

@@ -79,7 +79,7 @@ class Gaps:
 
 
 def patterns(strings: Iterable[str]) -> list[re.Pattern[str]]:
-    """What the names at the head of a template's strings may be, its holes filled."""
+    """Patterns of the names at the head of a template's strings, its holes filled."""
     names = {string.partition("(")[0].strip().rpartition("::")[2] for string in map(_marked, strings)}
     told = [name for name in sorted(names) if len(name.replace("\0", "")) >= MIN_LETTERS]
     return [re.compile(re.escape(name).replace(re.escape("\0"), r"\w*")) for name in told]

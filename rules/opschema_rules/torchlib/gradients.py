@@ -78,7 +78,7 @@ def context_of(body: Body, place: int = 0) -> str:
 
 
 def context_uses(body: Body, context: str) -> list[Use] | None:
-    """Where a function, or one inside it, reads an attribute of its context; None when it hands the context on."""
+    """Places where a function, or one inside it, reads an attribute of its context; None when it hands the context on."""
     found: list[Use] = []
     for scope in body.scope.walk():
         for use in scope.uses:

@@ -26,7 +26,7 @@ from opschema_cli.source.resolution import Unresolved
 Role: TypeAlias = Literal[
     "fake", "kernel", "autograd", "vmap", "autocast", "torch_dispatch", "effect", "fallthrough", "other"
 ]
-"""What is registered. A ``fallthrough`` passes the call on to the kernel of the next key: it is no kernel, fake or gradient."""
+"""The role of a registration. ``fallthrough`` passes calls on to the kernel of the next key; it is no kernel, fake or gradient."""
 
 Through: TypeAlias = Literal["torch.ops", "handle"]
 
@@ -34,7 +34,7 @@ ProblemKind: TypeAlias = Literal[
     "annotation", "return-annotation", "kind", "type", "tuple", "return-type", "string-annotation", "default",
     "mutates-string", "mutates-name", "mutates-type", "inplace", "out",
 ]  # fmt: skip
-"""What ``infer_schema`` refuses: a parameter or a return without annotation, a kind of parameter (``*args``,
+"""Kinds of problems that ``infer_schema`` refuses: a parameter or a return without annotation, a kind of parameter (``*args``,
 positional-only), a type, a tuple as a parameter, a type of a returned value, an annotation in quotes whose names the module
 does not know, a type of default, a ``mutates_args`` that is a string other than ``"unknown"``, names no parameter or one
 that is no tensor, and what the tags ``inplace`` and ``out`` demand.
@@ -96,7 +96,7 @@ class Tree(msgspec.Struct, eq=False, dict=True):
 
 
 class Definition(msgspec.Struct, frozen=True, eq=False):
-    """What makes an operator: ``custom_op``/``triton_op`` over a function, ``define`` with a schema string, or ``m.def`` in C++.
+    """The definition of an operator: ``custom_op``/``triton_op`` on a function, ``define`` with a schema, or ``m.def`` in C++.
 
     ``schema`` is what torch's dispatcher gets: parsed from the string, or inferred from the function as ``infer_schema`` does
     (a type that it would refuse, or that cannot be followed, is the empty name; it marks nothing as written when ``mutates``

@@ -1,4 +1,4 @@
-"""Where a registration comes from: the call that is to blame for it, when its module makes it, and who else may make it."""
+"""The origin of a registration: the call that is to blame for it, when its module makes it, and who else may make it."""
 
 from __future__ import annotations
 

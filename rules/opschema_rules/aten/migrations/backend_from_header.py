@@ -39,7 +39,7 @@ class BackendFromHeader(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
 
 
 class _Work(msgspec.Struct, frozen=True):
-    """What is to be made: the backend's YAML as it is (``path`` is where it is to be, if it is not there)."""
+    """The work to do: the backend's YAML as it is (``path`` is where a new one goes)."""
 
     path: str
     backend: BackendFile
@@ -206,7 +206,7 @@ def _check_new(draft: Draft, path: str, options: BackendFromHeader) -> None:
 
 
 def _head(header: Header, options: BackendFromHeader) -> str:
-    """What a new file begins with.
+    """The first lines of a new file.
 
     Raises:
         OptionError: the namespace is not known.

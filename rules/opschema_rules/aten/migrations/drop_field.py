@@ -119,7 +119,7 @@ def _written(file: YamlFile, node: Node) -> str:
 
 
 def _readers(draft: Draft, name: str) -> Iterator[Note]:
-    """Where code has the field's name as a string, or a document tells of it; the first place of each file."""
+    """Code with the field's name as a string, and documents that mention it; the first place of each file."""
     word = re.escape(name)
     patterns = {".py": re.compile(rf"(?<=[\"']){word}(?=[\"'])"), ".md": re.compile(rf"(?<!\w){word}(?!\w)")}
     for source in texts_with(draft.project, [name]):

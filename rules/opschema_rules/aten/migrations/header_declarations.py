@@ -75,7 +75,7 @@ def read_header(project: Project, path: str, name: str, operators: Operators) ->
 
 
 def declarations(header: Header, operators: Operators, origin: str) -> Iterator[Declaration]:
-    """What the methods of a header are the kernels of, in the header's order."""
+    """Methods of a header with the operators whose kernels they are, in the header's order."""
     named: dict[str, list[tuple[OperatorKernel, CppSignature]]] = {}
     for item in operators.values():
         for signature in item.signatures:

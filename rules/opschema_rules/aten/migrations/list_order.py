@@ -17,7 +17,7 @@ _MOSTLY = 3 / 4
 
 
 def sort_key(order: Order) -> Callable[[str], tuple[str, str]]:
-    """What a list is sorted by: names as they are, or without their underscores and capitals."""
+    """The sort key of a list: unchanged names, or names without their underscores and capitals."""
     return lambda name: (_KEYS[order](name), name)
 
 

@@ -180,7 +180,7 @@ def _parts(entry: Entry, node: Node) -> Iterator[tuple[str, Place]]:
 
 
 def _consequences(uses: Sequence[_Use], options: RenameDispatchKey) -> Iterator[Note]:
-    """What is to be done where the key is renamed, besides."""
+    """Further work where the key is renamed."""
     for use in uses:
         entry, place = use.entry, use.places[0]
         if isinstance(entry, BackendFile) and entry.get("class_name") is None:

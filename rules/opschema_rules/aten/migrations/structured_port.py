@@ -95,7 +95,7 @@ def structured_port(draft: Draft, sites: Sequence[Site], options: StructuredPort
 
 
 def _meant(name: str, names: set[str]) -> str:
-    """What was probably meant: an overload, where the name has none."""
+    """The probable meaning: an overload, where the name has none."""
     overloads = sorted(other for other in names if other.partition(".")[0] == name)
     return f"; there are {listed(overloads[:_MANY])}" if overloads else did_you_mean(nearest(name, names))
 
@@ -158,7 +158,7 @@ def _apply(draft: Draft, port: _Port, options: StructuredPort, uses: Counter[str
 
 
 def _changed(port: _Port, entry: NativeEntry, items: Sequence[DispatchItem]) -> str:
-    """What the delegate did for all backends, and does no more."""
+    """Describe work that the delegate did for all backends, and does no more."""
     composites = [item.key for item in items if item.key in COMPOSITE]
     if composites:
         return f"`{entry.name}` had {listed(composites)}; what is generated instead calls `{port.group.variants['out'].name}`"
@@ -169,7 +169,7 @@ def _changed(port: _Port, entry: NativeEntry, items: Sequence[DispatchItem]) -> 
 
 
 def _in_cpp(port: _Port, gone: Sequence[DispatchItem], uses: Counter[str]) -> str:
-    """What is to be written in C++, and what may go there: kernels that no entry uses any more."""
+    """Edits to make in C++, and kernels that no entry uses any more."""
     functional, out = port.group.variants["functional"], port.group.variants["out"]
     base, _, overload = _name(functional).partition(".")
     meta = f"TORCH_META_FUNC2({base}, {overload})" if overload else f"TORCH_META_FUNC({base})"

@@ -22,7 +22,7 @@ def in_comments(project: Project, name: str, paths: Iterable[str]) -> Iterator[P
 
 
 def _scalars(file: YamlFile) -> list[tuple[int, int]]:
-    """What is written of the file's scalars, in order."""
+    """Spans of the file's scalars, in order."""
     root = file.root
     nodes = root.walk() if root is not None else ()
     return sorted((node.start, node.end) for node in nodes if not node.items and node.end > node.start)

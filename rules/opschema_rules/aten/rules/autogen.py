@@ -310,7 +310,7 @@ def autogen_impossible(native: NativeFile) -> Iterator[Diagnostic]:
 
 
 def _obstacle(entry: NativeEntry) -> tuple[Span, str] | None:
-    """What keeps an out variant from being made, and where it is."""
+    """The obstacle to making an out variant, with its place."""
     schema = entry.schema
     if schema is None:
         return None

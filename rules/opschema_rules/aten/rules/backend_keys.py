@@ -207,7 +207,7 @@ def _flag_fault(backend: BackendFile, name: str) -> str:
 
 
 def _name_fault(name: str, node: Node, most: int | None) -> str:
-    """What is wrong with the value of a key that holds a name; an empty one is another rule's business."""
+    """Describe what is wrong with the value of a key that holds a name; an empty one is another rule's business."""
     text = string(node)
     if text is None:
         return "" if kind_of(node) == "nothing" else f"is a name, and this is {kind_of(node)}"

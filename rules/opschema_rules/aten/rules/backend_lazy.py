@@ -1,4 +1,4 @@
-"""What only lazy tensor backends have: the list ``non_native`` of nodes that are no operators of ATen."""
+"""The part of a backend that only lazy tensor backends have: the list ``non_native`` of nodes that are no operators of ATen."""
 
 from __future__ import annotations
 

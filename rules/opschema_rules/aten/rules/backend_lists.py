@@ -110,7 +110,7 @@ def _fault(backend: BackendFile, section: str, item: Node) -> Diagnostic | None:
 
 
 def _mapping_fault(backend: BackendFile, section: str, item: Node) -> Diagnostic | None:
-    """What is wrong with ``- mul.out: {structured: true}``."""
+    """Describe what is wrong with ``- mul.out: {structured: true}``."""
     first = item.items[0] if item.items else item
     if len(item.items) < 2 or not string(first) or section in ("symint", "ir_gen"):
         message = f"an item of `{section}` is an operator's name, and this is a mapping"

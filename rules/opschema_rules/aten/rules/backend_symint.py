@@ -113,6 +113,6 @@ def symint_without_symint(backend: BackendFile) -> Iterator[Diagnostic]:
 
 
 def declared(reference: Reference, name: str) -> tuple[Related, ...]:
-    """Where PyTorch declares an operator; nowhere if torchgen generates it."""
+    """The place where PyTorch declares an operator; empty if torchgen generates it."""
     entries = reference.native.by_name.get(name, [])
     return tuple(Related(entry.place, "PyTorch declares it here") for entry in entries[:1])

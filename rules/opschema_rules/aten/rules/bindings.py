@@ -1,4 +1,4 @@
-"""What the generated methods, kernels and Python bindings need of an operator: torchgen finds out when it writes them."""
+"""Needs of generated methods, kernels and Python bindings, which torchgen checks only when it writes them."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def _is_skipped(entry: NativeEntry, schema: OperatorSchema) -> bool:
 
 
 def _unbound(entry: NativeEntry, schema: OperatorSchema, text: SchemaText, sound: set[str]) -> Iterator[Diagnostic]:
-    """What stands against a binding; ``sound`` are types that can be returned, so far."""
+    """Obstacles to a binding; ``sound`` are types known to be returnable so far."""
     returned = ", ".join([type_text(item.type) for item in schema.returns])
     if returned not in sound:
         if _cpp(schema) in entry.owner.torchgen.bindings.returned:
@@ -205,7 +205,7 @@ _TAKEN = frozenset(
         *("float", "str", "Layout", "MemoryFormat"),
     )
 )
-"""What ``torchgen.api.python.arg_parser_unpack_method`` reads."""
+"""Types that ``torchgen.api.python.arg_parser_unpack_method`` reads."""
 
 _ELEMENTS = frozenset(("Tensor", "int", "float", "SymInt", "Scalar"))
 

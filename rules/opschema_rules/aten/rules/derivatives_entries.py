@@ -1,4 +1,4 @@
-"""What an entry of derivatives.yaml is made of: its fields, its formulas, its dispatch keys."""
+"""Parts of an entry of derivatives.yaml: its fields, its formulas, its dispatch keys."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ def _derivative_duplicate_key(entry: DerivativeEntry) -> Iterator[Diagnostic]:
 
 
 def repeated_keys(entry: Entry, mapping: Node) -> Iterator[Diagnostic]:
-    """What is said of keys that stand twice in a mapping."""
+    """Report keys that are written twice in a mapping."""
     keys = [key for key, _ in mapping.pairs() if key.kind == "scalar"]
     if len({key.value for key in keys}) == len(keys):
         return

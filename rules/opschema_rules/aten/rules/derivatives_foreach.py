@@ -120,7 +120,7 @@ def _over_lists(derivatives: DerivativesFile) -> Iterator[Operator]:
 
 
 def _used(derivatives: DerivativesFile, operator: Operator) -> Definition | None:
-    """What torchgen takes the derivative from: an entry of its own, or the first of the operator that it maps."""
+    """The source of torchgen's derivative: an entry of its own, or the first of the operator that it maps."""
     near = [*_own(derivatives, operator), *derivatives.by_base.get(mapped_name(operator.schema), ())]
     known = [definition for entry in near if (definition := definition_of(entry)) is not None and definition.known]
     return next((item for item in known if _is_of(item, operator) or maps(operator.schema, item.schema)), None)
@@ -156,7 +156,7 @@ def _without(derivatives: DerivativesFile, operator: Operator) -> Diagnostic:
 
 
 def _misfit(definition: Definition, operator: Operator) -> Iterator[Diagnostic]:
-    """What torchgen refuses about a derivative that it finds."""
+    """Describe why torchgen refuses a derivative that it finds."""
     entry, schema, related = definition.entry, operator.schema, Related(operator.entry.place, "the operator")
     node, differing = entry.get("output_differentiability"), next(unlike(schema, definition.schema), None)
     if _is_of(definition, operator):
@@ -198,7 +198,7 @@ def _unmade(definition: Definition, operator: Operator) -> Iterator[Diagnostic]:
 
 
 def _unsaved(definition: Definition, operator: Operator, text: str) -> Span | None:
-    """What a formula saves that torchgen cannot save for an operator over lists."""
+    """Values saved by a formula that torchgen cannot save for an operator over lists."""
     for name, _ in definition.outputs:
         match = saves_of(text, name) or (word(name).search(text) if name != "result" else None)
         if match is not None:

@@ -133,7 +133,7 @@ def _automatic_fault(block: Block, formula: Formula) -> str:
 
 
 def _rewritten(block: Block) -> Iterator[Diagnostic]:
-    """What torchgen leaves untouched of a backward formula because its pattern also takes the characters around a name."""
+    """Names in a backward formula that torchgen misses because its pattern also takes the characters around a name."""
     name = block.differentiable[0].name
     if _is_tensor_list(block.differentiable[0]) or len(block.backward) != 1:
         return

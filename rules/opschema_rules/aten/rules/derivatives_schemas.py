@@ -269,7 +269,7 @@ def _of_argument(entry: DerivativeEntry, name: str, message: str, related: Relat
 
 
 def argument_span(entry: DerivativeEntry, name: str) -> Span:
-    """Where an argument is named in the entry's schema; all of that if it stands nowhere."""
+    """The span of an argument's name in the entry's schema; the entire schema if it is not there."""
     text = entry.schema_text
     argument = text.parsed.schema.argument(name) if text is not None and text.parsed.schema is not None else None
     if text is None or argument is None:

@@ -209,7 +209,7 @@ _TYPES: Final = {
     "precomputed": ("a list", "nothing"),
     "ufunc_inner_loop": ("text", "a mapping"),
 }
-"""What each field may be, as ``torchgen.model.NativeFunction.from_yaml`` takes it."""
+"""Types of each field, as ``torchgen.model.NativeFunction.from_yaml`` takes it."""
 
 _WORD = re.compile(r"(?!(?:yes|no|true|false|on|off|null)\Z)[A-Za-z_]", re.IGNORECASE)
 """How plain text begins that is certainly text."""

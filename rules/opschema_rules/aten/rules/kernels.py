@@ -265,7 +265,7 @@ def _drift(kernels: BackendKernels, asked: Asked, method: Method, faults: list[s
 
 
 def _symint(asked: Asked, method: Method) -> str:
-    """What to do if a kernel takes SymInt, but its operator is not under ``symint``."""
+    """Advice for a kernel that takes SymInt, whose operator is not under ``symint``."""
     takes = any("SymInt" in item.type for item in method.written.parameters)
     written = asked.name.endswith("_symint")
     return (

@@ -200,7 +200,7 @@ def structured_delegate_name(native: NativeFile) -> Iterator[Diagnostic]:
 
 
 def _unfit_name(text: str) -> tuple[str, str]:
-    """What is wrong with the name of an operator, and what it must mean."""
+    """Describe what is wrong with the name of an operator, with its probable meaning."""
     name = text.rpartition("::")[2].strip()
     meant = name if _OPERATOR.fullmatch(name) and not name.partition(".")[0].endswith("_out") else ""
     if not text:

@@ -1,4 +1,4 @@
-"""What torchgen wants of tags.yaml, and what it takes there that is no tag."""
+"""Torchgen's demands on tags.yaml, and text there that it accepts although it is no tag."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def add_num_records(draft: Draft, sites: Sequence[Site], options: NoMigrationOpt
 
 
 def _proposal(draft: Draft, references: References, found: Descriptor) -> str:
-    """What to pass, in words."""
+    """The value to pass, in words."""
     if not found.takes_bytes:
         return "it takes none in this FlyDSL; leave `max_size=False` out, or have each caller mark its layout dynamic"
     tensor = _text(found.body, found.tensor) if found.tensor is not None else "the tensor"

@@ -1,4 +1,4 @@
-"""Where a tree uses names of FlyDSL that were renamed."""
+"""Uses of renamed FlyDSL names in a tree."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ApiUse(msgspec.Struct, frozen=True):
 
     @property
     def place(self) -> Place:
-        """Where the word is written."""
+        """The place of the word."""
         return Place(self.path, self.word)
 
 
@@ -58,7 +58,7 @@ def api_uses(tree: FlyTree, file: PythonFile, rows: Iterable[Renamed]) -> Iterat
 
 
 def _reads(tree: FlyTree, file: PythonFile, known: dict[str, Renamed]) -> Iterator[tuple[Renamed, int, Body, Use]]:
-    """What reads a name, with the place of the word by which it does in the dotted name."""
+    """Reads of a name, each with the place of its word in the dotted name."""
     for body in tree.bodies.of(file):
         for use in body.scope.uses:
             words = use.name.split(".")
@@ -77,7 +77,7 @@ def _imports(tree: FlyTree, file: PythonFile, known: dict[str, Renamed]) -> Iter
 
 
 def _imported(tree: FlyTree, file: PythonFile, body: Body, item: Import, known: dict[str, Renamed]) -> Renamed | None:
-    """What an import of a name means."""
+    """The meaning of an imported name."""
     module = tree.bodies.program.absolute_module(file, item)
     if not item.attr or module is None:
         return None
@@ -85,14 +85,14 @@ def _imported(tree: FlyTree, file: PythonFile, body: Body, item: Import, known: 
 
 
 def _word(file: PythonFile, use: Use, at: int) -> Span | None:
-    """Where a word of a dotted name is written; None where the dots have white space around them."""
+    """The place of a word of a dotted name; None if there is white space around the dots."""
     words = use.name.split(".")
     start = use.start + sum(len(word) + 1 for word in words[:at])
     return Span(start, start + len(words[at])) if file.text(use.span) == use.name else None
 
 
 def _imported_word(file: PythonFile, item: Import) -> Span | None:
-    """Where an import writes the name that it imports."""
+    """The place where an import writes the name that it imports."""
     text = file.text(item.span)
     return Span(item.start, item.start + len(item.attr)) if text.startswith(item.attr) else None
 
@@ -161,7 +161,7 @@ _METHODS = frozenset(
 
 
 def method_uses(tree: PythonTree, path: str, row: Renamed) -> Iterator[ApiUse]:
-    """Where a file defines or reads a method that was renamed, or has its name as a string."""
+    """Places where a file defines or reads a method that was renamed, or has its name as a string."""
     for attribute in tree.attributes(row.word):
         yield ApiUse(row, path, tree.span(attribute.attr))
     for name in tree.names(row.word):

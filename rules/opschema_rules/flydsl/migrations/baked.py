@@ -1,4 +1,4 @@
-"""What kernels do with a constant of their module, and whether they could be given it at run time instead."""
+"""Uses of a module's constant in kernels, and whether it could be passed at run time instead."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Baked:
         return counts
 
     def _reads(self, name: str) -> list[Span]:
-        """Where the constant's file reads a variable of the module."""
+        """Reads of a module's variable in the constant's file."""
         with self.bench.on(self.constant.path) as rewrite:
             nodes = rewrite.tree
             return [nodes.span(node) for node in module_uses(nodes, name) if not is_write(nodes, node)]

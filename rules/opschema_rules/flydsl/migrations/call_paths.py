@@ -33,7 +33,7 @@ class Unproved(Exception):  # noqa: N818 - an answer, not a fault
 
 
 class NeedsCaller(Exception):  # noqa: N818 - a question
-    """What a function is given must be known."""
+    """The arguments of a function must be known."""
 
     def __init__(self, function: Body) -> None:
         super().__init__()
@@ -162,7 +162,7 @@ class CallPath:
     # Numbers
 
     def count(self, body: Body, expr: Expr) -> Count:
-        """What an expression of whole numbers comes to."""
+        """The value of an expression of integers."""
         self.step(body, expr)
         match expr.kind:
             case "const" if type(expr.value) is int:
@@ -179,7 +179,7 @@ class CallPath:
         raise self.unknown(body, expr)
 
     def _named(self, body: Body, expr: Expr) -> Count:
-        """What a name was given; where that is computed in another way, it is an extent of its own."""
+        """The value that a name was given; a value computed in another way is an extent of its own."""
         if expr.kind in ("const", "name", "binary") or (expr.kind == "call" and self._is_integer(body, expr)):
             return self.count(body, expr)
         return Count.named(key_of(body, expr.start))

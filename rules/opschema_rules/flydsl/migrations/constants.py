@@ -41,7 +41,7 @@ class Constant(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def place(self) -> Place:
-        """Where its name is written that is assigned."""
+        """The place of the assigned name."""
         return Place(self.path, self.assign.span)
 
 
@@ -74,7 +74,7 @@ def check_number(tree: FlyTree, constant: Constant) -> None:
 
 
 def uses(rewrite: Rewrite, constant: Constant) -> list[cst.Name]:
-    """Where its own file names it, the assignment included.
+    """Places where its own file names it, the assignment included.
 
     Raises:
         Refused: something else writes it too.

@@ -55,7 +55,7 @@ class _Method(msgspec.Struct, frozen=True):
 
 
 class _Left(msgspec.Struct):
-    """What is left to look through when the calls are gone."""
+    """The state of the search for leftovers after the calls are removed."""
 
     pinned: list[Place] = msgspec.field(default_factory=list)
     folded: list[tuple[str, str]] = msgspec.field(default_factory=list)
@@ -196,7 +196,7 @@ def _drop_call(rewrite: Rewrite, call: cst.Call) -> None:
 
 
 def _base(node: cst.BaseExpression) -> cst.BaseExpression:
-    """What calls of the method are chained to."""
+    """The expression that calls of the method are chained to."""
     while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == NAME:
         node = node.func.value
     return node

@@ -53,7 +53,7 @@ class Layout(msgspec.Struct, frozen=True):
 
 
 class Sized(msgspec.Struct, frozen=True):
-    """What one path of calls gives a descriptor: the tensor's layout, and the bytes that are asked for; whether those are
+    """Sizes that one path of calls gives a descriptor: the tensor's layout, and the bytes that are asked for; whether those are
     computed at run time, with 64 bits.
     """
 
@@ -63,7 +63,7 @@ class Sized(msgspec.Struct, frozen=True):
 
 
 def sizes(references: References, found: Descriptor) -> Iterator[Sized]:
-    """What each path of calls that leads to a descriptor gives it.
+    """The sizes that each path of calls to a descriptor gives it.
 
     Raises:
         Unproved: a path cannot be followed.
@@ -81,7 +81,7 @@ def layouts(references: References, found: Descriptor) -> Iterator[Layout]:
 
 
 def _each(references: References, place: Place, ask: Callable[[TensorPath], T]) -> Iterator[T]:
-    """What is asked of each path of calls that leads to a place."""
+    """The answer of ``ask`` for each path of calls that leads to a place."""
     waiting: list[Entered] = [{}]
     parsed: dict[str, PythonTree] = {}
     paths = 0
@@ -100,7 +100,7 @@ class TensorPath(CallPath):
     """Follows tensors too."""
 
     def sized(self, found: Descriptor) -> Sized:
-        """What this path gives a descriptor.
+        """The sizes that this path gives a descriptor.
 
         Raises:
             Unproved: it cannot be followed.

@@ -45,7 +45,7 @@ def is_wrapped(tree: FlyTree, body: Body, expr: Expr, seen: frozenset[str] = fro
 
 
 def _values(tree: FlyTree, body: Body, name: str) -> list[tuple[Body, Expr]]:
-    """What a name is assigned, all of it; nothing when that is not known."""
+    """All values that a name is assigned; empty when they are not known."""
     binder = body.binder(name) or tree.bodies.module(body.file)
     values = binder.values(name) if "." not in name else None
     return [(binder, value) for value in values or ()]

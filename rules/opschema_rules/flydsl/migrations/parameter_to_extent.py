@@ -49,7 +49,7 @@ class _Group(msgspec.Struct, frozen=True):
 
     @property
     def place(self) -> Place:
-        """Where the first of them has the parameter."""
+        """The place of the parameter in the first of them."""
         first = self.functions[0]
         return first.body.at(next(item.param.span for item in first.parameters if item.name == self.name))
 

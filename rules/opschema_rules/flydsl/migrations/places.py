@@ -1,4 +1,4 @@
-"""Where a new parameter goes, in signatures and in calls."""
+"""The position of a new parameter, in signatures and in calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the whole workspace names a function or a constant of a module: files that do not use FlyDSL themselves too."""
+"""References to a function or a constant of a module in the entire workspace, including files that do not use FlyDSL."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Reference(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def place(self) -> Place:
-        """Where it is read."""
+        """The place of the read."""
         return self.body.at(self.use.span)
 
     @property
     def named(self) -> Span | None:
-        """Where the word itself is written; None where the dots have white space around them."""
+        """The place of the word itself; None if there is white space around the dots."""
         words = self.use.name.split(".")
         start = self.use.start + sum(len(word) + 1 for word in words[: self.word])
         whole = self.body.file.source.text[self.use.start : self.use.end] == self.use.name
@@ -54,19 +54,19 @@ class References:
         self._others: dict[tuple[str, str], Bodies] = {}
 
     def of_function(self, path: str, function: Function) -> Iterator[Reference]:
-        """What reads a function of a file."""
+        """Reads of a function of a file."""
         for found, reference in self._reads(path, function.name):
             if isinstance(found, FunctionRef) and found.function is function:
                 yield reference
 
     def of_constant(self, path: str, constant: Assign) -> Iterator[Reference]:
-        """What reads a variable of a module."""
+        """Reads of a variable of a module."""
         for found, reference in self._reads(path, constant.target):
             if isinstance(found, ValueRef) and found.assign is constant:
                 yield reference
 
     def imports_of(self, path: str, constant: Assign) -> Iterator[tuple[Body, Import]]:
-        """What imports a variable of a module."""
+        """Imports of a variable of a module."""
         for body in self._bodies(path, constant.target):
             for item in body.scope.imports:
                 if item.attr == constant.target:
@@ -75,7 +75,7 @@ class References:
                         yield body, item
 
     def doubtful(self, path: str, name: str) -> Iterator[Place]:
-        """Where something is imported or read of a module outside of the workspace that is called like a file: it may be it."""
+        """Imports and reads from a module outside the workspace that has a file's name: it may be that file."""
         end = f"{PurePosixPath(path).stem}.{name}"
         for body in self._bodies(path, name):
             for item in body.scope.imports:

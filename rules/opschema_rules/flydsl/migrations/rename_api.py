@@ -179,13 +179,13 @@ def _parts(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
 
 
 def _reads(tree: PythonTree, name: str) -> list[cst.Name]:
-    """What reads a name, and neither binds nor declares it."""
+    """Reads of a name, which neither bind nor declare it."""
     binders = (cst.AssignTarget, cst.Param, cst.FunctionDef, cst.ClassDef, cst.ImportAlias, cst.NameItem, cst.AsName)
     return [node for node in tree.names(name) if not isinstance(tree.parent(node), binders)]
 
 
 def _mentions(draft: Draft, done: Sequence[ApiUse], own: Collection[str]) -> Iterator[Note]:
-    """What still says an old name: texts of the files that changed; of names that are gone, of all others too."""
+    """Remaining mentions of old names: in texts of the changed files; for removed names, in all other files too."""
     changed = {use.path for use in done}
     gone = {use.row.word for use in done if use.row.removed}
     for word in sorted({use.row.word for use in done}):

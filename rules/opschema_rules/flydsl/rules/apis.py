@@ -155,7 +155,7 @@ def _absent_uses(lookup: Lookup, body: Body, names: frozenset[str]) -> Iterator[
 
 
 def _word_in(body: Body, span: Span, rest: str, found: Absent) -> Place | None:
-    """Where the absent word is written behind the imported name; None when it is what the import brings."""
+    """The place of the absent word after the imported name; None when the import itself brings it."""
     words = rest.split(".")
     if found.word not in words:
         return None

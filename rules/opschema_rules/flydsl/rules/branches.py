@@ -156,7 +156,7 @@ def _asked(need: Need) -> str:
 
 
 def _sources(traced: Traced, values: DeviceValues, need: Need) -> Iterator[Related]:
-    """Where the device values come from: the parameter, or the loop."""
+    """The sources of the device values: the parameter, or the loop."""
     for name in names_read([need.expr]):
         parameter = traced.parameter(name)
         if parameter is not None and values.bindings(need.body, name) == [None]:

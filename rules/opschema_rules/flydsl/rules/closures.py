@@ -130,7 +130,7 @@ def _missed(item: StaleCapture) -> Diagnostic:
 
 
 def _bound(cell: Cell) -> Span:
-    """Where a variable is bound."""
+    """The place where a variable is bound."""
     param = next((item for item in cell.binder.params if item.name == cell.name), None)
     if param is not None:
         return param.span

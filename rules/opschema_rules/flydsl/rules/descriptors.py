@@ -130,7 +130,7 @@ def _caller(caller: TensorArgument) -> str:
 
 
 def _argument(body: Body, value: Expr) -> Place:
-    """Where an argument is written, with its keyword."""
+    """The place of an argument, with its keyword."""
     text = body.file.source.text
     before = text[: value.start].rstrip()
     if not before.endswith("=") or before.endswith(("==", "!=", "<=", ">=")):

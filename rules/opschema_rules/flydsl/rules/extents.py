@@ -129,7 +129,7 @@ def _constant(tree: FlyTree, file: PythonFile, name: str) -> Assign | None:
 
 
 def _sizes(tree: FlyTree, file: PythonFile, wanted: Iterable[str]) -> dict[str, Expr]:
-    """Where torch makes tensors with a size that is one of the names."""
+    """Places where torch makes tensors with a size that is one of the names."""
     found: dict[str, Expr] = {}
     for body in tree.bodies.of(file):
         for call in body.scope.calls if tree.around(body) is None else ():

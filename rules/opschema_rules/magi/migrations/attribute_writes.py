@@ -1,4 +1,4 @@
-"""Where attributes of a dataclass's instances are assigned, deleted or set by name, anywhere in the workspace."""
+"""Writes to attributes of a dataclass's instances, anywhere in the workspace: assigned, deleted or set by name."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _WRITES = r"""
   | \b(?:del|for|as)\b[^=;:]{{0,200}}\.[\s\\]*(?:{names})\b
   | \b(?:setattr|delattr|__setattr__|__delattr__)\b
 """
-"""Where a text may write one of the names; each try looks at a few hundred characters at most."""
+"""Pattern of texts that may write one of the names; each try looks at a few hundred characters at most."""
 
 Write: TypeAlias = "tuple[cst.CSTNode, cst.BaseExpression, str]"
-"""What writes an attribute, what it is one of, and its name; empty for one that is not known."""
+"""A node that writes an attribute, the object, and the attribute's name; empty for an unknown one."""
 
 _SETTERS = frozenset({"setattr", "delattr", "__setattr__", "__delattr__"})
 
@@ -90,7 +90,7 @@ class AttributeWrites:
 
 
 def _names(item: Dataclass) -> set[str]:
-    """What instances have that may be assigned: fields, and properties with a setter."""
+    """Attributes of instances that may be assigned: fields, and properties with a setter."""
     setters = {
         function.name
         for function in item.made.cls.body.functions

@@ -1,4 +1,4 @@
-"""What a group of parameters becomes: a frozen dataclass, the parameter that takes it, and the lowered names in their new order."""
+"""The replacement of a group of parameters: a frozen dataclass, its parameter, and the lowered names in their new order."""
 
 from __future__ import annotations
 

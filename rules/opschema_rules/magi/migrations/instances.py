@@ -20,7 +20,7 @@ from opschema_rules.magi.model import MagiTree
 Answer: TypeAlias = Literal["yes", "no", "unknown"]
 
 _FOREIGN = ("torch.", "numpy.", "types.", "argparse.")
-"""What these modules make is none of the tree's own objects."""
+"""Modules that make none of the tree's own objects."""
 
 _PLAIN = frozenset({"int", "float", "bool", "str", "bytes", "list", "dict", "tuple", "set", "frozenset", "None"})
 _SELF = frozenset(
@@ -39,7 +39,7 @@ class Instances(msgspec.Struct, frozen=True):
 
     @property
     def bodies(self) -> Bodies:
-        """What reads the tree."""
+        """The index of the tree's function and module bodies."""
         return self.tree.bodies
 
     def of(self, file: PythonFile, tree: PythonTree, node: cst.BaseExpression) -> Answer:

@@ -77,7 +77,7 @@ class Mirrors(msgspec.Struct, frozen=True, dict=True):
         return tuple(leaves) if len(leaves) == count else None
 
     def value(self, expr: Expr, depth: int) -> Mirror | None:
-        """What an expression is like."""
+        """The mirror of an expression's value; None when it has none."""
         if depth <= 0:
             return None
         if expr.kind == "name":

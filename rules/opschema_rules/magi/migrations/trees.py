@@ -65,7 +65,7 @@ def _others(body: Body, words: set[str]) -> Iterator[str]:
 
 
 def meaning(bodies: Bodies, file: PythonFile, tree: PythonTree, node: cst.CSTNode) -> Resolution:
-    """What a dotted name means where its node stands."""
+    """The meaning of a dotted name at its node."""
     name = dotted(node)
     if not name:
         return Unresolved("it is no name")
@@ -97,7 +97,7 @@ def meta_body(op: MagiOp) -> Body | None:
 
 
 def registering_call(registration: Registration) -> Span | None:
-    """Where the call of the decorator is written that a function is decorated by, or that is called with it."""
+    """The call of the decorator that decorates a function, or that is called with it."""
     expr = registration.call
     function = registration.function.function
     if function is not None and not any(item.span == expr.span for item in function.decorators):

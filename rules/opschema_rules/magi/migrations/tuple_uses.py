@@ -1,4 +1,4 @@
-"""What functions do with a tuple that they cannot do with a list."""
+"""Uses of a tuple that a list does not support."""
 
 from __future__ import annotations
 

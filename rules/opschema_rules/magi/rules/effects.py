@@ -1,4 +1,4 @@
-"""What an op's body does to the tensors that it is given, by itself or in a dataclass: return them, write them."""
+"""Op bodies that return or write the tensors they are given, by themselves or in a dataclass."""
 
 from __future__ import annotations
 

@@ -334,7 +334,7 @@ def backward_count(op: MagiOp) -> Iterator[Diagnostic]:
 
 
 def _returned(op: MagiOp) -> Iterator[tuple[Body, Expr, int]]:
-    """What the function returns, where it tells how many gradients that is."""
+    """The returned value, where it shows how many gradients there are."""
     found = op.backward
     if isinstance(found, Lambda):
         count = _count(found.returned, set(found.params[1:]) - _starred(found))

@@ -226,7 +226,7 @@ def meta_count(op: MagiOp) -> Iterator[Diagnostic]:
 
 
 class _Outputs:
-    """What an op returns: ``count`` values in a tuple, None for what is no tuple; ``kind`` says what that is."""
+    """The outputs of an op: ``count`` values in a tuple, None if it is no tuple; ``kind`` names its type."""
 
     def __init__(self, kind: str, count: int | None = None) -> None:
         self.kind = kind
@@ -234,7 +234,7 @@ class _Outputs:
 
     @classmethod
     def of(cls, op: MagiOp) -> _Outputs | None:
-        """What the annotation says; None when that is not known."""
+        """The outputs that the annotation declares; None when they are not known."""
         form = op.returns
         if form is None or not form.is_known or form.kind == "text":
             return None

@@ -240,7 +240,7 @@ def _unknown_types(op: MagiOp) -> Iterator[Diagnostic]:
 
 
 def _unresolved(op: MagiOp) -> Iterator[Diagnostic]:
-    """What torch, which resolves annotations in another way, refuses besides where it gets them as they are."""
+    """Further refusals of torch, which resolves annotations in another way, where it gets them unchanged."""
     nodes = [node for node in op.lowering.nodes if isinstance(node, Leaf)]
     typed = [(node, node.type) for node in nodes if node.type is not None]
     judged = {type_place(node): is_taken(op, form) for node, form in typed if node.enum is None}

@@ -146,7 +146,7 @@ def _slots(kernel: Kernel) -> tuple[int, ...] | str:
 
 
 def _first(task: Task, kernel: Kernel) -> int | str:
-    """Where the tensors of a kernel begin in the payload of a task."""
+    """The index of a kernel's first tensor in the payload of a task."""
     if set(task.kernels) == {kernel} and task.whole:
         return 0
     lengths = {len(payload.tensors) for payload in task.payloads}

@@ -1,4 +1,4 @@
-"""What the tasks of a program call on each of its kernels to declare, and where that is not certain."""
+"""Declarations that the tasks of a program demand of each of its kernels, and where that is not certain."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Slots: TypeAlias = "tuple[Direction | None, ...]"
 
 
 class Demand(msgspec.Struct, frozen=True):
-    """What a kernel is to declare: its whole signature, and the parallel ``arg_index`` where that is to be written too."""
+    """The declaration that a kernel should have: its entire signature, and its ``arg_index``, if that is to be written too."""
 
     kernel: Kernel
     directions: tuple[Direction, ...]
@@ -33,7 +33,7 @@ class Doubt(msgspec.Struct, frozen=True):
 
 
 class _Wish(msgspec.Struct, frozen=True):
-    """What one task calls for."""
+    """The demand of one task."""
 
     reading: Reading
     slots: Slots
@@ -68,7 +68,7 @@ def _of_kernel(
 
 
 def _all(program: Program, kernel: Kernel, wishes: Sequence[Mapping[Kernel, _Wish] | str]) -> _Wish | str | None:
-    """What all tasks of a kernel call for together; None when they call for nothing, else why that is not certain."""
+    """The joint demand of all tasks of a kernel; None when there is none, or the reason why it is not certain."""
     found: _Wish | None = None
     for wish in wishes:
         merged = wish if isinstance(wish, str) else _merged(program, found, wish.get(kernel))
@@ -117,7 +117,7 @@ def _written(program: Program, kernel: Kernel, wish: _Wish) -> tuple[Direction, 
 
 
 def _wishes(reading: Reading) -> Mapping[Kernel, _Wish] | str:
-    """What a task calls for of each kernel that it says something of, or why that is not certain."""
+    """The demand of a task on each of its kernels, or why it is not certain."""
     rule = reading.task.program.contract.rule
     slots = _agreed(reading.task.payloads, prefix=rule == "widest")
     if slots is None:
@@ -132,7 +132,7 @@ def _wishes(reading: Reading) -> Mapping[Kernel, _Wish] | str:
 
 
 def _counted(reading: Reading, slots: Slots) -> Mapping[Kernel, _Wish] | str:
-    """Where the signatures of a task's kernels follow each other; the first has all when none has any."""
+    """Demands by consecutive signatures of a task's kernels; the first has all slots when none has any."""
     if len(reading.claims) == len(slots):
         return _sliced(reading, slots)
     speaking = [kernel for kernel in dict.fromkeys(reading.kernels) if _tensors(kernel)]
@@ -159,7 +159,7 @@ def _sliced(reading: Reading, slots: Slots) -> Mapping[Kernel, _Wish] | str:
 
 
 def _named(reading: Reading, slots: Slots) -> Mapping[Kernel, _Wish] | str:
-    """Where entries name their slots: of several kernels each what it names, all of it when none names any."""
+    """Demands by entries that name their slots: each of several kernels gets those that it names, or all when none names any."""
     kernels = list(dict.fromkeys(reading.kernels))
     if reading.bare or (reading.missing and len(kernels) == 1):
         return {kernel: _Wish(reading, slots, tuple(range(len(slots)))) for kernel in kernels}
@@ -177,7 +177,7 @@ def _named(reading: Reading, slots: Slots) -> Mapping[Kernel, _Wish] | str:
 
 
 def _meant(slots: Slots, index: int, declared: Direction, *, shared: bool) -> Direction | None:
-    """What an entry that names its slot should say. A kernel that shares its task says what it does itself to a tensor that
+    """The direction for an entry that names its slot. A kernel that shares its task says what it does itself to a tensor that
     the task writes: whatever that is, it stays.
     """
     wanted = slots[index] if 0 <= index < len(slots) else None
@@ -215,7 +215,7 @@ def _lost(task: Task) -> str:
 
 
 def _agreed(payloads: Sequence[Payload], *, prefix: bool) -> Slots | None:
-    """What alternatives of a payload have in common; with ``prefix`` one may be the beginning of another."""
+    """The common part of a payload's alternatives; with ``prefix`` one may be the beginning of another."""
     found: Slots | None = None
     for payload in payloads:
         own = tuple(None if slot.kind == "no_dep" else Direction(WORDS[slot.kind]) for slot in payload.tensors)
@@ -226,7 +226,7 @@ def _agreed(payloads: Sequence[Payload], *, prefix: bool) -> Slots | None:
 
 
 def _both(first: Slots | None, second: Slots, *, prefix: bool) -> Slots | None:
-    """What two lists have in common, None when they contradict each other."""
+    """The common part of two lists; None when they contradict each other."""
     if first is None:
         return second
     if len(first) != len(second) and not prefix:
@@ -238,7 +238,7 @@ def _both(first: Slots | None, second: Slots, *, prefix: bool) -> Slots | None:
 
 
 def _merged(program: Program, known: _Wish | None, wish: _Wish | None) -> _Wish | str | None:
-    """What two tasks of a kernel call for together, or how they contradict each other."""
+    """The joint demand of two tasks of a kernel, or how they contradict each other."""
     if known is None or wish is None:
         return known or wish
     slots = _both(known.slots, wish.slots, prefix=program.contract.rule == "widest")

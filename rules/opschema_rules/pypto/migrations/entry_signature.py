@@ -29,7 +29,7 @@ def entry_signature(program: Program) -> tuple[Direction, ...] | None:
 
 
 def enum_import(program: Program) -> tuple[str, str]:
-    """What the enum is called in a description, and the line that imports it where the description does not."""
+    """The name of the enum in a description, and the line that imports it if the description lacks one."""
     imported = next((item.name for item in program.file.body.imports if item.attr == "ArgDirection"), "")
     name = enum_of(program) or imported
     return (name, "") if name else ("D", "from simpler.task_interface import ArgDirection as D")

@@ -22,7 +22,7 @@ _MODULE, _ENUM = "simpler.task_interface", "ArgDirection"
 
 
 class EnumNames:
-    """What the enum is called in each file; in files without it, as most of the others have it."""
+    """The name of the enum in each file; in files without it, the name that most of the others use."""
 
     def __init__(self, draft: Draft, programs: Sequence[Program]) -> None:
         self._draft = draft
@@ -97,7 +97,7 @@ def _import_edits(tree: PythonTree, module: str, name: str, before: int) -> list
 
 
 def _place(tree: PythonTree, imports: Sequence[cst.SimpleStatementLine], module: str) -> int:
-    """Where a new import stands: in its order in the first block of imports that are not of the standard library."""
+    """The place of a new import: in its order in the first block of imports that are not of the standard library."""
     foreign = [line for line in imports if _module(line).partition(".")[0] not in sys.stdlib_module_names]
     if not foreign:
         return tree.line_end(tree.span(imports[-1]).end) if imports else _behind_docstring(tree)

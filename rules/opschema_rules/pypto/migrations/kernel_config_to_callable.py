@@ -185,7 +185,7 @@ def _read(draft: Draft, program: Program, mentioned: Mentions) -> _Test:
 
 
 def _said(draft: Draft, program: Program, paths: Sequence[str]) -> str:
-    """What tests say of the program of a description; empty when they have no such class."""
+    """Compare the program of a description with the tests' classes; empty when they have none."""
     subjects = [item for item in draft.loaded.subjects if isinstance(item, Program) and item.file.path in paths]
     if not subjects:
         return ""
@@ -194,7 +194,7 @@ def _said(draft: Draft, program: Program, paths: Sequence[str]) -> str:
 
 
 def _facts(program: Program) -> list[tuple[object, ...]]:
-    """What a description says of the orchestration and each kernel, names of kernels left out."""
+    """The orchestration and kernels of a description, names of kernels left out."""
     parts: list[Part] = [*program.kernels, *([program.orchestration] if program.orchestration is not None else [])]
     return [
         (

@@ -35,7 +35,7 @@ _COMPUTED = frozenset({
 """Kinds of expressions that bind names, or that no dict of a configuration holds."""
 
 _DEFAULTS = {"aicpu_thread_num": "3", "block_dim": "24"}
-"""What the old runner takes for settings that are not there."""
+"""Defaults of the old runner for absent settings."""
 
 _DEFAULT_RUNTIME = "host_build_graph"
 _PARTS = frozenset({"ORCHESTRATION", "KERNELS", "RUNTIME_CONFIG", "RUNTIME_ENV"})
@@ -43,7 +43,7 @@ _OF_RUNNER = ("runtime", "rounds")
 
 
 class Config(msgspec.Struct, frozen=True):
-    """What a ``kernel_config.py`` says. ``header`` are the comments that it begins with, ``imports`` the lines that import what the
+    """The content of a ``kernel_config.py``. ``header`` is its leading comments, ``imports`` the lines that import what the
     pieces use, ``names`` what those bind; sources are relative to the folder that the reader was given. ``signed`` tells that the
     orchestration has a signature, ``outputs`` how many tensors that declares as outputs, where it is known.
     """
@@ -64,7 +64,7 @@ class Config(msgspec.Struct, frozen=True):
 
 
 def read_config(tree: PythonTree, program: Program, folder: str) -> Config:
-    """What the description of a program says, to be written in a file of ``folder``.
+    """Read the description of a program, to be written in a file of ``folder``.
 
     Raises:
         Unclear: it says something in another way.

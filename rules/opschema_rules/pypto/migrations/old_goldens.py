@@ -27,7 +27,7 @@ class Case(msgspec.Struct, frozen=True):
 
 
 class Golden(msgspec.Struct, frozen=True):
-    """What a ``golden.py`` says beside its functions; ``gone`` are the statements that say it, ``unused`` the names that only these
+    """The settings in a ``golden.py``; ``gone`` are the statements that set them, ``unused`` the names that only these
     use.
     """
 
@@ -41,7 +41,7 @@ class Golden(msgspec.Struct, frozen=True):
 
 
 def read_golden(tree: PythonTree) -> Golden:
-    """What a ``golden.py`` says.
+    """Read a ``golden.py``.
 
     Raises:
         Unclear: its functions need what a scene test does not give, or it says something in another way.

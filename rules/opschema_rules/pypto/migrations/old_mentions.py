@@ -1,4 +1,4 @@
-"""Where the files of a workspace name those of old tests, or are links to them."""
+"""Mentions of the files of old tests in a workspace, and links to them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _UP = re.compile(r"\A(?:\.{0,2}/)+")
 
 
 class Mentions(msgspec.Struct, frozen=True):
-    """Where files of a workspace name a ``kernel_config.py`` or ``golden.py``, as they write it."""
+    """Places where files of a workspace name a ``kernel_config.py`` or ``golden.py``, as they write it."""
 
     found: Sequence[tuple[Place, str]]
 

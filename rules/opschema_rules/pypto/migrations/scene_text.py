@@ -44,7 +44,7 @@ if __name__ == "__main__":
 
 
 class Harness(msgspec.Struct, frozen=True):
-    """What a tree calls the parts of its harness for scene tests; ``manual`` tells that a case can be left out of a plain run."""
+    """The names of the parts of a tree's harness for scene tests; ``manual`` says that a case can be left out of a plain run."""
 
     module: str = "simpler_setup"
     tensor: str = "TensorArg"
@@ -75,7 +75,7 @@ def _holds(project: Project, path: str) -> bool:
 
 
 def test_name(folder: str) -> str:
-    """What the test of a program in that folder is called: ``multi_round`` for ``multi-round`` and ``multi_round_test``."""
+    """The name for the test of a program in that folder: ``multi_round`` for ``multi-round`` and ``multi_round_test``."""
     return re.sub(r"\W+", "_", folder.rpartition("/")[2]).removesuffix("_test") or "program"
 
 
@@ -127,7 +127,7 @@ def _imported(tree: PythonTree) -> list[cst.SimpleStatementLine]:
 
 
 def _behind_imports(tree: PythonTree) -> int:
-    """Where the first lines of a module end: its docstring and imports."""
+    """The end of the first lines of a module: its docstring and imports."""
     documented = tree.docstring(tree.module) is not None
     found = _imported(tree) or (tree.module.body[:1] if documented else [])
     return tree.line_end(tree.span(found[-1]).end - 1) if found else len(header_of(tree))

@@ -1,4 +1,4 @@
-"""What the pack's migrations look at."""
+"""Scopes that the pack's migrations search."""
 
 from __future__ import annotations
 

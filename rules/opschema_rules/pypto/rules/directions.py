@@ -108,7 +108,7 @@ def signature_direction(program: Program) -> Iterator[Diagnostic]:
 
 
 def _added(met: Sequence[tuple[Reading, Slot]]) -> tuple[Related, ...]:
-    """Where a tensor is added, once for each way in which it is."""
+    """Places where a tensor is added, once for each way."""
     ways = {slot.kind: (reading, slot) for reading, slot in reversed(met)}
     first = [ways[kind] for kind in dict.fromkeys(slot.kind for _, slot in met)]
     return tuple(reading.task.related(slot.span, f"added here as {WORDS[slot.kind]}") for reading, slot in first)

@@ -165,7 +165,7 @@ def _of_orchestration(program: Program) -> Iterator[Diagnostic]:
 
 
 def _expected_at(program: Program, part: OrchestrationPart, count: int) -> Place | None:
-    """Where the number is written."""
+    """The place of the number."""
     source = program.project.source(part.source) if part.source is not None else None
     match = re.search(rf"\bexpected_arg_count\s*=\s*({count})\b", source.text) if source is not None else None
     return Place(part.source or "", Span(*match.span(1))) if match is not None else None

@@ -225,7 +225,7 @@ def _read_first(uses: Sequence[TensorUse]) -> list[TensorUse]:
 
 
 def _last(uses: Sequence[TensorUse]) -> set[str]:
-    """What the last of some uses does, on any way."""
+    """The effects of the last of some uses, on any path."""
     return {use.effect for use in uses if use.order == uses[-1].order}
 
 

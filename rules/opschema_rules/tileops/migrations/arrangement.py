@@ -22,7 +22,7 @@ from opschema_rules.tileops.migrations.layouts import Chunk, Layout, Parts, Unfi
 from opschema_rules.tileops.model import Manifest, OpEntry
 
 OpsKey: TypeAlias = Literal["keep", "drop"]
-"""What becomes of a top-level ``ops:``."""
+"""The treatment of a top-level ``ops:``."""
 
 
 class _Target(msgspec.Struct):
@@ -213,5 +213,5 @@ def _difference(old: str, new: str) -> Edit:
 
 
 def _contents(draft: Draft) -> dict[str, Data]:
-    """What every entry says, by its name."""
+    """The content of every entry, by its name."""
     return {entry.name: entry.data for entry in all_entries(draft)}

@@ -11,7 +11,7 @@ from opschema_cli.source.text import Span
 
 
 def another_meaning(program: Program, file: PythonFile, name: str, ref: ClassRef | None) -> Span | None:
-    """Where a module gives ``name`` another meaning than the class ``ref``; None where it has none.
+    """The place where a module gives ``name`` another meaning than the class ``ref``; None if there is none.
 
     A value that stands in for the class where its import fails is no other meaning.
     """

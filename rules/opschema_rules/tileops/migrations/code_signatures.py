@@ -38,7 +38,7 @@ from opschema_rules.tileops.rules.parameters import constructor_params
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """What one method is to become: parameters by position or keyword only, defaults as these declare them, an order.
+    """The signature that one method should get: parameters by position or keyword only, defaults as these declare them, an order.
 
     ``entries`` are all that run it, ``declared`` the order in which they declare its parameters, and ``doubts`` what they
     do not agree in.
@@ -71,7 +71,7 @@ class Wanted(msgspec.Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """What changes."""
+        """A description of the change."""
         owner = f"{self.ref.owner.name}." if self.ref.owner is not None else ""
         parts = [f"take {names(sorted(self.positional))} by position"] if self.positional else []
         parts += [f"take {names(sorted(self.keyword_only))} by keyword only"] if self.keyword_only else []
@@ -81,7 +81,7 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 class _Said(NamedTuple):
-    """What one entry says of one parameter of a constructor."""
+    """One entry's declaration of one parameter of a constructor."""
 
     method: Method
     param: Param
@@ -89,7 +89,7 @@ class _Said(NamedTuple):
 
 
 class _Votes(msgspec.Struct):
-    """What the entries that share a method say of it."""
+    """Declarations of the entries that share a method."""
 
     ref: FunctionRef
     ops: list[OpImplementation] = msgspec.field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What migrations ask of a draft: its manifests, and the entries that an option names."""
+"""Queries of migrations on a draft: its manifests, and the entries that an option names."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def by_manifest(entries: Iterable[OpEntry]) -> list[list[OpEntry]]:
 
 
 def identity(entry: OpEntry) -> tuple[str, str]:
-    """What an entry is known by after the draft has settled, where no other of its manifest has its name."""
+    """The identity of an entry after the draft has settled, if no other of its manifest has its name."""
     return entry.manifest.folder, entry.name
 
 
 def places_of(entries: Iterable[OpEntry]) -> str:
-    """Where entries stand, for a message."""
+    """The places of entries, for a message."""
     lines = (f"{entry.file.path}:{entry.file.source.position(entry.key.start).line}" for entry in entries)
     return " and ".join(lines)
 

@@ -91,7 +91,7 @@ def _matching(node: Node, step: str) -> Iterator[tuple[str | int, Node]]:
 
 
 def text_of(slot: Slot) -> str | None:
-    """What a field holds, as a condition compares it; None where it is no scalar, or is not there."""
+    """The value of a field, as a condition compares it; None if it is absent or no scalar."""
     found = slot.entry.file.document.follow(slot.node) if slot.node is not None else None
     if found is None or found.kind != "scalar":
         return None
@@ -143,7 +143,7 @@ def _may_be_empty(entries: Sequence[OpEntry], path: Path) -> bool:
 
 
 class KeyOrder:
-    """Where the tree's entries put the keys of their mappings."""
+    """The order in which the tree's entries write the keys of their mappings."""
 
     def __init__(self, entries: Iterable[OpEntry]) -> None:
         self.entries = list(entries)

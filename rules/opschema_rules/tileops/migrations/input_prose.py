@@ -80,7 +80,7 @@ def _subject(text: str, name: str) -> Iterator[Span]:
 
 
 def _shape_words(text: str, name: str) -> set[Span]:
-    """Where prose has the name of a shape; a string of one word may be a key."""
+    """Places where prose has the name of a shape; a string of one word may be a key."""
     return {*occurrences(text, name)} - {*_documented(text, name)} if " " in text.strip() else set()
 
 

@@ -82,7 +82,7 @@ def take_apart(file: YamlFile) -> Parts:
 
 
 def _starts(file: YamlFile, owner: Node) -> list[int]:
-    """Where the text of each entry begins: behind the one above, the first with the comments directly above it."""
+    """The start of each entry's text: behind the one above, the first with the comments directly above it."""
     found: list[int] = []
     source = file.source
     for number, (key, _) in enumerate(owner.pairs()):

@@ -1,4 +1,4 @@
-"""What in an entry still names parameters that go, and whether anything else gives those names a value."""
+"""Mentions in an entry of parameters to remove, and whether anything else gives those names a value."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Leftover:
 
     @cached_property
     def related(self) -> frozenset[str]:
-        """What the rules name that do not go: a row goes on giving them its values."""
+        """Names in the rules that remain: a row still gives them its values."""
         return frozenset(name for _, _, names in self._rules if not names <= self.names for name in names)
 
     @cached_property
@@ -54,7 +54,7 @@ class Leftover:
         return frozenset({*self.sizes, *(key.value for key, _, _ in static_dims(self.entry)), *rules})
 
     def notes(self) -> list[Note]:
-        """What still names a parameter.
+        """Notes on texts that still name a parameter.
 
         Raises:
             LeftAlone: nothing would give it a value there.

@@ -117,7 +117,7 @@ def _moved_files(manifest: Manifest) -> Iterator[_Move]:
 
 
 def _unknown(fault: Fault) -> str:
-    """What is not known of a path where nothing is found for it."""
+    """Describe what is not known about a path for which nothing is found."""
     if fault.is_folder:
         return f"the folder `{fault.path}`; which of its files is meant"
     if fault.entry.manifest.locate(fault.path) is not None:

@@ -1,4 +1,4 @@
-"""Where a file that an entry names is now: by what it holds, else by its name."""
+"""The present place of a file that an entry names: by its content, else by its name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BY_NAME = "by its name alone"
 
 
 class Found(NamedTuple):
-    """Where a file is now, or the several that it was split into; ``doubt`` says on what that rests, if on less than a class."""
+    """The present path of a file, or several if it was split; ``doubt`` says what that rests on, if on less than a class."""
 
     paths: tuple[str, ...]
     doubt: str = ""
@@ -58,7 +58,7 @@ class Fault(NamedTuple):
 
 
 def search(fault: Fault) -> Found | None:
-    """Where the file of a path is now; None where that is not known."""
+    """Find the present place of a path's file; None if it is not known."""
     if fault.is_folder and fault.key in ("test", "bench"):
         return None  # all that lies in it may be meant
     sure = _from_rule(fault, certain=True) or _by_class(fault) or _by_kernels(fault)
@@ -68,7 +68,7 @@ def search(fault: Fault) -> Found | None:
 
 
 def _from_rule(fault: Fault, *, certain: bool) -> Found | None:
-    """What the rule's fix would write."""
+    """The path that the rule's fix would write."""
     fix = fault.reported.fix
     if fix is None or len(fix.edits) != 1 or bool(fix.why_unsafe) is certain:
         return None

@@ -49,7 +49,7 @@ def calls_of(draft: Draft, entries: Sequence[OpEntry], methods: Sequence[Functio
 
 
 def argument(call: Expr, name: str, position: int | None) -> Expr | None:
-    """What a call is seen to pass for a parameter."""
+    """The argument that a call visibly passes for a parameter."""
     passed = call.keyword(name)
     before = call.positional()
     return before[position] if passed is None and position is not None and position < len(before) else passed
@@ -65,7 +65,7 @@ def literal(evaluator: Evaluator, site: CallSite, expr: Expr) -> Folded | None:
 
 
 class OtherValues:
-    """Where rows and calls of some ops of one manifest give a parameter another value than the one it is fixed to."""
+    """Rows and calls of some ops of one manifest that give a parameter another value than the one it is fixed to."""
 
     def __init__(self, draft: Draft, entries: Sequence[OpEntry], name: str, value: Data) -> None:
         self.name = name

@@ -12,7 +12,7 @@ from opschema_cli.source.python_tree import PythonTree
 from opschema_cli.source.text import Span
 
 STAR = "*"
-"""What stands for the bare ``*`` in a list of names."""
+"""The mark for the bare ``*`` in a list of names."""
 
 
 def listed_names(function: cst.FunctionDef) -> list[str]:
@@ -83,7 +83,7 @@ def _place(
 
 
 def _top(tree: PythonTree, slot: Span) -> int:
-    """Where a slot begins, or the comments above its line where it begins that."""
+    """The start of a slot, or of the comments above its line if it begins that line."""
     start = tree.line_start(slot.start)
     return slot.start if tree.text[start : slot.start].strip() else tree.comments_above(start)
 

@@ -44,7 +44,7 @@ class RenameInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Renaming(msgspec.Struct, frozen=True):
-    """What of one entry still has the old name: its nodes, their texts, and parameters of its methods."""
+    """Parts of one entry that still have the old name: its nodes, their texts, and parameters of its methods."""
 
     entry: OpEntry
     keys: tuple[tuple[Node, str, str], ...]
@@ -52,7 +52,7 @@ class _Renaming(msgspec.Struct, frozen=True):
 
     @property
     def place(self) -> Place:
-        """Where the old name stands first; the entry's key where only code has it."""
+        """The first place of the old name; the entry's key if only code has it."""
         nodes = [owner.pair(old) for owner, old, _ in self.keys]
         return self.entry.at(next((pair[0] for pair in nodes if pair is not None), self.entry.key))
 

@@ -120,7 +120,7 @@ class _Renaming(msgspec.Struct, frozen=True):
         return any(text.startswith(part, span.start) and (slash or part != self.old) for part in self.paths)
 
     def _exact(self, source: Source) -> set[Span]:
-        """Where a file has the old name in quotes or backticks, or as a YAML value, and nothing else there."""
+        """Places where a file has the old name in quotes or backticks, or as a YAML value, and nothing else there."""
         text = source.text
         quoted = re.finditer(rf"""(['"`]){re.escape(self.old)}\1""", text)
         found = {Span(match.start() + 1, match.end() - 1) for match in quoted}

@@ -63,7 +63,7 @@ class RooflineCode:
         return ((ref, users) for ref, users in found.values() if any(entry in self.entries for entry in users))
 
     def _not_followed(self) -> Iterator[Note]:
-        """What is no function, or none that is known, in a module that says the name of the input's shape."""
+        """Notes on entries whose function is unknown, in a module that has the name of the input's shape."""
         shape = f"{self.old}_shape"
         for entry in self.entries:
             path, name = _module(entry)
@@ -153,7 +153,7 @@ def _module(entry: OpEntry) -> tuple[str | None, str]:
 def _reads(
     tree: PythonTree, function: cst.FunctionDef, name: str, params: frozenset[str]
 ) -> Iterator[tuple[Span, bool]]:
-    """Where a function reads an attribute or key of that name, and whether surely from what it was given."""
+    """Places where a function reads an attribute or key of that name, and whether surely from what it was given."""
     targets = (node.target for node in tree.walk(function) if isinstance(node, cst.AssignTarget))
     given = {*params, *(target.value for target in targets if isinstance(target, cst.Name))}
     for node in tree.walk(function):
@@ -165,7 +165,7 @@ def _reads(
 
 
 def _keys(node: cst.CSTNode) -> Iterator[tuple[cst.CSTNode, cst.CSTNode]]:
-    """What an expression reads by a key, and the key."""
+    """The object that an expression reads by a key, and the key."""
     if isinstance(node, cst.Subscript) and len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index):
         yield node.value, node.slice[0].slice.value
     elif isinstance(node, cst.Comparison) and isinstance(node.comparisons[0].operator, cst.In | cst.NotIn):

@@ -39,7 +39,7 @@ class _Section(msgspec.Struct, frozen=True):
 
 
 def find(draft: Draft, options: SyncSignature) -> Iterator[Site]:
-    """Where both sides differ in what is to be the same."""
+    """Sites where both sides differ in one of the requested aspects."""
     what = words_of(options.what)
     for word in what:
         if word not in WHAT:
@@ -109,7 +109,7 @@ def sync_signature(draft: Draft, sites: Sequence[Site], options: SyncSignature) 
 
 
 def _key(site: Site) -> tuple[object, ...]:
-    """What tells a site of the manifest from others after edits around it."""
+    """The identity of a manifest's site after edits around it."""
     return site.place.path, site.ops, site.title
 
 

@@ -1,4 +1,4 @@
-"""Where an entry speaks of one of its tensors: keys, and names inside dtypes, shapes, rules and formulas."""
+"""Mentions in an entry of one of its tensors: keys, and names inside dtypes, shapes, rules and formulas."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _has_attribute(text: str, use: Reference) -> bool:
 
 
 def code_like(text: str, name: str) -> Iterator[Span]:
-    """Where prose means the identifier ``name``: in backticks or asterisks, with an attribute or index, as an argument."""
+    """Places where prose means the identifier ``name``: in backticks or asterisks, with an attribute or index, as an argument."""
     word = re.escape(name)
     pattern = (
         rf"(?<!\w)(?:(?<=`){word}(?=`)|(?<=[^*]\*){word}(?=\*[^*])|{word}(?=\.[a-z_]|\[)|(?<=same_as\(){word}(?=\)))"

@@ -1,4 +1,4 @@
-"""What an entry says about its benchmark, and what the benchmark does."""
+"""An entry's declaration of its benchmark, against what the benchmark does."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ _CONSTANT = re.compile(r"^(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:(['\"])(\w+)\2[ \t]*
 
 
 class _Reading(msgspec.Struct):
-    """What the text of a benchmark plainly does: for which ops, and whether it evaluates a roofline itself."""
+    """Facts from the text of a benchmark: its ops, and whether it evaluates a roofline itself."""
 
     workloads: set[str] = msgspec.field(default_factory=set)
     roofline: set[str] = msgspec.field(default_factory=set)

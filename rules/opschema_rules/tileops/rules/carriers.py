@@ -13,7 +13,7 @@ from opschema_rules.tileops.model import Manifest, OpImplementation
 
 
 def _severity(manifest: Manifest) -> Severity:
-    """Where a tree's own checks demand an input of every op, a carrier is the way around them."""
+    """An error if a tree's own checks demand an input of every op, since a carrier only satisfies these."""
     return Severity.ERROR if manifest.spec.knows("empty-inputs") else Severity.WARNING
 
 

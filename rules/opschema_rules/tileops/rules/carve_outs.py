@@ -1,4 +1,4 @@
-"""What checks do for the sake of carriers: exceptions for ops without tensor inputs, and the demand for an input."""
+"""Special treatment of carriers in checks: exceptions for ops without tensor inputs, and the demand for an input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the manifest says a caller can pass, against the parameters that the code has."""
+"""Parameters that the manifest declares, against those of the code."""
 
 from __future__ import annotations
 

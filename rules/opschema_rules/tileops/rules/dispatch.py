@@ -186,7 +186,7 @@ class _Search:
         return self.dispatches(found) if isinstance(found, FunctionRef) and passes_first else None
 
     def _inherited(self, ref: FunctionRef, name: str) -> bool | None:
-        """What ``super()`` runs: the next definition behind the class that writes this method."""
+        """Whether ``super()`` runs a dispatching method: the next definition after the class that writes this one."""
         order = self.op.program.mro(self.op.ref)
         if isinstance(order, Unresolved) or ref.owner is None or ref.owner not in order:
             return None

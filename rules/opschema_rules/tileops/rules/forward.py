@@ -1,4 +1,4 @@
-"""What ``forward()`` takes against what the manifest declares."""
+"""Parameters of ``forward()``, against what the manifest declares."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def _renamed(stated: dict[str, Data], dispatched: _Dispatched) -> dict[str, str]
 
 
 class _Kernel(msgspec.Struct):
-    """What a key of the map stands for: where it is written, and the classes that branches give it."""
+    """A key of the map: where it is written, and the classes that branches give it."""
 
     span: Span
     classes: set[str] = msgspec.field(default_factory=set)

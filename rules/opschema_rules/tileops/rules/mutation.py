@@ -1,4 +1,4 @@
-"""What an op's registered operators write against what the manifest marks as mutated."""
+"""Inputs that an op's registered operators write, against those that the manifest marks as mutated."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def ctor_default(manifest: Manifest) -> Iterator[Diagnostic]:
 
 
 def _stated_defaults(op: OpImplementation) -> Iterator[Drift]:
-    """Where the manifest states a default that a call by the code does not get."""
+    """Defaults in the manifest that a call by the code does not get."""
     for method, param, declared in constructor_params(op):
         if declared.has_default and param.default is None:
             yield from _missing_default(method, param, declared)
@@ -122,7 +122,7 @@ def _stated_defaults(op: OpImplementation) -> Iterator[Drift]:
 
 
 def default_drifts(op: OpImplementation) -> Iterator[Drift]:
-    """Where the defaults of an op's manifest and constructor differ."""
+    """Differences between the defaults of an op's manifest and constructor."""
     for method, param, declared in constructor_params(op):
         if param.default is None:
             if declared.has_default:
@@ -243,7 +243,7 @@ def ctor_kw_only(manifest: Manifest) -> Iterator[Diagnostic]:
 
 
 def kw_only_drifts(op: OpImplementation) -> Iterator[Drift]:
-    """Where only one of an op's manifest and constructor makes a parameter keyword-only."""
+    """Parameters that only one of an op's manifest and constructor makes keyword-only."""
     for method, param, declared in constructor_params(op):
         if param.kind == "kwonly" and declared.kw_only is False:
             yield _only_in_code(method, param, declared)

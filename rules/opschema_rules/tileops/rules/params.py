@@ -1,4 +1,4 @@
-"""What an entry declares of a param by itself: a type that is one, and a default of that type."""
+"""Declarations of a param, checked by themselves: a valid type, and a default of that type."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def _null_default(entry: OpEntry, param: ParamDecl, stated: str, node: Node, def
 
 
 def _none_in_code(entry: OpEntry, name: str) -> Iterator[Related]:
-    """Where the code admits ``None`` for a param."""
+    """The place where the code admits ``None`` for a param."""
     found = entry.op_class
     if not isinstance(found, ClassRef):
         return

@@ -123,7 +123,7 @@ def roofline_unbound(entry: OpEntry) -> Iterator[Diagnostic]:
 
 
 class _Scope:
-    """What the formulas of one entry know, from top to bottom."""
+    """Names known to the formulas of one entry, from top to bottom."""
 
     def __init__(self, entry: OpEntry) -> None:
         self.entry = entry
@@ -169,7 +169,7 @@ class _Scope:
 
 
 def _attribute_bases(expression: Expression, formula: Formula) -> set[int]:
-    """Where the names start of which ROO103 reports an attribute or a method."""
+    """Offsets of names whose attribute or method ROO103 reports."""
     attributes = [node for node in expression.nodes if isinstance(node, ast.Attribute)]
     if formula.layer == "vars":
         called = {id(node.func) for node in expression.nodes if isinstance(node, ast.Call)}

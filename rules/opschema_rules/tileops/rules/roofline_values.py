@@ -29,7 +29,7 @@ from opschema_rules.tileops.signature import statement
 
 
 class Result(msgspec.Struct, frozen=True):
-    """What a formula came to on a row: a value, or why it has none; ``env`` holds what it could read."""
+    """The result of a formula on a row: a value, or why it has none; ``env`` holds what it could read."""
 
     formula: Formula
     bound: BoundRow
@@ -140,7 +140,7 @@ def _judge(entry: OpEntry, found: Sequence[Result]) -> Iterator[Diagnostic]:
 
 
 def _fault(entry: OpEntry, result: Result) -> str:
-    """What is wrong with a value; empty for a sound one, and for one that another rule explains by the formula's form."""
+    """The fault of a value; empty for a sound one, and for one that another rule explains by the formula's form."""
     value, formula = result.value, result.formula
     if isinstance(value, EvaluateError):
         if _reads_data(result) or _is_explained(entry, result):

@@ -168,7 +168,7 @@ def _written(entry: OpEntry, node: Node) -> str:
 
 
 def _advice(param: ParamDecl, node: Node, value: Data) -> str:
-    """What to write instead, where that is plain."""
+    """Advice on what to write instead, where that is plain."""
     if value is None and param.has_default:
         return "; leave the key out for the default"
     meant = plain_value(node.value) if node.style in ("'", '"') else value

@@ -182,7 +182,7 @@ UNKNOWN: Any = object()
 
 
 def _as_size(name: str) -> str:
-    """What the solver calls a dimension that shares its name with a tensor."""
+    """The solver's name for a dimension that shares its name with a tensor."""
     return f"{name} (size)"
 
 

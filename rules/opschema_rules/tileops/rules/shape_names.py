@@ -239,7 +239,7 @@ def ambiguous_size(entry: OpEntry) -> Iterator[Diagnostic]:
 
 
 def _tensor_places(expression: Expression) -> Iterator[int]:
-    """Where a name can only be a tensor: before ``.shape``, in a test for None, as an argument of a function."""
+    """Places where a name can only be a tensor: before ``.shape``, in a test for None, as an argument of a function."""
     for node in expression.nodes:
         name = tested(node)
         places: list[ast.expr] = [name] if name is not None else []

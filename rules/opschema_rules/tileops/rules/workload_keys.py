@@ -65,7 +65,7 @@ def workload_label_dtype(entry: OpEntry) -> Iterator[Diagnostic]:
 
 
 def _dtype_in(label: str, dtypes: Iterable[str]) -> Span | None:
-    """Where a label spells one of the dtypes."""
+    """The span where a label spells one of the dtypes."""
     for dtype in dtypes:
         match = _spelling(dtype).search(label)
         if match is not None:

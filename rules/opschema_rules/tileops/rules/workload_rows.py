@@ -283,7 +283,7 @@ def _item(entry: OpEntry, row: Row) -> Node:
 
 
 def _measured(row: Row) -> Hashable:
-    """What a row measures, with 1 and true apart; the order of keys and dtypes does not count."""
+    """The measurement of a row, as a key; 1 and true differ, the order of keys and dtypes does not count."""
     data: dict[Data, Data] = {key: value for key, value in row.data.items() if key != "label"}
     dtypes = data.get("dtypes")
     if isinstance(dtypes, list) and len(row.dtypes) == len(dtypes):

@@ -1,4 +1,4 @@
-"""What YAML's grammar allows and the readers of a manifest refuse, with the whole file."""
+"""YAML that its grammar allows and the readers of a manifest refuse, with the entire file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a YAML file says without meaning to: keys written twice, scalars that the reader takes for something else."""
+"""Unintended content of a YAML file: keys written twice, scalars that the reader takes for something else."""
 
 from __future__ import annotations
 

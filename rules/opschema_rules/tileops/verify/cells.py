@@ -13,7 +13,7 @@ from opschema_cli.verify.model import Call, Cell, Layout, Values
 
 
 class Kind(NamedTuple):
-    """What sets a cell apart from others of its row and dtype."""
+    """The properties of a cell that others of its row and dtype do not share."""
 
     shape: str
     values: Values = "normal"

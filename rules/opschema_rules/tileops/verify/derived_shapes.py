@@ -159,6 +159,6 @@ def first_of(states: Iterable[_State | None]) -> _State | None:
 
 
 def _key(passed: Passed, params: Iterable[str]) -> tuple[object, ...]:
-    """What tells calls apart: the shapes, and the params that the row gives."""
+    """The identity of a call: the shapes, and the params that the row gives."""
     data = passed.bound.row.data
     return (*passed.shapes.items(), *(repr(data.get(name)) for name in params))

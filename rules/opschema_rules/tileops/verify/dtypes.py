@@ -94,7 +94,7 @@ class _Chooser:
         return list(found.values())
 
     def outputs(self, combo: Mapping[str, str]) -> dict[str, str]:
-        """What a combination says of outputs."""
+        """Dtypes of outputs under a combination."""
         allowed = self.entry.dtypes.dtypes
         keys = (key for key, tensor in self.entry.dtype_keys.items() if tensor.direction == "outputs")
         return {key: combo[key] for key in keys if combo.get(key, "") in allowed.get(key, ())}

@@ -23,7 +23,7 @@ from opschema_rules.tileops.signature import Equation, per_entry, statement
 from opschema_rules.tileops.verify.calls import Passed, passed_by, shape_of
 
 Site = tuple[str, int | None]
-"""Where a row writes an integer: its key, and the place in a list."""
+"""The place of an integer in a row: its key, and the place in a list."""
 
 _PROBES = (7, 13, 3, *(7 << shift for shift in range(1, 8)), 1, 2, 4)
 """Values tried to see whether a size can be changed: for one that must be a multiple of up to 128 too, or divide another."""
@@ -109,7 +109,7 @@ class Sizes:
                 yield site
 
     def _free(self, site: Site, taken: Collection[Site]) -> FreeSize | None:
-        """What changes with one integer, without what is ``taken``; None if it cannot change, or is no tensor's size."""
+        """The size that one integer changes, without sites in ``taken``; None if it cannot change, or is no tensor's size."""
         value = value_at(self.row, site)
         for probe in _PROBES:
             found = self._tied(site, probe) if probe != value else None

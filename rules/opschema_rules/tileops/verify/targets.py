@@ -1,4 +1,4 @@
-"""Where an op is, for a worker that imports it, and the torch function that it is compared with."""
+"""The place of an op, for a worker that imports it, and the torch function that it is compared with."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TORCH = re.compile(r"torch(?:\.[A-Za-z_]\w*)+", re.ASCII)
 
 
 def target(op: OpImplementation) -> Target | str:
-    """Where to import an op's class from; else why it cannot be imported.
+    """The module and class to import an op from; else why it cannot be imported.
 
     ``paths`` are relative to the root: the folder that holds the outermost package, ``src`` where that is the layout.
     """
@@ -28,7 +28,7 @@ def target(op: OpImplementation) -> Target | str:
 
 
 def no_target(entry: OpEntry) -> Target:
-    """What stands for the place of an op that cannot be found."""
+    """The target of an op that cannot be found."""
     return Target(root=str(entry.manifest.project.workspace.root), module="", name=entry.name)
 
 

@@ -18,7 +18,7 @@ from opschema_rules.torchlib.places import declared
 from opschema_rules.torchlib.proofs import CALLS
 
 ROLES: tuple[Role, ...] = ("fake", "kernel", "vmap")
-"""What is registered as a function that the dispatcher's arguments reach."""
+"""Roles whose functions the dispatcher's arguments reach."""
 
 
 @rule("REG205", "other-default", fixable="unsafe", needs=(CPP,), proof=CALLS)

@@ -135,7 +135,7 @@ def _one(operator: Operator, schema: OperatorSchema) -> Literal["value", "tuple"
 
 
 def _followed(function: Body, value: Expr) -> Expr:
-    """What a name stands for that is surely given a value once."""
+    """The value of a name that is surely assigned once."""
     assigns = [item for item in function.scope.assigns if item.target == value.text]
     if value.kind != "name" or len(assigns) != 1 or not assigns[0].sure or not function.values(value.text):
         return value

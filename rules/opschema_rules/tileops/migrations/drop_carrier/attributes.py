@@ -68,7 +68,7 @@ def _target(rewrite: Rewrite, assign: Assign) -> cst.CSTNode:
 
 
 def _makers(writes: Iterable[Assign]) -> set[str]:
-    """What is called to make a carrier."""
+    """Callees that make a carrier."""
     values = (item.value for item in writes if item.value is not None)
     calls = (call for value in values for call in value.walk() if call.kind == "call")
     return {call.items[0].text.rpartition(".")[2] for call in calls}
@@ -151,7 +151,7 @@ def _is_setting(item: cst.WithItem) -> bool:
 
 
 def _left(rewrite: Rewrite, node: cst.If | cst.Else | None) -> Iterator[cst.CSTNode]:
-    """What is left in all branches of a condition."""
+    """Statements that remain in all branches of a condition."""
     if node is not None:
         yield from rewrite.remaining(node.body.body)
         yield from _left(rewrite, node.orelse) if isinstance(node, cst.If) else ()

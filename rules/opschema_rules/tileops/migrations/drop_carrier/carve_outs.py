@@ -49,7 +49,7 @@ def _words(tree: PythonTree, node: cst.CSTNode) -> list[str]:
 
 
 def _pure(tree: PythonTree, node: cst.CSTNode) -> set[str]:
-    """What an expression calls: it was called for the test alone."""
+    """Names that an expression calls: they were called for the test alone."""
     names = (dotted(item.func) for item in tree.walk(node) if isinstance(item, cst.Call))
     return {name.rpartition(".")[2] for name in names}
 

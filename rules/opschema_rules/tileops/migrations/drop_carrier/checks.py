@@ -89,7 +89,7 @@ def relax_demands(draft: Draft, workbench: Workbench, manifest: Manifest) -> Ite
 
 
 def _documented(draft: Draft, manifest: Manifest) -> Iterator[Note]:
-    """Where the documents that specify manifests claim that every op has an input."""
+    """Places where the documents that specify manifests claim that every op has an input."""
     for path in manifest.spec.sources:
         source = draft.project.source(path) if path.endswith(".md") else None
         for match in _CLAIM.finditer(source.text) if source is not None else ():
@@ -102,7 +102,7 @@ _CLAIM = re.compile(r"\bat least (?:1|one) (?:input|tensor)\b[^.\n]*", re.IGNORE
 
 
 def _claims(demand: Demand) -> Iterator[Note]:
-    """Where the docstring of a check still claims that it demands an input."""
+    """Places where the docstring of a check still claims that it demands an input."""
     function, text = demand.body.function, demand.body.file.source.text
     if function is None:
         return

@@ -73,7 +73,7 @@ def _is_call_of(bodies: Bodies, body: Body, call: Expr, check: Body) -> bool:
 
 
 def _value(body: Body, expr: Expr) -> Expr:
-    """What a name that is bound once in a test stands for."""
+    """The value of a name that is bound once in a test."""
     values = body.values(expr.text) if expr.kind == "name" else None
     return values[0] if values and len(values) == 1 else expr
 

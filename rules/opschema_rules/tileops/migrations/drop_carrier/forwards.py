@@ -176,7 +176,7 @@ def _looks_up(body: Body, expr: Expr) -> bool:
 
 
 def _returned(rewrite: Rewrite, function: cst.FunctionDef) -> cst.BaseExpression | None:
-    """What a function returns in the end."""
+    """The value that a function returns at its end."""
     left = list(rewrite.remaining(function.body.body))
     return left[-1].value if left and isinstance(left[-1], cst.Return) else None
 

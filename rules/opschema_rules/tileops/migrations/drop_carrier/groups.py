@@ -1,4 +1,4 @@
-"""What has to be migrated together: entries and classes that share a carrier, or a custom op of their own."""
+"""Groups that must be migrated together: entries and classes that share a carrier, or a custom op of their own."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Group(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def ops(self) -> list[str]:
-        """What its ops are called: entries, or classes that no entry names."""
+        """The names of its ops: entries, or classes that no entry names."""
         named = [subject.op.name for subject in self.subjects if subject.op is not None]
         return named or [attribute.owner.name for attribute in self.attributes]
 

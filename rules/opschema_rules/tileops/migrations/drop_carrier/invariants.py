@@ -1,4 +1,4 @@
-"""What a check asks of every op: an output, and an input or a param to make it of."""
+"""Demands of a check on every op: an output, and an input or a param to make it of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What nothing uses any more once the carriers are gone: helpers, variables, imports."""
+"""Helpers, variables and imports that nothing uses any more once the carriers are removed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Definition:
 
 
 class Leftovers:
-    """What of the scopes of rewritten modules lost a use; the imports that lost every use are taken out at once."""
+    """Names in rewritten modules that lost a use; imports that lost every use are removed at once."""
 
     def __init__(self, draft: Draft) -> None:
         self.draft = draft

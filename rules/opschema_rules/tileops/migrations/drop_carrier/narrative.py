@@ -1,4 +1,4 @@
-"""What is told of carriers in the files that had them, and what is left of it for a person to reword."""
+"""Comments and documents about carriers in the files that had them, and those left for a person to reword."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from opschema_rules.tileops.model import entries_node
 
 
 class Gone(msgspec.Struct):
-    """What a migration took away.
+    """Things that a migration removed.
 
     ``ops`` are the entries without their carriers, ``kept`` those that still have some, with these, ``names`` what carriers,
     helpers and flags were called, ``kinds`` the words for such ops, ``registering`` the modules that register fewer ops,
@@ -120,7 +120,7 @@ def remarks(draft: Draft, gone: Gone) -> Iterator[Note]:
 
 
 def _kinds(draft: Draft, gone: Gone) -> Iterator[Note]:
-    """Where an op is still said to be of the kind that needed a carrier."""
+    """Places that still describe an op as of the kind that needed a carrier."""
     if not gone.kinds:
         return
     pattern = re.compile(rf"\b(?:{'|'.join(sorted(gone.kinds))})[- ]ops?\b", re.IGNORECASE)

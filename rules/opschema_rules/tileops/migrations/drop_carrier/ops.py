@@ -32,7 +32,7 @@ from opschema_rules.tileops.migrations.drop_carrier.unseen import own_calls, uns
 
 
 class Outcome(msgspec.Struct):
-    """What became of the groups: those that are migrated, notes on the others, and what is left to be inlined."""
+    """The outcome for all groups: those migrated, notes on the others, and what is left to be inlined."""
 
     migrated: list[Group] = msgspec.field(default_factory=list)
     notes: list[Note] = msgspec.field(default_factory=list)
@@ -81,7 +81,7 @@ class Outcome(msgspec.Struct):
 
 
 def _told(names: Sequence[str]) -> str:
-    """What it means for some ops that they have no custom op any more."""
+    """Describe the effect on some ops of having no custom op any more."""
     if len(names) == 1:
         return f"without a custom op, `{names[0]}` runs eagerly: `torch.compile` does not take it as one operator"
     shown = quoted(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
@@ -89,7 +89,7 @@ def _told(names: Sequence[str]) -> str:
 
 
 class _Tools(NamedTuple):
-    """What is looked up once for all groups of a manifest."""
+    """Values looked up once for all groups of a manifest."""
 
     mentions: MentionIndex
     registrar: Registrar

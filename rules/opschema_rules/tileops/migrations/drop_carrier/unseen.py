@@ -1,4 +1,4 @@
-"""What is left of carriers that only a person can judge: tensors not known to be carriers, and methods nothing calls."""
+"""Remains of carriers that only a person can judge: tensors not known to be carriers, and methods nothing calls."""
 
 from __future__ import annotations
 
