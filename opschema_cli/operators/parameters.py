@@ -23,6 +23,7 @@ def argument_of(file: PythonFile, param: Param) -> Argument:
         one_line(file, param.annotation.span) if param.annotation is not None else "",
         param.kind,
         default=one_line(file, param.default.span) if param.default is not None else None,
+        mutated=None,
         text=_STARS.get(param.kind, "") + one_line(file, param.full_span),
         place=Place(file.path, param.span),
     )
