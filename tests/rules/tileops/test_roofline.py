@@ -206,7 +206,7 @@ class ExampleFwdOp(Op):
 
 
 def test_a_fault_is_an_error_only_where_the_formula_runs() -> None:
-    fault = '"M * z"'
+    fault = '"M * L"'
     by_hand = lint(fault).diagnostics[0]
     assert by_hand.severity is Severity.WARNING
     assert [side.message for side in by_hand.related] == ["written by hand, so the formula does not run"]
@@ -214,3 +214,50 @@ def test_a_fault_is_an_error_only_where_the_formula_runs() -> None:
     assert lint(fault, **code).diagnostics[0].severity is Severity.ERROR
     planned = SIGNATURE + "status: spec-only\n"
     assert lint(fault, signature=planned, **code).diagnostics[0].severity is Severity.WARNING
+
+
+def test_a_name_that_nothing_in_the_entry_has_is_always_an_error() -> None:
+    for signature in (SIGNATURE, SIGNATURE + "status: spec-only\n"):
+        assert [item.severity for item in lint('"M * z"', signature=signature).diagnostics] == [Severity.ERROR]
+    in_rows = SIGNATURE.replace('label: "small"', 'label: "small", z: 4')
+    assert [item.severity for item in lint('"M * z"', signature=in_rows).diagnostics] == [Severity.WARNING]
+
+
+GENERATOR = """\
+FUNCTIONS = {"ceil": None, "log2": None}
+
+
+def make_method(op_name, roofline, signature):
+    tensors = signature.get("inputs") or {}
+    arguments = list((signature["params"] or {}).keys())
+    known = set(tensors) | set(arguments)
+    known.add("elem_bytes")
+    known.update(FUNCTIONS.keys())
+    for name, text in roofline.get("vars", {}).items():
+        check(name, text, known)
+        known.add(name)
+    for text in ("flops", "bytes"):
+        check(text, roofline[text], {*roofline["vars"], *arguments, "elem_bytes"})
+"""
+
+
+def test_the_trees_generator_decides_which_dimensions_a_formula_may_read() -> None:
+    code = {"kit/ops/generated.py": GENERATOR}
+    linted = lint('"2 * N * K"', '"N * elem_bytes"', 'N: "M * x.shape[1]"', **code)
+    text = "the roofline reads {} that the tree's generator does not bind: {}; take them from shapes in `vars`"
+    assert found(linted) == [("ROO102", "M", text.format("a dimension", "`M`"))]  # nothing is known of `flops`
+    assert linted.text(linted.diagnostics[0].related[0].place) == "known"
+    assert found(lint('"2 * N"', '"N * elem_bytes"', 'N: "x.shape[0] * x.shape[1]"', **code)) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("set(tensors)", "set(dims_of(tensors))"),  # what it knows besides is not understood
+        ("set(tensors)", "set(tensors) | set(sizes)"),
+        ('known.add("elem_bytes")', "known.add(BYTES)"),
+    ],
+)
+def test_a_generator_that_is_not_understood_changes_nothing(change: tuple[str, str]) -> None:
+    code = {"kit/ops/generated.py": GENERATOR.replace(*change)}
+    assert found(lint('"2 * N * K"', variables='N: "M"', **code)) == []

@@ -261,3 +261,10 @@ MALFORMED = [
 @pytest.mark.parametrize("signature", MALFORMED)
 def test_malformed_parts_are_left_to_the_structure_rule(signature: str) -> None:
     assert lint(signature).codes() == []
+
+
+def test_a_name_without_a_value_is_an_error_where_the_specification_says_what_rules_may_call() -> None:
+    texts = rules("y.shape == x.shape", "unknown.shape == x.shape")
+    assert [item.severity for item in lint(texts).diagnostics] == [Severity.ERROR]
+    silent = lint(texts, **{"opschema.toml": ""})
+    assert [item.severity for item in silent.diagnostics if item.code == "SHP107"] == [Severity.WARNING]

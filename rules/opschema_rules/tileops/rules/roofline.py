@@ -4,25 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Container, Iterator, Set
-from itertools import chain
 
-from opschema_cli.lint.diagnostic import Diagnostic
+from opschema_cli.lint.diagnostic import Diagnostic, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.expression import Expression, ExpressionSyntaxError, Reference, parse_expression
 from opschema_cli.source.text import Span
-from opschema_rules.tileops.formulas import (
-    Formula,
-    dimensions,
-    formulas,
-    knows_variables,
-    not_arithmetic,
-    optional_uses,
-    runner,
-    variable_names,
-)
+from opschema_rules.tileops.formula_scope import unbound_names
+from opschema_rules.tileops.formulas import Formula, formulas, not_arithmetic, optional_uses, runner
 from opschema_rules.tileops.model import OpEntry
-from opschema_rules.tileops.signature import is_complete
-from opschema_rules.tileops.vocabulary import ARITHMETIC_HELPERS, VARS_HELPERS, closest, states
+from opschema_rules.tileops.vocabulary import VARS_HELPERS
 
 
 @rule("ROO101", "roofline-syntax", pure=True)
@@ -57,31 +47,19 @@ def roofline_syntax(entry: OpEntry) -> Iterator[Diagnostic]:
             yield Diagnostic(f"`{formula.where}` is no Python expression: {error.reason}", place, ops=(entry.name,))
 
 
-def _unbound(entry: OpEntry) -> Iterator[tuple[str, Span]]:
-    """Messages and places of the names that formulas read and do not know."""
-    if not entry.manifest.spec.knows("roofline-names") or not knows_variables(entry):
-        return
-    scope = _Scope(entry)
-    for formula in formulas(entry):
-        expression = formula.expression
-        for message, span in scope.unknown(formula, expression) if expression is not None else ():
-            if not is_complete(entry):
-                return
-            yield message, entry.inner(formula.node, span)
-        scope.define(formula.name)
-
-
-@rule("ROO102", "roofline-unbound", candidates=_unbound)
+@rule("ROO102", "roofline-unbound", candidates=unbound_names)
 def roofline_unbound(entry: OpEntry) -> Iterator[Diagnostic]:
     """A roofline formula reads a name that it does not know.
 
     A variable in `vars` may read inputs, params, dimensions of the inputs' shapes, `elem_bytes`, the helpers, and the variables
     above it; `flops` and `bytes` read variables, params, dimensions and `elem_bytes`, and call only `ceil`, `floor` and `log2`.
     Outputs are not known: they do not exist before the op runs. `eval_roofline()` is generated from the formulas, and is missing
-    where one of them reads anything else.
+    where one of them reads anything else. Where the tree's own generator collects the names that it binds, and the dimensions
+    of shapes are not among them, a formula may not read those either.
 
-    Where the op writes `eval_roofline()` by hand, the formula does not run and only misleads its readers: a warning. Holds where
-    the tree's documents state the names that a formula may read.
+    Where the op writes `eval_roofline()` by hand, the formula does not run and only misleads its readers: a warning, unless
+    nothing in the entry, and no workload row, has a name that it reads. Holds where the tree's documents state the names that
+    a formula may read.
 
     Bad, `y` is an output:
 
@@ -117,64 +95,11 @@ def roofline_unbound(entry: OpEntry) -> Iterator[Diagnostic]:
       bytes: "2 * N * elem_bytes"
     ```
     """
-    for message, span in _unbound(entry):
+    for found in unbound_names(entry):
         who = runner(entry)
-        yield Diagnostic(message, entry.at(span), tuple(who.related()), ops=(entry.name,), severity=who.severity)
-
-
-class _Scope:
-    """Names known to the formulas of one entry, from top to bottom."""
-
-    def __init__(self, entry: OpEntry) -> None:
-        self.entry = entry
-        self.inputs = {tensor.name for tensor in entry.inputs}
-        self.outputs = {tensor.name for tensor in entry.outputs}
-        self.variables = {formula.name for formula in formulas(entry) if formula.layer == "vars"}
-        self.values = {"elem_bytes", *(param.name for param in entry.params)}
-        # A variable without a formula is MAN101's, and no reason to blame those who read it.
-        self.values |= variable_names(entry) - {formula.name for formula in formulas(entry)}
-
-    def define(self, name: str) -> None:
-        """Let what follows read ``name``."""
-        self.values.add(name)
-
-    def unknown(self, formula: Formula, expression: Expression) -> Iterator[tuple[str, Span]]:
-        """Messages and places of the names that a formula does not know, each name once."""
-        helpers = VARS_HELPERS if formula.layer == "vars" else ARITHMETIC_HELPERS
-        more = (self.inputs, VARS_HELPERS) if formula.layer == "vars" else ()
-        first: dict[str, Span] = {}
-        for name, span in expression.names():
-            if name not in self.values and not any(name in known for known in more):
-                first.setdefault(name, span)
-        dims = dimensions(self.entry) if first else set()
-        bases = _attribute_bases(expression, formula) if first else set()
-        for name, span in first.items():
-            if name not in dims and span.start not in bases:
-                yield self.complaint(formula, name), span
-        for name, span in expression.calls():
-            if name not in helpers and not states(self.entry.manifest.spec, name):
-                yield f"`{name}()` is not a function that `{formula.where}` may call{closest(name, helpers)}", span
-
-    def complaint(self, formula: Formula, name: str) -> str:
-        """Why a formula does not know ``name``."""
-        if name in self.inputs:
-            return f"`{formula.where}` reads the input `{name}`; put what it needs of it in `vars`"
-        if name in self.outputs:
-            return (
-                f"`{formula.where}` reads the output `{name}`; a formula knows inputs, params and their dimensions only"
-            )
-        if name in self.variables:
-            return f"`{formula.where}` reads the variable `{name}`, which is defined below it; define it above"
-        return f"nothing gives `{name}` in `{formula.where}` a value{closest(name, chain(self.values, self.inputs))}"
-
-
-def _attribute_bases(expression: Expression, formula: Formula) -> set[int]:
-    """Offsets of names whose attribute or method ROO103 reports."""
-    attributes = [node for node in expression.nodes if isinstance(node, ast.Attribute)]
-    if formula.layer == "vars":
-        called = {id(node.func) for node in expression.nodes if isinstance(node, ast.Call)}
-        attributes = [node for node in attributes if id(node) in called]
-    return {expression.start_of(node.value) for node in attributes if isinstance(node.value, ast.Name)}
+        sides = (*found.related, *who.related())
+        severity = Severity.ERROR if found.never else who.severity
+        yield Diagnostic(found.message, entry.at(found.span), sides, ops=(entry.name,), severity=severity)
 
 
 def _misshapen(entry: OpEntry) -> Iterator[tuple[str, Span]]:

@@ -65,13 +65,15 @@ def unknown_helper(entry: OpEntry) -> Iterator[Diagnostic]:
                 )
 
 
-@rule("SHP107", "unbound-name", severity="warning", pure=True)
+@rule("SHP107", "unbound-name", pure=True)
 def unbound_name(entry: OpEntry) -> Iterator[Diagnostic]:
     """A shape rule reads a name that nothing gives a value.
 
     A rule knows the inputs and outputs, the params, the static dimensions, the dimensions of declared shapes, and the names
     that some rule equates with a known size (`q.shape == (B, S, H, D)` gives four). A rule that reads any other name can
     never be evaluated. Names that a workload row gives a value count as known.
+
+    A warning in a tree whose specification does not say what a rule may call: nothing evaluates rules there.
 
     Bad, `D_head` is meant to be `D`:
 
@@ -103,7 +105,9 @@ def unbound_name(entry: OpEntry) -> Iterator[Diagnostic]:
                 seen.add(name)
                 place = entry.at(entry.inner(item.node, span))
                 message = f"nothing gives `{name}` a value, so the rule can never be evaluated{closest(name, bound)}"
-                yield Diagnostic(message, place, ops=(entry.name,), severity=Severity.WARNING)
+                evaluated = entry.manifest.spec.knows("rule-helpers")
+                severity = Severity.ERROR if evaluated else Severity.WARNING
+                yield Diagnostic(message, place, ops=(entry.name,), severity=severity)
 
 
 def _given_names(entry: OpEntry) -> Iterator[str]:
