@@ -183,10 +183,7 @@ def test_no_two_rooms_import_each_other() -> None:
 
 PACKS = sorted((ROOT / "rules/opschema_rules").glob("*/pack.py"))
 
-BROKEN_LATER = (
-    "opschema_cli.evaluation",
-    *(f"opschema_rules.{path.parent.name}.pack" for path in PACKS),
-)
+BROKEN_LATER = (*(f"opschema_rules.{path.parent.name}.pack" for path in PACKS),)
 """Modules whose circles are still to be broken."""
 
 

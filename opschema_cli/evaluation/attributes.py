@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import singledispatch
-from typing import TYPE_CHECKING
 
+from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.lookup import decorated
 from opschema_cli.evaluation.reaching import bindings
 from opschema_cli.evaluation.values import (
@@ -35,9 +35,6 @@ from opschema_cli.evaluation.values import (
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import ClassRef, FunctionRef, ValueRef
 from opschema_cli.source.python import Expr, Function
-
-if TYPE_CHECKING:
-    from opschema_cli.evaluation.evaluator import Evaluator
 
 _NAMES = ("__name__", "__qualname__")
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.limits import MAX_CALLER_FRAMES, MAX_CALLERS
-from opschema_cli.evaluation.values import Arguments, BoundArgument, Frame, Func, Items, Table, Unknown
+from opschema_cli.evaluation.values import Arguments, BoundArgument, Frame, Func, Items, Table
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
-
-if TYPE_CHECKING:
-    from opschema_cli.evaluation.evaluator import Evaluator
 
 
 def arguments_of(evaluator: Evaluator, frame: Frame, call: Expr) -> Arguments:
@@ -39,25 +35,6 @@ def _table(evaluator: Evaluator, frame: Frame, expr: Expr) -> Table:
     """What ``**`` unpacks."""
     found = evaluator.evaluate(frame, expr)
     return found[0] if len(found) == 1 and isinstance(found[0], Table) else Table((), True)
-
-
-def bind(callee: Func, arguments: Arguments) -> dict[str, BoundArgument]:
-    """What each parameter of a followed call stands for."""
-    plain = [item for item in callee.body.params if item.kind in ("posonly", "normal")]
-    bound = dict(zip((item.name for item in plain), arguments.positional, strict=False))
-    words = dict(arguments.keywords)
-    for param in callee.body.params:
-        if param.kind == "vararg":
-            bound[param.name] = BoundArgument(arguments.frame, None, (Items(arguments.positional[len(plain) :]),))
-        elif param.kind != "kwarg" and param.name not in bound:
-            default = BoundArgument(callee.frame, param.default) if param.default is not None else None
-            lost = BoundArgument(arguments.frame, None, (Unknown("the call is not known to pass it"),))
-            unset = default if default is not None and not arguments.open else lost
-            bound[param.name] = words.pop(param.name, unset)
-    kwarg = next((item.name for item in callee.body.params if item.kind == "kwarg"), None)
-    if kwarg is not None:
-        bound[kwarg] = BoundArgument(arguments.frame, None, (Table(tuple(words.items()), arguments.open),))
-    return bound
 
 
 def callers(evaluator: Evaluator, body: Body, depth: int = MAX_CALLERS) -> list[Frame]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from opschema_cli.evaluation.containers import constant, elements, kind_of, made
+from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.limits import MAX_STRINGS
 from opschema_cli.evaluation.strings import formatted
 from opschema_cli.evaluation.values import (
@@ -23,9 +23,6 @@ from opschema_cli.evaluation.values import (
     known,
 )
 from opschema_cli.source.python import Constant
-
-if TYPE_CHECKING:
-    from opschema_cli.evaluation.evaluator import Evaluator
 
 NUMBERS: dict[str, float] = {
     **{f"{module}.inf": math.inf for module in ("math", "torch", "numpy")},

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import singledispatch
-from typing import TYPE_CHECKING
 
 from opschema_cli.evaluation.conditions import equal, runs
+from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.methods import call_method
 from opschema_cli.evaluation.standard import called_outside
 from opschema_cli.evaluation.values import (
@@ -28,9 +28,6 @@ from opschema_cli.evaluation.values import (
     distinct,
 )
 from opschema_cli.source.program import ClassRef
-
-if TYPE_CHECKING:
-    from opschema_cli.evaluation.evaluator import Evaluator
 
 
 @singledispatch

@@ -5,8 +5,8 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
+from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.reaching import guards
 from opschema_cli.evaluation.values import (
     EnumMember,
@@ -23,9 +23,6 @@ from opschema_cli.evaluation.values import (
 )
 from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Span
-
-if TYPE_CHECKING:
-    from opschema_cli.evaluation.evaluator import Evaluator
 
 
 def runs(evaluator: Evaluator, frame: Frame, span: Span) -> bool:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from opschema_cli.evaluation.containers import constant
+from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.limits import MAX_NESTING, MAX_PARTS
 from opschema_cli.evaluation.values import EnumMember, ExternalName, Items, Unknown, Value, Values
 from opschema_cli.source.resolution import Folded, Unresolved
-
-if TYPE_CHECKING:
-    from opschema_cli.evaluation.evaluator import Evaluator
 
 
 def folded(evaluator: Evaluator, values: Values) -> Folded | Unresolved:

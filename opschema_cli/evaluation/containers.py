@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 from opschema_cli.evaluation.conditions import holds
+from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.limits import MAX_STRINGS, MAX_TURNS
 from opschema_cli.evaluation.strings import cut, mapped
 from opschema_cli.evaluation.values import (
@@ -24,9 +25,6 @@ from opschema_cli.evaluation.values import (
     known,
 )
 from opschema_cli.source.python import Constant, Expr
-
-if TYPE_CHECKING:
-    from opschema_cli.evaluation.evaluator import Evaluator
 
 
 def made(frame: Frame, values: Sequence[Value]) -> tuple[BoundArgument, ...]:

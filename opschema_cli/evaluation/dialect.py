@@ -11,7 +11,7 @@ calling them gives. A dialect that knows one decorator which leaves a function u
 
     DIALECT = Dialect(calls={"acme.handle": _make_handle}.get, transparent=frozenset({"acme.traced"}))
 
-    evaluator = Evaluator(bodies, (DIALECT,))
+    evaluator = TreeEvaluator(bodies, (DIALECT,))
 
 A value type of a pack's own is a struct that inherits from :class:`~opschema_cli.evaluation.values.PackValue`. Functions
 registered for it say what its attributes are (``@attribute_of.register``) and what calling it gives (``@applied.register``).
@@ -19,18 +19,12 @@ registered for it say what its attributes are (``@attribute_of.register``) and w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Mapping
 
 import msgspec
 
-from opschema_cli.evaluation.values import Arguments, Value
-
-if TYPE_CHECKING:
-    from opschema_cli.evaluation.evaluator import Evaluator
-
-ExternalCall: TypeAlias = "Callable[[Evaluator, Arguments], Iterator[Value]]"
-"""Function that yields all that a call of one external name may give."""
+from opschema_cli.evaluation.evaluator import ExternalCall
+from opschema_cli.evaluation.values import Value
 
 
 def _no_call(name: str) -> ExternalCall | None:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.values import BoundArgument, EnumMember
 from opschema_cli.source.resolution import ClassRef, External, Unresolved
-
-if TYPE_CHECKING:
-    from opschema_cli.evaluation.evaluator import Evaluator
 
 _BASES = frozenset({f"enum.{name}" for name in ("Enum", "IntEnum", "StrEnum", "Flag", "IntFlag", "ReprEnum")})
 

@@ -1,37 +1,25 @@
-"""Evaluation of the expressions of a tree, each to all values that it may have.
+"""Interface of the evaluator: all that rules, and the modules that evaluate, may ask of it.
 
-Nothing is run. What cannot be told is :class:`Unknown`, and stands beside the alternatives that are known. What
-expressions, names, attributes and calls are is written in the rooms beside; here it is kept, and its depth bounded.
+Nothing is run. What cannot be known is :class:`Unknown`, beside the alternatives that are known. Limits and memory are kept
+here; how each kind of expression, name, attribute and call is evaluated is in the modules beside, and
+:class:`~opschema_cli.evaluation.tree_evaluator.TreeEvaluator` puts them together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
-from opschema_cli.evaluation.attributes import attribute_of
-from opschema_cli.evaluation.binding import callers
-from opschema_cli.evaluation.builtins import NUMBERS
-from opschema_cli.evaluation.calls import applied
-from opschema_cli.evaluation.constants import folded
-from opschema_cli.evaluation.containers import elements
-from opschema_cli.evaluation.dialect import Dialect, ExternalCall
-from opschema_cli.evaluation.enums import members_of
-from opschema_cli.evaluation.expressions import alternatives
+from opschema_cli.evaluation.changes import Changes
 from opschema_cli.evaluation.frames import Frames
 from opschema_cli.evaluation.limits import MAX_HOPS, MAX_STEPS
-from opschema_cli.evaluation.lookup import found_by_name
-from opschema_cli.evaluation.loops import Turns
-from opschema_cli.evaluation.mutations import Changes, changes_in
-from opschema_cli.evaluation.origins import origin
 from opschema_cli.evaluation.strings import any_of
 from opschema_cli.evaluation.values import (
     UNKNOWN,
     Arguments,
     BoundArgument,
-    ClassValue,
     EnumMember,
-    ExternalName,
     Frame,
     Plain,
     Text,
@@ -45,31 +33,21 @@ from opschema_cli.source.python import Expr, PythonFile
 from opschema_cli.source.resolution import ClassKey, ClassRef, Folded, Unresolved
 from opschema_cli.source.text import Span
 
-if TYPE_CHECKING:
-    from functools import _SingleDispatchCallable
 
-T = TypeVar("T")
-
-
-class Evaluator:
+class Evaluator(ABC):
     """Evaluates the expressions of one tree, each once in each frame.
 
-    ``dialects`` say what names of other packages mean, the first one that knows a name first. ``written`` is what code
-    outside a class was seen to write to its attributes.
+    ``written`` is what code outside a class was seen to write to its attributes.
     """
 
-    def __init__(self, bodies: Bodies, dialects: Sequence[Dialect] = ()) -> None:
-        self.dialects = tuple(dialects)
+    def __init__(self, bodies: Bodies) -> None:
         self.bodies = bodies
         self.program = bodies.program
         self.frames = Frames(bodies)
-        self.turns = Turns(self)
         self.written: dict[tuple[ClassKey, str], list[BoundArgument]] = {}
         self._hops = 0
         self._steps = 0
         self._known: dict[tuple[Frame, int], tuple[Expr, Values]] = {}
-        self._members: dict[ClassKey, tuple[EnumMember, ...]] = {}
-        self._changes: dict[str, Changes] = {}
         self._named: dict[tuple[Frame, str, int | None], Values] = {}
         self._kept: dict[tuple[str, Span, str], Expr] = {}
 
@@ -79,7 +57,7 @@ class Evaluator:
         return self._steps <= MAX_STEPS
 
     def evaluate(self, frame: Frame, expr: Expr) -> Values:
-        """What an expression may be in a frame."""
+        """All values that an expression may have in a frame."""
         key = (frame, id(expr))
         known = self._known.get(key)
         if known is not None:
@@ -88,13 +66,13 @@ class Evaluator:
             return UNKNOWN
         self._known[key] = expr, UNKNOWN  # what refers to itself; an expression that is kept keeps its identity
         self._hops += 1
-        found = distinct(alternatives(self, frame, expr))
+        found = distinct(self._alternatives(frame, expr))
         self._known[key] = expr, found
         self._hops -= 1
         return found
 
     def lookup(self, frame: Frame, name: str, at: int | None = None) -> Values:
-        """What a name may be in a frame, at a place of its body or after it has run."""
+        """All values that a name may have in a frame, at a place of its body or after it has run."""
         key = (frame, name, at)
         if key in self._named:
             return self._named[key]
@@ -102,37 +80,53 @@ class Evaluator:
             return UNKNOWN
         self._named[key] = UNKNOWN
         self._hops += 1
-        self._named[key] = found = found_by_name(self, frame, name, at)
+        self._named[key] = found = self._found_by_name(frame, name, at)
         self._hops -= 1
         return found
+
+    @abstractmethod
+    def _alternatives(self, frame: Frame, expr: Expr) -> Iterator[Value]:
+        """All values of an expression that has not been evaluated in the frame."""
+
+    @abstractmethod
+    def _found_by_name(self, frame: Frame, name: str, at: int | None) -> Values:
+        """All values of a name that has not been looked up there."""
 
     def keep(self, frame: Frame, expr: Expr) -> Expr:
         """An expression that no file holds: always the same one, since what is known of expressions is known by their identity."""
         return self._kept.setdefault((frame.body.file.path, expr.span, expr.kind), expr)
 
+    @abstractmethod
     def attribute(self, value: Value, name: str) -> Values:
-        """What an attribute of a value may be."""
-        return _reader(attribute_of, value)(value, self, name)
+        """All values that an attribute of a value may have."""
 
+    @abstractmethod
     def apply(self, callee: Value, arguments: Arguments) -> Iterator[Value]:
-        """What a call may give."""
-        return _reader(applied, callee)(callee, self, arguments)
+        """All values that a call may give."""
 
+    # Loops and callers
+
+    @abstractmethod
+    def turns(self, frame: Frame, at: int) -> list[Frame]:
+        """A frame for each turn of the loops around a place; the frame itself where the turns are not known."""
+
+    # Dialects
+
+    @abstractmethod
     def external(self, name: str) -> Value:
         """The value of an external name."""
-        found = (dialect.names[name] for dialect in self.dialects if name in dialect.names)
-        plain = Plain(NUMBERS[name]) if name in NUMBERS else ExternalName(name)
-        return next(found, plain)
 
+    @abstractmethod
     def external_call(self, name: str) -> ExternalCall | None:
         """The function of a dialect that reads calls of an external name; None if no dialect knows it."""
-        return next((read for dialect in self.dialects if (read := dialect.calls(name)) is not None), None)
 
+    @abstractmethod
     def own_call(self, body: Body) -> ExternalCall | None:
         """The function of a dialect that reads calls of a function of the workspace by its name; None for most."""
-        dialects = [dialect for dialect in self.dialects if dialect.reads_own]
-        name = self.qualified_name(body) if dialects else ""
-        return next((read for dialect in dialects if name and (read := dialect.calls(name)) is not None), None)
+
+    @abstractmethod
+    def is_transparent(self, name: str) -> bool:
+        """Whether a dialect says that a decorator leaves a function as it is."""
 
     def qualified_name(self, body: Body) -> str:
         """The full name of a function of a module; empty for any other body."""
@@ -142,60 +136,45 @@ class Evaluator:
 
     # Constants
 
+    @abstractmethod
     def fold(self, where: Body | ClassRef | PythonFile, expr: Expr) -> Folded | Unresolved:
         """The constant that an expression of a body, a class or a module is, or why it is none.
 
         Parameters of functions are not known; use :meth:`evaluate` for a frame that a call entered.
         """
-        return folded(self, self.evaluate(self.frames.at(where), expr))
 
+    @abstractmethod
     def origin(self, body: Body, expr: Expr) -> BoundArgument:
         """The expression that an expression of a body stands for: of a name that is assigned once what it is assigned."""
-        return origin(self, self.frames.at(body), expr)
 
+    @abstractmethod
     def texts(self, body: Body, expr: Expr) -> frozenset[str] | None:
         """All strings that an expression of a body may be, whichever call of the tree and turn of a loop it is evaluated in;
         None when they are not known.
         """
-        found: set[str] = set()
-        for frame in self._runs(body, expr):
-            text = self.strings(BoundArgument(frame, expr))
-            if text.names is None:
-                return None
-            found |= text.names
-        return frozenset(found)
 
+    @abstractmethod
     def classes(self, body: Body, expr: Expr) -> list[ClassRef]:
         """The classes of the workspace that an expression of a body may be, in any call and turn of a loop."""
-        values = (value for frame in self._runs(body, expr) for value in self.evaluate(frame, expr))
-        return list(dict.fromkeys(value.ref for value in values if isinstance(value, ClassValue)))
-
-    def _runs(self, body: Body, expr: Expr) -> Iterator[Frame]:
-        """A frame for each call of a body's function that the tree has, and each turn of the loops around an expression."""
-        return (turn for caller in callers(self, body) for turn in self.turns.at(caller, expr.start))
 
     # Classes and containers
 
+    @abstractmethod
     def members(self, ref: ClassRef) -> tuple[EnumMember, ...]:
         """The members of an enumeration; empty for any other class."""
-        if ref.key not in self._members:
-            self._members[ref.key] = members_of(self, ref)
-        return self._members[ref.key]
 
+    @abstractmethod
     def elements(self, frame: Frame, value: Value) -> tuple[BoundArgument, ...] | None:
         """The elements that iterating over a value gives; None when they are not known."""
-        return elements(self, frame, value)
 
+    @abstractmethod
     def changes(self, file: PythonFile) -> Changes:
         """The containers that a file changes."""
-        if file.path not in self._changes:
-            self._changes[file.path] = changes_in(file)
-        return self._changes[file.path]
 
     # Arguments
 
     def values(self, argument: BoundArgument | None) -> Values:
-        """What an argument may be; empty when there is none."""
+        """All values that an argument may have; empty when there is none."""
         if argument is None:
             return ()
         if argument.expr is None:
@@ -224,6 +203,5 @@ class Evaluator:
         return found[0] if len(found) == 1 else Unknown("the function is not known")
 
 
-def _reader(function: _SingleDispatchCallable[T], value: Value) -> Callable[..., T]:
-    """What is registered for a value's own type: found in a fraction of the time that a dispatch takes."""
-    return function.registry.get(type(value), function)
+ExternalCall: TypeAlias = Callable[[Evaluator, Arguments], Iterator[Value]]
+"""Function that yields all that a call of one external name may give."""

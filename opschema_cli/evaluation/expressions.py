@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING
 
 from opschema_cli.evaluation.binding import arguments_of
 from opschema_cli.evaluation.conditions import holds
 from opschema_cli.evaluation.containers import comprehension, dictionary, display, subscript
+from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.limits import MAX_ALTERNATIVES
 from opschema_cli.evaluation.operations import binary, compare, either, unary
 from opschema_cli.evaluation.strings import formatted, joined
@@ -24,9 +24,6 @@ from opschema_cli.evaluation.values import (
     distinct,
 )
 from opschema_cli.source.python import Expr
-
-if TYPE_CHECKING:
-    from opschema_cli.evaluation.evaluator import Evaluator
 
 
 def alternatives(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:

@@ -4,9 +4,19 @@ functions of which no call is looked at.
 
 from __future__ import annotations
 
-from opschema_cli.evaluation.binding import bind
 from opschema_cli.evaluation.limits import MAX_CALLS, MAX_FRAMES
-from opschema_cli.evaluation.values import Arguments, BoundArgument, ClassValue, Frame, Func, Instance, Site
+from opschema_cli.evaluation.values import (
+    Arguments,
+    BoundArgument,
+    ClassValue,
+    Frame,
+    Func,
+    Instance,
+    Items,
+    Site,
+    Table,
+    Unknown,
+)
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.program import ClassRef
 from opschema_cli.source.python import PythonFile
@@ -75,3 +85,22 @@ def _this(body: Body, parent: Frame, owner: ClassRef | None) -> dict[str, BoundA
         return {}
     is_class = "classmethod" in body.function.decorator_names
     return {body.this: BoundArgument(parent, None, (ClassValue(owner) if is_class else Instance(owner),))}
+
+
+def bind(callee: Func, arguments: Arguments) -> dict[str, BoundArgument]:
+    """What each parameter of a followed call stands for."""
+    plain = [item for item in callee.body.params if item.kind in ("posonly", "normal")]
+    bound = dict(zip((item.name for item in plain), arguments.positional, strict=False))
+    words = dict(arguments.keywords)
+    for param in callee.body.params:
+        if param.kind == "vararg":
+            bound[param.name] = BoundArgument(arguments.frame, None, (Items(arguments.positional[len(plain) :]),))
+        elif param.kind != "kwarg" and param.name not in bound:
+            default = BoundArgument(callee.frame, param.default) if param.default is not None else None
+            lost = BoundArgument(arguments.frame, None, (Unknown("the call is not known to pass it"),))
+            unset = default if default is not None and not arguments.open else lost
+            bound[param.name] = words.pop(param.name, unset)
+    kwarg = next((item.name for item in callee.body.params if item.kind == "kwarg"), None)
+    if kwarg is not None:
+        bound[kwarg] = BoundArgument(arguments.frame, None, (Table(tuple(words.items()), arguments.open),))
+    return bound

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from opschema_cli.evaluation.conditions import doubts, runs
+from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.limits import MAX_BINDINGS
 from opschema_cli.evaluation.mutations import changed
 from opschema_cli.evaluation.reaching import bindings, bound_at, excludes, reaching
@@ -26,9 +26,6 @@ from opschema_cli.evaluation.values import (
 )
 from opschema_cli.source.program import ClassRef
 from opschema_cli.source.python import Assign, Binding, Class, Expr, Function, Import, PythonFile
-
-if TYPE_CHECKING:
-    from opschema_cli.evaluation.evaluator import Evaluator
 
 
 def found_by_name(evaluator: Evaluator, frame: Frame, name: str, at: int | None) -> Values:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from opschema_cli.evaluation.containers import elements
+from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.limits import MAX_TURNS
 from opschema_cli.evaluation.values import BoundArgument, Frame, Items
 from opschema_cli.source.python import Expr, Loop
-
-if TYPE_CHECKING:
-    from opschema_cli.evaluation.evaluator import Evaluator
 
 
 class Turns:

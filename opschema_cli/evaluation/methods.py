@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from opschema_cli.evaluation.containers import constant, elements, made, pairs
+from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.limits import MAX_ALTERNATIVES
 from opschema_cli.evaluation.strings import formatted, joined, mapped
 from opschema_cli.evaluation.values import (
@@ -21,9 +21,6 @@ from opschema_cli.evaluation.values import (
     known,
 )
 from opschema_cli.source.python import Constant
-
-if TYPE_CHECKING:
-    from opschema_cli.evaluation.evaluator import Evaluator
 
 
 def call_method(evaluator: Evaluator, method: ValueMethod, arguments: Arguments) -> Iterator[Value]:

@@ -2,43 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
-import msgspec
 
 from opschema_cli.evaluation.conditions import doubts, runs
+from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.values import BoundArgument, Frame, Items, Plain, Table, Value, Values
-from opschema_cli.source.python import Assign, PythonFile
-
-if TYPE_CHECKING:
-    from opschema_cli.evaluation.evaluator import Evaluator
-
-_CHANGES = re.compile(
-    r"(?<![\w.])([A-Za-z_]\w*)(?:\.(?:append|extend|insert|add|update|pop|popitem|remove|discard|clear|setdefault|sort|reverse)"
-    r"\s*\(|(\[[^\[\]\n]*\]\s*(?:[-+*/%&|^@]|//|\*\*|<<|>>)?=(?!=)))|\bdel\s+([A-Za-z_]\w*)\["
-)
-
-
-class Changes(msgspec.Struct, frozen=True):
-    """Names of one file whose containers are changed: by methods, and how often by writes to items."""
-
-    by_methods: frozenset[str]
-    by_items: Counter[str]
-
-
-def changes_in(file: PythonFile) -> Changes:
-    """The changes that the text of a file shows, in whichever function."""
-    methods: set[str] = set()
-    items: Counter[str] = Counter()
-    for name, item, deleted in _CHANGES.findall(file.source.text):
-        if item:
-            items[name] += 1
-        else:
-            methods.add(name or deleted)
-    return Changes(frozenset(methods), items)
+from opschema_cli.source.python import Assign
 
 
 def changed(evaluator: Evaluator, frame: Frame, item: Assign, value: Value, at: int | None) -> Value:

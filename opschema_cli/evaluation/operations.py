@@ -5,16 +5,13 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator
 from itertools import product
-from typing import TYPE_CHECKING
 
 from opschema_cli.evaluation.conditions import comparison, truth
+from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.limits import MAX_BASE, MAX_BITS, MAX_EXPONENT, MAX_STRINGS
 from opschema_cli.evaluation.strings import joined, repeated
 from opschema_cli.evaluation.values import Frame, Items, PackValue, Plain, Text, Unknown, Value
 from opschema_cli.source.python import Expr
-
-if TYPE_CHECKING:
-    from opschema_cli.evaluation.evaluator import Evaluator
 
 _BINARY: dict[str, Callable[[float, float], float]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.limits import MAX_CALLS
 from opschema_cli.evaluation.lookup import bindings_seen
 from opschema_cli.evaluation.values import BoundArgument, Frame, ModuleValue
 from opschema_cli.source.python import Assign, Expr, Import
-
-if TYPE_CHECKING:
-    from opschema_cli.evaluation.evaluator import Evaluator
 
 
 def origin(evaluator: Evaluator, frame: Frame, expr: Expr) -> BoundArgument:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import product
-from typing import TYPE_CHECKING
 
 from opschema_cli.evaluation.builtins import BUILTINS
+from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.values import (
     UNKNOWN,
     Arguments,
@@ -22,10 +22,6 @@ from opschema_cli.evaluation.values import (
     Values,
     Wraps,
 )
-
-if TYPE_CHECKING:
-    from opschema_cli.evaluation.evaluator import Evaluator
-
 
 TRANSPARENT = frozenset(
     {"functools.cache", "functools.lru_cache", "staticmethod", "classmethod", "typing.no_type_check"}
@@ -45,7 +41,7 @@ def called_outside(evaluator: Evaluator, name: str, arguments: Arguments) -> Ite
     read = evaluator.external_call(name)
     if read is not None:
         yield from read(evaluator, arguments)
-    elif name in TRANSPARENT or any(name in dialect.transparent for dialect in evaluator.dialects):
+    elif name in TRANSPARENT or evaluator.is_transparent(name):
         functions: list[Value] = [
             item for item in _plain(evaluator, arguments, 0) if isinstance(item, Func | PackValue)
         ]

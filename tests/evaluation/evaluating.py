@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from opschema_cli.evaluation.dialect import Dialect
 from opschema_cli.evaluation.evaluator import Evaluator
+from opschema_cli.evaluation.tree_evaluator import TreeEvaluator
 from opschema_cli.evaluation.values import Values
 from opschema_cli.source.bodies import Bodies
 from opschema_cli.source.program import Program
@@ -17,7 +18,7 @@ from opschema_cli.source.text import Source
 def evaluator_of(texts: Mapping[str, str], *dialects: Dialect) -> Evaluator:
     """An evaluator of a tree of modules."""
     files = {path: PythonFile(Source(path, text, "utf-8", path), collect(text)) for path, text in texts.items()}
-    return Evaluator(Bodies(Program(files, files.get, files), files), dialects)
+    return TreeEvaluator(Bodies(Program(files, files.get, files), files), dialects)
 
 
 def values_of(text: str, *dialects: Dialect, name: str = "found") -> Values:

@@ -13,6 +13,7 @@ import msgspec
 
 from opschema_cli.evaluation.closures import Closures, FreeNames, free_names
 from opschema_cli.evaluation.evaluator import Evaluator
+from opschema_cli.evaluation.tree_evaluator import TreeEvaluator
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.bodies import Bodies, Body, argument_for
@@ -230,7 +231,7 @@ class FlyTree(msgspec.Struct, eq=False, dict=True):
     @cached_property
     def evaluator(self) -> Evaluator:
         """The evaluator of its expressions."""
-        return Evaluator(self.bodies)
+        return TreeEvaluator(self.bodies)
 
     @cached_property
     def closures(self) -> Closures:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from opschema_cli.evaluation.calls import applied
-from opschema_cli.evaluation.dialect import Dialect, ExternalCall
-from opschema_cli.evaluation.evaluator import Evaluator
+from opschema_cli.evaluation.dialect import Dialect
+from opschema_cli.evaluation.evaluator import Evaluator, ExternalCall
 from opschema_cli.evaluation.values import Arguments, ExternalName, Func, PackValue, Value
 from opschema_rules.magi.detection import MARK
 

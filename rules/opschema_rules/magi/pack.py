@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from opschema_cli.evaluation.annotations import Annotations
 from opschema_cli.evaluation.evaluator import Evaluator
+from opschema_cli.evaluation.tree_evaluator import TreeEvaluator
 from opschema_cli.lint.loaded import Entry, Loaded
 from opschema_cli.lint.pack import Description, Fact, Pack, collect_migrations, collect_rules
 from opschema_cli.project import Project
@@ -34,7 +35,7 @@ def load_tree(project: Project, options: MagiOptions) -> MagiTree:
     if wrappers:
         paths = sorted({*paths, *holding(project, wrappers)})
         project.load_python(paths)
-    evaluator = Evaluator(Bodies(Program(project.workspace.files, project.python, paths), paths), (MAGI,))
+    evaluator = TreeEvaluator(Bodies(Program(project.workspace.files, project.python, paths), paths), (MAGI,))
     bodies = evaluator.bodies
     registrations = Registrations(evaluator)
     calls, contract = Calls(project, bodies), find_contract(project, options.magi)

@@ -12,6 +12,7 @@ import msgspec
 
 from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.limits import MAX_CALLS
+from opschema_cli.evaluation.tree_evaluator import TreeEvaluator
 from opschema_cli.evaluation.values import BoundArgument, EnumMember, ExternalName, Value
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies, Body
@@ -31,7 +32,7 @@ def read_programs(project: Project, paths: Iterable[str], contract: Contract) ->
     """The programs that some Python files describe."""
     known = list(paths)
     bodies = Bodies(Modules(project.workspace.files, project.python, known), known)
-    reader = _Reader(project, bodies, Evaluator(bodies), contract)
+    reader = _Reader(project, bodies, TreeEvaluator(bodies), contract)
     found: dict[tuple[str, int], Program] = {}
     for file in reader.bodies.files:
         for body in reader.bodies.of(file):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 from msgspec.structs import replace
 
-from opschema_cli.evaluation.evaluator import Evaluator
+from opschema_cli.evaluation.tree_evaluator import TreeEvaluator
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies, Body, param_for
 from opschema_cli.source.program import ClassRef, FunctionRef, Program
@@ -27,7 +27,7 @@ def read_entries(project: Project, paths: Iterable[str]) -> list[SpecEntry]:
     known = list(paths)
     project.load_python(known)
     bodies = Bodies(Program(project.workspace.files, project.python, known), known)
-    return Pairs(project, bodies, SpecLists(bodies, Evaluator(bodies))).entries()
+    return Pairs(project, bodies, SpecLists(bodies, TreeEvaluator(bodies))).entries()
 
 
 class Pairs(msgspec.Struct):

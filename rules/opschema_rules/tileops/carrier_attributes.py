@@ -13,8 +13,8 @@ from itertools import islice
 import msgspec
 from msgspec.structs import replace
 
-from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.limits import MAX_CALLS
+from opschema_cli.evaluation.tree_evaluator import TreeEvaluator
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.source.bodies import Bodies, Body, param_for
 from opschema_cli.source.program import ClassRef
@@ -61,7 +61,7 @@ class Tracker:
         self, bodies: Bodies, custom_ops: CustomOps, mentions: MentionIndex, elsewhere: Callable[[str], bool]
     ) -> None:
         self.bodies = bodies
-        self.evaluator = Evaluator(bodies)
+        self.evaluator = TreeEvaluator(bodies)
         self.custom_ops = custom_ops
         self.mentions = mentions
         self.elsewhere = elsewhere

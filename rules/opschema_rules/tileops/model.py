@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from opschema_cli.evaluation.evaluator import Evaluator
+from opschema_cli.evaluation.tree_evaluator import TreeEvaluator
 from opschema_cli.lint.diagnostic import Place, Related, Severity
 from opschema_cli.project import Project
 from opschema_cli.schema.align import Slot
@@ -203,7 +204,7 @@ class Manifest(msgspec.Struct, eq=False, dict=True, weakref=True):
     @cached_property
     def evaluator(self) -> Evaluator:
         """The evaluator of the package's expressions."""
-        return Evaluator(Bodies(self.program, self.program.package_files))
+        return TreeEvaluator(Bodies(self.program, self.program.package_files))
 
     @property
     def content_key(self) -> str:

@@ -7,8 +7,8 @@ from functools import partial
 
 from opschema_cli.evaluation.attributes import attribute_of
 from opschema_cli.evaluation.calls import applied
-from opschema_cli.evaluation.dialect import Dialect, ExternalCall
-from opschema_cli.evaluation.evaluator import Evaluator
+from opschema_cli.evaluation.dialect import Dialect
+from opschema_cli.evaluation.evaluator import Evaluator, ExternalCall
 from opschema_cli.evaluation.values import UNKNOWN, Arguments, Unknown, Value, Values
 from opschema_rules.torchlib import apis
 from opschema_rules.torchlib.registering import api_of, library, registered, result

@@ -10,6 +10,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from opschema_cli.evaluation.evaluator import Evaluator
+from opschema_cli.evaluation.tree_evaluator import TreeEvaluator
 from opschema_cli.evaluation.values import ClassValue, Frame, Plain, Value, Values
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies, Body
@@ -118,7 +119,7 @@ def graph_of(project: Project, options: TorchlibOptions) -> Graph:
     """The graph of a project, made once."""
     modules = sources(project, options)
     paths, words = search_of(project, options).finish()
-    evaluator = Evaluator(Bodies(Program(project.workspace.files, project.python, paths), paths), (TORCH,))
+    evaluator = TreeEvaluator(Bodies(Program(project.workspace.files, project.python, paths), paths), (TORCH,))
     tree = Tree(project, evaluator, find_release(project, options.torch))
     opaque = any(found for _, found in project.scan(REGISTERS_CLASSES, modules))
     definer = Definer(evaluator, Inferrer(Annotations(evaluator, opaque=opaque), tree.torch))

@@ -113,13 +113,13 @@ class Walker:
         words = self.words.get(frame.body.file.path, frozenset())
         for call in frame.body.scope.calls:
             if last_word(call.items[0]) in words:
-                for turn in self.evaluator.turns.at(frame, call.start):
+                for turn in self.evaluator.turns(frame, call.start):
                     self._call(turn, call, conditional=conditional)
         for body in self.bodies.within(frame.body):
             if body.cls is not None:
                 self._class(frame, body, words, conditional=conditional)
             elif body.function is not None and _is_decorated(body.function, words):
-                for turn in self.evaluator.turns.at(frame, body.function.start):
+                for turn in self.evaluator.turns(frame, body.function.start):
                     self._decorated(turn, body, body.function, conditional=conditional)
         self._writes(frame)
 
@@ -216,7 +216,7 @@ class Walker:
                 self._written(frame, plain[0], BoundArgument(frame, plain[1]), plain[2])
 
     def _written(self, frame: Frame, holder: Expr, name: BoundArgument, value: Expr) -> None:
-        for turn in self.evaluator.turns.at(frame, holder.start):
+        for turn in self.evaluator.turns(frame, holder.start):
             word = self.evaluator.text(BoundArgument(turn, name.expr, name.values))
             for item in self.evaluator.evaluate(turn, holder) if word else ():
                 if isinstance(item, ClassValue) and word:

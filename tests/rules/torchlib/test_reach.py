@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from opschema_cli.evaluation.evaluator import Evaluator
+from opschema_cli.evaluation.tree_evaluator import TreeEvaluator
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies
 from opschema_cli.source.program import Program
@@ -137,7 +137,7 @@ def test_a_function_that_calls_itself_in_many_places_is_followed_a_few_times(tmp
     user = f"from kit.helper import register\n\n\ndef make(schema):\n    register(schema)\n{body}\n\nmake('{SCHEMA}')\n"
     project = Project(write(tmp_path, {"kit/helper.py": HELPER, "kit/user.py": user}))
     paths = project.workspace.files
-    evaluator = Evaluator(Bodies(Program(paths, project.python, paths), paths), (TORCH,))
+    evaluator = TreeEvaluator(Bodies(Program(paths, project.python, paths), paths), (TORCH,))
     words = Words(project)
     files = [file for file in map(project.python, ["kit/helper.py", "kit/user.py"]) if file is not None]
     words.add(files)

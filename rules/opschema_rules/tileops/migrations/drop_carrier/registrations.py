@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 import libcst as cst
 import msgspec
 
-from opschema_cli.evaluation.evaluator import Evaluator
+from opschema_cli.evaluation.tree_evaluator import TreeEvaluator
 from opschema_cli.migrate.codemods.definitions import delete_calls, delete_definition, function_node
 from opschema_cli.migrate.codemods.rewrite import Rewrite
 from opschema_cli.migrate.workbench import LeftAlone, Workbench
@@ -33,7 +33,7 @@ class Registrar:
     def __init__(self, workbench: Workbench, bodies: Bodies) -> None:
         self.workbench = workbench
         self.bodies = bodies
-        self.evaluator = Evaluator(bodies)
+        self.evaluator = TreeEvaluator(bodies)
         self._calls: dict[tuple[Body, str], dict[ClassRef, list[_Call]]] = {}
 
     def unregister(self, op: CustomOp, classes: Collection[ClassRef]) -> None:

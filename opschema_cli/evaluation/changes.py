@@ -1,0 +1,34 @@
+"""Names whose lists and dictionaries a file changes, going by its text."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import msgspec
+
+from opschema_cli.source.python import PythonFile
+
+_CHANGES = re.compile(
+    r"(?<![\w.])([A-Za-z_]\w*)(?:\.(?:append|extend|insert|add|update|pop|popitem|remove|discard|clear|setdefault|sort|reverse)"
+    r"\s*\(|(\[[^\[\]\n]*\]\s*(?:[-+*/%&|^@]|//|\*\*|<<|>>)?=(?!=)))|\bdel\s+([A-Za-z_]\w*)\["
+)
+
+
+class Changes(msgspec.Struct, frozen=True):
+    """Names of one file whose containers are changed: by methods, and how often by writes to items."""
+
+    by_methods: frozenset[str]
+    by_items: Counter[str]
+
+
+def changes_in(file: PythonFile) -> Changes:
+    """The changes that the text of a file shows, in whichever function."""
+    methods: set[str] = set()
+    items: Counter[str] = Counter()
+    for name, item, deleted in _CHANGES.findall(file.source.text):
+        if item:
+            items[name] += 1
+        else:
+            methods.add(name or deleted)
+    return Changes(frozenset(methods), items)
