@@ -26,13 +26,15 @@ from opschema_cli.session import Session
 
 @click.command(short_help="Accept today's findings, so that only new ones count.")
 @click.option(
-    "--output-file", type=click.Path(path_type=Path), help="Where to write it [as configured, or beside that]."
+    "--output-file",
+    type=click.Path(path_type=Path),
+    help="Write the baseline to this file [the configured file, or .opschema-baseline.json].",
 )
 @no_plugins_option
 def baseline(output_file: Path | None, no_plugins: bool) -> int:
     """Write all findings of the workspace into the baseline file.
 
-    `opschema lint` then counts only what is new, and reports which entries are fixed. It reads `.opschema-baseline.json` at
+    `opschema lint` then counts only new findings, and reports which entries are fixed. It reads `.opschema-baseline.json` at
     the root, or the file that the configuration names as `baseline`.
     """
     with closing(open_workspace(Path.cwd(), no_plugins=no_plugins)) as session:

@@ -79,36 +79,39 @@ _PATH = click.Path(path_type=Path)
     metavar="RULES",
     help="Run only these codes, prefixes or names (comma-separated), even if the configuration ignores that code or name.",
 )
-@click.option("--ignore", default="", metavar="RULES", help="Also leave these out.")
+@click.option("--ignore", default="", metavar="RULES", help="Skip these rules too.")
 @click.option(
-    "--fail-on", type=click.Choice(["info", "warning", "error"]), help="Exit 1 from this severity on [error]."
+    "--fail-on",
+    type=click.Choice(["info", "warning", "error"]),
+    help="Exit 1 on findings of this severity or above [error].",
 )
-@click.option("--fail-on-nothing", is_flag=True, help="Exit 2 if there is nothing to lint, as in a wrong folder.")
+@click.option(
+    "--fail-on-nothing", is_flag=True, help="Exit 2 if there is nothing to lint, for example in a wrong folder."
+)
 @click.option("--fix", is_flag=True, help="Apply safe fixes, then report what is left.")
-@click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: also fixes that may change meaning.")
+@click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: also apply fixes that may change behaviour.")
 @click.option("--diff", is_flag=True, help="Print what --fix would change; write nothing.")
 @click.option("--output-format", type=click.Choice(FORMATS), default="text", show_default=True)
-@click.option("--output-file", type=_PATH, help="Write the report there.")
+@click.option("--output-file", type=_PATH, help="Write the report to this file.")
+@click.option("--baseline", type=_PATH, help="Count only findings that are not in this file [.opschema-baseline.json].")
+@click.option("--no-baseline", is_flag=True, help="Also count the findings in the baseline.")
+@click.option("--write-baseline", is_flag=True, help="Write all findings to the baseline and exit 0.")
 @click.option(
-    "--baseline", type=_PATH, help="Count only findings that this file does not hold [.opschema-baseline.json]."
+    "--statistics", is_flag=True, help="Print the number of findings and the time of each rule instead of the findings."
 )
-@click.option("--no-baseline", is_flag=True, help="Also count the findings that the baseline holds.")
-@click.option("--write-baseline", is_flag=True, help="Write all findings into the baseline and exit 0.")
-@click.option("--statistics", is_flag=True, help="Findings and time for each rule instead of the findings.")
 @click.option("--no-cache", is_flag=True, help="Read and parse all files again.")
 @no_plugins_option
-@click.option("--jobs", type=click.IntRange(1), help="Processes that parse [number of cores].")
+@click.option("--jobs", type=click.IntRange(1), help="Number of processes that parse [number of cores].")
 @click.option("--stdin-filename", type=_PATH, help="Lint the text on standard input as if it were this file.")
 @click.option("--show-settings", is_flag=True, help="Print the settings of this run and exit.")
-@click.option(
-    "--show-unresolved", is_flag=True, help="List the places that were not understood (text, concise and json)."
-)
+@click.option("--show-unresolved", is_flag=True, help="List code that could not be resolved (text, concise and json).")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing when there is nothing to report.")
 def lint(**options: object) -> int:
     """Check the declarations of operators against each other and against the code.
 
-    Lints the entire workspace that PATHS lie in (default: the current folder) and reports what touches PATHS. Nothing in the
-    workspace is imported or run but plugins that its configuration names and you have allowed (`opschema plugins`).
+    Checks the entire workspace that contains PATHS (default: the current folder) and reports only findings with a place in
+    PATHS. Does not import or run anything in the workspace, except plugins that its configuration names and you have allowed
+    (`opschema plugins`).
     """
     chosen = LintOptions(**options)  # type: ignore[arg-type]
     if chosen.no_baseline and (chosen.baseline is not None or chosen.write_baseline):

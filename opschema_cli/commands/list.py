@@ -21,10 +21,10 @@ from opschema_cli.session import path_filter
 
 @click.command(short_help="List the operators: where each is declared and implemented.")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--pack", "packs", multiple=True, metavar="NAME", help="Only operators that this pack finds.")
-@click.option("--unresolved", is_flag=True, help="Only operators with unresolved parts, with the reasons.")
+@click.option("--pack", "packs", multiple=True, metavar="NAME", help="List only operators of this pack.")
+@click.option("--unresolved", is_flag=True, help="List only operators with unresolved parts, with the reasons.")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.option("--output-file", type=click.Path(path_type=Path), help="Write the list there.")
+@click.option("--output-file", type=click.Path(path_type=Path), help="Write the list to this file.")
 @no_plugins_option
 def list(  # noqa: A001 - the name of the command
     paths: tuple[Path, ...],

@@ -115,26 +115,28 @@ class MigrateOptions(msgspec.Struct, frozen=True):
 @click.option("--diff", is_flag=True, help="Print what would change; the default with NAME.")
 @click.option("--apply", is_flag=True, help="Write the changes: all files, or none.")
 @click.option("--check", is_flag=True, help="Exit 1 if there is something to migrate, 2 if files could not be read.")
-@click.option("--recover", is_flag=True, help="Complete or discard what a killed run left, and exit.")
+@click.option("--recover", is_flag=True, help="Complete or discard the changes of a killed run, and exit.")
 @click.option("--explain", is_flag=True, help="Print the page of each NAME: what it does, its options.")
 @click.option("--only", multiple=True, metavar="PLACE", help="Migrate only this op, glob of ops, path or path:line.")
-@click.option("--skip", multiple=True, metavar="PLACE", help="Leave this one alone.")
+@click.option("--skip", multiple=True, metavar="PLACE", help="Do not migrate this op, glob of ops, path or path:line.")
 @click.option("-o", "--option", multiple=True, metavar="NAME=VALUE", help="An option of the migration.")
 @click.option(
     "--verify", is_flag=True, help="With --apply: run the ops first, and write only if they still compute the same."
 )
 @click.option("--cells", type=click.IntRange(1), help=f"With --verify: most cells of one op [{Limits().cells}].")
-@click.option("--allow-unverified", is_flag=True, help="With --verify: also if nothing of an op could be checked.")
-@click.option("--allow-dirty", is_flag=True, help="With --apply: also when git has uncommitted changes.")
+@click.option(
+    "--allow-unverified", is_flag=True, help="With --verify: write even if nothing of an op could be checked."
+)
+@click.option("--allow-dirty", is_flag=True, help="With --apply: write even if git has uncommitted changes.")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--no-cache", is_flag=True, help="Read and parse all files again.")
 @no_plugins_option
-@click.option("--jobs", type=click.IntRange(1), help="Processes that parse [number of cores].")
+@click.option("--jobs", type=click.IntRange(1), help="Number of processes that parse [number of cores].")
 def migrate(**options: object) -> int:
-    """Rewrite the workspace by the migrations NAME, one after the other.
+    """Rewrite the workspace with the migrations NAME, one after the other.
 
-    Without NAME, list those that have something to do here, and why the others have not. What a migration leaves to you is
-    reported with its place.
+    Without NAME, list the migrations that apply here, and why the others do not. Places that you must change by hand are
+    reported.
     """
     chosen = MigrateOptions(**options)  # type: ignore[arg-type]
     try:

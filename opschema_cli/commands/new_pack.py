@@ -33,11 +33,11 @@ _FILES = {
 """The files of a new package, and their templates."""
 
 
-@click.command("new-pack", short_help="Write a package with a pack of your own, ready to be changed.")
+@click.command("new-pack", short_help="Create a Python package for a new pack.")
 @click.argument("name")
 @click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
 def new_pack(name: str, folder: Path | None) -> int:
-    """Write the package of a pack called NAME into a new folder DIR [NAME]: a pack, a rule with a fix, a migration and a test.
+    """Create a Python package for a new pack NAME in the folder DIR (default: NAME), with a rule, a fix, a migration and a test.
 
     The pack reads an `ops.yaml` and the Python functions that it names; change it for your kind of repository.
     """

@@ -20,7 +20,7 @@ no_plugins_option = click.option(
     is_flag=True,
     envvar="OPSCHEMA_NO_PLUGINS",
     show_envvar=True,
-    help="Do not run the plugins that the configuration names; without this, only those run that you have allowed.",
+    help="Do not run the plugins that the configuration names. Without this option, only plugins that you have allowed run.",
 )
 
 
@@ -33,7 +33,7 @@ def open_workspace(
     jobs: int | None = None,
     writes: bool = False,
 ) -> Session:
-    """The session of the workspace of ``start``; which plugins are left out is told on standard error.
+    """The session of the workspace of ``start``; plugins that are left out are named on standard error.
 
     Raises:
         OpschemaError: the configuration is wrong, or names a plugin that the user has not allowed.
@@ -49,20 +49,20 @@ def open_workspace(
 
 @click.group(short_help="Allow plugins that a configuration names to run; list and revoke permissions.")
 def plugins() -> None:
-    """Which plugins may run: Python files of a repository that its configuration names under `plugins`.
+    """Manage plugins: Python files of a repository that its configuration names under `plugins`.
 
-    A plugin runs with your rights, so it runs only once you have allowed it. The permission is for the bytes of the file: once it
-    changes it must be allowed again. Permissions are kept in your own folder, not in the repository. OPSCHEMA_ALLOW_PLUGINS allows
-    digests (sha256:..., separated by commas) for a CI, or `all`.
+    A plugin runs with your rights, so it runs only after you have allowed it. The permission is for the bytes of the file: a
+    changed file must be allowed again. Permissions are stored in your own state folder, not in the repository.
+    OPSCHEMA_ALLOW_PLUGINS allows digests (sha256:..., separated by commas) in CI, or `all`.
     """
 
 
 @plugins.command("allow")
 @click.argument("subjects", nargs=-1, metavar="[PATH|DIGEST]...")
 def allow_plugins(subjects: Sequence[str]) -> int:
-    """Allow files, or digests, to run as plugins: all that the configuration here names, unless some are given.
+    """Allow files or digests to run as plugins; without any, all that the configuration here names.
 
-    Nothing is run. Read the files first.
+    Read the files first. Nothing is run now.
     """
     found = dict(_asked(subjects) if subjects else _configured())
     if not found:
@@ -77,7 +77,7 @@ def allow_plugins(subjects: Sequence[str]) -> int:
 @click.argument("subjects", nargs=-1, metavar="[PATH|DIGEST]...")
 @click.option("--all", "every", is_flag=True, help="Revoke all permissions.")
 def revoke_plugins(subjects: Sequence[str], every: bool) -> int:
-    """Take permissions back: of files, also as they were before, and of digests."""
+    """Revoke permissions of files, including their earlier versions, and of digests."""
     if every == bool(subjects):
         raise click.UsageError("give files or digests, or --all")
     stored = permissions()
@@ -89,7 +89,7 @@ def revoke_plugins(subjects: Sequence[str], every: bool) -> int:
 
 @plugins.command("list")
 def list_plugins() -> int:
-    """List the plugins that the configuration here names, then all permissions that are stored for other files."""
+    """List the plugins that the configuration here names, then all other stored permissions."""
     here = list(_configured())
     root = find_root(Path.cwd())
     for digest, path in here:

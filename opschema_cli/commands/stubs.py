@@ -76,20 +76,18 @@ class StubsOptions(msgspec.Struct, frozen=True):
 @click.argument("source", required=False, type=_PATH, metavar="[YAML]")
 @click.option("--dry-run", is_flag=True, help="Print what would change; the default.")
 @click.option("--apply", is_flag=True, help="Write the files that change: all, or none.")
-@click.option("--check", is_flag=True, help="Exit 1 if a file is not as it would be written.")
-@click.option("--output-dir", type=_PATH, help="Where the files lie [where they do already, or beside the YAML].")
-@click.option("--impl-path", type=_PATH, help="The C++ file of the kernels: refuse while one is missing there.")
-@click.option(
-    "--python", default=sys.executable, metavar="PATH", help="The Python whose generator is asked [this one]."
-)
+@click.option("--check", is_flag=True, help="Exit 1 if a file would change.")
+@click.option("--output-dir", type=_PATH, help="Folder of the files [their present folder, or that of the YAML].")
+@click.option("--impl-path", type=_PATH, help="The C++ file of the kernels; refuse if a kernel is missing there.")
+@click.option("--python", default=sys.executable, metavar="PATH", help="The Python whose torchgen is used [this one].")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="The same as --output-format json.")
 @no_plugins_option
 def stubs(**options: object) -> int:
     """Generate the declarations and registrations of a backend from its YAML, with the installed torchgen.
 
-    Without YAML, from the only one in the workspace. Errors in it are shown first, all of them, and then nothing is
-    generated. Without --apply nothing is written, and of the workspace's code none is run.
+    Without YAML, the only one in the workspace is used. If it has errors, all of them are reported and nothing is generated.
+    Nothing is written without --apply. No code of the workspace runs.
     """
     chosen = StubsOptions(**options)  # type: ignore[arg-type]
     mode = chosen.mode

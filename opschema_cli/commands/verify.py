@@ -73,38 +73,53 @@ class VerifyOptions(msgspec.Struct, frozen=True):
 @click.option("--renamed", multiple=True, metavar="OLD=NEW", help="The op NEW is called OLD in the tree before.")
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
 @click.option(
-    "--cells", type=click.IntRange(1), default=_DEFAULTS.cells, show_default=True, help="Most cells of one op."
+    "--cells",
+    type=click.IntRange(1),
+    default=_DEFAULTS.cells,
+    show_default=True,
+    help="Maximum number of cells of one op.",
 )
 @click.option(
     "--elements",
     type=click.IntRange(1),
     default=_DEFAULTS.row_elements,
     show_default=True,
-    help="Workload rows with a tensor of more elements are not run.",
+    help="Skip workload rows with a tensor of more elements.",
 )
 @click.option(
-    "--timeout", "seconds", type=click.FloatRange(0.1), default=120.0, show_default=True, help="Seconds for one cell."
+    "--timeout",
+    "seconds",
+    type=click.FloatRange(0.1),
+    default=120.0,
+    show_default=True,
+    help="Time limit of one cell, in seconds.",
 )
 @click.option("--sanitizer", is_flag=True, help="Run under AddressSanitizer on the CPU, compute-sanitizer on a GPU.")
-@click.option("--jobs", type=click.IntRange(1), help="Processes that run cells side by side [1].")
+@click.option("--jobs", type=click.IntRange(1), help="Number of processes that run cells in parallel [1].")
 @click.option(
-    "--tx", multiple=True, metavar="SPEC", help="Run there, by pytest-xdist: popen//env:CUDA_VISIBLE_DEVICES=1."
+    "--tx",
+    multiple=True,
+    metavar="SPEC",
+    help="Run in this pytest-xdist environment, e.g. popen//env:CUDA_VISIBLE_DEVICES=1.",
 )
 @click.option("--shard", metavar="I/N", help="Run only this part of the cells.")
-@click.option("--results", type=_PATH, metavar="FILE", help="Write the results there, to be merged.")
-@click.option("--merge", is_flag=True, help="Report the results of all shards, in the files named, as one.")
-@click.option("--list", "list_only", is_flag=True, help="Print the cells and run none.")
-@click.option("--run-file", type=_PATH, metavar="FILE", help="Write the run there, for pytest to run, and run none.")
+@click.option("--results", type=_PATH, metavar="FILE", help="Write the results to this file, for --merge.")
+@click.option("--merge", is_flag=True, help="Merge the given results of all shards into one report.")
+@click.option("--list", "list_only", is_flag=True, help="Print the cells without running them.")
+@click.option(
+    "--run-file", type=_PATH, metavar="FILE", help="Write the run to this file, for pytest, without running it."
+)
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.option("--output-file", type=_PATH, help="Write the report there.")
-@click.option("--junit", type=_PATH, metavar="FILE", help="Also write JUnit XML there.")
-@click.option("--report", type=_PATH, metavar="DIR", help="Also write a page with error histograms there.")
+@click.option("--output-file", type=_PATH, help="Write the report to this file.")
+@click.option("--junit", type=_PATH, metavar="FILE", help="Also write JUnit XML to this file.")
+@click.option("--report", type=_PATH, metavar="DIR", help="Also write a page with error histograms to this folder.")
 @no_plugins_option
 def verify(**options: object) -> int:
     """Run ops before and after a change, cell by cell, and report whether they still compute the same.
 
-    A cell is an op, a workload row, a dtype and a shape derived from the row. Outputs are compared bit by bit first, then
-    both with a float64 reference. Without --before, only with the reference. This runs the code of both trees.
+    A cell is an op, a workload row, a dtype and a shape derived from the row. Outputs of both sides are compared bit by bit,
+    then with a float64 reference. Without --before, outputs are compared with the reference only. This runs the code of both
+    trees.
 
     Exits 1 on a regression or a crash, or when a shard or cell is missing.
     """
