@@ -35,7 +35,7 @@ def list(  # noqa: A001 - the name of the command
     no_plugins: bool,
 ) -> int:
     """List the operators of the workspace, or those declared or implemented in PATHS: one line for each, with the numbers of its
-    kernels, fakes, workload rows and unresolved parts.
+    kernels, fakes, workload rows and gaps, which are its unresolved parts.
     """
     with operator_table(no_plugins) as table:
         found = _chosen(table, paths, packs, unresolved)

@@ -54,12 +54,15 @@ def test_a_custom_op_has_its_kernel_its_fake_and_their_registrations(opschema: O
     }
 
 
-def test_a_line_for_each_operator_and_the_totals(opschema: Opschema) -> None:
-    done = opschema("list", cwd=FIXTURES / "tilekit")
+def test_a_table_for_each_pack_and_the_totals(opschema: Opschema) -> None:
+    done = opschema("list", cwd=FIXTURES / "tilekit", env={"COLUMNS": None})
     lines = done.out.splitlines()
-    assert lines[0].split()[:2] == ["operator", "pack"]
-    assert any(line.startswith("RMSNormFwdOp ") and "tileops" in line for line in lines)
+    assert lines[0].split() == ["tileops", "declared", "implemented", "kernels", "rows"]
+    assert any(line.startswith("RMSNormFwdOp ") and "tilekit/ops/norm.py:" in line for line in lines)
+    second = lines.index("") + 1
+    assert lines[second].split() == ["torchlib", "declared", "implemented", "kernels", "fakes"]
     number = len(table(opschema, "tilekit"))
+    assert len(lines) == number + 5
     assert lines[-1].startswith(f"{number} operators (")
 
 
