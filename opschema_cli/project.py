@@ -53,7 +53,8 @@ class Project:
     ``parsers`` gives the processes that parse Python; without, it is parsed here, where hostile text can kill or stall
     the program. :attr:`with_trees` has them send the trees as well, for :meth:`tree`. ``progress`` is told how many files
     of how many are parsed. ``stamp`` identifies the code of the packs, under which their readings are cached; empty, they
-    are not. :attr:`missing` collects the files that were not parsed since their parser is not installed.
+    are not. ``as_implemented`` names operators to judge as if they were implemented. :attr:`missing` collects the files that
+    were not parsed since their parser is not installed.
     """
 
     def __init__(
@@ -63,12 +64,14 @@ class Project:
         parsers: Callable[[], Parsers] | None = None,
         progress: Callable[[int, int], None] | None = None,
         stamp: str = "",
+        as_implemented: frozenset[str] = frozenset(),
     ) -> None:
         self.workspace = workspace
         self.cache = cache or Cache(None)
         self.parsers = parsers
         self.progress = progress or (lambda done, total: None)
         self.stamp = stamp
+        self.as_implemented = as_implemented
         self.problems: dict[tuple[str, str], Diagnostic] = {}
         self.missing: list[Missing] = []
         self.inputs: set[str] = set()
@@ -91,6 +94,7 @@ class Project:
         """The same project with these texts on top; what else was parsed, or is being parsed, stays parsed."""
         self.settle()
         other = Project(self.workspace.with_overlay(overlay), self.cache, self.parsers, self.progress, self.stamp)
+        other.as_implemented = self.as_implemented
         other._readings = self._readings
         other.inputs = self.inputs - overlay.keys()
         other.missing = self.missing

@@ -48,6 +48,8 @@ class Session(msgspec.Struct, dict=True):
     cache: Cache
     jobs: int | None = None
     run_plugins: bool = True
+    as_implemented: frozenset[str] = frozenset()
+    """Operators that are judged as if they were implemented."""
     helpers: ExitStack = msgspec.field(default_factory=ExitStack)
     """The exit stack of the processes that help this run."""
 
@@ -109,7 +111,7 @@ class Session(msgspec.Struct, dict=True):
     ) -> Project:
         """The workspace parsed, with ``overlay`` on top; ``stamp`` identifies opschema's own code."""
         workspace = self.workspace.with_overlay(overlay) if overlay else self.workspace
-        return Project(workspace, self.cache, lambda: self.parsers, progress, stamp)
+        return Project(workspace, self.cache, lambda: self.parsers, progress, stamp, self.as_implemented)
 
     @cached_property
     def parsers(self) -> Parsers:

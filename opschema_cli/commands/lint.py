@@ -65,6 +65,7 @@ class LintOptions(msgspec.Struct, frozen=True):
     stdin_filename: Path | None
     show_settings: bool
     show_unresolved: bool
+    as_implemented: tuple[str, ...]
     quiet: bool
 
 
@@ -105,6 +106,12 @@ _PATH = click.Path(path_type=Path)
 @click.option("--stdin-filename", type=_PATH, help="Lint the text on standard input as if it were this file.")
 @click.option("--show-settings", is_flag=True, help="Print the settings of this run and exit.")
 @click.option("--show-unresolved", is_flag=True, help="List code that could not be resolved (text, concise and json).")
+@click.option(
+    "--as-implemented",
+    multiple=True,
+    metavar="OP",
+    help="Judge a planned operator as if it were implemented, and report on it alone. Repeatable.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing when there is nothing to report.")
 def lint(**options: object) -> int:
     """Check the declarations of operators against each other and against the code.
@@ -116,6 +123,8 @@ def lint(**options: object) -> int:
     chosen = LintOptions(**options)  # type: ignore[arg-type]
     if chosen.no_baseline and (chosen.baseline is not None or chosen.write_baseline):
         raise click.UsageError("--no-baseline goes with neither --baseline nor --write-baseline")
+    if chosen.as_implemented and chosen.write_baseline:
+        raise click.UsageError("--as-implemented does not go with --write-baseline")
     if chosen.unsafe_fixes and not (chosen.fix or chosen.diff):
         raise click.UsageError("--unsafe-fixes goes with --fix or --diff")
     return _lint(chosen)
@@ -137,6 +146,7 @@ def _lint(options: LintOptions) -> int:
             writes=writes,
         )
     ) as session:
+        session.as_implemented = frozenset(options.as_implemented)
         return _lint_in(session, options, started)
 
 
@@ -318,7 +328,12 @@ def _run_divided(
 
 
 def _fingerprint(session: Session, inputs: Inputs, options: LintOptions) -> bytes:
-    chosen = (options.select, options.ignore, sorted(inputs.paths) if inputs.paths is not None else None)
+    chosen = (
+        options.select,
+        options.ignore,
+        sorted(inputs.paths) if inputs.paths is not None else None,
+        sorted(options.as_implemented),
+    )
     return msgspec.json.encode((session.config, session.partial, chosen, inputs.baseline_text, inputs.baseline_name))
 
 

@@ -8,6 +8,7 @@ from functools import partial
 import msgspec
 
 from opschema_cli import suggestions
+from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.baseline import BaselineFile, apply_baseline, stale_findings
 from opschema_cli.lint.builtin import CRASHED, GIT_SILENT, NOT_CHECKED, UNCHECKED, UNREADABLE
 from opschema_cli.lint.diagnostic import Diagnostic, NotChecked, NotUnderstood, Place, Unread
@@ -181,6 +182,8 @@ def report_outcome(job: Job, project: Project, findings: PackFindings) -> Outcom
     project.save_readings()
     outcome.nothing = not linted or (job.paths is not None and job.paths.isdisjoint(project.inputs))
     kept = _hold(job, project, kept, outcome)
+    if project.as_implemented:
+        kept = list(_concerning(project.as_implemented, findings.entries, kept))
     if job.paths is not None:
         kept = [item for item in kept if _touches(item, job.paths)]
     outcome.diagnostics = sorted(kept, key=_order)
@@ -278,6 +281,25 @@ def _touches(item: Diagnostic, paths: frozenset[str]) -> bool:
         or item.place.path in paths
         or any(other.place.path in paths for other in item.related)
     )
+
+
+def _concerning(names: frozenset[str], entries: Iterable[Entry], found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """The findings on operators of these names; what failed belongs to every report.
+
+    Raises:
+        OpschemaError: there is no operator of a name.
+    """
+    declared = [entry for entry in entries if entry.name in names]
+    unknown = sorted(names.difference(entry.name for entry in declared))
+    if unknown:
+        raise OpschemaError(f"--as-implemented: no operator here is called {', '.join(map('`{}`'.format, unknown))}")
+    for item in found:
+        within = any(
+            item.place.path == entry.path and entry.key.start <= item.place.span.start <= entry.span.end
+            for entry in declared
+        )
+        if within or not names.isdisjoint(item.ops) or item.code in (CRASHED.code, GIT_SILENT.code):
+            yield item
 
 
 def _order(item: Diagnostic) -> tuple[str, int, int, str, str]:

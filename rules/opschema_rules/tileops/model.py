@@ -367,7 +367,12 @@ class OpEntry(msgspec.Struct, eq=False, dict=True, weakref=True):
     @cached_property
     def status(self) -> str | None:
         """``implemented``, ``spec-only``, or whatever stands there."""
-        return self.text_at("status")
+        return "implemented" if self.assumed else self.text_at("status")
+
+    @property
+    def assumed(self) -> bool:
+        """Whether the run judges the entry as if it were implemented."""
+        return self.name in self.manifest.project.as_implemented
 
     @property
     def implemented(self) -> bool:
@@ -377,7 +382,8 @@ class OpEntry(msgspec.Struct, eq=False, dict=True, weakref=True):
     @property
     def content_key(self) -> str:
         """What findings of pure rules depend on: the entry's file and place, and the tree's specification."""
-        return f"{self.file.path} {self.key.start} {self.file.source.digest} {self.manifest.spec.digest}"
+        assumed = " as implemented" if self.assumed else ""
+        return f"{self.file.path} {self.key.start} {self.file.source.digest} {self.manifest.spec.digest}{assumed}"
 
     @property
     def severity(self) -> Severity:
