@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from opschema_cli.cache import Cache
-from opschema_cli.commands import lint as command
+from opschema_cli.commands import lint_run as command
 from opschema_cli.lint.replay import StaleRun, code_stamp, recall, remember
 from opschema_cli.lint.runner import Outcome
 from opschema_cli.main import run

@@ -1,0 +1,144 @@
+"""Reports of ``opschema lint``: diagnostics, diffs of fixes, statistics, and the exit code."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Mapping
+
+import click
+
+from opschema_cli.commands.lint_options import LintOptions
+from opschema_cli.commands.output import WHAT_IS_FOUND, write_text
+from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERNAL, EXIT_USAGE
+from opschema_cli.lint.diagnostic import Severity
+from opschema_cli.lint.fix import Fixed
+from opschema_cli.lint.limits import shown_findings
+from opschema_cli.lint.runner import Outcome
+from opschema_cli.project import Project
+from opschema_cli.reporters import Report, RuleInfo, Summary, load_writer
+from opschema_cli.reporters.phrases import unchecked
+from opschema_cli.session import Session
+
+
+def print_fixes(before: Project, texts: Mapping[str, str]) -> None:
+    """Print the changes that fixes make, as a unified diff."""
+    from opschema_cli.reporters.text import open_console
+    from opschema_cli.reporters.unified import print_diff, unified_diff
+
+    lines: list[str] = []
+    for path, text in sorted(texts.items()):
+        source = before.source(path)
+        lines += unified_diff(path, "" if source is None else source.text, text)
+    if sys.stdout.isatty():
+        print_diff(open_console(sys.stdout), lines)
+    else:
+        write_text("".join(f"{line}\n" for line in lines), None)
+
+
+def make_report(
+    session: Session, project: Project, outcome: Outcome, fixed: Fixed, seconds: float, options: LintOptions
+) -> Report:
+    """The outcome as reporters read it; the pages of the rules that found something only for the format that shows them."""
+    levels = [item.severity for item in outcome.diagnostics]
+    diagnostics, not_shown = shown_findings(outcome.diagnostics)
+    summary = Summary(
+        errors=levels.count(Severity.ERROR),
+        warnings=levels.count(Severity.WARNING),
+        infos=levels.count(Severity.INFO),
+        suppressed=outcome.suppressed,
+        baselined=outcome.baselined,
+        ops=outcome.ops,
+        files=outcome.files,
+        fixed=fixed.count,
+        seconds=seconds,
+        nothing=outcome.nothing,
+        unresolved=len(outcome.unresolved),
+        not_shown=not_shown,
+    )
+    described = options.output_format == "sarif" or options.statistics
+    codes = {item.code for item in diagnostics} if described else set[str]()
+    if options.statistics:
+        codes.update(outcome.timings)
+    rules: Mapping[str, RuleInfo] = {
+        rule.code: RuleInfo(rule.name, rule.summary, rule.doc, rule.severity, page)
+        for rule, page in (session.registry.described(codes) if codes else ())  # a replayed run imports no pack
+    }
+    missed = [item for item in outcome.not_checked if not item.ignored]
+    unresolved = outcome.unresolved if options.show_unresolved else ()
+    return Report(diagnostics, summary, project.source, rules, session.root, outcome.unread, missed, unresolved)
+
+
+def print_report(report: Report, outcome: Outcome, options: LintOptions) -> None:
+    """Print a report, in the requested format, to the requested file."""
+    if options.statistics:
+        write_text(render_statistics(report, outcome), options.output_file)
+    elif options.output_format != "text":
+        write_text(load_writer(options.output_format)(report), options.output_file)
+    elif not options.quiet or _says_something(report) or (outcome.nothing and options.fail_on_nothing):
+        _print_text(report, outcome, options)
+
+
+def _says_something(report: Report) -> bool:
+    return bool(report.diagnostics or report.not_checked or report.unresolved)
+
+
+def load_reporter(options: LintOptions) -> None:
+    """Import what prints the report."""
+    if options.output_format != "text":
+        load_writer(options.output_format)
+    else:
+        import opschema_cli.reporters.text  # noqa: F401
+
+
+def _print_text(report: Report, outcome: Outcome, options: LintOptions) -> None:
+    from opschema_cli.reporters.text import write
+
+    if outcome.nothing:
+        click.echo(f"opschema: {WHAT_IS_FOUND}", err=True)
+    if options.output_file is None:
+        write(report, sys.stdout)
+        return
+    stream = io.StringIO()
+    write(report, stream)
+    write_text(stream.getvalue(), options.output_file)
+
+
+def render_statistics(report: Report, outcome: Outcome) -> str:
+    """A line for each rule that ran: findings, time, runs; most findings first, then the slowest."""
+    counts: dict[str, int] = {}
+    for item in outcome.diagnostics:
+        counts[item.code] = counts.get(item.code, 0) + 1
+    codes = sorted({*counts, *outcome.timings}, key=lambda code: (-counts.get(code, 0), -_seconds(outcome, code)))
+    lines = [f"{'findings':>8}  {'time':>9}  {'runs':>6}  rule"]
+    for code in codes:
+        timing = outcome.timings.get(code)
+        runs = str(timing.runs) if timing else "-"
+        spent = f"{timing.seconds * 1000:.1f} ms" if timing else "-"
+        lines.append(f"{counts.get(code, 0):>8}  {spent:>9}  {runs:>6}  {code} {report.rules[code].name}")
+    total = sum(timing.seconds for timing in outcome.timings.values())
+    lines.append(
+        f"{len(outcome.diagnostics):>8}  {total * 1000:>6.1f} ms  {'':>6}  in {report.summary.seconds:.2f} s altogether"
+    )
+    lines += [f"{item.code} {unchecked(item)}" for item in report.not_checked]
+    return "\n".join(lines) + "\n"
+
+
+def _seconds(outcome: Outcome, code: str) -> float:
+    return outcome.timings[code].seconds if code in outcome.timings else 0.0
+
+
+def exit_code(outcome: Outcome, fail_on: Severity | None, *, on_nothing: bool = False) -> int:
+    """3 when a rule failed, 2 when a file could not be read, when what could not be checked reaches the level that fails (None:
+    it does not count) or, with ``on_nothing``, when nothing was linted, 1 when findings reach that level, else 0.
+    """
+    if outcome.crashed:
+        return EXIT_INTERNAL
+    if any(item.code == "OPS101" for item in outcome.diagnostics) or (on_nothing and outcome.nothing):
+        return EXIT_USAGE
+    if fail_on is not None and any(
+        item.severity.rank >= fail_on.rank and not item.ignored for item in outcome.not_checked
+    ):
+        return EXIT_USAGE
+    failed = fail_on is not None and any(item.severity.rank >= fail_on.rank for item in outcome.diagnostics)
+    return EXIT_FINDINGS if failed else EXIT_CLEAN

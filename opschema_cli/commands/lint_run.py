@@ -1,0 +1,171 @@
+"""Runs the rules for ``opschema lint``: from the cache, in one process, or in two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+
+from opschema_cli.commands.lint_options import LintOptions
+from opschema_cli.commands.lint_report import load_reporter
+from opschema_cli.commands.output import ProgressBar
+from opschema_cli.errors import OpschemaError
+from opschema_cli.file_kinds import is_python
+from opschema_cli.lint.baseline import DEFAULT_NAME, BaselineFile, read_baseline
+from opschema_cli.lint.registry import Registry
+from opschema_cli.lint.replay import StaleRun, recall, remember, run_key
+from opschema_cli.lint.runner import Job, Outcome, PackFindings, report_outcome, run, run_packs
+from opschema_cli.lint.settings import Settings, resolve_settings
+from opschema_cli.project import Project
+from opschema_cli.regular_files import read_regular
+from opschema_cli.session import Session, path_filter
+
+PARSED_IN_FORK = 4
+"""Most changed Python files that the forked process parses; more are parsed by workers."""
+
+
+def _split(words: str) -> list[str]:
+    return [word.strip() for word in words.split(",") if word.strip()]
+
+
+def settings_of(session: Session, registry: Registry, options: LintOptions) -> Settings:
+    """The settings of a run: configuration and options."""
+    return resolve_settings(
+        session.config,
+        registry,
+        select=_split(options.select),
+        ignore=_split(options.ignore),
+        fail_on=options.fail_on,
+    )
+
+
+class Inputs(msgspec.Struct, frozen=True):
+    """Inputs of a run besides the workspace: the given paths, the baseline, the stamp of opschema's code."""
+
+    paths: frozenset[str] | None
+    baseline_path: Path
+    baseline: BaselineFile | None
+    baseline_name: str
+    baseline_text: str
+    stamp: str
+
+
+def baseline_of(session: Session, options: LintOptions) -> Path | None:
+    """The baseline of this run; None where it has none."""
+    return None if options.no_baseline else options.baseline or session.baseline_path()
+
+
+def inputs_of(session: Session, options: LintOptions) -> Inputs:
+    """Read the inputs of a run, while git lists the files."""
+    session.workspace.list_ahead()
+    # Statistics are timings of rules that run, so nothing comes from the cache.
+    stamp = "" if options.no_cache or options.statistics else session.code_stamp
+    path = baseline_of(session, options)
+    asked = options.paths or ([options.stdin_filename] if options.stdin_filename is not None else [])
+    # The baseline is of the whole workspace, whatever is reported.
+    paths = None if options.write_baseline else path_filter(session, asked)
+    if path is None or options.write_baseline:
+        target = session.workspace.locate(DEFAULT_NAME) if options.write_baseline else session.root / DEFAULT_NAME
+        return Inputs(paths, path or target, None, "", "", stamp)
+    baseline = read_baseline(path)
+    try:
+        shown = session.workspace.relative(path)
+    except OpschemaError:
+        shown = str(path)
+    return Inputs(paths, path, baseline, shown, read_regular(path).decode(), stamp)
+
+
+def job_of(session: Session, registry: Registry, inputs: Inputs, options: LintOptions) -> Job:
+    """The job of a run with the packs of ``registry``."""
+    held = (inputs.baseline, inputs.baseline_name, inputs.baseline_text)
+    return Job(registry, settings_of(session, registry, options), *held, inputs.paths, inputs.stamp)
+
+
+def run_lint(session: Session, inputs: Inputs, options: LintOptions) -> tuple[Outcome, Project]:
+    """The outcome of an unchanged workspace from the cache, else of a run; only a run imports the packs."""
+    workspace = session.workspace
+    replay = bool(inputs.stamp) and not workspace.overlay
+    key = run_key(workspace, _fingerprint(session, inputs, options), inputs.stamp) if replay else ""
+    with ProgressBar("reading", "files", enabled=options.output_format == "text") as progress:
+        project = session.project(progress=progress, stamp=inputs.stamp)
+        known = recall(session.cache, key, workspace) if replay else None
+        if isinstance(known, Outcome):
+            return known, project
+        outcome = _run_anew(session, project, inputs, options, known)
+    if replay:
+        remember(session.cache, key, workspace, outcome)
+    return outcome, project
+
+
+def _run_anew(
+    session: Session, project: Project, inputs: Inputs, options: LintOptions, known: StaleRun | None
+) -> Outcome:
+    """Run all packs; if little has changed since the last run, some of them in a forked process."""
+    if known is not None and session.spares_process(known.changed) and not (options.fix or options.diff):
+        # The packs come in the order of their names.
+        others = session.registry.narrowed(known.packs[1:])
+        modules = [path for path in known.changed if is_python(path)]
+        if others.used or 0 < len(modules) <= PARSED_IN_FORK:
+            return _run_divided(session, project, inputs, options, others, modules)
+    session.warm_up(known.changed if known is not None else None)
+    registry = session.registry_for(project, prefetch=True)
+    return run(job_of(session, registry, inputs, options), project)
+
+
+def _run_divided(
+    session: Session,
+    project: Project,
+    inputs: Inputs,
+    options: LintOptions,
+    others: Registry,
+    changed: Sequence[str],
+) -> Outcome:
+    """Run the packs of ``others`` in a forked process and the rest here. If few Python files have ``changed``, the child
+    parses them for both: it starts before this process needs them, which then finds them in the cache.
+    """
+    # Not at the top: an unchanged workspace does not need it.
+    from opschema_cli.lint.forked_run import ForkedRun
+
+    few = len(changed) <= PARSED_IN_FORK
+
+    def run_others(report_parsed: Callable[[], None]) -> tuple[PackFindings, Project]:
+        with closing(session.forked()) as child:
+            forked = child.project(stamp=inputs.stamp)
+            for path in changed if few else ():
+                forked.expect_file(path)
+            forked.when_settled(report_parsed)
+            if not others.used:
+                forked.settle()
+                return PackFindings(), forked
+            child.prefetch(others, forked)
+            job = job_of(child, others, inputs, options)
+            forked.settle()
+            return run_packs(job, forked, share=True), forked
+
+    run_of_others = ForkedRun(run_others)
+    session.helpers.callback(run_of_others.close)
+    if not few:
+        session.warm_up(changed)
+    job = job_of(session, session.registry_for(project, prefetch=not few, but=others), inputs, options)
+    run_of_others.wait_parsed()
+
+    def join() -> PackFindings:
+        # While the child is still busy.
+        project.save_readings()
+        load_reporter(options)
+        rest = run_of_others.join(project)
+        return rest if rest is not None else run_packs(job_of(session, others, inputs, options), project)
+
+    return report_outcome(job, project, run_packs(job, project, join))
+
+
+def _fingerprint(session: Session, inputs: Inputs, options: LintOptions) -> bytes:
+    chosen = (
+        options.select,
+        options.ignore,
+        sorted(inputs.paths) if inputs.paths is not None else None,
+        sorted(options.as_implemented),
+    )
+    return msgspec.json.encode((session.config, session.partial, chosen, inputs.baseline_text, inputs.baseline_name))
