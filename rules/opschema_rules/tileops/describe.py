@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from opschema_cli.lint.pack import Description, Fact
 from opschema_cli.project import Project
-from opschema_rules.tileops.features import FEATURES
+from opschema_rules.tileops.features import FEATURES, LATEST
 from opschema_rules.tileops.spec import VOCABULARY, Spec
 
 _HINT = (
@@ -18,7 +18,7 @@ def describe_spec(project: Project, folder: str, spec: Spec) -> Description:
     missing = f"no document or script uses all the words {', '.join(VOCABULARY)}"
     facts = [Fact("specification", path) for path in spec.sources] or [Fact("specification", "none", missing)]
     facts += [_demand(project, spec, name) for name in FEATURES]
-    off = [name for name in FEATURES if not spec.knows(name)]
+    off = [name for name in FEATURES if name in LATEST and not spec.knows(name)]
     return Description(folder, facts, _HINT.format(example=f'"{off[0]}"') if off else "")
 
 

@@ -13,7 +13,8 @@ class Feature(msgspec.Struct, frozen=True):
 
     ``words`` is a pattern of how documents and validators state it, in which a space stands for any white space and for
     the seam of a text that goes on in the next line. ``key`` is a path in an entry where ``true`` in a manifest, and never
-    ``false``, shows that its tree knows the demand; ``*`` stands for any key.
+    ``false``, shows that its tree knows the demand; ``*`` stands for any key. A demand without ``words`` is stricter than
+    any specification: it holds where configuration names it, and is not part of ``latest``.
     """
 
     meaning: str
@@ -140,6 +141,10 @@ FEATURES: dict[str, Feature] = {
         "every constructor calls `dispatch_kernel()`",
         r"S13\b(?<!\wS13)",
     ),
+    "dispatch-in-init": Feature(
+        "a constructor calls `dispatch_kernel()` itself or by `super().__init__()`, not in another method",
+        "",
+    ),
     "infer-shapes": Feature(
         "`_infer_output_shapes()` takes and returns what the entry declares",
         r"_infer_output_shapes",
@@ -187,3 +192,6 @@ FEATURES: dict[str, Feature] = {
     ),
 }
 """Every gated demand by name."""
+
+LATEST = frozenset(name for name, feature in FEATURES.items() if feature.words)
+"""The demands of the newest specification."""

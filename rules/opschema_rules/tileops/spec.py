@@ -20,7 +20,7 @@ from opschema_cli.regular_files import content_digest
 from opschema_cli.source.text import Source, Span
 from opschema_cli.source.yaml import Node, YamlFile, scalar_value
 from opschema_cli.suggestions import near_names
-from opschema_rules.tileops.features import FEATURES, pattern
+from opschema_rules.tileops.features import FEATURES, LATEST, pattern
 
 VOCABULARY = ("shape_rules", "workloads", "roofline", "signature", "status")
 """Words that a file which specifies or validates manifests all uses."""
@@ -90,7 +90,7 @@ def find_spec(
     stated = _stated(project, sources)
     places = {name: place for name in FEATURES if (place := stated.get(name) or _used(name, entries)) is not None}
     return Spec(
-        frozenset({*(FEATURES if "latest" in asked else places), *asked}),
+        frozenset({*(LATEST if "latest" in asked else places), *asked}),
         tuple(source.path for source in sources),
         "\n".join(source.text for source in sources),
         frozenset(helpers),
@@ -109,7 +109,7 @@ def _stated(project: Project, sources: Sequence[Source]) -> dict[str, Place]:
 
 
 def _statements(text: str) -> dict[str, tuple[int, int]]:
-    matches = {feature: pattern(feature).search(text) for feature in FEATURES}
+    matches = {feature: pattern(feature).search(text) for feature in LATEST}
     return {feature: match.span() for feature, match in matches.items() if match is not None}
 
 

@@ -409,6 +409,15 @@ def test_constructors_that_dispatch_or_may(body: str) -> None:
     assert lint_op("SIG207", LINEAGE.replace("{body}", body)) == []
 
 
+@pytest.mark.parametrize("how", DISPATCHES)
+def test_a_stricter_contract_asks_for_the_call_in_a_constructor(how: str) -> None:
+    files = example_files([("python", LINEAGE.replace("{body}", DISPATCHES[how]))])
+    files["opschema.toml"] = '[tileops]\nspec = ["dispatch-in-init"]\n'
+    found = [item.message for item in lint_files([PACK], files, ["SIG207"]).diagnostics]
+    text = "`__init__()` calls `self.dispatch_kernel()` only through another method; call it in `__init__()` itself"
+    assert found == ([text] if how in ("by a method", "by a function") else [])
+
+
 @pytest.mark.parametrize(
     "body", ["pass", "self.unprepared(kernel_map)", "isinstance(self, Op)", "self.kernel_map = kernel_map"]
 )

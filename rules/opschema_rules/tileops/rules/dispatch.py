@@ -67,6 +67,9 @@ def dispatch_call(manifest: Manifest) -> Iterator[Diagnostic]:
     its own, drops the caller's kernels silently. The finding stands at the last constructor that is given them. Where a
     call cannot be followed, nothing is reported. It holds where the tree's specification knows slot S13.
 
+    With `spec = ["dispatch-in-init"]` the contract is stricter: the call stands in `__init__()` itself, or in a constructor that
+    it calls. A call in another method is reported.
+
     Bad:
 
     ```python
@@ -103,36 +106,48 @@ def dispatch_call(manifest: Manifest) -> Iterator[Diagnostic]:
             return self.kernel_map["example"](x)
     ```
     """
-    if manifest.spec.knows("dispatch-call"):
-        found = {op.name: construction for op in manifest.implementations if (construction := _construction(op))}
+    strict = manifest.spec.knows("dispatch-in-init")
+    if manifest.spec.knows("dispatch-call") or strict:
+        built = ((op, _construction(op, strict=strict)) for op in manifest.implementations)
+        found = {op.name: construction for op, construction in built if construction is not None}
         sound = {item.key for each in found.values() if each.dispatches is not False for item in each.constructors}
         yield from settle(manifest, lambda op: _dispatch_call(op, found.get(op.name), sound))
 
 
 class _Construction(msgspec.Struct, frozen=True):
-    """The constructors that an op runs, its own first, and whether they get to ``dispatch_kernel``."""
+    """The constructors that an op runs, its own first, and whether they get to ``dispatch_kernel``; ``elsewhere`` if only
+    through another method, where that is not allowed.
+    """
 
     constructors: list[Method]
     dispatches: bool | None
+    elsewhere: bool = False
 
 
-def _construction(op: OpImplementation) -> _Construction | None:
+def _construction(op: OpImplementation, *, strict: bool) -> _Construction | None:
     method = method_of(op, "__init__")
     if method is None or not _takes_kernel_map(method):
         return None
     search = _Search(op)
     answer = search.dispatches(method.ref)
     constructors = [ref for ref in search.seen if ref.function.name == "__init__"]
-    return _Construction([Method(op, "__init__", ref, call_params(ref) or []) for ref in constructors], answer)
+    elsewhere = strict and answer is True and _Search(op, strict=True).dispatches(method.ref) is False
+    found = [Method(op, "__init__", ref, call_params(ref) or []) for ref in constructors]
+    return _Construction(found, answer, elsewhere)
 
 
 def _dispatch_call(
     op: OpImplementation, construction: _Construction | None, sound: set[tuple[str, int]]
 ) -> Iterator[Drift]:
     """The deepest constructor that is given the kernels and drops them, for all ops that run it."""
-    if construction is None or construction.dispatches is not False:
+    if construction is None or not construction.constructors:
         return
     own, *bases = construction.constructors
+    if construction.elsewhere:
+        text = "`__init__()` calls `self.dispatch_kernel()` only through another method; call it in `__init__()` itself"
+        yield Drift(own, text, own.span, op.entry.key, "declares this op")
+    if construction.dispatches is not False:
+        return
     dropping = [base for base in bases if base.key not in sound and _takes_kernel_map(base)]
     method = dropping[-1] if dropping else own
     text = "`__init__()` never calls `self.dispatch_kernel()`, so `kernel_map` is dropped"
@@ -144,14 +159,19 @@ MAX_METHODS = 50
 
 
 class _Search:
-    """Follows a constructor's calls to ``self.dispatch_kernel()``; every answer is None where that cannot be known."""
+    """Follows a constructor's calls to ``self.dispatch_kernel()``; every answer is None where that cannot be known. A
+    ``strict`` search follows constructors only.
+    """
 
-    def __init__(self, op: OpImplementation) -> None:
+    def __init__(self, op: OpImplementation, *, strict: bool = False) -> None:
         self.op = op
+        self.strict = strict
         self.seen: list[FunctionRef] = []
 
     def dispatches(self, ref: FunctionRef) -> bool | None:
         """Whether a method gets there."""
+        if self.strict and ref.function.name != "__init__":
+            return False
         if any(ref.function is item.function for item in self.seen):
             return False
         if len(self.seen) >= MAX_METHODS:
