@@ -1,110 +1,37 @@
-"""``opschema migrate``.
-
-It is one module because most of it declares the command's options and passes them on.
-"""
+"""``opschema migrate``."""
 
 from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import click
 import msgspec
 
-from opschema_cli.commands.output import WHAT_IS_FOUND, ProgressBar, report_broken, write_page, write_text
+from opschema_cli.commands.migrate_report import print_report, report_of
+from opschema_cli.commands.migrate_work import SHOWN_FILES, MigrateOptions, Work, print_problems, problems_of
+from opschema_cli.commands.output import ProgressBar, write_page, write_text
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
 from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERNAL, EXIT_USAGE, OpschemaError
 from opschema_cli.git import uncommitted
-from opschema_cli.lint.diagnostic import Diagnostic
-from opschema_cli.lint.loaded import Loaded
 from opschema_cli.lint.pack import Pack
-from opschema_cli.lint.pack_calls import loaded_by
-from opschema_cli.lint.recognition import Recognition
-from opschema_cli.lint.settings import resolve_settings
-from opschema_cli.migrate.choose import Choice
-from opschema_cli.migrate.draft import Change, Draft
-from opschema_cli.migrate.engine import (
-    Ground,
-    MigrationFailure,
-    Result,
-    Task,
-    find,
-    load_migrations,
-    migrate_all,
-    not_seen,
-    why_idle,
-)
+from opschema_cli.migrate.draft import Draft
+from opschema_cli.migrate.engine import MigrationFailure, Result, Task, find, migrate_all, not_seen, why_idle
 from opschema_cli.migrate.migration import Migration
-from opschema_cli.migrate.options import fill, missing
-from opschema_cli.project import UNREADABLE, Project
+from opschema_cli.migrate.options import missing
+from opschema_cli.project import UNREADABLE
 from opschema_cli.reporters.escape import visible
-from opschema_cli.reporters.migrations import (
-    FileReport,
-    Listed,
-    MigrationReport,
-    NoteReport,
-    RunReport,
-    SiteReport,
-)
+from opschema_cli.reporters.migrations import Listed
 from opschema_cli.root import find_root
 from opschema_cli.session import Session
-from opschema_cli.suggestions import did_you_mean, near_name
 from opschema_cli.transaction.apply import recover
 from opschema_cli.verify.model import Limits
 from opschema_cli.workspace import ReadError
 from opschema_cli.write import write_all
-
-_SHOWN_FILES = 5
-
-
-Mode: TypeAlias = Literal["list", "diff", "apply", "check", "recover", "explain"]
-
-
-class MigrateOptions(msgspec.Struct, frozen=True):
-    """The options of one ``opschema migrate``."""
-
-    names: tuple[str, ...]
-    list_only: bool
-    diff: bool
-    apply: bool
-    check: bool
-    recover: bool
-    explain: bool
-    only: tuple[str, ...]
-    skip: tuple[str, ...]
-    option: tuple[str, ...]
-    verify: bool
-    cells: int | None
-    allow_unverified: bool
-    allow_dirty: bool
-    output_format: str
-    no_cache: bool
-    no_plugins: bool
-    jobs: int | None
-
-    @property
-    def mode(self) -> Mode:
-        """The requested mode.
-
-        Raises:
-            click.UsageError: more than one thing.
-        """
-        flags = {"list": self.list_only, "diff": self.diff, "apply": self.apply, "check": self.check}
-        flags |= {"recover": self.recover, "explain": self.explain}
-        asked = [name for name, given in flags.items() if given]
-        if len(asked) > 1:
-            raise click.UsageError(f"choose one of {' and '.join(f'--{name}' for name in asked)}")
-        return asked[0] if asked else "diff" if self.names else "list"  # type: ignore[return-value]
-
-    @property
-    def asked(self) -> list[str]:
-        """The migrations, and what was told about them, as on the command line."""
-        told = {"--only": self.only, "--skip": self.skip, "-o": self.option}
-        return [*self.names, *(word for name, values in told.items() for value in values for word in (name, value))]
 
 
 @click.command(short_help="Rewrite the entire workspace: list, show, apply or check migrations.")
@@ -170,7 +97,7 @@ def _migrate_in(
     session: Session, options: MigrateOptions, mode: Literal["list", "explain", "diff", "apply", "check"]
 ) -> int:
     with ProgressBar("reading", "files", enabled=options.output_format == "text") as progress:
-        work = _Work.of(session, session.project(progress=progress), options)
+        work = Work.of(session, session.project(progress=progress), options)
         if mode == "list":
             return _list(work)
         if mode == "explain":
@@ -182,19 +109,19 @@ def _migrate_in(
             click.echo("opschema: nothing was written: see above", err=True)
             return EXIT_FINDINGS
         write_all(session.workspace, {change.path: change.after for change in draft.changes}, draft.origins)
-    report = _report(draft, results, mode, options.asked)
-    _print(report, options)
+    report = report_of(draft, results, mode, options.asked)
+    print_report(report, options)
     if mode == "check" and _is_blind(work, draft, results):
         return EXIT_USAGE
     return EXIT_FINDINGS if report.sites("pending") else EXIT_CLEAN
 
 
-def _is_blind(work: _Work, draft: Draft, results: Sequence[Result]) -> bool:
+def _is_blind(work: Work, draft: Draft, results: Sequence[Result]) -> bool:
     """Whether a migration could not look at all that it should have: a parser is missing, or a file could not be read."""
     settings = work.ground.settings
     return any(not_seen(draft, item.migration) for item in results) or any(
         item.code in settings.enabled and not settings.ignored_in(item.place.path, item.code)
-        for item in _problems(work)
+        for item in problems_of(work)
     )
 
 
@@ -215,95 +142,13 @@ def _check_usage(mode: str, options: MigrateOptions) -> None:
             raise click.UsageError(f"{name} goes with --apply")
 
 
-class _Work(msgspec.Struct, frozen=True):
-    """A project, the packs that find something in it with what loads their subjects, and what was asked."""
-
-    project: Project
-    packs: Sequence[Pack]
-    loaders: Mapping[str, Callable[[Project], Loaded]]
-    ground: Ground
-    options: MigrateOptions
-
-    @classmethod
-    def of(cls, session: Session, project: Project, options: MigrateOptions) -> _Work:
-        registry = session.registry_for(project)
-        unknown = set(options.names) - {item.name for pack in registry.packs for item in load_migrations(pack)}
-        if unknown:
-            begun = {pack.name for pack in session.registry.packs if _begins(pack, unknown)}
-            registry = registry.narrowed({*(pack.name for pack in registry.packs), *begun})
-        settings = resolve_settings(session.config, registry)
-        packs = registry.packs
-        registry.check_needed()
-        report_broken(registry)
-        if not packs:
-            click.echo(f"opschema: found nothing to migrate here; {WHAT_IS_FOUND}", err=True)
-        choice = Choice(options.only, options.skip, session.workspace.relative(Path.cwd()))
-        loaders = {pack.name: _loader(pack, settings.pack_options[pack.name]) for pack in packs}
-        return cls(project, packs, loaders, Ground(registry, settings, choice), options)
-
-    def known(self) -> dict[str, tuple[Pack, Migration]]:
-        """All migrations of the packs, by name.
-
-        Raises:
-            OpschemaError: a pack's migrations cannot be imported, or two packs have one of the same name.
-        """
-        found: dict[str, tuple[Pack, Migration]] = {}
-        for pack in self.packs:
-            for item in load_migrations(pack):
-                if item.name in found:
-                    other, first = found[item.name]
-                    places = f"`{other.name}`{first.written} and `{pack.name}`{item.written}"
-                    raise OpschemaError(f"two packs have a migration `{item.name}`: {places}; give one another name")
-                found[item.name] = (pack, item)
-        return found
-
-    def tasks(self) -> list[Task]:
-        """The requested migrations, in order.
-
-        Raises:
-            OpschemaError: a name or an option is not known, missing or wrong.
-        """
-        known = self.known()
-        chosen = self.chosen()
-        values = fill(chosen, self.options.option)
-        return [Task(item, values[item.name], self.loaders[known[item.name][0].name]) for item in chosen]
-
-    def chosen(self) -> list[Migration]:
-        """The migrations that were named, in order.
-
-        Raises:
-            OpschemaError: a name is not known.
-        """
-        known = self.known()
-        return [self._named(name, known)[1] for name in dict.fromkeys(self.options.names)]
-
-    def _named(self, name: str, known: dict[str, tuple[Pack, Migration]]) -> tuple[Pack, Migration]:
-        if name not in known:
-            hint = did_you_mean(near_name(name, known)) or "; `opschema migrate` lists those that apply"
-            raise OpschemaError(f"no migration here is called `{name}`{hint}")
-        return known[name]
-
-    def draft(self) -> Draft:
-        """A new draft; what loads its subjects comes with the first task."""
-        return Draft(self.project, lambda project: Loaded())
-
-
-def _begins(pack: Pack, names: Container[str]) -> bool:
-    """Whether a pack has a migration of one of these names that makes what the pack looks for."""
-    return any(item.anywhere and item.name in names for item in load_migrations(pack))
-
-
-def _loader(pack: Pack, options: object) -> Callable[[Project], Loaded]:
-    return lambda project: loaded_by(pack, project, options)
-
-
-def _list(work: _Work) -> int:
+def _list(work: Work) -> int:
     from opschema_cli.reporters.migrations import json, text
     from opschema_cli.reporters.text import open_console
 
     draft = work.draft()
     found = [_listed(work, draft, pack, item) for pack, item in work.known().values()]
-    _tell_problems(work)
+    print_problems(work)
     elsewhere = [pack.name for pack in work.ground.registry.unused]
     if work.options.output_format == "json":
         write_text(json.write_list(found, elsewhere), None)
@@ -312,14 +157,14 @@ def _list(work: _Work) -> int:
     return EXIT_CLEAN
 
 
-def _explain(work: _Work) -> int:
+def _explain(work: Work) -> int:
     from opschema_cli.migrate.docs import migration_page
 
     write_page("\n".join(migration_page(item) for item in work.chosen()))
     return EXIT_CLEAN
 
 
-def _listed(work: _Work, draft: Draft, pack: Pack, item: Migration) -> Listed:
+def _listed(work: Work, draft: Draft, pack: Pack, item: Migration) -> Listed:
     options = [field.encode_name for field in msgspec.structs.fields(item.options)]
     needs = missing(item)
     if needs:
@@ -331,11 +176,11 @@ def _listed(work: _Work, draft: Draft, pack: Pack, item: Migration) -> Listed:
     return Listed(item.name, item.summary, len(sites), "" if sites else why_idle(draft, item), needs, options)
 
 
-def _run(work: _Work) -> tuple[Draft, list[Result]]:
+def _run(work: Work) -> tuple[Draft, list[Result]]:
     draft = work.draft()
     results = migrate_all(draft, work.tasks(), work.ground)
     work.ground.choice.check()
-    _tell_problems(work)
+    print_problems(work)
     return draft, results
 
 
@@ -360,10 +205,10 @@ def _check_tree(session: Session, draft: Draft, *, allow_dirty: bool) -> None:
     if dirty is None:
         click.echo("opschema: this is not in git, so only a copy of yours could bring the old files back", err=True)
     elif dirty:
-        more = f" and {len(dirty) - _SHOWN_FILES} more" if len(dirty) > _SHOWN_FILES else ""
+        more = f" and {len(dirty) - SHOWN_FILES} more" if len(dirty) > SHOWN_FILES else ""
         hint = "commit or stash them first, or give --allow-dirty"
         raise OpschemaError(
-            f"nothing was written: git has uncommitted changes in {', '.join(dirty[:_SHOWN_FILES])}{more}; {hint}"
+            f"nothing was written: git has uncommitted changes in {', '.join(dirty[:SHOWN_FILES])}{more}; {hint}"
         )
 
 
@@ -374,74 +219,3 @@ def _is_shut(session: Session, path: str) -> bool:
     except ReadError:
         return path in session.workspace.file_set
     return False
-
-
-def _problems(work: _Work) -> list[Diagnostic]:
-    """Problems of files that a migration needs."""
-    project, ground = work.project, work.ground
-    project.settle()
-    packs = ground.registry.all_packs
-    meant = dict.fromkeys((pack.name for pack in packs), project.claimed)
-    recognition = Recognition(project, packs, ground.settings.pack_options, meant)
-    problems = (item for item in project.problems.values() if recognition.reported(item.place.path))
-    return sorted(problems, key=lambda item: (item.place.path, item.message))
-
-
-def _tell_problems(work: _Work) -> None:
-    """Say which files could not be read or parsed: a migration does not see them."""
-    found = _problems(work)
-    for item in found[:_SHOWN_FILES]:
-        click.echo(f"opschema: {visible(f'{item.place.path}: {item.message}')}; no migration sees it", err=True)
-    if len(found) > _SHOWN_FILES:
-        click.echo(f"opschema: and {len(found) - _SHOWN_FILES} more files", err=True)
-
-
-def _print(report: RunReport, options: MigrateOptions) -> None:
-    from opschema_cli.reporters.migrations import json, text
-    from opschema_cli.reporters.text import open_console
-
-    if options.output_format == "json":
-        write_text(json.write(report), None)
-        return
-    if report.mode == "diff" and not sys.stdout.isatty():
-        write_text(text.patch(report), None)
-    text.write(report, open_console(sys.stdout))
-
-
-def _report(
-    draft: Draft, results: Iterable[Result], mode: Literal["check", "diff", "apply"], asked: Sequence[str]
-) -> RunReport:
-    """The run as reporters read it; where it was only to be checked, what would change stays untold."""
-    if mode == "check":
-        return RunReport(
-            [MigrationReport(item.migration.name, _sites(item, "pending"), [], [], item.reason) for item in results],
-            [],
-            mode,
-            asked,
-        )
-    reports = [
-        MigrationReport(item.migration.name, _sites(item, "migrated"), _notes(item), _files(item.changes), item.reason)
-        for item in results
-    ]
-    return RunReport(reports, _files(draft.changes), mode, asked)
-
-
-def _notes(result: Result) -> list[NoteReport]:
-    return [NoteReport(left.note.place.path, *left.position, left.note.message) for left in result.notes]
-
-
-def _sites(result: Result, done: Literal["migrated", "pending"]) -> list[SiteReport]:
-    return [
-        SiteReport(
-            item.site.place.path,
-            *item.position,
-            item.site.title,
-            item.site.ops,
-            done if item.status == "migrated" else item.status,
-        )
-        for item in result.sites
-    ]
-
-
-def _files(changes: Iterable[Change]) -> list[FileReport]:
-    return [FileReport(change.path, change.before, change.after) for change in changes]
