@@ -13,8 +13,9 @@ from opschema_cli.source.resolution import Unresolved
 from opschema_rules.magi.dataclasses import Field
 from opschema_rules.magi.given import Callback, Meta, Mutates
 from opschema_rules.magi.model import MagiOp
-from opschema_rules.magi.reporting import by_keyword, is_plain, is_refused, is_sound
+from opschema_rules.magi.reporting import by_keyword, is_known, is_plain, is_refused, is_sound
 from opschema_rules.magi.signature import Leaf, Node
+from opschema_rules.magi.usage import is_called_to_fail
 from opschema_rules.torchlib.model import Definition, Operator, Registration, Tree
 from opschema_rules.torchlib.versions import find_release
 
@@ -35,6 +36,11 @@ def as_operator(op: MagiOp) -> Operator | None:
         call=op.registration.call, function=op.body, mutates=frozenset(names),
     )  # fmt: skip
     return Operator(tree, frozenset({op.title}), definition, _registrations(op))
+
+
+def with_gradient(op: MagiOp) -> Operator | None:
+    """The operator, if it has a gradient; None where nothing is known of how its functions are called."""
+    return as_operator(op) if is_known(op) and op.backward is not None and not is_called_to_fail(op) else None
 
 
 def _registrations(op: MagiOp) -> list[Registration]:

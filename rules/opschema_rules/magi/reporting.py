@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from opschema_cli.lint.diagnostic import Place, Related
 from opschema_cli.source.bodies import Body
 from opschema_rules.magi.dataclasses import Field
 from opschema_rules.magi.model import MagiOp
-from opschema_rules.magi.signature import Leaf, Problem
+from opschema_rules.magi.signature import Leaf, Problem, ProblemKind
 from opschema_rules.magi.types_of_torch import is_returned, is_taken
 
 _OF_LOWERING = frozenset({"enum", "default-order", "duplicate-name"})
@@ -34,6 +36,12 @@ def refusals(op: MagiOp) -> list[Problem]:
     if is_plain(op):
         return [item for item in problems if not item.is_field and item.kind not in _OF_LOWERING]
     return list(problems)
+
+
+def problems_of(op: MagiOp, *kinds: ProblemKind) -> Iterator[Problem]:
+    """The refusals of these kinds, for an op whose signature is sound."""
+    if is_sound(op):
+        yield from (problem for problem in refusals(op) if problem.kind in kinds)
 
 
 def is_refused(op: MagiOp) -> bool:

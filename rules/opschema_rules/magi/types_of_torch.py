@@ -132,3 +132,8 @@ def _converted(form: TypeForm) -> PythonType | None:
     if kind is None:
         return None
     return PythonType("builtin-list" if kind == "builtin-list" else "builtin-sequence", "", tuple(known))
+
+
+def is_listed(origin: str) -> bool:
+    """Whether a generic type lists its elements' types."""
+    return origin in ("tuple", "dict")

@@ -11,7 +11,7 @@ from opschema_cli.source.text import Span
 from opschema_rules.aten.entry import SchemaText, string
 from opschema_rules.aten.findings import found
 from opschema_rules.aten.model import NativeEntry, NativeFile
-from opschema_rules.aten.rules.dispatch import default_kernel
+from opschema_rules.aten.rules.dispatch_tables import default_kernel
 from opschema_rules.aten.rules.schema import returns_cpp, takes_cpp
 from opschema_rules.aten.signatures import is_tensor_like, options_of, out_arguments, self_argument, type_text
 

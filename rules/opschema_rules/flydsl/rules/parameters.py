@@ -1,7 +1,4 @@
-"""Parameters and their arguments: constants of the trace, values of run time, unread ones.
-
-It is one module because its rules share the binding of calls to parameters.
-"""
+"""Parameters and their arguments: constants of the trace, values of run time."""
 
 from __future__ import annotations
 
@@ -27,89 +24,6 @@ def _at(traced: Traced, parameter: Parameter) -> Place:
 
 def _declared(item: Argument) -> tuple[Related, ...]:
     return (Related(_at(item.call.target, item.parameter), f"`{item.call.target.name}` takes it as this"),)
-
-
-@rule("FLY212", "unread-parameter", severity="info")
-def unread_parameter(tree: FlyTree) -> Iterator[Diagnostic]:
-    """A parameter of a kernel or launcher that its body never reads.
-
-    Every call evaluates and passes it, the kernel loads it, and a reader looks for the bound that it sets: a kernel that takes
-    `n` and does not compare with it writes out of bounds for an `n` that is no multiple of its tile. A `Constexpr` that nothing
-    reads compiles the kernel anew for each of its values.
-
-    Nothing is said of a name that begins with `_`, of one that is deleted, of functions that read none of their parameters, of
-    `self`, of a stream (see [ignored-stream](FLY219.md)), and of a `Constexpr` of a launcher, which may be there to
-    make the compile cache tell its values apart. Where kernels of one file share a signature, or part of it, and
-    another one reads the parameter, it is taken for part of a common interface.
-
-    Bad:
-
-    ```python
-    @flyc.kernel
-    def scale(A: fx.Tensor, C: fx.Tensor, n: fx.Int32):
-        C[fx.thread_idx.x] = A[fx.thread_idx.x]
-    ```
-
-    Good:
-
-    ```python
-    @flyc.kernel
-    def scale(A: fx.Tensor, C: fx.Tensor, n: fx.Int32, _reserved: fx.Int32):
-        if fx.thread_idx.x < n:
-            C[fx.thread_idx.x] = A[fx.thread_idx.x]
-    ```
-
-    Good, two kernels of one interface:
-
-    ```python
-    @flyc.kernel
-    def plain(A: fx.Tensor, C: fx.Tensor, factor: fx.Float32):
-        C[fx.thread_idx.x] = A[fx.thread_idx.x]
-
-
-    @flyc.kernel
-    def scaled(A: fx.Tensor, C: fx.Tensor, factor: fx.Float32):
-        C[fx.thread_idx.x] = A[fx.thread_idx.x] * factor
-    ```
-    """
-    for traced in tree.traced:
-        if traced.function.stub or is_meant_to_fail(tree, traced.body):
-            continue
-        read = [item for item in traced.call_parameters if is_read(traced, item)]
-        for parameter in traced.call_parameters if read else ():
-            if parameter not in read and _counts(traced, parameter) and not _is_common(tree, traced, parameter):
-                yield Diagnostic(
-                    f"`{traced.name}` takes `{parameter.name}` and does not read it: drop it here and in the calls, or "
-                    f"name it `_{parameter.name}`",
-                    traced.body.at(parameter.param.span),
-                    tuple(_passed(traced, parameter)),
-                    ops=(traced.title,),
-                )
-
-
-def _counts(traced: Traced, parameter: Parameter) -> bool:
-    if traced.kind == "kernel":
-        return not parameter.name.startswith("_") and parameter.param.by_name
-    return parameter.kind in (Kind.TENSOR, Kind.NUMBER, Kind.POINTER) and not parameter.name.startswith("_")
-
-
-def _is_common(tree: FlyTree, traced: Traced, parameter: Parameter) -> bool:
-    """Whether another function of the file has the parameter, reads it, and shares most of the signature."""
-    names = {item.name for item in traced.call_parameters}
-    for other in tree.traced:
-        found = other.parameter(parameter.name) if other is not traced else None
-        if found is not None and other.kind == traced.kind and other.body.file is traced.body.file:
-            shared = names & {item.name for item in other.call_parameters}
-            if 2 * len(shared) > len(names) and is_read(other, found):
-                return True
-    return False
-
-
-def _passed(traced: Traced, parameter: Parameter) -> Iterator[Related]:
-    for call in traced.calls[:3]:
-        value = call.argument(parameter.name)
-        if value is not None:
-            yield Related(call.body.at(value), "passed here")
 
 
 @rule("FLY216", "late-constexpr")

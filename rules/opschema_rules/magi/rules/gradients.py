@@ -1,4 +1,4 @@
-"""``setup_context_fn`` and ``backward_fn``: how they are called, what they leave each other, what they return."""
+"""``backward_fn``: how it is called, what ``setup_context_fn`` leaves it, and what it returns."""
 
 from __future__ import annotations
 
@@ -6,185 +6,19 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace as with_fields
 
-from opschema_cli.lint.diagnostic import Diagnostic, Fix, Related, Severity
+from opschema_cli.lint.diagnostic import Diagnostic, Related, Severity
 from opschema_cli.lint.rule import rule
-from opschema_cli.phrases import quoted
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
-from opschema_rules.magi.as_torch import as_operator
+from opschema_rules.magi.as_torch import as_operator, with_gradient
 from opschema_rules.magi.given import Lambda
 from opschema_rules.magi.model import MagiOp
-from opschema_rules.magi.proofs import CALLS
 from opschema_rules.magi.registrations import Written
-from opschema_rules.magi.renaming import renaming
-from opschema_rules.magi.reporting import by_keyword, defined, is_known, is_plain, registered
-from opschema_rules.magi.usage import is_called_to_fail
+from opschema_rules.magi.reporting import by_keyword, is_plain, registered
+from opschema_rules.magi.rules.setup_functions import plain_names, reworded
 from opschema_rules.torchlib.model import Operator
-from opschema_rules.torchlib.rules.autograd import (
-    gradient_arguments,
-    gradient_schema,
-    saved_for_backward,
-    setup_context_inputs,
-    setup_context_signature,
-    times,
-)
-
-_SETUP = ("ctx", "inputs", "output")
-
-
-def _with_gradient(op: MagiOp) -> Operator | None:
-    """The operator, if it has a gradient; None where nothing is known of how its functions are called."""
-    return as_operator(op) if is_known(op) and op.backward is not None and not is_called_to_fail(op) else None
-
-
-@rule("MAG340", "setup-signature", fixable="safe", proof=CALLS)
-def setup_signature(op: MagiOp) -> Iterator[Diagnostic]:
-    """A `setup_context_fn` that cannot be called as it is called.
-
-    Where no parameter of the op is a dataclass, torch calls it by name: `ctx=`, `inputs=`, `output=`. Other names raise
-    when the op runs with a gradient. With a dataclass it is called by place with these three, whatever their names.
-    `inputs` are the op's original parameters, all of them and in order; a function that unpacks another number fails.
-
-    Bad:
-
-    ```python
-    def setup(ctx, inp, out):
-        (x,) = inp
-        ctx.save_for_backward(x)
-
-
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return 2 * grad * x
-
-
-    @magi_register_custom_op("kit::square", setup_context_fn=setup, backward_fn=backward)
-    def square(x: Tensor) -> Tensor:
-        return x * x
-    ```
-
-    Bad (the number of inputs):
-
-    ```python
-    @dataclass(frozen=True)
-    class Config:
-        scale: float
-
-
-    def setup(ctx, inputs, output):
-        x, config, bias = inputs
-        ctx.scale = config.scale
-
-
-    def backward(ctx, grad):
-        return grad * ctx.scale, None
-
-
-    @magi_register_custom_op("kit::scale", setup_context_fn=setup, backward_fn=backward)
-    def scale(x: Tensor, config: Config) -> Tensor:
-        return x * config.scale
-    ```
-
-    Good (with a dataclass):
-
-    ```python
-    @dataclass(frozen=True)
-    class Config:
-        scale: float
-
-
-    def setup(context, arguments, result):
-        _, config = arguments
-        context.scale = config.scale
-
-
-    def backward(ctx, grad):
-        return grad * ctx.scale, None
-
-
-    @magi_register_custom_op("kit::scale", setup_context_fn=setup, backward_fn=backward)
-    def scale(x: Tensor, config: Config) -> Tensor:
-        return x * config.scale
-    ```
-
-    Good (without):
-
-    ```python
-    def setup(ctx, *, output, inputs):
-        ctx.save_for_backward(*inputs)
-
-
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return 2 * grad * x
-
-
-    @magi_register_custom_op("kit::square", setup_context_fn=setup, backward_fn=backward)
-    def square(x: Tensor) -> Tensor:
-        return x * x
-    ```
-    """
-    operator, setup = _with_gradient(op), op.setup_context
-    if operator is None or not isinstance(setup, Body):
-        return
-    if by_keyword(op):
-        yield from _by_place(op, setup)
-    else:
-        fix = _setup_fix(op, setup)
-        for found in setup_context_signature(operator):
-            yield with_fields(found, message=_renamed(found.message), fix=fix)
-    if not by_keyword(op) or _plain_names(setup)[1:2] == ["inputs"]:
-        for found in setup_context_inputs(operator):
-            yield with_fields(found, message=_renamed(found.message), related=defined(op.body, "the op's parameters"))
-
-
-def _renamed(message: str) -> str:
-    """A message of torch's rules in the words of this decorator."""
-    words = {
-        "`setup_context`": "`setup_context_fn`", "`backward`": "`backward_fn`", "the schema has": "the op has",
-        " before `*`": "", "the schema's order": "the op's order",
-    }  # fmt: skip
-    for old, new in words.items():
-        message = message.replace(old, new)
-    return message
-
-
-def _plain_names(function: Body) -> list[str]:
-    return [item.name for item in function.params if item.kind in ("posonly", "normal")]
-
-
-def _by_place(op: MagiOp, setup: Body) -> Iterator[Diagnostic]:
-    plain = [item for item in setup.params if item.kind in ("posonly", "normal")]
-    needed = [item for item in plain if item.default is None]
-    forced = [item for item in setup.params if item.kind == "kwonly" and item.default is None]
-    open_end = any(item.kind == "vararg" for item in setup.params)
-    if (len(needed) > 3 or (len(plain) < 3 and not open_end) or forced) and setup.function is not None:
-        more = needed[3:] or forced
-        told = f"requires {quoted(item.name for item in more)}" if more else f"takes {times(len(plain), 'argument')}"
-        yield Diagnostic(
-            f"`setup_context_fn` of `{op.title}` {told}, and is called by place with the context, the inputs and the output",
-            setup.at((more[0] if more else setup.function).span),
-            registered(op),
-            ops=(op.title,),
-        )
-
-
-def _setup_fix(op: MagiOp, setup: Body) -> Fix | None:
-    """Its three parameters under the names that it is called with."""
-    plain = [item for item in setup.params if item.kind == "normal"]
-    old = [item.name for item in plain]
-    if len(plain) != 3 or len(setup.params) != 3 or set(old) & set(_SETUP) - _in_place(old):
-        return None
-    names = {name: new for name, new in zip(old, _SETUP, strict=True) if name != new}
-    edits = renaming(op.tree.bodies, setup, names)
-    shared = [item for item in op.tree.ops if item is not op and item.setup_context is setup]
-    if not edits or any(by_keyword(item) for item in shared):
-        return None
-    return Fix(f"rename {quoted(names)} to {quoted(names.values())}", edits)
-
-
-def _in_place(names: list[str]) -> set[str]:
-    return {name for name, new in zip(names, _SETUP, strict=True) if name == new}
+from opschema_rules.torchlib.rules.autograd import gradient_arguments, gradient_schema, times
+from opschema_rules.torchlib.rules.setup_context import saved_for_backward
 
 
 @rule("MAG341", "backward-pair")
@@ -242,11 +76,11 @@ def backward_pair(op: MagiOp) -> Iterator[Diagnostic]:
         return x * 2
     ```
     """
-    operator = _with_gradient(op)
+    operator = with_gradient(op)
     setup = op.setup_context
     if operator is not None:
         for found in saved_for_backward(_with_context(operator, setup)):
-            yield with_fields(found, message=_renamed(found.message))
+            yield with_fields(found, message=reworded(found.message))
     given = op.argument("backward_fn")
     named = op.argument("setup_context_fn")
     known = op.backward is None and (given is None or not op.registration.arguments.hidden)
@@ -262,7 +96,7 @@ def backward_pair(op: MagiOp) -> Iterator[Diagnostic]:
 
 def _with_context(operator: Operator, setup: object) -> Operator:
     """The operator, without its gradient where ``setup_context`` calls its context otherwise than ``ctx``."""
-    if isinstance(setup, Body) and _plain_names(setup)[:1] != ["ctx"]:
+    if isinstance(setup, Body) and plain_names(setup)[:1] != ["ctx"]:
         return with_fields(operator, registrations=[])
     return operator
 
@@ -324,11 +158,11 @@ def backward_count(op: MagiOp) -> Iterator[Diagnostic]:
         return x * 2
     ```
     """
-    operator = _with_gradient(op)
+    operator = with_gradient(op)
     if operator is None:
         return
     for found in gradient_arguments(operator):
-        yield with_fields(found, message=_renamed(found.message))
+        yield with_fields(found, message=reworded(found.message))
     for body, value, count in _returned(op):
         yield from _counted(op, body, value, count)
 
@@ -414,7 +248,7 @@ def gradient_refused(op: MagiOp) -> Iterator[Diagnostic]:
         return x + 2
     ```
     """
-    operator = _with_gradient(op)
+    operator = with_gradient(op)
     if operator is not None:
         named = op.argument("backward_fn")
         for found in gradient_schema(operator):

@@ -4,26 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from msgspec.structs import replace as with_fields
-
 from opschema_cli.evaluation.namespaces import postponed
-from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related, Severity
+from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import quoted
-from opschema_cli.source.bodies import Body
-from opschema_cli.source.python import Param
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.suggestions import near_names
-from opschema_rules.magi.as_torch import as_operator
-from opschema_rules.magi.given import Lambda, Meta, Named
+from opschema_rules.magi.given import Meta, Named
 from opschema_rules.magi.model import MagiOp
-from opschema_rules.magi.outputs import Difference, difference
 from opschema_rules.magi.proofs import CALLS
 from opschema_rules.magi.registrations import Written
 from opschema_rules.magi.reporting import (
-    by_keyword,
-    defined,
-    is_known,
     is_plain,
     is_refused,
     is_sound,
@@ -32,10 +23,9 @@ from opschema_rules.magi.reporting import (
 )
 from opschema_rules.magi.signature import Branch, Leaf
 from opschema_rules.magi.usage import is_called_to_fail, is_never_traced
-from opschema_rules.torchlib.rules.signatures import fake_signature
 
 
-def _is_judged(op: MagiOp) -> bool:
+def is_judged(op: MagiOp) -> bool:
     """Whether the op is registered, its signature known, and nothing tells that it is never traced: then its meta function runs."""
     return (
         is_sound(op)
@@ -91,7 +81,7 @@ def meta_name(op: MagiOp) -> Iterator[Diagnostic]:
     ```
     """
     meta = op.meta
-    if _is_judged(op) and isinstance(meta, Meta):
+    if is_judged(op) and isinstance(meta, Meta):
         for item in meta.names:
             leaf = op.lowering.leaf(item.name)
             if leaf is None or not leaf.may_be_tensor:
@@ -213,7 +203,7 @@ def meta_count(op: MagiOp) -> Iterator[Diagnostic]:
     ```
     """
     meta, wanted = op.meta, _Outputs.of(op)
-    if not _is_judged(op) or not isinstance(meta, Meta) or wanted is None:
+    if not is_judged(op) or not isinstance(meta, Meta) or wanted is None:
         return
     if meta.kind == "other" and meta.written is not None:
         yield _no_function(op, meta)
@@ -284,7 +274,7 @@ def _listing(written: Written, text: str) -> Fix | None:
 
 def _identity(op: MagiOp, wanted: _Outputs) -> Iterator[Diagnostic]:
     seen = 1 if wanted.count is None or _hides_tuple(op) else wanted.count
-    tensors = [leaf for leaf in op.lowering.leaves if _may_be_one(leaf)]
+    tensors = [leaf for leaf in op.lowering.leaves if may_be_one(leaf)]
     function = op.body.function
     place = function.returns.span if function is not None and function.returns is not None else None
     if not (is_plain(op) or lowers(op)) and wanted.count is not None and seen != wanted.count:
@@ -313,7 +303,7 @@ def _hides_tuple(op: MagiOp) -> bool:
     return is_plain(op) and (quoted_ or postponed(op.body.file))
 
 
-def _may_be_one(leaf: Leaf) -> bool:
+def may_be_one(leaf: Leaf) -> bool:
     """Whether a lowered parameter may be a tensor, no list of them."""
     form = leaf.lowered_type
     parts = (form, *form.args) if form is not None and form.kind == "union" else (form,)
@@ -325,217 +315,3 @@ def _returned(op: MagiOp) -> tuple[Related, ...]:
     if function is None or function.returns is None:
         return registered(op)
     return (Related(op.body.at(function.returns), "what it returns"),)
-
-
-@rule("MAG322", "identity-meta")
-def identity_meta(op: MagiOp) -> Iterator[Diagnostic]:
-    """An op that returns another shape or type than that of its first tensor, and says nothing of it.
-
-    Without `infer_output_meta_fn`, and with a list of names, tracing takes the outputs for tensors like those
-    parameters. Where the body returns a sum, a product of matrices or a comparison, the compiled program computes with
-    the wrong shape, without an error. Only what a `return` plainly says is looked at. A product of matrices, `cat`,
-    `view` and their like may happen to keep the shape: they are a warning, and none where a list names the tensor.
-
-    Bad:
-
-    ```python
-    @magi_register_custom_op("kit::total")
-    def total(x: Tensor) -> Tensor:
-        return x.sum()
-    ```
-
-    Bad:
-
-    ```python
-    @magi_register_custom_op("kit::product")
-    def product(a: Tensor, b: Tensor) -> Tensor:
-        return a @ b
-    ```
-
-    Good:
-
-    ```python
-    def product_meta(a, b):
-        return a.new_empty(a.shape[0], b.shape[1])
-
-
-    @magi_register_custom_op("kit::product", infer_output_meta_fn=product_meta)
-    def product(a: Tensor, b: Tensor) -> Tensor:
-        return a @ b
-
-
-    @magi_register_custom_op("kit::square", infer_output_meta_fn=["a"])
-    def square(a: Tensor, b: Tensor) -> Tensor:
-        return a @ b
-
-
-    @magi_register_custom_op("kit::scale")
-    def scale(x: Tensor, y: Tensor) -> Tensor:
-        return x * y.sum()
-    ```
-    """
-    meta = op.meta
-    if not _is_judged(op) or not isinstance(meta, Meta) or meta.kind not in ("identity", "names"):
-        return
-    likes = _likes(op, meta)
-    for found in difference(op, likes) if likes else ():
-        if found.sure or meta.kind == "identity":
-            yield _unlike(op, meta, found)
-
-
-def _likes(op: MagiOp, meta: Meta) -> list[Leaf]:
-    """The tensors that the outputs are taken to be like; none when that is not known."""
-    count = op.output_count
-    if meta.kind == "names":
-        named = [op.lowering.leaf(item.name) for item in meta.names]
-        found = [leaf for leaf in named if leaf is not None]
-    else:
-        found = []
-        for leaf in op.lowering.leaves:
-            if _may_be_one(leaf) and not leaf.is_tensor:
-                break
-            found += [leaf] if leaf.is_tensor else []
-        found = found[: count or 0]
-    return found if count is not None and len(found) == count else []
-
-
-def _unlike(op: MagiOp, meta: Meta, found: Difference) -> Diagnostic:
-    how = "by this list" if meta.kind == "names" else "without `infer_output_meta_fn`"
-    place = meta.written.place if meta.written is not None and meta.kind == "names" else op.registration.place
-    return Diagnostic(
-        f"`{op.function_name}()` returns {found.words}, and {how} tracing takes it for one like `{found.like.lowered}`",
-        found.place,
-        (Related(place, "taken to be like its input"),),
-        ops=(op.title,),
-        severity=Severity.ERROR if found.sure else Severity.WARNING,
-    )
-
-
-@rule("MAG323", "meta-signature", fixable="safe", proof=CALLS)
-def meta_signature(op: MagiOp) -> Iterator[Diagnostic]:
-    """A meta function that does not take what it is given.
-
-    Where no parameter of the op is a dataclass, torch calls the meta function like a fake: by place, without the
-    arguments at the end that equal their defaults; its names do not matter, order and defaults do. With a dataclass it
-    is called by name, with every original parameter of the op: the names have to be the same.
-
-    Bad:
-
-    ```python
-    @dataclass(frozen=True)
-    class Config:
-        scale: float
-
-
-    def scale_meta(a, options):
-        return torch.empty_like(a)
-
-
-    @magi_register_custom_op("kit::scale", infer_output_meta_fn=scale_meta)
-    def scale(x: Tensor, config: Config) -> Tensor:
-        return x * config.scale
-    ```
-
-    Bad (no default, where the op has one):
-
-    ```python
-    def shift_meta(x, by):
-        return torch.empty_like(x)
-
-
-    @magi_register_custom_op("kit::shift", infer_output_meta_fn=shift_meta)
-    def shift(x: Tensor, by: float = 1.0) -> Tensor:
-        return x + by
-    ```
-
-    Bad:
-
-    ```python
-    @magi_register_custom_op("kit::pad", infer_output_meta_fn=lambda x: torch.empty_like(x))
-    def pad(x: Tensor, size: int) -> Tensor:
-        return x + size
-    ```
-
-    Good:
-
-    ```python
-    @dataclass(frozen=True)
-    class Config:
-        scale: float
-
-
-    def scale_meta(config, x, **more):
-        return torch.empty_like(x)
-
-
-    @magi_register_custom_op("kit::scale", infer_output_meta_fn=scale_meta)
-    def scale(x: Tensor, config: Config, bias: float = 0.0) -> Tensor:
-        return x * config.scale + bias
-
-
-    @magi_register_custom_op("kit::pad", infer_output_meta_fn=lambda input, n: torch.empty_like(input))
-    def pad(x: Tensor, size: int) -> Tensor:
-        return x + size
-    ```
-    """
-    meta = op.meta
-    if not _is_judged(op) or not isinstance(meta, Meta) or meta.function is None or not is_known(op):
-        return
-    if isinstance(meta.function, Lambda):
-        yield from _lambda(op, meta.function)
-    elif by_keyword(op):
-        yield from _named(op, meta.function)
-    else:
-        operator = as_operator(op)
-        if operator is not None:
-            for found in fake_signature(operator):
-                yield with_fields(found, message=_worded(found.message))
-
-
-def _worded(message: str) -> str:
-    """A message of torch's rule in the words of this decorator."""
-    words = {
-        "the fake of": "the meta function of", "which the schema passes": "which is passed",
-        "where the schema passes": "where the op passes", "the schema's default": "the op's default",
-        "and the schema passes it": "and is passed",
-    }  # fmt: skip
-    for old, new in words.items():
-        message = message.replace(old, new)
-    return message
-
-
-def _named(op: MagiOp, function: Body) -> Iterator[Diagnostic]:
-    names = [item.name for item in op.params]
-    taken = {item.name for item in function.params if item.kind in ("normal", "kwonly")}
-    open_end = any(item.kind == "kwarg" for item in function.params)
-    lost = [] if open_end else [name for name in names if name not in taken]
-    more = [item for item in function.params if item.by_name and item.default is None and not _is_passed(item, names)]
-    if (lost or more) and function.function is not None:
-        told = [f"requires {quoted(item.name for item in more)}"] if more else []
-        told += [f"does not take {quoted(lost)}"] if lost else []
-        yield Diagnostic(
-            f"the meta function of `{op.title}` {' and '.join(told)}: it is called by name with {quoted(names)}",
-            function.at((more[0] if more else function.function).span),
-            defined(op.body, "the op's parameters"),
-            ops=(op.title,),
-        )
-
-
-def _is_passed(item: Param, names: list[str]) -> bool:
-    return item.kind != "posonly" and item.name in names
-
-
-def _lambda(op: MagiOp, function: Lambda) -> Iterator[Diagnostic]:
-    """A lambda whose parameters are all plain and required."""
-    head = function.written.body.file.text(function.written.expr).partition(":")[0]
-    names = [item.name for item in op.params]
-    if "*" in head or "=" in head or "/" in head or any(item.kind == "kwonly" for item in op.params):
-        return
-    by_name = by_keyword(op)
-    wrong = set(function.params) != set(names) if by_name else len(function.params) != len(names)
-    if wrong and (by_name or not any(item.default is not None for item in op.params)):
-        how = "by name" if by_name else "by place"
-        place: Place = function.written.place
-        taken = quoted(function.params) or "nothing"
-        message = f"the meta function of `{op.title}` takes {taken}, and is called {how} with {quoted(names)}"
-        yield Diagnostic(message, place, defined(op.body, "the op's parameters"), ops=(op.title,))
