@@ -28,6 +28,7 @@ import msgspec
 import torch
 from torch import Tensor
 
+from opschema_cli.verify.formats import Format
 from opschema_cli.verify.model import COMPARATIVE, Figures, Finding, Tolerance, Values
 
 DECADES = range(-12, 4)
@@ -35,7 +36,6 @@ DECADES = range(-12, 4)
 
 _CHUNK = 1 << 15
 """Elements at a time: few enough to stay in the cache, and for torch to do without threads, which workers would fight over."""
-_EXPONENT = 0x7FF0_0000_0000_0000
 _SAMPLE = 1 << 16
 _HUGE = 64.0
 _LOST = 2.0**-8
@@ -68,37 +68,6 @@ class Comparison(msgspec.Struct, frozen=True):
     def right(self) -> bool:
         """Whether nothing by itself is wrong."""
         return all(finding.check in COMPARATIVE for finding in self.findings)
-
-
-def ulp(reference: Tensor, dtype: torch.dtype) -> Tensor:
-    """The distance of neighbouring numbers of a dtype at float64 numbers, exactly: that of the denormals below the least normal
-    number, that of the largest numbers above the largest, and at a power of two the distance to the next number up.
-    """
-    return _Format(dtype).ulp(reference)
-
-
-class _Format:
-    """A binary floating point format."""
-
-    def __init__(self, dtype: torch.dtype) -> None:
-        info = torch.finfo(dtype)
-        self.eps, self.least, self.largest = info.eps, info.smallest_normal, info.max
-        self.top = 2.0 ** math.floor(math.log2(info.max)) if info.max < 2.0**1023 else 2.0**1023
-        self.double = dtype is torch.float64
-        self.saturates = info.bits == 8
-
-    @property
-    def overflow(self) -> float:
-        """The least number that rounds to infinity."""
-        return self.largest if self.double else self.largest + self.top * self.eps / 2
-
-    def holds(self, numbers: Tensor) -> bool:
-        """Whether none is NaN or beyond the largest number."""
-        return float(numbers.abs().max()) <= self.largest
-
-    def ulp(self, reference: Tensor) -> Tensor:
-        powers = (reference.view(torch.int64) & _EXPONENT).view(torch.float64)
-        return powers.clamp_(self.least, self.top).mul_(self.eps)
 
 
 class _Sums(msgspec.Struct):
@@ -141,7 +110,7 @@ class Measure:
     ) -> None:
         self._actual, self._exact, self._single, self._rule = actual, exact, single, rule
         self._short = short if actual.dtype in _SHORT and short is not None and short.dtype is actual.dtype else None
-        self._format = _Format(actual.dtype)
+        self._format = Format(actual.dtype)
         self._special = values == "special"
         self._sums = _Sums()
         self._fixed = _FIXED.get(actual.dtype, ())
@@ -361,7 +330,7 @@ class _Part(msgspec.Struct):
         overflow_alike = ~held & ~single_held & (self.single.sign() == self.exact.sign())
         return lost | far & (~overflow_alike if special else held != single_held)
 
-    def masks(self, format_: _Format, kappa: float) -> tuple[Tensor, Tensor]:
+    def masks(self, format_: Format, kappa: float) -> tuple[Tensor, Tensor]:
         """Elements whose NaN is wrong, and those whose infinity is. Eight-bit formats may also saturate, or overflow to NaN."""
         over = self.magnitude >= format_.overflow
         nan = self.actual.isnan() != self.exact.isnan()

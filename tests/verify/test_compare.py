@@ -13,8 +13,9 @@ torch = pytest.importorskip("torch")
 from torch import Tensor  # noqa: E402
 
 from opschema_cli.verify.compare import against, differences, differing  # noqa: E402
+from opschema_cli.verify.formats import ulp  # noqa: E402
 from opschema_cli.verify.inputs import make_inputs  # noqa: E402
-from opschema_cli.verify.measure import Comparison, ulp  # noqa: E402
+from opschema_cli.verify.measure import Comparison  # noqa: E402
 from opschema_cli.verify.model import Call, Cell, Input, Tolerance, Values  # noqa: E402
 
 Function = Callable[[Tensor], Tensor]

@@ -9,7 +9,7 @@ from opschema_cli.lint.rule import rule
 from opschema_rules.magi.given import Meta
 from opschema_rules.magi.model import MagiOp
 from opschema_rules.magi.outputs import Difference, difference
-from opschema_rules.magi.rules.meta import may_be_one, is_judged
+from opschema_rules.magi.rules.meta import is_judged, may_be_one
 from opschema_rules.magi.signature import Leaf
 
 
