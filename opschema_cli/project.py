@@ -1,8 +1,8 @@
 """A workspace with its files parsed: what packs load their subjects from.
 
 Parsing goes through the content cache; cold Python files are parsed by worker processes. A file that
-cannot be read or parsed becomes a diagnostic here, once, and reads as None everywhere else. It is one module because one class,
-:class:`Project`, holds all readings of a workspace.
+cannot be read or parsed becomes a diagnostic here, once, and reads as None everywhere else. It is one module because it is
+one class: all kinds of files share its records of inputs, problems and missing parsers.
 """
 
 from __future__ import annotations
@@ -161,17 +161,17 @@ class Project:
 
     def scan(self, scan: Reading[bytes, T], paths: Iterable[str]) -> Iterator[tuple[str, T]]:
         """The result of a scan for each of these files, with the file; the scan sees an unreadable one as empty."""
-        return self._tell(scan, paths, self.workspace.digest, lambda path: scan.read(self.workspace.peek(path)))
+        return self._values(scan, paths, self.workspace.digest, lambda path: scan.read(self.workspace.peek(path)))
 
     def readings(self, reading: Reading[str, T], paths: Iterable[str]) -> dict[str, T]:
         """The values of a reading for those of these files that can be read."""
-        return dict(self._tell_sources(reading, paths, lambda source: reading.read(source.text)))
+        return dict(self._source_values(reading, paths, lambda source: reading.read(source.text)))
 
     def file_readings(self, reading: Reading[PythonFile, T], files: Iterable[PythonFile]) -> dict[str, T]:
         """The values of a reading for each of these files."""
         given = {file.path: file for file in files}
         return dict(
-            self._tell(reading, given, lambda path: given[path].source.digest, lambda path: reading.read(given[path]))
+            self._values(reading, given, lambda path: given[path].source.digest, lambda path: reading.read(given[path]))
         )
 
     def cpp_readings(self, reading: Reading[CppTree, T], paths: Iterable[str]) -> dict[str, T]:
@@ -181,22 +181,22 @@ class Project:
             tree = self._parsed_cpp(source)
             return reading.read(tree) if tree is not None else None
 
-        return dict(self._tell_sources(reading, paths, read))
+        return dict(self._source_values(reading, paths, read))
 
-    def _tell_sources(
+    def _source_values(
         self, reading: Reading[Any, T], paths: Iterable[str], read: Callable[[Source], T | None]
     ) -> Iterator[tuple[str, T]]:
         """The values of a reading for texts of files. Texts whose value is known are not read."""
         asked = list(dict.fromkeys(paths))
         self.inputs.update(asked)
 
-        def told(path: str) -> T | None:
+        def value_of(path: str) -> T | None:
             source = self.source(path)
             return read(source) if source is not None else None
 
-        return self._tell(reading, asked, self.workspace.digest, told)
+        return self._values(reading, asked, self.workspace.digest, value_of)
 
-    def _tell(
+    def _values(
         self,
         reading: Reading[Any, T],
         paths: Iterable[str],
@@ -215,7 +215,7 @@ class Project:
                 yield path, found
 
     def save_readings(self) -> None:
-        """Keep for later runs what was told of files."""
+        """Store the values of readings for later runs."""
         self._readings.save()
 
     def yaml(self, path: str) -> YamlFile | None:

@@ -201,6 +201,17 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     assert circle == []
 
 
+MOST_LINES = 400
+
+
+def test_long_modules_say_why_they_are_one_module() -> None:
+    code = [path for folder in ("opschema_cli", "rules") for path in modules(ROOT / folder)]
+    texts = {path: path.read_text(encoding="utf-8") for path in code}
+    long = {path: text for path, text in texts.items() if text.count("\n") > MOST_LINES}
+    docs = {path: ast.get_docstring(ast.parse(text)) or "" for path, text in long.items()}
+    assert [path for path, doc in docs.items() if "one module because" not in " ".join(doc.split())] == []
+
+
 def test_the_engine_never_imports_a_pack() -> None:
     found = [f"{path} imports {name}" for path, _, name in engine_imports() if name.startswith("opschema_rules")]
     assert found == []

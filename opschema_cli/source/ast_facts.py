@@ -1,8 +1,8 @@
 """Reads a module's syntax from CPython's own tree, at a fifth of the cost of libcst's.
 
 It gives the same as :mod:`opschema_cli.source.cst_facts`, or :class:`NotTakenError` where CPython's tree says less than
-libcst's; tests hold the two equal. The methods have the names of those there, one for each kind of statement and expression,
-which makes both modules long.
+libcst's; tests hold the two equal. It is one module because it is one visitor, with a method for each kind of statement and
+expression, named as there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reads a module's syntax from its libcst tree.
 
 :mod:`opschema_cli.source.ast_facts` gives the same faster, where it can. Importing this module imports libcst (0.1 to 0.2 s).
-It is long because it has a method for each kind of statement and expression.
+It is one module because it is one visitor, with a method for each kind of statement and expression.
 """
 
 from __future__ import annotations

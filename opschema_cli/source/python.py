@@ -2,7 +2,8 @@
 
 Plain data, cached by content, so that a run over unchanged files parses nothing. The facts are
 collected by :mod:`opschema_cli.source.python_facts` and joined over modules by
-:mod:`opschema_cli.source.program`. The module is long because these structures refer to one another.
+:mod:`opschema_cli.source.program`. It is one module because these structures refer to
+one another.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Turns the syntax of a module into its facts, whichever collector read it.
 
-:mod:`opschema_cli.source.ast_facts` and :mod:`opschema_cli.source.cst_facts` give the syntax. The module is long because it
-has a method for each kind of statement and expression that says something of a scope.
+:mod:`opschema_cli.source.ast_facts` and :mod:`opschema_cli.source.cst_facts` give the syntax. It is one module because it
+is one visitor, with a method for each kind of statement and expression that binds or uses a name.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The pack's subjects: a manifest, its files, its entries, and the op classes that implement them.
 
 Every part of an entry knows its node, so a rule can say where it stands; malformed parts read as absent here and
-are the business of the structure rule alone.
+are the business of the structure rule alone. It is one module because these classes refer to one another.
 """
 
 from __future__ import annotations
