@@ -58,3 +58,18 @@ MAX_FLOW = 12
 
 MAX_NESTING = 20
 """Deepest nesting of tuples and lists in a constant."""
+
+MAX_EXECUTED_STEPS = 100_000
+"""Most expressions, statements and elements that one path of an execution works on: a third of a second."""
+
+MAX_EXECUTED_CALLS = 20
+"""Longest chain of calls that an execution enters; Python's own stack bounds it."""
+
+MAX_PATHS = 64
+"""Most paths that an execution follows where conditions are not known, and most such conditions on one of them."""
+
+MAX_TOTAL_STEPS = 5_000_000
+"""Most steps of all executions of one tree: fifteen seconds."""
+
+MAX_ELEMENTS = 100_000
+"""Most elements of a container or range that executed code makes."""

@@ -20,6 +20,12 @@ from opschema_cli.source.resolver import Resolver
 
 HARMLESS_CLASS_DECORATORS = frozenset({"final", "typing.final", "typing.runtime_checkable", "functools.total_ordering"})
 
+GENERATED_BY_DATACLASS = frozenset(
+    {"__init__", "__repr__", "__eq__", "__hash__", "__lt__", "__le__", "__gt__", "__ge__", "__setattr__", "__delattr__"}
+    | {"__match_args__", "__dataclass_fields__", "__dataclass_params__", "__slots__", "__getstate__", "__setstate__"}
+)
+"""Attributes that ``dataclasses.dataclass`` may add to a class."""
+
 MAX_CALLS = 200
 """Most functions through which a class is followed; beyond, any attribute may be written."""
 
@@ -77,6 +83,8 @@ class Patches:
         for decorator in ref.cls.decorators:
             found = self.program.resolve(ref.file, decorator.callee or decorator.text)
             if isinstance(found, FunctionRef) and not self.written(found, 0) & {name, "*"}:
+                continue
+            if isinstance(found, External) and found.name == "dataclasses.dataclass" and not _is_generated(ref, name):
                 continue
             if not isinstance(found, External) or found.name not in HARMLESS_CLASS_DECORATORS:
                 return Unresolved(f"`{ref.name}` is decorated")
@@ -291,3 +299,11 @@ def _index(target: FunctionRef, position: int, keyword: str) -> int:
 
 
 _TYPE_METHODS = frozenset(dir(type)) | frozenset(dir(object))
+
+
+def _is_generated(ref: ClassRef, name: str) -> bool:
+    """Whether ``dataclasses.dataclass`` may write an attribute of a class: a method that it adds, or a field made by a call."""
+    fields = (item for item in ref.cls.body.assigns if item.target == name and item.annotation is not None)
+    return name in GENERATED_BY_DATACLASS or any(
+        item.value is not None and item.value.kind == "call" for item in fields
+    )

@@ -1,0 +1,95 @@
+"""Arguments of calls, and the parameters that they are bound to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from opschema_cli.evaluation.execution.classes import class_scope
+from opschema_cli.evaluation.execution.machine import Machine
+from opschema_cli.evaluation.execution.methods import mapping_of
+from opschema_cli.evaluation.execution.names import module_scope
+from opschema_cli.evaluation.execution.values import Closure, Environment, Opaque
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.python import Expr, Param
+
+
+def arguments_of(machine: Machine, scope: Environment, call: Expr) -> tuple[list[object], dict[str, object]] | Opaque:
+    """The arguments of a call, in the order of the text; opaque when it is not known how many there are."""
+    positional: list[object] = []
+    keywords: dict[str, object] = {}
+    lost: Opaque | None = None
+    for word, expr in zip(call.keywords, call.items[1:], strict=True):
+        value = machine.evaluate(scope, expr)
+        if not word:
+            positional.append(value)
+        elif word not in ("*", "**"):
+            _add(machine, keywords, word, value)
+        elif isinstance(value, Opaque) or id(value) in machine.tainted:
+            lost = lost or machine.opaque("the arguments of a call are not known")
+        elif word == "*":
+            positional.extend(machine.iterate(value))
+        else:
+            lost = _unpack(machine, keywords, value) or lost
+    return lost if lost is not None else (positional, keywords)
+
+
+def _unpack(machine: Machine, keywords: dict[str, object], value: object) -> Opaque | None:
+    found = mapping_of(machine, value)
+    if isinstance(found, Opaque):
+        return found
+    for key, item in found.items():
+        if not isinstance(key, str):
+            machine.throw("TypeError", "keywords must be strings")
+        _add(machine, keywords, key, item)
+    return None
+
+
+def _add(machine: Machine, keywords: dict[str, object], word: str, value: object) -> None:
+    if word in keywords:
+        machine.throw("TypeError")
+    keywords[word] = value
+
+
+def bound_parameters(
+    machine: Machine, function: Closure, positional: Sequence[object], keywords: Mapping[str, object]
+) -> dict[str, object]:
+    """The parameters of a function by their names."""
+    params = function.body.params
+    placed = [item for item in params if item.kind in ("posonly", "normal")]
+    found: dict[str, object] = dict(zip((item.name for item in placed), positional, strict=False))
+    words = dict(keywords)
+    for item in params:
+        if item.kind == "vararg":
+            found[item.name] = tuple(positional[len(placed) :])
+        elif item.kind != "kwarg" and item.kind != "posonly" and item.name in words:
+            if item.name in found:
+                machine.throw("TypeError")
+            found[item.name] = words.pop(item.name)
+    extra = next((item.name for item in params if item.kind == "kwarg"), None)
+    if extra is not None:
+        found[extra] = words
+    elif words:
+        machine.throw("TypeError")
+    if len(positional) > len(placed) and not any(item.kind == "vararg" for item in params):
+        machine.throw("TypeError")
+    for item in params:
+        if item.name not in found:
+            found[item.name] = default_of(machine, function, item)
+    return found
+
+
+def default_of(machine: Machine, function: Closure, param: Param) -> object:
+    """The default of a parameter, the same object in each call."""
+    if param.name not in function.defaults:
+        if param.default is None:
+            machine.throw("TypeError")
+        function.defaults[param.name] = machine.evaluate(defining_scope(machine, function.body), param.default)
+    return function.defaults[param.name]
+
+
+def defining_scope(machine: Machine, body: Body) -> Environment:
+    """The scope around the definition of a function of a module or class."""
+    around = body.parent
+    if around is not None and around.cls is not None and around.owner is not None:
+        return class_scope(machine, around.owner)
+    return module_scope(machine, body.file)

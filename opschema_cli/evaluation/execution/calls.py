@@ -1,0 +1,195 @@
+"""Calls: of functions and classes of the workspace, of methods of values, and of names outside the workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from opschema_cli.evaluation.execution.binding import bound_parameters
+from opschema_cli.evaluation.execution.builtins import BUILTINS
+from opschema_cli.evaluation.execution.classes import member
+from opschema_cli.evaluation.execution.dialect import NOT_KNOWN, Call, ExternalFunction
+from opschema_cli.evaluation.execution.exceptions import is_error_name, made_error
+from opschema_cli.evaluation.execution.machine import Machine
+from opschema_cli.evaluation.execution.methods import call_method
+from opschema_cli.evaluation.execution.objects import constructed
+from opschema_cli.evaluation.execution.operations import equal
+from opschema_cli.evaluation.execution.signals import Thrown
+from opschema_cli.evaluation.execution.standard import STANDARD, transparent
+from opschema_cli.evaluation.execution.statements import Result
+from opschema_cli.evaluation.execution.values import (
+    BoundMethod,
+    Closure,
+    Environment,
+    ErrorValue,
+    Native,
+    Object,
+    Opaque,
+    PartialCall,
+    Running,
+    ValueMethod,
+)
+from opschema_cli.evaluation.values import ClassValue, EnumMember, ExternalName
+from opschema_cli.source.bodies import Body
+
+
+def called(machine: Machine, function: object, positional: Sequence[object], keywords: Mapping[str, object]) -> object:
+    """The result of a call."""
+    machine.spend(1)
+    match function:
+        case Closure():
+            return _closure(machine, function, positional, keywords)
+        case BoundMethod():
+            return machine.call(function.function, (function.this, *positional), keywords)
+        case ExternalName():
+            return _outside(machine, function, positional, keywords)
+        case ClassValue():
+            return _class(machine, function, positional, keywords)
+        case ValueMethod():
+            return call_method(machine, function.this, function.name, positional, keywords)
+        case Native():
+            return function.function(Call(machine, tuple(positional), keywords))
+        case PartialCall():
+            words = {**function.keywords, **keywords}
+            return machine.call(function.function, (*function.positional, *positional), words)
+        case Object():
+            return _object(machine, function, positional, keywords)
+    return unknown_call(machine, function, (*positional, *keywords.values()))
+
+
+def unknown_call(machine: Machine, function: object, arguments: Iterable[object]) -> Opaque:
+    """The result of a call of what is not known: it may change the containers that it is given, and it may raise."""
+    taint_all(machine, arguments)
+    reason = function.reason if isinstance(function, Opaque) else f"the result of `{name_of(function)}`"
+    if machine.guarded and not machine.choices.choose(reason, machine.place):
+        raise Thrown(ErrorValue("", (machine.opaque(reason),)), machine.place)
+    return machine.opaque(reason)
+
+
+def name_of(function: object) -> str:
+    """A word for what is called."""
+    return function.name if isinstance(function, ExternalName) else f"a {type(function).__name__}"
+
+
+def taint_all(machine: Machine, values: Iterable[object]) -> None:
+    """Remember that code which is not known has been given these values."""
+    for value in values:
+        machine.spend(1)
+        if isinstance(value, list | dict | set) and id(value) not in machine.tainted:
+            machine.taint(value)
+            taint_all(machine, value.values() if isinstance(value, dict) else value)
+        elif isinstance(value, tuple):
+            taint_all(machine, value)
+        elif isinstance(value, Closure) and value.around is not None:
+            taint_all(
+                machine, [item for item in value.around.variables.values() if isinstance(item, list | dict | set)]
+            )
+
+
+# Functions of the workspace
+
+
+def _closure(
+    machine: Machine, function: Closure, positional: Sequence[object], keywords: Mapping[str, object]
+) -> object:
+    body = function.body
+    told = _told(machine, body)
+    if told is not None:
+        found = told(Call(machine, tuple(positional), keywords))
+        if found is not NOT_KNOWN:
+            return found
+    if body.function is None or not body.statements:
+        return (
+            None if body.function is not None and not _is_async(body) else machine.opaque("a function without a body")
+        )
+    if _is_async(body):
+        return unknown_call(machine, machine.opaque("an asynchronous function"), (*positional, *keywords.values()))
+    variables = bound_parameters(machine, function, positional, keywords)
+    names = machine.names_of(body)
+    scope = Environment(body, variables, names, function.around)
+    if names.yields:
+        return Running(machine.run(scope, body.statements))
+    return _result(machine, scope)
+
+
+def _result(machine: Machine, scope: Environment) -> object:
+    machine.enter()
+    try:
+        steps = machine.run(scope, scope.body.statements)
+        next(steps)
+    except StopIteration as ended:
+        return ended.value.value if isinstance(ended.value, Result) else None
+    finally:
+        machine.depth -= 1
+    return machine.stop("a `yield` inside an expression")
+
+
+def _is_async(body: Body) -> bool:
+    function = body.function
+    if function is None:
+        return False
+    before = body.file.source.text[function.outer.start : function.start]
+    return before.rstrip().endswith("def") and before.split()[-2:-1] == ["async"]
+
+
+def _told(machine: Machine, body: Body) -> ExternalFunction | None:
+    """The function of a dialect that computes the calls of a function of the workspace."""
+    dialects = [item for item in machine.dialects if item.reads_own]
+    name = machine.evaluator.qualified_name(body) if dialects else ""
+    return next((found for item in dialects if name and (found := item.functions(name)) is not None), None)
+
+
+def _class(machine: Machine, cls: ClassValue, positional: Sequence[object], keywords: Mapping[str, object]) -> object:
+    members = machine.evaluator.members(cls.ref)
+    if members:
+        return _member_with(machine, cls, members, positional)
+    return constructed(machine, cls, positional, keywords)
+
+
+def _member_with(
+    machine: Machine, cls: ClassValue, members: Sequence[EnumMember], positional: Sequence[object]
+) -> object:
+    """The member of an enumeration that has a value."""
+    if len(positional) != 1:
+        return machine.opaque(f"a call of `{cls.ref.name}`")
+    for item in members:
+        found = item == positional[0] or equal(machine, machine.attribute(item, "value"), positional[0])
+        if isinstance(found, Opaque):
+            return found
+        if found:
+            return item
+    if isinstance(member(machine, cls, "_missing_"), Closure):
+        return machine.opaque(f"a call of `{cls.ref.name}`")
+    return machine.throw("ValueError")
+
+
+def _object(machine: Machine, this: Object, positional: Sequence[object], keywords: Mapping[str, object]) -> object:
+    method = machine.special(this, "__call__")
+    if method is None and this.complete:
+        machine.throw("TypeError", f"'{this.cls.ref.name}' object is not callable")
+    if method is None or isinstance(method, Opaque):
+        lost = machine.opaque(f"a call of an object of `{this.cls.ref.name}`")
+        return unknown_call(machine, lost, (*positional, *keywords.values()))
+    return machine.call(method, positional, keywords)
+
+
+# Names outside the workspace
+
+
+def _outside(
+    machine: Machine, function: ExternalName, positional: Sequence[object], keywords: Mapping[str, object]
+) -> object:
+    call = Call(machine, tuple(positional), keywords)
+    for dialect in machine.dialects:
+        read = dialect.functions(function.name)
+        found = read(call) if read is not None else NOT_KNOWN
+        if found is not NOT_KNOWN:
+            return found
+    computed = BUILTINS.get(function.name) or STANDARD.get(function.name)
+    if computed is not None:
+        found = computed(machine, list(positional), dict(keywords))
+        return found if found is not NOT_KNOWN else unknown_call(machine, function, (*positional, *keywords.values()))
+    if any(function.name in item.transparent for item in machine.evaluator.dialects):
+        return transparent(machine, list(positional), dict(keywords))
+    if is_error_name(function.name):
+        return made_error(machine, function.name, positional)
+    return unknown_call(machine, function, (*positional, *keywords.values()))

@@ -1,0 +1,253 @@
+"""Classes of the workspace: their attributes in the order of resolution, and what is known of the classes behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opschema_cli.evaluation.execution.machine import Machine
+from opschema_cli.evaluation.execution.names import decorated
+from opschema_cli.evaluation.execution.values import (
+    BoundMethod,
+    Closure,
+    Environment,
+    Names,
+    Opaque,
+)
+from opschema_cli.evaluation.values import ClassValue
+from opschema_cli.source.python import Expr, Function
+from opschema_cli.source.resolution import HARMLESS_BASES, ClassRef, External, FunctionRef, Unresolved, ValueRef
+
+ABSENT = object()
+"""The answer for an attribute that no class has."""
+
+KNOWN_DECORATORS = frozenset(
+    {"dataclasses.dataclass", "typing.final", "functools.total_ordering", "typing.runtime_checkable", "enum.unique"}
+)
+
+
+def order(machine: Machine, cls: ClassValue) -> list[ClassRef | External] | Unresolved:
+    """The method resolution order of a class."""
+    return machine.evaluator.program.mro(cls.ref)
+
+
+def is_complete(machine: Machine, cls: ClassValue) -> bool:
+    """Whether all attributes of a class are known: no base outside the workspace, no decorator that adds any."""
+    found = order(machine, cls)
+    if isinstance(found, Unresolved):
+        return False
+    outside = [item.name for item in found if isinstance(item, External)]
+    inside = [item for item in found if isinstance(item, ClassRef)]
+    program = machine.evaluator.program
+    plain = all(program.has_plain_metaclass(item) and not _decorated(machine, item) for item in inside)
+    return plain and not set(outside) - HARMLESS_BASES
+
+
+def _decorated(machine: Machine, ref: ClassRef) -> bool:
+    """Whether a decorator of a class is not known."""
+    names = (machine.evaluator.program.resolve(ref.file, item.callee or item.text) for item in ref.cls.decorators)
+    return any(not isinstance(item, External) or item.name not in KNOWN_DECORATORS for item in names)
+
+
+def outside_bases(machine: Machine, cls: ClassValue) -> list[str]:
+    """The names of the classes outside the workspace that a class inherits from."""
+    found = order(machine, cls)
+    return [item.name for item in found if isinstance(item, External)] if not isinstance(found, Unresolved) else ["?"]
+
+
+# Members
+
+
+def member(machine: Machine, cls: ClassValue, name: str, behind: ClassValue | None = None) -> object:
+    """An attribute of a class as its body has it: a function is a :class:`Closure`, a property one that is marked.
+
+    ``behind`` begins the search behind a class in the order, as ``super`` does. :data:`ABSENT` when no class has it; opaque
+    when a class outside the workspace may have it.
+    """
+    passed: list[ClassRef] = []
+    for ref in _searched(machine, cls, behind):
+        if isinstance(ref, Opaque):
+            return ref
+        passed.append(ref)
+        if (ref.key, name) in machine.class_attributes:
+            return machine.class_attributes[ref.key, name]
+        found = machine.evaluator.program.own_member(ref, name)
+        if isinstance(found, Unresolved):
+            return machine.opaque(found.reason)
+        if found is not None:
+            return _value(machine, cls, passed, found, name)
+    reason = machine.evaluator.program.patches.patched(cls.ref, name, passed)
+    return ABSENT if reason is None else machine.opaque(reason.reason)
+
+
+def _searched(machine: Machine, cls: ClassValue, behind: ClassValue | None) -> Iterator[ClassRef | Opaque]:
+    found = order(machine, cls)
+    if isinstance(found, Unresolved):
+        if behind is None:
+            yield cls.ref
+        yield machine.opaque(found.reason)
+        return
+    skipping = behind is not None
+    for item in found:
+        if isinstance(item, External):
+            if item.name not in HARMLESS_BASES and not skipping:
+                yield machine.opaque(f"an attribute of `{item.name}`")
+        elif not skipping:
+            yield item
+        if behind is not None and item == behind.ref:
+            skipping = False
+
+
+def _value(
+    machine: Machine, cls: ClassValue, passed: list[ClassRef], found: FunctionRef | ValueRef, name: str
+) -> object:
+    reason = machine.evaluator.program.patches.patched(cls.ref, name, passed)
+    if reason is not None:
+        return machine.opaque(reason.reason)
+    owner = passed[-1]
+    if isinstance(found, FunctionRef):
+        return method_value(machine, found, owner)
+    if found.assign.value is None:
+        return machine.opaque(f"`{owner.name}.{name}` is not known")
+    return _assigned(machine, owner, found, name)
+
+
+def _assigned(machine: Machine, owner: ClassRef, found: ValueRef, name: str) -> object:
+    """The value of a class attribute; one object for all reads of it."""
+    key = (owner.key, name)
+    if key not in machine.class_values:
+        scope = class_scope(machine, found.owner or owner, found)
+        value = machine.evaluate(scope, found.assign.value) if found.assign.value is not None else None
+        machine.class_values[key] = value
+    return machine.class_values[key]
+
+
+def class_scope(machine: Machine, owner: ClassRef, found: ValueRef | None = None) -> Environment:
+    """A scope in which the expressions of a class's body are evaluated: other names of the body, then those of the module."""
+    bodies = machine.evaluator.bodies
+    inside = found is None or any(item is found.assign for item in owner.cls.body.assigns)
+    body = bodies.cls(owner) if inside else None
+    names = frozenset(owner.cls.body.named) if body is not None else frozenset[str]()
+    return Environment(body or bodies.module(found.file if found is not None else owner.file), {}, Names(names))
+
+
+def in_class(machine: Machine, scope: Environment, name: str) -> object:
+    """The value of a name that is read in a class's body."""
+    owner = scope.body.owner
+    if owner is None:
+        return machine.opaque(f"`{name}` is not bound")
+    found = member(machine, ClassValue(owner), name)
+    return machine.opaque(f"`{name}` is not bound") if found is ABSENT else found
+
+
+# Methods
+
+
+def method_value(machine: Machine, found: FunctionRef, owner: ClassRef) -> object:
+    """A method as it stands in its class, its decorators applied; a property stays a function."""
+    body = machine.evaluator.bodies.function(found)
+    if body is None:
+        return machine.opaque(f"`{owner.name}.{found.function.name}` is not found")
+    function = found.function
+    if not function.decorators or all(kind_of(machine, found, item) for item in function.decorators):
+        return Closure(body)
+    return decorated(machine, class_scope(machine, owner), Closure(body))
+
+
+_KINDS = {
+    "property": "property",
+    "functools.cached_property": "cached",
+    "staticmethod": "static",
+    "classmethod": "class",
+    "abc.abstractmethod": "plain",
+    "typing.override": "plain",
+    "typing_extensions.override": "plain",
+    "typing.final": "plain",
+}
+
+
+def kind_of(machine: Machine, found: FunctionRef, decorator: Expr) -> str:
+    """The kind of method that a decorator makes; empty for another decorator."""
+    if decorator.kind != "name":
+        return ""
+    resolved = machine.evaluator.program.resolve(found.file, decorator.text)
+    return _KINDS.get(resolved.name, "") if isinstance(resolved, External) else ""
+
+
+def kinds_of(machine: Machine, function: Closure) -> set[str]:
+    """The kinds of method that the decorators of a function make of it."""
+    definition = function.body.function
+    if definition is None or not definition.decorators or function.around is not None:
+        return set()
+    ref = FunctionRef(function.body.file, definition)
+    return {kind_of(machine, ref, item) for item in definition.decorators}
+
+
+def setter_of(owner: ClassRef, name: str) -> Function | None:
+    """The setter of a property that a class defines."""
+    found = [item for item in owner.cls.body.functions if f"{name}.setter" in item.decorator_names]
+    return found[-1] if found else None
+
+
+# Reading from a class
+
+
+def class_attribute(machine: Machine, cls: ClassValue, name: str) -> object:
+    """An attribute that is read from a class."""
+    ref = cls.ref
+    if name in ("__name__", "__qualname__") and not cls.below:
+        return ref.name
+    if name == "__module__":
+        return machine.evaluator.program.module_name(ref.file.path)
+    if name == "__mro__":
+        return _mro(machine, cls)
+    members = [item for item in machine.evaluator.members(ref) if item.name == name]
+    if members:
+        return members[0]
+    found = member(machine, cls, name)
+    if found is ABSENT:
+        return _missing(machine, cls, name)
+    return bound_to_class(machine, cls, found)
+
+
+def _mro(machine: Machine, cls: ClassValue) -> object:
+    found = order(machine, cls)
+    if isinstance(found, Unresolved) or any(isinstance(item, External) for item in found):
+        return machine.opaque("the order of classes outside the workspace")
+    return tuple(ClassValue(item) for item in found if isinstance(item, ClassRef))
+
+
+def bound_to_class(machine: Machine, cls: ClassValue, found: object) -> object:
+    """A member as it is read from a class."""
+    if isinstance(found, Closure):
+        kinds = kinds_of(machine, found)
+        if "class" in kinds or is_implicit_class_method(found):
+            return BoundMethod(found, cls)
+        if kinds & {"property", "cached"}:
+            return machine.opaque("a property that is read from its class")
+    return found
+
+
+def is_implicit_class_method(function: Closure) -> bool:
+    """Whether Python makes a method one of its class by its name alone."""
+    definition = function.body.function
+    return definition is not None and definition.name in ("__init_subclass__", "__class_getitem__")
+
+
+def _missing(machine: Machine, cls: ClassValue, name: str) -> object:
+    if name.startswith("__") or not is_complete(machine, cls):
+        return machine.opaque(f"`{cls.ref.name}.{name}` is not known")
+    return machine.throw("AttributeError", f"type object '{cls.ref.name}' has no attribute '{name}'")
+
+
+def is_subclass(machine: Machine, cls: ClassValue, other: object) -> bool | Opaque:
+    """Whether a class is or inherits from another one."""
+    found = order(machine, cls)
+    if isinstance(found, Unresolved):
+        return True if other == cls else machine.opaque(found.reason)
+    if isinstance(other, ClassValue):
+        return other.ref in found
+    name = getattr(other, "name", "")
+    outside = {item.name for item in found if isinstance(item, External)}
+    if name == "object" or name in outside:
+        return True
+    return machine.opaque("a class outside the workspace") if outside - HARMLESS_BASES else False

@@ -1,0 +1,69 @@
+"""Copies of values: what one path of an execution changes is not seen by another."""
+
+from __future__ import annotations
+
+from opschema_cli.evaluation.execution.values import BoundMethod, Closure, Environment, Object, PartialCall
+
+
+class Copier:
+    """Copies containers, objects and variables; each once, so that two references to one stay so."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, tuple[object, object]] = {}
+
+    def tuple(self, values: tuple[object, ...]) -> tuple[object, ...]:
+        """The values as copies."""
+        return tuple(map(self.copy, values))
+
+    def copy(self, value: object) -> object:
+        """A value as a copy; what cannot change is itself."""
+        known = self._made.get(id(value))
+        if known is not None:
+            return known[1]
+        match value:
+            case list():
+                made: list[object] = []
+                self._made[id(value)] = value, made
+                made.extend(map(self.copy, value))
+                return made
+            case dict():
+                table: dict[object, object] = {}
+                self._made[id(value)] = value, table
+                table.update((key, self.copy(item)) for key, item in value.items())
+                return table
+            case tuple():
+                return self._kept(value, tuple(map(self.copy, value)))
+            case set():
+                return self._kept(value, set(value))
+            case BoundMethod():
+                return self._kept(value, BoundMethod(self.copy(value.function), self.copy(value.this)))
+            case PartialCall():
+                words = {name: self.copy(item) for name, item in value.keywords.items()}
+                places = self.tuple(value.positional)
+                return self._kept(value, PartialCall(self.copy(value.function), places, words))
+            case Object() | Closure() | Environment():
+                return self._struct(value)
+        return value
+
+    def _kept(self, value: object, made: object) -> object:
+        self._made[id(value)] = value, made
+        return made
+
+    def _struct(self, value: Object | Closure | Environment) -> object:
+        made: Object | Closure | Environment
+        if isinstance(value, Object):
+            made = self._made.setdefault(id(value), (value, Object(value.cls, {}, value.complete)))[1]  # type: ignore[assignment]
+            made.attributes.update((name, self.copy(item)) for name, item in value.attributes.items())  # type: ignore[union-attr]
+            return made
+        if isinstance(value, Environment):
+            made = Environment(value.body, {}, value.names, None, value.inner, value.frame)
+            self._made[id(value)] = value, made
+            made.variables.update((name, self.copy(item)) for name, item in value.variables.items())
+            made.parent = self.copy(value.parent)  # type: ignore[assignment]
+            return made
+        made = Closure(value.body, None, {}, {}, value.static)
+        self._made[id(value)] = value, made
+        made.around = self.copy(value.around)  # type: ignore[assignment]
+        made.defaults.update((name, self.copy(item)) for name, item in value.defaults.items())
+        made.attributes.update((name, self.copy(item)) for name, item in value.attributes.items())
+        return made

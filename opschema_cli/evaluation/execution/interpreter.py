@@ -1,0 +1,75 @@
+"""The interpreter: the parts of this package put together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from opschema_cli.evaluation.execution.attributes import attribute_of
+from opschema_cli.evaluation.execution.calls import called
+from opschema_cli.evaluation.execution.classes import ABSENT, in_class, member
+from opschema_cli.evaluation.execution.conversion import value_in_frame
+from opschema_cli.evaluation.execution.dataclass_fields import is_dataclass
+from opschema_cli.evaluation.execution.expressions import value_of
+from opschema_cli.evaluation.execution.iteration import elements_of
+from opschema_cli.evaluation.execution.machine import Machine
+from opschema_cli.evaluation.execution.names import module_name
+from opschema_cli.evaluation.execution.objects import bound
+from opschema_cli.evaluation.execution.scopes import names_in
+from opschema_cli.evaluation.execution.statements import run
+from opschema_cli.evaluation.execution.truths import truth_of
+from opschema_cli.evaluation.execution.values import Environment, Names, Object, Opaque
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.python import Expr, PythonFile, Statement
+
+
+class Interpreter(Machine):
+    """A machine whose operations are those of this package."""
+
+    def evaluate(self, scope: Environment, expr: Expr) -> object:
+        """The value of an expression."""
+        return value_of(self, scope, expr)
+
+    def call(self, function: object, positional: Sequence[object], keywords: Mapping[str, object]) -> object:
+        """The result of a call."""
+        return called(self, function, positional, keywords)
+
+    def attribute(self, value: object, name: str) -> object:
+        """An attribute of a value."""
+        return attribute_of(self, value, name)
+
+    def iterate(self, value: object) -> Iterator[object]:
+        """The elements of an iterable."""
+        return elements_of(self, value)
+
+    def truth(self, value: object) -> bool:
+        """Whether a value is true; of an opaque one both are tried."""
+        found = truth_of(self, value)
+        return self.choices.choose(found.reason, self.place) if isinstance(found, Opaque) else found
+
+    def run(self, scope: Environment, statements: Sequence[Statement]) -> Iterator[object]:
+        """Run statements, and yield what they yield."""
+        return run(self, scope, statements)
+
+    def special(self, value: Object, name: str) -> object:
+        """A method of an object that Python calls by itself; None where its class has none."""
+        found = member(self, value.cls, name)
+        return None if found is ABSENT else found if isinstance(found, Opaque) else bound(self, value, found, name)
+
+    def hashes_by_identity(self, value: Object) -> bool:
+        """Whether an object equals no other one."""
+        methods = [member(self, value.cls, name) for name in ("__eq__", "__hash__")]
+        return all(item is ABSENT for item in methods) and not is_dataclass(self, value.cls.ref)
+
+    def module_name(self, file: PythonFile, name: str) -> object:
+        """The value of a module's name."""
+        return module_name(self, file, name)
+
+    def framed(self, scope: Environment, name: str) -> object:
+        """The value of a name in the frame of a function that is not executed, or in the body of a class."""
+        return in_class(self, scope, name) if scope.body.cls is not None else value_in_frame(self, scope, name)
+
+    def names_of(self, body: Body) -> Names:
+        """The names of a function."""
+        if body not in self.shared.names:
+            self.shared.names[body] = names_in(body)
+        return self.shared.names[body]

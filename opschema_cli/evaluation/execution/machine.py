@@ -1,0 +1,150 @@
+"""Base class of the interpreter: its state, and the operations that its parts need of one another.
+
+The parts are modules of functions that take a machine; :class:`~opschema_cli.evaluation.execution.interpreter.Interpreter`
+puts them together.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NoReturn
+
+import msgspec
+
+from opschema_cli.evaluation.evaluator import Evaluator
+from opschema_cli.evaluation.execution.choices import Choices
+from opschema_cli.evaluation.execution.dialect import ExecutionDialect
+from opschema_cli.evaluation.execution.signals import Thrown, Undecided
+from opschema_cli.evaluation.execution.values import Environment, ErrorValue, Names, Object, Opaque
+from opschema_cli.evaluation.limits import MAX_EXECUTED_CALLS, MAX_EXECUTED_STEPS
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.python import Expr, PythonFile, Statement
+from opschema_cli.source.resolution import ClassKey
+from opschema_cli.source.text import Place, Span
+
+
+class Shared(msgspec.Struct):
+    """What the executions of one tree share."""
+
+    names: dict[Body, Names] = msgspec.field(default_factory=dict)
+
+
+class Machine(ABC):
+    """One execution along one path: where it stands, and the work that it has done."""
+
+    def __init__(
+        self, evaluator: Evaluator, dialects: Sequence[ExecutionDialect], choices: Choices, shared: Shared
+    ) -> None:
+        self.evaluator = evaluator
+        self.dialects = tuple(dialects)
+        self.choices = choices
+        self.shared = shared
+        self.steps = 0
+        self.depth = 0
+        self.guarded = 0
+        """How many ``try`` statements with handlers run."""
+        self.handling: list[ErrorValue | Object] = []
+        self.tainted: dict[int, object] = {}
+        self.globals: dict[tuple[str, str], object] = {}
+        self.class_attributes: dict[tuple[ClassKey, str], object] = {}
+        """What this execution wrote to classes."""
+        self.class_values: dict[tuple[ClassKey, str], object] = {}
+        """The attributes of classes that it has read."""
+        self.identities: dict[int, tuple[int, object]] = {}
+        self._body: Body | None = None
+        self._span = Span(0, 0)
+
+    # The place of execution
+
+    def at(self, body: Body, item: Expr | Statement) -> None:
+        """Remember the code that is executed."""
+        self._body, self._span = body, item.span
+
+    @property
+    def place(self) -> Place | None:
+        """The place of the code that is executed."""
+        return self._body.at(self._span) if self._body is not None else None
+
+    def spend(self, steps: int) -> None:
+        """Count steps of work.
+
+        Raises:
+            Undecided: they are beyond the limit.
+        """
+        self.steps += steps
+        if self.steps > MAX_EXECUTED_STEPS:
+            raise Undecided("it takes too many steps", self.place)
+
+    def enter(self) -> None:
+        """Count a call that is entered.
+
+        Raises:
+            Undecided: the chain of calls is too long.
+        """
+        self.depth += 1
+        if self.depth > MAX_EXECUTED_CALLS:
+            raise Undecided("calls nest too deeply", self.place)
+
+    def throw(self, name: str, message: object = None) -> NoReturn:
+        """Raise a built-in exception in the executed code."""
+        text = message if message is not None else self.opaque("the text of an exception")
+        raise Thrown(ErrorValue(name, (text,)), self.place)
+
+    def stop(self, reason: str) -> NoReturn:
+        """End the execution, whose result cannot be known."""
+        raise Undecided(reason, self.place)
+
+    def opaque(self, reason: str) -> Opaque:
+        """A value that is not known."""
+        return Opaque(reason, self.place)
+
+    def taint(self, container: object) -> None:
+        """Remember that the contents of a container are not known from here on."""
+        self.tainted[id(container)] = container
+
+    # Operations
+
+    @abstractmethod
+    def evaluate(self, scope: Environment, expr: Expr) -> object:
+        """The value of an expression."""
+
+    @abstractmethod
+    def special(self, value: Object, name: str) -> object:
+        """A method of an object that Python calls by itself; None where its class has none."""
+
+    @abstractmethod
+    def hashes_by_identity(self, value: Object) -> bool:
+        """Whether an object equals no other one."""
+
+    @abstractmethod
+    def module_name(self, file: PythonFile, name: str) -> object:
+        """The value of a module's name."""
+
+    @abstractmethod
+    def framed(self, scope: Environment, name: str) -> object:
+        """The value of a name in the frame of a function that is not executed."""
+
+    @abstractmethod
+    def names_of(self, body: Body) -> Names:
+        """The names of a function."""
+
+    @abstractmethod
+    def call(self, function: object, positional: Sequence[object], keywords: Mapping[str, object]) -> object:
+        """The result of a call."""
+
+    @abstractmethod
+    def attribute(self, value: object, name: str) -> object:
+        """An attribute of a value."""
+
+    @abstractmethod
+    def iterate(self, value: object) -> Iterator[object]:
+        """The elements of an iterable."""
+
+    @abstractmethod
+    def truth(self, value: object) -> bool:
+        """Whether a value is true; of an opaque one both are tried."""
+
+    @abstractmethod
+    def run(self, scope: Environment, statements: Sequence[Statement]) -> Iterator[object]:
+        """Run statements, and yield what they yield."""

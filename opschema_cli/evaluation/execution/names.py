@@ -1,0 +1,146 @@
+"""Names of modules: functions and classes of the workspace, imports, constants, and names of other packages."""
+
+from __future__ import annotations
+
+from opschema_cli.evaluation.execution.conversion import converted, external
+from opschema_cli.evaluation.execution.machine import Machine
+from opschema_cli.evaluation.execution.values import Closure, Environment, Names, Opaque
+from opschema_cli.evaluation.values import ClassValue, ModuleValue
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.python import Assign, Import, PythonFile
+from opschema_cli.source.resolution import (
+    ClassRef,
+    External,
+    FunctionRef,
+    Missing,
+    ModuleRef,
+    Resolution,
+    ValueRef,
+)
+
+_COMPUTING = Opaque("a name of a module refers to itself")
+
+
+def module_name(machine: Machine, file: PythonFile, name: str) -> object:
+    """The value of a name of a module when all modules have run."""
+    key = (file.path, name)
+    if key not in machine.globals:
+        machine.globals[key] = _COMPUTING
+        machine.globals[key] = _found(machine, file, name)
+    return machine.globals[key]
+
+
+def _found(machine: Machine, file: PythonFile, name: str) -> object:
+    if name in file.rebound:
+        return machine.opaque(f"functions change the global `{name}`")
+    if name == "__name__":
+        return machine.evaluator.program.module_name(file.path)
+    return resolved(machine, machine.evaluator.program.resolve(file, name), file, name)
+
+
+def resolved(machine: Machine, found: Resolution, file: PythonFile, name: str) -> object:
+    """The value of what a name of a file resolves to."""
+    match found:
+        case ClassRef():
+            return ClassValue(found)
+        case FunctionRef():
+            return function_value(machine, found)
+        case ModuleRef():
+            return ModuleValue(found.path)
+        case External():
+            return external(machine, found.name)
+        case ValueRef():
+            return _assigned(machine, found, file, name)
+        case Missing():
+            return machine.opaque(f"`{found.name}` is not defined")
+    return evaluated(machine, file, name)
+
+
+def evaluated(machine: Machine, file: PythonFile, name: str) -> object:
+    """The value of a module's name as the evaluator knows it."""
+    evaluator = machine.evaluator
+    return converted(machine, evaluator.lookup(evaluator.frames.module(file), name))
+
+
+def _assigned(machine: Machine, found: ValueRef, file: PythonFile, name: str) -> object:
+    """The value of a name that is assigned; executed where it is assigned once."""
+    where, assign = found.file, found.assign
+    if (where.path, assign.target) != (file.path, name) and "." not in assign.target:
+        return machine.module_name(where, assign.target)
+    known = evaluated(machine, where, assign.target)
+    if not isinstance(known, Opaque) or assign.value is None or not assign.sure or _is_changed(machine, where, assign):
+        return known
+    return machine.evaluate(module_scope(machine, where), assign.value)
+
+
+def _is_changed(machine: Machine, file: PythonFile, assign: Assign) -> bool:
+    """Whether code changes the container that a name of a module holds."""
+    changes = machine.evaluator.changes(file)
+    several = len([item for item in file.assigns.get(assign.target, ()) if item.value is not None]) != 1
+    return several or assign.target in changes.by_methods or changes.by_items[assign.target] > 0
+
+
+def module_scope(machine: Machine, file: PythonFile) -> Environment:
+    """A scope in which the expressions of a module are evaluated."""
+    return Environment(machine.evaluator.bodies.module(file), {}, Names())
+
+
+# Functions
+
+
+def function_value(machine: Machine, found: FunctionRef) -> object:
+    """A function of a module, its decorators applied."""
+    body = machine.evaluator.bodies.function(found)
+    if body is None:
+        return machine.opaque(f"`{found.function.name}` is not found")
+    return decorated(machine, module_scope(machine, found.file), Closure(body))
+
+
+def decorated(machine: Machine, scope: Environment, function: Closure) -> object:
+    """What the decorators of a function, which are evaluated in ``scope``, make of it."""
+    value: object = function
+    definition = function.body.function
+    for decorator in reversed(definition.decorators if definition is not None else ()):
+        machine.at(scope.body, decorator)
+        value = machine.call(machine.evaluate(scope, decorator), (value,), {})
+    return value
+
+
+# Imports
+
+
+def imported(machine: Machine, body: Body, item: Import) -> object:
+    """The value that an import binds."""
+    program = machine.evaluator.program
+    module = program.absolute_module(body.file, item)
+    if module is None:
+        return machine.opaque("the import leaves its package")
+    if not item.attr:
+        first = module.partition(".")[0]
+        return _module(machine, first if item.name == first else module)
+    path, inner = program.module_path(module), program.module_path(f"{module}.{item.attr}")
+    if path is not None and (path != body.file.path or inner is None):
+        return member_of_module(machine, path, item.attr)
+    return _module(machine, f"{module}.{item.attr}")
+
+
+def _module(machine: Machine, dotted: str) -> object:
+    program = machine.evaluator.program
+    path = program.module_path(dotted)
+    if path is not None:
+        return ModuleValue(path)
+    return machine.opaque(f"no file for `{dotted}`") if program.is_local(dotted) else external(machine, dotted)
+
+
+def member_of_module(machine: Machine, path: str, name: str) -> object:
+    """The attribute of a module of the workspace."""
+    program = machine.evaluator.program
+    file = program.load(path)
+    if file is None:
+        return machine.opaque(f"{path} does not parse")
+    if (path, name) in machine.globals:
+        return machine.globals[path, name]
+    found = program.module_member(path, name)
+    if isinstance(found, ModuleRef):
+        return ModuleValue(found.path)
+    return machine.module_name(file, name)

@@ -1,0 +1,163 @@
+"""Objects of classes of the workspace: making them, and reading and writing their attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from opschema_cli.evaluation.execution.classes import (
+    ABSENT,
+    bound_to_class,
+    is_complete,
+    kinds_of,
+    member,
+    outside_bases,
+    setter_of,
+)
+from opschema_cli.evaluation.execution.dataclass_fields import initialised, is_dataclass
+from opschema_cli.evaluation.execution.machine import Machine
+from opschema_cli.evaluation.execution.values import BoundMethod, Closure, Object, Opaque, SuperValue
+from opschema_cli.evaluation.values import ClassValue, EnumMember
+from opschema_cli.source.resolution import ClassRef, FunctionRef
+
+
+def constructed(
+    machine: Machine, cls: ClassValue, positional: Sequence[object], keywords: Mapping[str, object]
+) -> object:
+    """The object that a call of a class makes."""
+    new = member(machine, cls, "__new__")
+    if isinstance(new, Closure) or (cls.ref.cls.metaclass is not None and not is_plain_type(machine, cls)):
+        return machine.opaque(f"an object of `{cls.ref.name}`, which makes its objects in a way of its own")
+    this = Object(cls, {}, is_complete(machine, cls))
+    generated = _generating(machine, cls)
+    if generated is not None:
+        initialised(machine, this, generated, positional, keywords)
+        return this
+    init = member(machine, cls, "__init__")
+    if isinstance(init, Closure):
+        machine.call(init, (this, *positional), keywords)
+    elif isinstance(init, Opaque):
+        return _made_outside(machine, this)
+    elif positional or keywords:
+        machine.throw("TypeError", f"{cls.ref.name}() takes no arguments")
+    return this
+
+
+def is_plain_type(machine: Machine, cls: ClassValue) -> bool:
+    """Whether the metaclass of a class makes its objects as ``type`` does."""
+    return machine.evaluator.program.has_plain_metaclass(cls.ref)
+
+
+def _generating(machine: Machine, cls: ClassValue) -> ClassRef | None:
+    """The dataclass whose generated ``__init__`` makes the objects of a class; None where a written one does."""
+    for ref in machine.evaluator.program.lineage(cls.ref):
+        if ref.cls.body.function("__init__") is not None:
+            return None
+        if is_dataclass(machine, ref):
+            return ref
+    return None
+
+
+def _made_outside(machine: Machine, this: Object) -> object:
+    """An object whose class outside the workspace makes it."""
+    bases = outside_bases(machine, this.cls)
+    if {"?"} & set(bases) or set(bases) & {"tuple", "int", "str", "float", "dict", "list", "typing.NamedTuple"}:
+        return machine.opaque(f"an object of `{this.cls.ref.name}`")
+    return this
+
+
+# Reading
+
+
+def object_attribute(machine: Machine, this: Object, name: str) -> object:
+    """An attribute of an object."""
+    if name == "__class__":
+        return this.cls
+    if name == "__dict__":
+        return this.attributes if this.complete else machine.opaque("the attributes of an object")
+    found = member(machine, this.cls, name)
+    if isinstance(found, Closure) and "property" in kinds_of(machine, found):
+        return machine.call(found, (this,), {})
+    if name in this.attributes:
+        return this.attributes[name]
+    if found is ABSENT or isinstance(found, Opaque):
+        return _fallback(machine, this, name, found)
+    return bound(machine, this, found, name)
+
+
+def bound(machine: Machine, this: Object | EnumMember, found: object, name: str) -> object:
+    """A member of a class as it is read from an object."""
+    if not isinstance(found, Closure):
+        return found
+    kinds = kinds_of(machine, found)
+    if "cached" in kinds:
+        value = machine.call(found, (this,), {})
+        if isinstance(this, Object):
+            this.attributes[name] = value
+        return value
+    if "property" in kinds:
+        return machine.call(found, (this,), {})
+    if "static" in kinds or found.static:
+        return found
+    if "class" in kinds:
+        return bound_to_class(machine, this.cls if isinstance(this, Object) else ClassValue(this.ref), found)
+    return BoundMethod(found, this)
+
+
+def _fallback(machine: Machine, this: Object, name: str, found: object) -> object:
+    hook = member(machine, this.cls, "__getattr__") if not name.startswith("__") else ABSENT
+    if isinstance(hook, Closure) and found is ABSENT and this.complete:
+        return machine.call(hook, (this, name), {})
+    if isinstance(found, Opaque):
+        return found
+    if not this.complete or name.startswith("__"):
+        return machine.opaque(f"the attribute `{name}` of an object of `{this.cls.ref.name}`")
+    return machine.throw("AttributeError", f"'{this.cls.ref.name}' object has no attribute '{name}'")
+
+
+def super_attribute(machine: Machine, value: SuperValue, name: str) -> object:
+    """An attribute of ``super()``."""
+    this = value.this
+    cls = this if isinstance(this, ClassValue) else this.cls if isinstance(this, Object) else None
+    if cls is None:
+        return machine.opaque("`super()` of a value that is not known")
+    found = member(machine, cls, name, value.owner)
+    if found is ABSENT:
+        return machine.opaque(f"`super().{name}`")
+    if isinstance(this, ClassValue):
+        return bound_to_class(machine, cls, found)
+    return bound(machine, this, found, name) if isinstance(this, Object) else found
+
+
+# Writing
+
+
+def set_attribute(machine: Machine, this: Object, name: str, value: object) -> None:
+    """Assign to an attribute of an object, through a property or ``__setattr__`` where its class has one."""
+    hook = member(machine, this.cls, "__setattr__")
+    if isinstance(hook, Closure):
+        machine.call(hook, (this, name, value), {})
+        return
+    setter = _setter(machine, this.cls, name)
+    if setter is not None:
+        machine.call(setter, (this, value), {})
+        return
+    if is_frozen(machine, this.cls.ref):
+        machine.throw("dataclasses.FrozenInstanceError", f"cannot assign to field {name!r}")
+    this.attributes[name] = value
+
+
+def is_frozen(machine: Machine, ref: ClassRef) -> bool:
+    """Whether a class is a frozen dataclass."""
+    return any(
+        item.keyword("frozen") is not None and getattr(item.keyword("frozen"), "value", None) is True
+        for item in ref.cls.decorators
+    ) and is_dataclass(machine, ref)
+
+
+def _setter(machine: Machine, cls: ClassValue, name: str) -> Closure | None:
+    for ref in machine.evaluator.program.lineage(cls.ref):
+        found = setter_of(ref, name)
+        body = machine.evaluator.bodies.function(FunctionRef(ref.file, found, ref)) if found is not None else None
+        if body is not None:
+            return Closure(body)
+    return None

@@ -1,0 +1,101 @@
+"""Python's own values: which values are, what may be compared and hashed, and the exceptions that working with them raises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import EllipsisType, MappingProxyType, NotImplementedType
+from typing import TypeVar
+
+from opschema_cli.evaluation.execution.dialect import NOT_KNOWN
+from opschema_cli.evaluation.execution.machine import Machine
+from opschema_cli.evaluation.execution.values import (
+    BoundMethod,
+    Closure,
+    DtypeValue,
+    ErrorValue,
+    Native,
+    Object,
+    Opaque,
+    Sentinel,
+)
+from opschema_cli.evaluation.values import ClassValue, EnumMember, ModuleValue
+
+T = TypeVar("T")
+
+SCALARS = (int, float, bool, str, type(None), complex, bytes, range, slice, EllipsisType, NotImplementedType)
+NUMBERS = (int, float, bool, complex)
+VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
+CONTAINERS = (tuple, list, dict, set, frozenset, *VIEWS, MappingProxyType)
+MUTABLE = (list, dict, set)
+IDENTICAL = (ClassValue, ModuleValue, EnumMember, DtypeValue, Sentinel, Closure, Native, ErrorValue)
+"""Values beside Python's own that are equal when they are the same one."""
+
+_scalars = frozenset(SCALARS)
+_containers = frozenset(CONTAINERS)
+
+
+def is_scalar(value: object) -> bool:
+    """Whether a value is one of Python's own without parts."""
+    return type(value) in _scalars
+
+
+def is_plain(machine: Machine, value: object) -> bool:
+    """Whether a value and all parts of it are Python's own."""
+    if type(value) in _scalars:
+        return True
+    if type(value) not in _containers or id(value) in machine.tainted:
+        return False
+    machine.spend(len(value))  # type: ignore[arg-type]
+    parts = value.items() if isinstance(value, dict) else value
+    return all(is_plain(machine, item) for item in parts)  # type: ignore[attr-defined]
+
+
+def is_hashable(machine: Machine, value: object) -> bool | Opaque:
+    """Whether a value can be a key; an opaque answer when two such keys may be equal without being the same.
+
+    Python raises a ``TypeError`` for what is False.
+    """
+    if type(value) in _scalars:
+        return not isinstance(value, slice)
+    if isinstance(value, tuple | frozenset):
+        machine.spend(len(value))
+        found = [is_hashable(machine, item) for item in value]
+        opaque = next((item for item in found if isinstance(item, Opaque)), None)
+        return False if False in found else opaque if opaque is not None else True
+    if isinstance(value, IDENTICAL):
+        return True
+    if isinstance(value, Object):
+        return machine.hashes_by_identity(value) or machine.opaque(f"the hash of an object of `{value.cls.ref.name}`")
+    if isinstance(value, list | dict | set):
+        return False
+    return value if isinstance(value, Opaque) else machine.opaque("the hash of a value that is not known")
+
+
+def performed(machine: Machine, function: Callable[[], T]) -> T:
+    """The result of an operation on Python's own values; its exceptions are raised in the executed code."""
+    try:
+        return function()
+    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, StopIteration, RuntimeError) as error:
+        if isinstance(error, RecursionError):
+            raise
+        message = error.args[0] if error.args else None
+        machine.throw(type(error).__name__, message)
+
+
+def comparable(value: object) -> bool:
+    """Whether a value that is not Python's own equals no other value."""
+    return isinstance(value, IDENTICAL | BoundMethod) or is_scalar(value)
+
+
+def asked(machine: Machine, word: str, operands: Sequence[object]) -> object:
+    """The answer of the dialects on an operator; not known where none has one."""
+    for dialect in machine.dialects:
+        found = dialect.operator(machine, word, operands)
+        if found is not NOT_KNOWN:
+            return found
+    return NOT_KNOWN
+
+
+def first_opaque(values: Sequence[object]) -> Opaque | None:
+    """The first value that is not known."""
+    return next((value for value in values if isinstance(value, Opaque)), None)

@@ -1,0 +1,24 @@
+"""Events that leave the code being executed: an exception of its own, and a value that has to be known and is not."""
+
+from __future__ import annotations
+
+from opschema_cli.evaluation.execution.values import ErrorValue, Object
+from opschema_cli.source.text import Place
+
+
+class Thrown(Exception):  # noqa: N818 - it is control flow
+    """The executed code raises ``error``."""
+
+    def __init__(self, error: ErrorValue | Object, place: Place | None) -> None:
+        super().__init__()
+        self.error = error
+        self.place = place
+
+
+class Undecided(Exception):  # noqa: N818 - it is control flow
+    """The execution cannot go on."""
+
+    def __init__(self, reason: str, place: Place | None) -> None:
+        super().__init__()
+        self.reason = reason
+        self.place = place

@@ -1,0 +1,136 @@
+"""Values of executed code.
+
+Numbers, strings, None, tuples, lists, dictionaries, sets, slices and ranges are Python's own objects. Classes, modules, members
+of enumerations and names of other packages are those of :mod:`opschema_cli.evaluation.values`. All else is here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from opschema_cli.evaluation.values import ClassValue, Frame
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.text import Place
+
+
+class Opaque(msgspec.Struct, frozen=True, eq=False):
+    """A value that is not known, and why; ``place`` is the code that made it."""
+
+    reason: str
+    place: Place | None = None
+
+
+class DtypeValue(msgspec.Struct, frozen=True):
+    """A data type of tensors, by torch's main name (``float16``, not ``half``)."""
+
+    name: str
+
+
+class TensorValue(msgspec.Struct, frozen=True, eq=False):
+    """A tensor without its elements. What is None is not known; a size may be :class:`Opaque`."""
+
+    shape: tuple[object, ...]
+    dtype: str | None = None
+    device: str | None = None
+
+
+class Object(msgspec.Struct, eq=False):
+    """An object of a class of the workspace; ``complete`` when it has no other attributes than these and its class's."""
+
+    cls: ClassValue
+    attributes: dict[str, object]
+    complete: bool = True
+
+    def __repr__(self) -> str:
+        return f"Object({self.cls.ref.name}, {self.attributes})"
+
+
+class Sentinel(msgspec.Struct, eq=False):
+    """An ``object()``."""
+
+
+class ErrorValue(msgspec.Struct, eq=False):
+    """An exception of a built-in class."""
+
+    name: str
+    arguments: tuple[object, ...] = ()
+    attributes: dict[str, object] = msgspec.field(default_factory=dict)
+
+
+class Names(msgspec.Struct, frozen=True):
+    """The names of a function: its ``own`` variables, and those that it declares ``global`` or ``nonlocal``."""
+
+    own: frozenset[str] = frozenset()
+    top: frozenset[str] = frozenset()
+    shared: frozenset[str] = frozenset()
+    yields: bool = False
+    """Whether the function is a generator."""
+
+
+class Environment(msgspec.Struct, eq=False):
+    """The variables of a running function; ``parent`` are those of the function around it.
+
+    ``inner`` is true of a comprehension. ``frame`` is given for a function that is not executed, but evaluated.
+    """
+
+    body: Body
+    variables: dict[str, object]
+    names: Names
+    parent: Environment | None = None
+    inner: bool = False
+    frame: Frame | None = None
+
+
+class Closure(msgspec.Struct, eq=False):
+    """A function of the workspace with its defaults; ``around`` are the variables of the functions around it."""
+
+    body: Body
+    around: Environment | None = None
+    defaults: dict[str, object] = msgspec.field(default_factory=dict)
+    attributes: dict[str, object] = msgspec.field(default_factory=dict)
+    static: bool = False
+    """Whether reading it from an object does not bind it."""
+
+
+class BoundMethod(msgspec.Struct, frozen=True, eq=False):
+    """A function with its first argument."""
+
+    function: object
+    this: object
+
+
+class PartialCall(msgspec.Struct, frozen=True, eq=False):
+    """``functools.partial(function, ...)``."""
+
+    function: object
+    positional: tuple[object, ...]
+    keywords: dict[str, object]
+
+
+class ValueMethod(msgspec.Struct, frozen=True, eq=False):
+    """A method of a value that is no object of the workspace."""
+
+    this: object
+    name: str
+
+
+class SuperValue(msgspec.Struct, frozen=True, eq=False):
+    """``super()``: attributes of ``this`` as the classes behind ``owner`` have them."""
+
+    owner: ClassValue
+    this: object
+
+
+class Native(msgspec.Struct, frozen=True, eq=False):
+    """A function that the interpreter or a dialect computes; it takes the machine and the arguments."""
+
+    name: str
+    function: Callable[..., object]
+
+
+class Running(msgspec.Struct, eq=False):
+    """An iterator: of a generator, or of ``iter`` and ``map``."""
+
+    iterator: Iterator[object]

@@ -1,0 +1,121 @@
+"""Execution of function bodies: the outcomes that it gives, and those that it leaves open."""
+
+from __future__ import annotations
+
+import pytest
+
+from opschema_cli.evaluation.execution.dialect import NOT_KNOWN, Call, ExecutionDialect
+from opschema_cli.evaluation.execution.outcomes import Raised, Returned, Unresolved
+from opschema_cli.evaluation.execution.values import DtypeValue, Object, Opaque, TensorValue
+from opschema_cli.evaluation.values import ClassValue
+from tests.evaluation.executing import executor_of, named, outcome_of
+
+POOL = """
+import math
+
+class Op:
+    layout = "NCHW"
+
+    def __init__(self, size):
+        self.size = (size, size) if isinstance(size, int) else size
+
+    @property
+    def area(self):
+        return math.prod(self.size)
+
+class Pool(Op):
+    def __init__(self, size, *, stride=None):
+        super().__init__(size)
+        self.stride = self.size if stride is None else stride
+
+    def _infer_output_shapes(self, x_shape):
+        if len(x_shape) != len(self.layout):
+            raise ValueError(f"x must be {self.layout}, got {len(x_shape)} dimensions")
+        n, c, *dims = x_shape
+        return {"y": (n, c, *((d - k) // s + 1 for d, k, s in zip(dims, self.size, self.stride)))}
+"""
+
+
+def test_a_method_of_an_object_that_its_class_makes() -> None:
+    executor = executor_of(POOL)
+    pool = named(executor, "Pool")
+    assert isinstance(pool, ClassValue)
+    made = executor.construct(pool, {"size": 2})
+    assert isinstance(made, Returned)
+    assert isinstance(made.value, Object)
+    assert made.value.attributes == {"size": (2, 2), "stride": (2, 2)}
+    shapes = executor.method(made.value, "_infer_output_shapes", {"x_shape": (1, 3, 8, 6)})
+    assert shapes == Returned({"y": (1, 3, 4, 3)})
+    refused = executor.method(made.value, "_infer_output_shapes", {"x_shape": (1, 3)})
+    assert isinstance(refused, Raised)
+    assert (refused.exception, refused.message) == ("ValueError", "x must be NCHW, got 2 dimensions")
+    assert refused.place is not None
+    assert POOL[refused.place.span.start :].startswith("raise ValueError")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("def f():\n    return 2 ** 10 ** 9", "a large number"),
+        ("def f():\n    return [0] * 10 ** 12", "a large container"),
+        ("def f():\n    return 'x' * 10 ** 12", "a large container"),
+        ("def f():\n    while True:\n        pass", "it takes too many steps"),
+        ("def f():\n    return f()", "calls nest too deeply"),
+        ("def f():\n    x = 'ab'\n    while True:\n        x += x", "a large container"),
+        (
+            "def f():\n    x, y = (1,), (1,)\n    for _ in range(90):\n        x, y = (x, x), (y, y)\n    return x == y",
+            "too many steps",
+        ),
+        ("def f():\n    x = ()\n    for _ in range(9000):\n        x = (x,)\n    return {x: 1}", "too deeply"),
+        ("def f():\n    return sum(range(10 ** 9))", "too many steps"),
+        ("import torch\ndef f(x):\n    return torch.add(x, 1)", "the result of `torch.add`"),
+        ("import torch\ndef f(x):\n    return 1 if torch.ok(x) else 2", "it depends on conditions that are not known"),
+        (
+            "import torch\ndef f(x):\n    for y in torch.all(x):\n        pass",
+            "iteration over the result of `torch.all`",
+        ),
+    ],
+)
+def test_limits_and_what_is_not_known(text: str, reason: str) -> None:
+    outcome = outcome_of(text, *([0] if "f(x)" in text else []))
+    assert isinstance(outcome, Unresolved), outcome
+    assert reason in outcome.reason
+
+
+def test_a_branch_on_what_is_not_known_that_changes_nothing() -> None:
+    text = """
+import torch
+
+def f(x):
+    if torch.cuda.is_available() and not x.is_cuda:
+        raise ValueError("not on the device")
+    y = torch.empty(x) if torch.fast() else torch.zeros(x)
+    return {"y": 3, "other": y}
+"""
+    outcome = outcome_of(text, Opaque("a tensor"))
+    assert isinstance(outcome, Returned)
+    assert isinstance(outcome.value, dict)
+    assert outcome.value["y"] == 3
+    assert isinstance(outcome.value["other"], Opaque)
+
+
+def test_containers_that_unknown_code_is_given_are_not_known_afterwards() -> None:
+    text = "import torch\ndef f():\n    a, b = [1], [2]\n    torch.fill(a)\n    return (len(b), a)"
+    outcome = outcome_of(text)
+    assert isinstance(outcome, Returned)
+    assert isinstance(outcome.value, tuple)
+    assert outcome.value[0] == 1
+    assert isinstance(outcome.value[1], Opaque)
+
+
+def test_a_dialect() -> None:
+    def empty(call: Call) -> object:
+        return TensorValue(call.positional, "float32")
+
+    def attribute(machine: object, value: object, name: str) -> object:
+        return value.shape if isinstance(value, TensorValue) and name == "shape" else NOT_KNOWN
+
+    values = {"torch.half": DtypeValue("float16"), "torch.float16": DtypeValue("float16")}
+    torch = ExecutionDialect({"torch.empty": empty}.get, lambda name: values.get(name, NOT_KNOWN), attribute)
+    text = "import torch\ndef f(n):\n    return torch.empty(n, 2).shape[0] + 1, torch.half == torch.float16"
+    assert outcome_of(text, 4, dialects=(torch,)) == Returned((5, True))
