@@ -8,7 +8,7 @@ from opschema_cli.evaluation.conditions import doubts, runs
 from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.limits import MAX_BINDINGS
 from opschema_cli.evaluation.mutations import changed
-from opschema_cli.evaluation.reaching import bindings, bound_at, excludes, reaching
+from opschema_cli.evaluation.reaching import bindings, bound_at, excludes, loops, reaching
 from opschema_cli.evaluation.values import (
     UNKNOWN,
     Arguments,
@@ -65,7 +65,7 @@ def _seen(evaluator: Evaluator, frame: Frame, options: list[Binding], at: int | 
     if len(options) < 2 or len(options) > MAX_BINDINGS:
         return options
     options = [item for item in options if _reaches(evaluator, frame, item, at)]
-    return reaching(options, lambda place: doubts(evaluator, frame, place), at)
+    return reaching(options, lambda place: doubts(evaluator, frame, place).union(loops(frame.body.scope, place)), at)
 
 
 def _reaches(evaluator: Evaluator, frame: Frame, item: Binding, at: int | None) -> bool:

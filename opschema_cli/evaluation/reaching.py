@@ -41,6 +41,11 @@ def guards(scope: Scope, at: int) -> Iterator[Span]:
     return (span for span in scope.guarded if span.start <= at < span.end)
 
 
+def loops(scope: Scope, at: int) -> Iterator[Span]:
+    """The bodies of ``for`` loops around a place, which may not run either."""
+    return (item.body for item in scope.loops if item.body.start <= at < item.body.end)
+
+
 def excludes(scope: Scope, first: int, second: int) -> bool:
     """Whether of two places only one runs: they stand in the two branches of one ``if``."""
     for item in scope.conditions:

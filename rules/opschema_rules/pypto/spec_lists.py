@@ -11,14 +11,13 @@ import msgspec
 from opschema_cli.evaluation.binding import arguments_of
 from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.limits import MAX_CALLS
-from opschema_cli.evaluation.origins import origin
+from opschema_cli.evaluation.origins import Origin, origin, origins
 from opschema_cli.evaluation.values import BoundArgument, Frame, Func
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Span
 from opschema_rules.pypto.language import called, full_name
 from opschema_rules.pypto.model import SpecItem
-from opschema_rules.pypto.reaching import Write, reaching
 
 _MOST = 16
 """Most lists that one expression is taken to stand for."""
@@ -114,23 +113,23 @@ class SpecLists(msgspec.Struct):
             yield Specs(found.items, found.whole, (target, *found.builders))
 
     def _named(self, body: Body, expr: Expr, hops: int) -> Iterator[Specs]:
-        binder, writes = reaching(self.bodies, body, expr.text, expr.start)
-        for write in writes:
+        for item in origins(self.evaluator, self.evaluator.frames.at(body), expr.text, expr.start):
+            binder = item.frame.body
             until = expr.start if binder is body else len(body.file.source.text)
-            items, whole = self._added(binder, expr.text, write.start, until)
-            for found in self._written(binder, write, hops):
-                yield Specs((*found.items, *items), found.whole and whole, found.builders, write.at)
+            items, whole = self._added(binder, expr.text, item.start, until)
+            for found in self._assigned(binder, item, hops):
+                yield Specs((*found.items, *items), found.whole and whole, found.builders, item.guard)
 
-    def _written(self, body: Body, write: Write, hops: int) -> tuple[Specs, ...]:
-        key = (body, write.start)
-        if key not in self._known and write.value is not None:
+    def _assigned(self, body: Body, item: Origin, hops: int) -> tuple[Specs, ...]:
+        key = (body, item.start)
+        if key not in self._known:
             self._known[key] = ()
-            if write.index is None:
-                found = self._read(body, write.value, hops - 1)
+            if item.index is None:
+                found = self._read(body, item.expr, hops - 1)
             else:
-                found = self._returned(body, write.value, write.index, hops - 1)
+                found = self._returned(body, item.expr, item.index, hops - 1)
             self._known[key] = tuple(islice(found, _MOST))
-        return self._known.get(key, ())
+        return self._known[key]
 
     def _added(self, body: Body, name: str, start: int, end: int) -> tuple[tuple[SpecItem, ...], bool]:
         """Specs appended to a list between two places, and whether nothing else happens to it there."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 from msgspec.structs import replace
 
+from opschema_cli.evaluation.origins import origins
 from opschema_cli.evaluation.tree_evaluator import TreeEvaluator
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies, Body, param_for
@@ -15,7 +16,6 @@ from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Span
 from opschema_rules.pypto.language import called, direction_of, entries, is_entry, language_name
 from opschema_rules.pypto.model import EntryParam, SpecEntry, SpecItem
-from opschema_rules.pypto.reaching import reaching
 from opschema_rules.pypto.spec_lists import SpecLists, Specs
 
 _LOADS = ("load", "slice", "read", "tensor.slice", "tensor.read", "tile.load")
@@ -85,10 +85,11 @@ class Pairs(msgspec.Struct):
         found = list(entries(self.bodies, body, expr))
         yield from ((item, None) for item in found)
         if not found and expr.kind == "name" and "." not in expr.text:
-            binder, writes = reaching(self.bodies, body, expr.text, expr.start)
-            for write in writes:
-                if write.value is not None and write.index is None:
-                    yield from ((item, write.at) for item in entries(self.bodies, binder, write.value))
+            evaluator = self.lists.evaluator
+            for choice in origins(evaluator, evaluator.frames.at(body), expr.text, expr.start):
+                if choice.index is None:
+                    chosen = entries(self.bodies, choice.frame.body, choice.expr)
+                    yield from ((item, choice.guard) for item in chosen)
 
     def _of_class(self, body: Body) -> None:
         """Join the specs and programs that a test case of pypto returns: ``define_tensors()`` and ``get_program()``."""
