@@ -188,7 +188,7 @@ def _outside(
     if computed is not None:
         found = computed(machine, list(positional), dict(keywords))
         return found if found is not NOT_KNOWN else unknown_call(machine, function, (*positional, *keywords.values()))
-    if any(function.name in item.transparent for item in machine.evaluator.dialects):
+    if machine.evaluator.is_transparent(function.name):
         return transparent(machine, list(positional), dict(keywords))
     if is_error_name(function.name):
         return made_error(machine, function.name, positional)
