@@ -13,8 +13,9 @@ from opschema_cli.cache import Cache
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.project import Project
 from opschema_cli.workspace import Workspace
+from opschema_rules.tileops.detection import TileopsOptions
+from opschema_rules.tileops.load import load
 from opschema_rules.tileops.migrations.entries import manifests
-from opschema_rules.tileops.pack import TileopsOptions, load
 
 Leaf = tuple[object, ...]
 

@@ -25,7 +25,8 @@ from opschema_cli.migrate.options import fill
 from opschema_cli.project import Project
 from opschema_cli.workspace import Workspace
 from opschema_rules.pypto.detection import PyptoOptions
-from opschema_rules.pypto.pack import PACK, load_programs
+from opschema_rules.pypto.load import load_programs
+from opschema_rules.pypto.pack import PACK
 
 Fields = dict[str, list[str] | None]
 """What a kernel's dict, or the orchestration's, says in the fields that are lists."""

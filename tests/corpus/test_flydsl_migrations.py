@@ -20,7 +20,8 @@ from opschema_cli.migrate.options import fill
 from opschema_cli.project import Project
 from opschema_cli.workspace import Workspace
 from opschema_rules.flydsl.detection import FlydslOptions
-from opschema_rules.flydsl.pack import PACK, load
+from opschema_rules.flydsl.load import load
+from opschema_rules.flydsl.pack import PACK
 
 Migrate = Callable[..., "tuple[dict[str, Change], Result]"]
 

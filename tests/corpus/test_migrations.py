@@ -16,7 +16,9 @@ from opschema_cli.migrate.choose import Choice
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.engine import Ground, Task, migrate_all
 from opschema_cli.migrate.migration import Migration, Note
-from opschema_rules.tileops.pack import PACK, TileopsOptions, load
+from opschema_rules.tileops.detection import TileopsOptions
+from opschema_rules.tileops.load import load
+from opschema_rules.tileops.pack import PACK
 from tests.corpus.comparison import (
     compare_code,
     compare_data,

@@ -20,8 +20,9 @@ from opschema_cli.project import Project
 from opschema_cli.testing import Linted
 from opschema_cli.workspace import Workspace
 from opschema_rules.pypto.detection import PyptoOptions
+from opschema_rules.pypto.load import load, load_programs
 from opschema_rules.pypto.model import Kernel
-from opschema_rules.pypto.pack import PACK, load, load_programs
+from opschema_rules.pypto.pack import PACK
 
 Open = Callable[[str], Project]
 

@@ -12,7 +12,8 @@ import pytest
 from opschema_cli.project import Project
 from opschema_cli.verify.model import Call, Limits, Plan
 from opschema_cli.workspace import Workspace
-from opschema_rules.tileops.pack import PACK, TileopsOptions
+from opschema_rules.tileops.detection import TileopsOptions
+from opschema_rules.tileops.pack import PACK
 
 PARENT, FIX, HEAD = "tileops-bfae9be4-parent", "tileops-bfae9be4", "tileops-52dbc086"
 OPS = ("AlibiFwdOp", "SinusoidalFwdOp")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from opschema_cli.lint.pack import Description, Fact
 from opschema_cli.phrases import count
 from opschema_cli.project import Project
+from opschema_rules.aten.load import load
 from opschema_rules.aten.model import BackendFile, DerivativesFile, NativeFile, Reference, TagsFile
 
 if TYPE_CHECKING:
@@ -21,9 +22,6 @@ _HINT = (
 
 def describe(project: Project, options: AtenOptions) -> list[Description]:
     """Every file of the pack, and the operators that it is judged by."""
-    # Not at the top: the pack imports this module.
-    from opschema_rules.aten.pack import load
-
     return [Description("PyTorch's schemas", [*_facts(load(project, options).subjects)], _HINT)]
 
 

@@ -1,107 +1,16 @@
-"""Detects the files of PyTorch's code generator and loads their entries."""
+"""The pack for PyTorch's own schemas, put together from its parts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
-from opschema_cli.lint.diagnostic import Missing
-from opschema_cli.lint.loaded import Entry as Declared
-from opschema_cli.lint.loaded import Loaded
 from opschema_cli.lint.pack import Pack, StubMaker, collect_migrations, collect_rules
-from opschema_cli.phrases import some
-from opschema_cli.project import Project
-from opschema_cli.source.text import Span
 from opschema_rules.aten import migrations, rules
-from opschema_rules.aten.backend import read_backend
-from opschema_rules.aten.deprecated import read_deprecated
-from opschema_rules.aten.derivatives import read_derivatives
 from opschema_rules.aten.describe import describe
-from opschema_rules.aten.detection import AtenOptions, claims, detect, files_of
-from opschema_rules.aten.dialects import OF_OTHERS
-from opschema_rules.aten.drift import copies_of_backend, copies_of_native
+from opschema_rules.aten.detection import AtenOptions, claims, detect
 from opschema_rules.aten.examples import example_files
-from opschema_rules.aten.kernel_matching import read_kernels
-from opschema_rules.aten.model import REFERENCE, BackendFile, DerivativeEntry, NativeEntry, NativeFile, TagsFile
-from opschema_rules.aten.native import read_native, read_tags
+from opschema_rules.aten.load import load
 from opschema_rules.aten.operator_table import operators
-from opschema_rules.aten.reference import References
-from opschema_rules.aten.releases import Torchgens
 from opschema_rules.aten.sightings import SIGHTINGS
 from opschema_rules.aten.stubs import backend_sources, is_generated, make_stubs
-
-
-def load(project: Project, options: AtenOptions) -> Loaded:
-    """All of torchgen's files in the workspace, and their entries."""
-    files = list(files_of(project, options))
-    loaded = Loaded(files=[file.path for _, file in files])
-    tags = [read_tags(file) for kind, file in files if kind == "tags"]
-    torchgens = Torchgens(project, options.installed_torch)
-    torchgens.check()
-    natives = [
-        read_native(file, _of_tags(tags, file.path), torchgens.of_native(file))
-        for kind, file in files
-        if kind == "native"
-    ]
-    for listed in tags:
-        loaded.subjects += [listed, *listed.entries]
-    for native in natives:
-        loaded.subjects += [native, *native.entries]
-        loaded.entries += [_declared(entry) for entry in native.entries]
-    references = References(torchgens, natives, options.native_functions)
-    loaded.subjects += filter(None, (copies_of_native(native, references.of_copy(native)) for native in natives))
-    loaded.subjects.append(references)
-    for kind, file in files:
-        if kind == "derivatives":
-            operators = references.of_derivatives(file)
-            derivatives = read_derivatives(file, operators, torchgens.of_derivatives(file.path, operators))
-            loaded.subjects += [derivatives, *derivatives.entries]
-            loaded.entries += [_declared(entry) for entry in derivatives.entries]
-        if kind == "deprecated":
-            loaded.subjects.append(read_deprecated(file, references.of_derivatives(file)))
-        backend = read_backend(file, None) if kind == "backend" else None
-        if backend is not None:
-            backend.reference = references.of_backend(backend)
-            backend.torchgen = torchgens.of_backend(backend.path, backend.reference)
-            loaded.subjects += filter(None, [copies_of_backend(backend)])
-            loaded.subjects.append(backend)
-    backends = [item for item in loaded.subjects if isinstance(item, BackendFile)]
-    loaded.missing += _without_reference(backends)
-    loaded.ops = len(_operators(natives, backends))
-    if backends:
-        loaded.late.append(lambda: read_kernels(project, backends, options.kernels))
-    return loaded
-
-
-def _without_reference(backends: Iterable[BackendFile]) -> Iterator[Missing]:
-    """The missing source where PyTorch's operators are not known."""
-    paths = [backend.path for backend in backends if backend.reference is None and backend.items]
-    if paths:
-        reason = (
-            f"PyTorch's operators are not known, by which {some(paths, 2)} {'is' if len(paths) == 1 else 'are'} judged"
-        )
-        hint = (
-            "install torch beside opschema, or name its native_functions.yaml in `tool.opschema.aten.native-functions`"
-        )
-        yield Missing(REFERENCE, reason, hint)
-
-
-def _operators(natives: Iterable[NativeFile], backends: Iterable[BackendFile]) -> set[str]:
-    """The names of the operators that files list: each once, though several lists and files name it."""
-    entries = {entry.name for native in natives for entry in native.entries}
-    return entries.union(item.name for backend in backends for item in backend.items if item.section not in OF_OTHERS)
-
-
-def _of_tags(tags: list[TagsFile], path: str) -> TagsFile | None:
-    """The tags of the native_functions.yaml at ``path``: those beside it, or the only ones."""
-    folder = path.rpartition("/")[0]
-    beside = [item for item in tags if item.path.rpartition("/")[0] == folder]
-    return (beside or tags)[0] if len(beside or tags) == 1 else None
-
-
-def _declared(entry: NativeEntry | DerivativeEntry) -> Declared:
-    first = entry.node.items[0] if entry.node.items else entry.node
-    return Declared(entry.file.path, first.span, Span(entry.node.start, entry.node.end), entry.name)
-
 
 _RULES = collect_rules(rules)
 

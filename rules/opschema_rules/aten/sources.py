@@ -15,6 +15,7 @@ from opschema_rules.aten.derivative_operators import operators_of
 from opschema_rules.aten.derivatives import Definition, definition_of, read_derivatives
 from opschema_rules.aten.entry import Entry
 from opschema_rules.aten.groups import Group, groups_of
+from opschema_rules.aten.load import load
 from opschema_rules.aten.model import BackendFile, BackendItem, DerivativesFile, Function, NativeFile, TagsFile
 from opschema_rules.aten.native import read_tags
 from opschema_rules.aten.signatures import SignatureKey, base_name, view_key
@@ -82,8 +83,6 @@ class Sources(msgspec.Struct, frozen=True, dict=True):
 
 def read_sources(project: Project, options: AtenOptions) -> Sources:
     """The files of a workspace, and those of the torch that its backends are judged by."""
-    from opschema_rules.aten.pack import load  # not at the top: the pack imports the module that asks
-
     subjects = load(project, options).subjects
     natives = [item for item in subjects if isinstance(item, NativeFile)]
     derivatives = [item for item in subjects if isinstance(item, DerivativesFile)]

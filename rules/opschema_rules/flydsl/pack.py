@@ -1,27 +1,16 @@
-"""Detects trees with FlyDSL kernels, and loads what they trace, launch, wrap and describe."""
+"""The pack for FlyDSL kernels, put together from its parts."""
 
 from __future__ import annotations
 
-from opschema_cli.lint.loaded import Entry, Loaded
 from opschema_cli.lint.pack import Description, Fact, Pack, collect_migrations, collect_rules
 from opschema_cli.project import Project
 from opschema_rules.flydsl import migrations, rules
 from opschema_rules.flydsl.contract import known
 from opschema_rules.flydsl.detection import FlydslOptions, claims, detect
 from opschema_rules.flydsl.examples import example_files
+from opschema_rules.flydsl.load import load
 from opschema_rules.flydsl.operator_table import operators
 from opschema_rules.flydsl.reader import read_tree
-
-
-def load(project: Project, options: FlydslOptions) -> Loaded:
-    """The tree and each of its traced functions as subjects."""
-    tree = read_tree(project, options)
-    kernels = [item for item in tree.traced if item.kind == "kernel"]
-    loaded = Loaded([tree, *tree.traced], len(kernels))
-    for item in tree.traced:
-        loaded.entries.append(Entry(item.body.file.path, item.function.span, item.function.outer, item.title))
-    loaded.files = sorted({item.body.file.path for item in tree.traced})
-    return loaded
 
 
 def describe(project: Project, options: FlydslOptions) -> list[Description]:

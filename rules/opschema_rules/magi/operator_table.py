@@ -25,6 +25,7 @@ from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Param
 from opschema_cli.source.resolution import Unresolved
 from opschema_rules.magi.given import Callback, Lambda, Meta, Mutates
+from opschema_rules.magi.load import load_tree
 from opschema_rules.magi.model import MagiOp
 from opschema_rules.magi.signature import Branch, Leaf, Lowering, Node
 
@@ -56,8 +57,6 @@ _REFUSALS = {
 
 def operators(project: Project, options: MagiOptions) -> Iterator[Operator]:
     """The ops of the workspace."""
-    from opschema_rules.magi.pack import load_tree  # not at the top: the pack imports this module
-
     yield from map(operator_of, load_tree(project, options).ops)
 
 

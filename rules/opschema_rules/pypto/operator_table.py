@@ -21,6 +21,7 @@ from opschema_cli.project import Project
 from opschema_cli.source.text import Place, Span
 from opschema_rules.pypto.claims import Claim, readings
 from opschema_rules.pypto.facts import Payload
+from opschema_rules.pypto.load import load
 from opschema_rules.pypto.model import Declared, Direction, EntryParam, Kernel, Program, SpecEntry, SpecItem
 from opschema_rules.pypto.naming import aliases_of, full_names
 from opschema_rules.pypto.task_matching import WORDS, Task, entry_of, fits, tasks
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
 def operators(project: Project, options: PyptoOptions) -> Iterator[Operator]:
     """The kernels of all programs, and pypto-lib's entries."""
-    from opschema_rules.pypto.pack import load  # not at the top: the pack imports this module
-
     subjects = load(project, options).subjects
     programs = [item for item in subjects if isinstance(item, Program)]
     entries = [item for item in subjects if isinstance(item, SpecEntry)]

@@ -19,6 +19,7 @@ from opschema_cli.project import Project
 from opschema_cli.source.program import ClassRef, FunctionRef
 from opschema_cli.source.text import Place, Span
 from opschema_cli.source.yaml import Node
+from opschema_rules.tileops.load import load
 from opschema_rules.tileops.model import OpEntry, OpImplementation, ParamDecl, Row, Tensor
 
 if TYPE_CHECKING:
@@ -33,8 +34,6 @@ _TAKES = {"__init__": ("static dim", "param"), "forward": ("input", "param")}
 
 def operators(project: Project, options: TileopsOptions) -> Iterator[Operator]:
     """The entries of all manifests."""
-    from opschema_rules.tileops.pack import load  # not at the top: the pack imports this module
-
     yield from (operator_of(item) for item in load(project, options).subjects if isinstance(item, OpEntry))
 
 

@@ -12,6 +12,7 @@ from opschema_cli.project import Project
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import Unresolved
 from opschema_cli.source.text import Place, Span
+from opschema_rules.torchlib.load import load
 from opschema_rules.torchlib.model import Definition, Operator, Registration
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 def operators(project: Project, options: TorchlibOptions) -> Iterator[table.Operator]:
     """The operators of the workspace but for those that another pack reads."""
-    from opschema_rules.torchlib.pack import load  # not at the top: the pack imports this module
-
     yield from (operator_of(item) for item in load(project, options).subjects if isinstance(item, Operator))
 
 

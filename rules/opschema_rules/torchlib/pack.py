@@ -1,58 +1,23 @@
-"""Detects operators registered with ``torch.library`` and loads them, each with all that is registered for it."""
+"""The pack for operators of ``torch.library``, put together from its parts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from opschema_cli.lint.diagnostic import NotUnderstood
-from opschema_cli.lint.loaded import Entry, Loaded
 from opschema_cli.lint.pack import Description, Pack, Speed, collect_rules
 from opschema_cli.project import Project
 from opschema_rules.torchlib import rules
 from opschema_rules.torchlib.describe import describe_tree
 from opschema_rules.torchlib.detection import TorchlibOptions, claims, detect
 from opschema_rules.torchlib.examples import example_files
-from opschema_rules.torchlib.graph import graph_of
-from opschema_rules.torchlib.model import Operator, Tree
+from opschema_rules.torchlib.load import load, read_tree
 from opschema_rules.torchlib.operator_table import operators
 from opschema_rules.torchlib.search import reads_on
 from opschema_rules.torchlib.sharing import share
 from opschema_rules.torchlib.sightings import SIGHTINGS
 
 
-def load(project: Project, options: TorchlibOptions) -> Loaded:
-    """All operators of the workspace."""
-    tree = read_tree(project, options)
-    operators = [item for item in tree.operators if not _is_of_magi(item)]
-    loaded = Loaded(ops=len(operators))
-    loaded.subjects += [*operators, *tree.strays, tree]
-    loaded.unresolved += [NotUnderstood(place, reason) for place, reason in tree.unresolved]
-    loaded.entries += [entry for operator in operators for entry in _entries(operator)]
-    return loaded
-
-
 def describe(project: Project, options: TorchlibOptions) -> list[Description]:
     """For which torch the operators are judged, and what is not known of them."""
     return [describe_tree(read_tree(project, options))]
-
-
-def _is_of_magi(operator: Operator) -> bool:
-    """Whether MagiCompiler's decorator, in the tree itself, makes the operator: the pack ``magi`` judges it."""
-    body, call = operator.definition.body, operator.definition.call
-    named = call is not None and call.callee.rpartition(".")[2] == "magi_register_custom_op"
-    return named or (body is not None and f"/{body.file.path}".endswith("/magi_compiler/_magi_register_custom_op.py"))
-
-
-def _entries(operator: Operator) -> Iterable[Entry]:
-    body = operator.definition.function
-    if body is not None and body.function is not None:
-        names = sorted(operator.names or ())
-        yield Entry(body.file.path, body.function.span, body.function.outer, names[0] if len(names) == 1 else "")
-
-
-def read_tree(project: Project, options: TorchlibOptions) -> Tree:
-    """The operators of a workspace, with what is registered for them."""
-    return graph_of(project, options).tree
 
 
 PACK = Pack(

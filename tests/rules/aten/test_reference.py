@@ -12,8 +12,8 @@ from opschema_cli.errors import OpschemaError
 from opschema_cli.project import Project
 from opschema_cli.workspace import Workspace
 from opschema_rules.aten.detection import AtenOptions
+from opschema_rules.aten.load import load
 from opschema_rules.aten.model import BackendFile, Reference
-from opschema_rules.aten.pack import load
 
 NATIVE = "torchgen/packaged/ATen/native/native_functions.yaml"
 BACKEND = "backend: XLA\ncpp_namespace: torch_xla\nsupported:\n  - abs\n"

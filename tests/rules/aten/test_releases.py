@@ -21,8 +21,9 @@ from opschema_rules.aten.draws import draws
 from opschema_rules.aten.examples import example_files
 from opschema_rules.aten.generated import functions_of
 from opschema_rules.aten.groups import groups_of
+from opschema_rules.aten.load import load
 from opschema_rules.aten.model import BackendFile, DerivativesFile, NativeFile
-from opschema_rules.aten.pack import PACK, load
+from opschema_rules.aten.pack import PACK
 from opschema_rules.aten.torchgen import Torchgen
 from opschema_rules.aten.torchgen_table import fitting_release, known_releases, newest_torchgen, torchgen_of
 from tests.rules.aten.entry_findings import NATIVE, entry

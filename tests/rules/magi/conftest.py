@@ -9,9 +9,10 @@ import pytest
 
 from opschema_cli.project import Project
 from opschema_cli.workspace import Workspace
+from opschema_rules.magi.detection import MagiOptions
 from opschema_rules.magi.examples import example_files
+from opschema_rules.magi.load import load_tree
 from opschema_rules.magi.model import MagiOp, MagiTree
-from opschema_rules.magi.pack import MagiOptions, load_tree
 
 ReadTree = Callable[..., MagiTree]
 ReadOp = Callable[..., MagiOp]

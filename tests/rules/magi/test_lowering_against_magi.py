@@ -17,9 +17,10 @@ import pytest
 
 from opschema_cli.project import Project
 from opschema_cli.workspace import Workspace
+from opschema_rules.magi.detection import MagiOptions
 from opschema_rules.magi.given import Mutates
+from opschema_rules.magi.load import load_tree
 from opschema_rules.magi.model import MagiOp
-from opschema_rules.magi.pack import MagiOptions, load_tree
 from opschema_rules.magi.signature import Branch, Lowering, Node
 from tests.rules.magi.generated import Generator
 from tests.rules.magi.real_magi import Registered, recording

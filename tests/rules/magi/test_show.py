@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from opschema_rules.magi.detection import MagiOptions
 from opschema_rules.magi.examples import example_files
-from opschema_rules.magi.pack import PACK, MagiOptions
+from opschema_rules.magi.pack import PACK
 from tests.tables import Shown, show
 from tests.tables import shown as table_shown
 

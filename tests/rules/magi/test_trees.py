@@ -12,9 +12,11 @@ import pytest
 from opschema_cli.project import Project
 from opschema_cli.testing import lint_files
 from opschema_cli.workspace import Workspace
+from opschema_rules.magi.detection import MagiOptions, detect
 from opschema_rules.magi.examples import example_files
+from opschema_rules.magi.load import load_tree
 from opschema_rules.magi.model import MagiTree
-from opschema_rules.magi.pack import PACK, MagiOptions, detect, load_tree
+from opschema_rules.magi.pack import PACK
 
 ReadTree = Callable[..., MagiTree]
 

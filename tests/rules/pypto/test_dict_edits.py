@@ -9,8 +9,9 @@ from opschema_cli.source.text import Edit, apply_edits
 from opschema_cli.testing import lint_files
 from opschema_rules.pypto.detection import PyptoOptions
 from opschema_rules.pypto.dict_edits import add_field, turn_into
+from opschema_rules.pypto.load import load_programs
 from opschema_rules.pypto.model import Direction, Kernel
-from opschema_rules.pypto.pack import PACK, load_programs
+from opschema_rules.pypto.pack import PACK
 
 IMPORT = "from simpler.task_interface import ArgDirection as D\n"
 

@@ -7,7 +7,8 @@ import pytest
 from opschema_cli.testing import lint_files
 from opschema_rules.pypto.detection import PyptoOptions, describing, detect, specifying
 from opschema_rules.pypto.examples import HEAD, SOUND
-from opschema_rules.pypto.pack import PACK, load
+from opschema_rules.pypto.load import load
+from opschema_rules.pypto.pack import PACK
 
 LISTED = '[{"func_id": 0, "source": "a.cpp", "core_type": "aiv"}]'
 HELD = '{"incores": [{"func_id": 0, "source": "a.cpp", "core_type": "aiv"}]}'

@@ -16,8 +16,9 @@ from opschema_cli.project import Project
 from opschema_cli.testing import lint_files
 from opschema_cli.workspace import Workspace
 from opschema_rules.pypto.detection import PyptoOptions
+from opschema_rules.pypto.load import load_programs
 from opschema_rules.pypto.model import Program
-from opschema_rules.pypto.pack import PACK, load_programs
+from opschema_rules.pypto.pack import PACK
 from opschema_rules.pypto.task_matching import WORDS, tasks
 from tests.command import TILEKIT
 

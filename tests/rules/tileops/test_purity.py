@@ -11,8 +11,10 @@ from opschema_cli.lint.rule import Rule
 from opschema_cli.project import Project
 from opschema_cli.source.program import Program
 from opschema_cli.workspace import Workspace
+from opschema_rules.tileops.detection import TileopsOptions
+from opschema_rules.tileops.load import load
 from opschema_rules.tileops.model import OpEntry
-from opschema_rules.tileops.pack import PACK, TileopsOptions, load
+from opschema_rules.tileops.pack import PACK
 
 TILEKIT = Path(__file__).parents[3] / "fixtures" / "tilekit"
 CACHED = [rule for rule in PACK.rules if rule.subject is OpEntry and (rule.pure or rule.candidates)]

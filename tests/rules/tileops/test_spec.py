@@ -11,9 +11,11 @@ import pytest
 from opschema_cli.errors import OpschemaError
 from opschema_cli.project import Project
 from opschema_cli.workspace import Workspace
+from opschema_rules.tileops.detection import TileopsOptions
 from opschema_rules.tileops.features import FEATURES, LATEST
+from opschema_rules.tileops.load import load
 from opschema_rules.tileops.model import Manifest
-from opschema_rules.tileops.pack import TileopsOptions, describe, load
+from opschema_rules.tileops.pack import describe
 from opschema_rules.tileops.spec import Spec
 
 VOCABULARY = "status, signature, workloads, shape_rules, roofline.\n"

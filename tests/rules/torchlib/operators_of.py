@@ -8,8 +8,9 @@ from opschema_cli.project import Project
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import Unresolved
 from opschema_cli.workspace import Workspace
+from opschema_rules.torchlib.detection import TorchlibOptions
+from opschema_rules.torchlib.load import read_tree
 from opschema_rules.torchlib.model import Operator, Registration, Tree
-from opschema_rules.torchlib.pack import TorchlibOptions, read_tree
 
 
 def tree_of(files: dict[str, str] | str, torch: str = "") -> Tree:

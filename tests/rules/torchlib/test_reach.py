@@ -13,8 +13,8 @@ from opschema_cli.source.program import Program
 from opschema_cli.workspace import Workspace
 from opschema_rules.torchlib.detection import TorchlibOptions, detect
 from opschema_rules.torchlib.dialect import TORCH
+from opschema_rules.torchlib.load import read_tree
 from opschema_rules.torchlib.outlines import Words
-from opschema_rules.torchlib.pack import read_tree
 from opschema_rules.torchlib.registrations import MAX_RECURSION, Walker
 
 OPS = """import torch

@@ -12,8 +12,9 @@ from opschema_cli.project import Project
 from opschema_cli.source.python_workers import Parsers
 from opschema_cli.workspace import Workspace
 from opschema_rules.torchlib.detection import TorchlibOptions
+from opschema_rules.torchlib.load import read_tree
 from opschema_rules.torchlib.mentions import _mentions
-from opschema_rules.torchlib.pack import PACK, read_tree
+from opschema_rules.torchlib.pack import PACK
 from tests.rules.torchlib.operators_of import told, tree_of
 
 FOO = "def foo(x: Tensor) -> Tensor: ...\n"

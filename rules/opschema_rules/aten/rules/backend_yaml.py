@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.yaml import Node
-from opschema_rules.aten.loader import TAGS
 from opschema_rules.aten.model import BackendFile
+from opschema_rules.aten.refused_yaml import TAGS
 from opschema_rules.aten.rules.backend_keys import is_strict
 from opschema_rules.aten.rules.fields import kind_of
 

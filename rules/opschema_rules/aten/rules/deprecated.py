@@ -14,10 +14,10 @@ from opschema_rules.aten.deprecated import CONSTANTS, Call, Misfit, by_base, mis
 from opschema_rules.aten.entry import SchemaText, string
 from opschema_rules.aten.findings import found
 from opschema_rules.aten.kinds import items_of
-from opschema_rules.aten.loader import refused
 from opschema_rules.aten.model import DeprecatedEntry, DeprecatedFile, NativeEntry
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.python_functions import is_bound
+from opschema_rules.aten.refused_yaml import refused
 from opschema_rules.aten.rules.derivatives_entries import repeated_keys, written
 
 _FIELDS = {"name": "the deprecated signature, a schema", "aten": "the call that it stands for"}

@@ -12,8 +12,8 @@ from opschema_rules.aten.derivatives import DEFAULT, NOT_FORMULAS
 from opschema_rules.aten.entry import Entry, is_date, string
 from opschema_rules.aten.findings import found, no_list
 from opschema_rules.aten.kinds import items_of
-from opschema_rules.aten.loader import refused
 from opschema_rules.aten.model import DerivativeEntry, DerivativesFile
+from opschema_rules.aten.refused_yaml import refused
 
 _KINDS = {"mapping": "a mapping", "sequence": "a list"}
 

@@ -17,9 +17,9 @@ from opschema_cli.suggestions import nearest
 from opschema_rules.aten.entry import is_binary, is_date
 from opschema_rules.aten.findings import found, listing, no_list, yaml_fix
 from opschema_rules.aten.kinds import items_of
-from opschema_rules.aten.loader import TAGS, refused_key
 from opschema_rules.aten.model import NativeEntry, NativeFile
 from opschema_rules.aten.proofs import WRITTEN
+from opschema_rules.aten.refused_yaml import TAGS, refused_key
 from opschema_rules.aten.vocabulary import slip
 
 _CLOSE = 0.75

@@ -13,9 +13,9 @@ from opschema_cli.suggestions import nearest
 from opschema_rules.aten.entry import Entry, string
 from opschema_rules.aten.findings import found, no_list, yaml_fix
 from opschema_rules.aten.kinds import items_of
-from opschema_rules.aten.loader import refused
 from opschema_rules.aten.model import TagsFile
 from opschema_rules.aten.proofs import WRITTEN
+from opschema_rules.aten.refused_yaml import refused
 from opschema_rules.aten.rules.derivatives_entries import repeated_keys, written
 from opschema_rules.aten.vocabulary import slip
 

@@ -9,7 +9,8 @@ import pytest
 from opschema_cli.testing import Migrated, lint_files, migrate_files
 from opschema_rules.pypto.detection import PyptoOptions
 from opschema_rules.pypto.examples import CONFIG, HEAD
-from opschema_rules.pypto.pack import PACK, load_programs
+from opschema_rules.pypto.load import load_programs
+from opschema_rules.pypto.pack import PACK
 from opschema_rules.pypto.task_matching import tasks
 from tests.rules.pypto.programs import ALONE, MIXED, THREE, kernels, program, signed
 

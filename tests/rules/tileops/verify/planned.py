@@ -9,8 +9,9 @@ from pathlib import Path
 from opschema_cli.project import Project
 from opschema_cli.verify.model import Call, Cell, Limits, Plan
 from opschema_cli.workspace import Workspace
+from opschema_rules.tileops.detection import TileopsOptions
 from opschema_rules.tileops.examples import example_files
-from opschema_rules.tileops.pack import PACK, TileopsOptions
+from opschema_rules.tileops.pack import PACK
 
 
 def plans(files: Mapping[str, str], ops: Sequence[str] = (), limits: Limits | None = None) -> dict[str, Plan]:

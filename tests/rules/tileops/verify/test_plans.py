@@ -9,8 +9,9 @@ import pytest
 from opschema_cli.project import Project
 from opschema_cli.verify.model import Call, Limits
 from opschema_cli.workspace import Workspace
+from opschema_rules.tileops.detection import TileopsOptions
 from opschema_rules.tileops.examples import MANIFEST_PATH, OP_PATH, example_files
-from opschema_rules.tileops.pack import PACK, TileopsOptions
+from opschema_rules.tileops.pack import PACK
 from tests.rules.tileops.test_malformed import VALUES, entries
 from tests.rules.tileops.verify.planned import cells, plan, plans, shapes
 

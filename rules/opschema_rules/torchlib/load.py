@@ -1,0 +1,42 @@
+"""Load the operators registered with ``torch.library``, each with all that is registered for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from opschema_cli.lint.diagnostic import NotUnderstood
+from opschema_cli.lint.loaded import Entry, Loaded
+from opschema_cli.project import Project
+from opschema_rules.torchlib.detection import TorchlibOptions
+from opschema_rules.torchlib.graph import graph_of
+from opschema_rules.torchlib.model import Operator, Tree
+
+
+def load(project: Project, options: TorchlibOptions) -> Loaded:
+    """All operators of the workspace."""
+    tree = read_tree(project, options)
+    operators = [item for item in tree.operators if not _is_of_magi(item)]
+    loaded = Loaded(ops=len(operators))
+    loaded.subjects += [*operators, *tree.strays, tree]
+    loaded.unresolved += [NotUnderstood(place, reason) for place, reason in tree.unresolved]
+    loaded.entries += [entry for operator in operators for entry in _entries(operator)]
+    return loaded
+
+
+def _is_of_magi(operator: Operator) -> bool:
+    """Whether MagiCompiler's decorator, in the tree itself, makes the operator: the pack ``magi`` judges it."""
+    body, call = operator.definition.body, operator.definition.call
+    named = call is not None and call.callee.rpartition(".")[2] == "magi_register_custom_op"
+    return named or (body is not None and f"/{body.file.path}".endswith("/magi_compiler/_magi_register_custom_op.py"))
+
+
+def _entries(operator: Operator) -> Iterable[Entry]:
+    body = operator.definition.function
+    if body is not None and body.function is not None:
+        names = sorted(operator.names or ())
+        yield Entry(body.file.path, body.function.span, body.function.outer, names[0] if len(names) == 1 else "")
+
+
+def read_tree(project: Project, options: TorchlibOptions) -> Tree:
+    """The operators of a workspace, with what is registered for them."""
+    return graph_of(project, options).tree
