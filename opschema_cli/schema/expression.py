@@ -24,6 +24,9 @@ MAX_DEPTH = 100
 
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 _BLANK = " \t\r\n\f"
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+"""At least one of these stands in the text for each level of its tree, but for two levels at the end."""
+
 _Scoped: TypeAlias = list[tuple[ast.AST, frozenset[str]]]
 _PARTS: dict[type[ast.AST], tuple[str, ...]] = {
     ast.Name: (),
@@ -189,7 +192,7 @@ def parse_expression(text: str) -> Expression:
         raise ExpressionSyntaxError("it is empty", start)
     columns = Columns(text, start)
     tree = _parse(body, columns)
-    if len(body) > MAX_DEPTH:
+    if len(body) > MAX_DEPTH and len(_TOKEN.findall(body)) >= MAX_DEPTH - 2:
         _refuse_depth(tree, columns)
     return Expression(text, tree, columns)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import chain
 
 import msgspec
@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 from opschema_cli.lint.diagnostic import Related
 from opschema_cli.schema.evaluate import SHAPE_FUNCTIONS
-from opschema_cli.schema.expression import Expression
+from opschema_cli.schema.expression import Expression, Reference
 from opschema_cli.source.text import Span
 from opschema_rules.tileops.formula_names import FormulaNames, generator_names
-from opschema_rules.tileops.formulas import Formula, dimensions, formulas, knows_variables, variable_names
+from opschema_rules.tileops.formulas import Formula, formulas, is_dimension, knows_variables, variable_names
 from opschema_rules.tileops.model import OpEntry
 from opschema_rules.tileops.signature import is_complete, statement, static_dims
 from opschema_rules.tileops.vocabulary import ARITHMETIC_HELPERS, VARS_HELPERS, closest, states
@@ -27,6 +27,20 @@ class Unbound(msgspec.Struct, frozen=True):
     span: Span
     never: bool = False
     related: tuple[Related, ...] = ()
+
+
+def foreign_names(entry: OpEntry) -> Iterator[Reference]:
+    """The names that formulas read and that are no values of the entry: dimensions, which the tree's generator may bind, and
+    those that nothing binds. They follow from the entry alone.
+    """
+    if not entry.manifest.spec.knows("roofline-names") or not knows_variables(entry):
+        return
+    scope = _Scope(entry)
+    for formula in formulas(entry):
+        if formula.expression is not None:
+            yield from scope.foreign(formula, formula.expression)
+            yield from scope.foreign_calls(formula, formula.expression)
+        scope.define(formula.name)
 
 
 def unbound_names(entry: OpEntry) -> Iterator[Unbound]:
@@ -77,20 +91,30 @@ class _Scope:
 
     def unknown(self, formula: Formula, expression: Expression) -> Iterator[Unbound]:
         """The names that a formula does not know, each once; their places are in its text."""
-        helpers = VARS_HELPERS if formula.layer == "vars" else ARITHMETIC_HELPERS
-        more = (self.inputs, VARS_HELPERS) if formula.layer == "vars" else ()
         first: dict[str, Span] = {}
-        for name, span in expression.names():
-            if name not in self.values and not any(name in known for known in more):
-                first.setdefault(name, span)
+        for name, span in self.foreign(formula, expression):
+            first.setdefault(name, span)
         bases = _attribute_bases(expression, formula) if first else set()
         for name, span in first.items():
             if not self._is_dimension(formula, name, span) and span.start not in bases:
                 yield Unbound(self.complaint(formula, name), span, not self._is_elsewhere(name))
-        for name, span in expression.calls():
-            if name not in helpers and not states(self.entry.manifest.spec, name):
-                text = f"`{name}()` is not a function that `{formula.where}` may call{closest(name, helpers)}"
-                yield Unbound(text, span)
+        for name, span in self.foreign_calls(formula, expression):
+            hint = closest(name, _helpers(formula))
+            yield Unbound(f"`{name}()` is not a function that `{formula.where}` may call{hint}", span)
+
+    def foreign(self, formula: Formula, expression: Expression) -> Iterator[Reference]:
+        """The names in a formula that are no values, inputs or helpers."""
+        more = (self.inputs, VARS_HELPERS) if formula.layer == "vars" else ()
+        for found in expression.names():
+            if found.name not in self.values and not any(found.name in known for known in more):
+                yield found
+
+    def foreign_calls(self, formula: Formula, expression: Expression) -> Iterator[Reference]:
+        """The functions that a formula calls and may not call."""
+        helpers = _helpers(formula)
+        for found in expression.calls():
+            if found.name not in helpers and not states(self.entry.manifest.spec, found.name):
+                yield found
 
     def stated(self, formula: Formula) -> FormulaNames | None:
         """What the tree's generator lets a formula use, as far as it is understood."""
@@ -98,7 +122,7 @@ class _Scope:
 
     def _is_dimension(self, formula: Formula, name: str, span: Span) -> bool:
         """Whether ``name`` is a dimension, which the generator may not bind."""
-        if name not in dimensions(self.entry):
+        if not is_dimension(self.entry, name):
             return False
         stated = self.stated(formula)
         static = stated is not None and "static_dims" in stated.sections
@@ -122,6 +146,10 @@ class _Scope:
         if name in self.variables:
             return f"`{formula.where}` reads the variable `{name}`, which is defined below it; define it above"
         return f"nothing gives `{name}` in `{formula.where}` a value{closest(name, chain(self.values, self.inputs))}"
+
+
+def _helpers(formula: Formula) -> Collection[str]:
+    return VARS_HELPERS if formula.layer == "vars" else ARITHMETIC_HELPERS
 
 
 def _attribute_bases(expression: Expression, formula: Formula) -> set[int]:

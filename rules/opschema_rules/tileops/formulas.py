@@ -10,11 +10,12 @@ import msgspec
 
 from opschema_cli.lint.diagnostic import Place, Related, Severity
 from opschema_cli.schema.expression import Expression, Reference
+from opschema_cli.schema.shapes import parse_shape
 from opschema_cli.source.program import ClassRef, FunctionRef, Unresolved
 from opschema_cli.source.yaml import Node
 from opschema_rules.tileops.model import OpEntry, is_doubtful, repeated
 from opschema_rules.tileops.presence import unguarded
-from opschema_rules.tileops.signature import bound_names, parsed, per_entry, statement, static_dims
+from opschema_rules.tileops.signature import bound_names, parsed, per_entry, static_dims
 
 METHOD = "eval_roofline"
 
@@ -112,15 +113,20 @@ def not_arithmetic(node: ast.expr) -> Iterator[ast.expr]:
             yield from not_arithmetic(child)
 
 
-@per_entry
-def dimensions(entry: OpEntry) -> set[str]:
-    """Names that a shape gives a value before the op runs: dimensions of inputs, static ones, and what rules equate."""
-    stated = statement(entry)
-    inputs = [stated.declarations.get(tensor.name) for tensor in entry.inputs]
-    found = {symbol.name for declaration in inputs if declaration is not None for symbol in declaration.symbols}
-    found.update(key.value for key, _, _ in static_dims(entry))
-    found.update(name for equation in stated.rules for name in bound_names(equation.expression))
-    return found
+def is_dimension(entry: OpEntry, name: str) -> bool:
+    """Whether a shape gives a name a value before the op runs: a dimension of an input, a static one, or what a rule equates."""
+    if any(key.value == name for key, _, _ in static_dims(entry)):
+        return True
+    shapes = (tensor.shape for tensor in entry.inputs if tensor.shape is not None and _may_use(tensor.shape, name))
+    if any(symbol.name == name for shape in shapes for symbol in parse_shape(shape).symbols):
+        return True
+    rules = (parsed(item.text) for item in entry.shape_rules if _may_use(item.text, name))
+    return any(name in bound_names(expression) for expression in rules if expression is not None)
+
+
+def _may_use(text: str, name: str) -> bool:
+    """Whether an expression may use a name, without parsing it: names are normalised, so that they may be written otherwise."""
+    return name in text or not text.isascii()
 
 
 class Runner(msgspec.Struct, frozen=True):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from opschema_cli.lint.diagnostic import Severity
+from opschema_cli.main import run as opschema
 from opschema_cli.testing import Linted, lint_files
 from opschema_rules.tileops.examples import OP_BASE, example_files
 from opschema_rules.tileops.pack import PACK
@@ -248,6 +251,24 @@ def test_the_trees_generator_decides_which_dimensions_a_formula_may_read() -> No
     assert found(linted) == [("ROO102", "M", text.format("a dimension", "`M`"))]  # nothing is known of `flops`
     assert linted.text(linted.diagnostics[0].related[0].place) == "known"
     assert found(lint('"2 * N"', '"N * elem_bytes"', 'N: "x.shape[0] * x.shape[1]"', **code)) == []
+
+
+def test_a_changed_generator_is_read_though_the_entry_is_cached(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    roofline = 'roofline:\n  flops: "2 * N * K"\n  bytes: "N * elem_bytes"\n  vars:\n    N: "M * x.shape[1]"\n'
+    binding = GENERATOR.replace("set(tensors)", "set(tensors) | set(sizes)")
+    files = {**example_files([("yaml", SIGNATURE + roofline)]), "kit/ops/generated.py": binding}
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPSCHEMA_CACHE_DIR", str(tmp_path / "cache"))
+    command = ["lint", "--select", "ROO102", "--fail-on", "warning"]
+    assert opschema(command) == 0
+    (tmp_path / "kit/ops/generated.py").write_text(GENERATOR)
+    assert opschema(command) == 1
+    assert "that the tree's generator does not bind" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

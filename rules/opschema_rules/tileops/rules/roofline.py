@@ -9,7 +9,7 @@ from opschema_cli.lint.diagnostic import Diagnostic, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.expression import Expression, ExpressionSyntaxError, Reference, parse_expression
 from opschema_cli.source.text import Span
-from opschema_rules.tileops.formula_scope import unbound_names
+from opschema_rules.tileops.formula_scope import foreign_names, unbound_names
 from opschema_rules.tileops.formulas import Formula, formulas, not_arithmetic, optional_uses, runner
 from opschema_rules.tileops.model import OpEntry
 from opschema_rules.tileops.vocabulary import VARS_HELPERS
@@ -47,7 +47,7 @@ def roofline_syntax(entry: OpEntry) -> Iterator[Diagnostic]:
             yield Diagnostic(f"`{formula.where}` is no Python expression: {error.reason}", place, ops=(entry.name,))
 
 
-@rule("ROO102", "roofline-unbound", candidates=unbound_names)
+@rule("ROO102", "roofline-unbound", candidates=foreign_names)
 def roofline_unbound(entry: OpEntry) -> Iterator[Diagnostic]:
     """A roofline formula reads a name that it does not know.
 
