@@ -66,7 +66,7 @@ def _operator(tree: FlyTree, traced: Traced, name: str, started: Sequence[Relate
         name,
         Declaration("defined", traced.place, arguments),
         title=f"{kind} `{traced.title}`",
-        aliases=tuple({traced.title, traced.name} - {name}),
+        aliases=tuple(sorted({traced.title, traced.name} - {name})),
         implementations=(Implementation("kernel", traced.title, traced.place),) if traced.kind == "kernel" else (),
         uses=tuple(use for call in traced.calls for use in _uses(tree, traced, call)),
         related=tuple(started),

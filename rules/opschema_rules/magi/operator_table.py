@@ -67,7 +67,7 @@ def operator_of(op: MagiOp) -> Operator:
     return Operator(
         op.title,
         _declaration(op, lowered=lowered),
-        aliases=tuple({*names, op.function_name} - {op.title, ""}),
+        aliases=tuple(sorted({*names, op.function_name} - {op.title, ""})),
         implementations=tuple(_implementations(op, lowered=lowered)),
         registrations=(Registration("definition", "registered", op.registration.place, helper=_helper(op)),),
         details=tuple(_details(op, lowered=lowered)),

@@ -9,7 +9,7 @@ from opschema_cli.workspace import Workspace
 from opschema_rules.flydsl.detection import FlydslOptions
 from opschema_rules.flydsl.examples import HEAD, example_files
 from opschema_rules.flydsl.pack import PACK
-from tests.tables import show, shown
+from tests.tables import show, shown, table_of
 
 KIT = """\
 @flyc.kernel(name="scale")
@@ -89,3 +89,10 @@ def test_what_the_settings_tell(tmp_path: Path) -> None:
         ("kernels", "1", ""),
         ("under jit", "1", ""),
     ]
+
+
+def test_aliases_are_in_the_same_order_in_each_run() -> None:
+    text = "".join(f"\n\ndef b{i}():\n    @flyc.kernel\n    def k{i}(A: fx.Tensor):\n        pass\n" for i in range(6))
+    table = table_of(PACK, files(one=text, two=text), OPTIONS)
+    found = [item.aliases for item in table if item.name.startswith("one.py:")]
+    assert found == [(f"b{i}.k{i}", f"k{i}") for i in range(6)]
