@@ -7,7 +7,7 @@ import pytest
 from opschema_cli.evaluation.execution.dialect import NOT_KNOWN, Call, ExecutionDialect
 from opschema_cli.evaluation.execution.outcomes import Raised, Returned, Unresolved
 from opschema_cli.evaluation.execution.values import DtypeValue, Object, Opaque, TensorValue
-from opschema_cli.evaluation.values import ClassValue
+from opschema_cli.evaluation.values import ClassValue, ExternalName
 from tests.evaluation.executing import executor_of, named, outcome_of
 
 POOL = """
@@ -119,3 +119,18 @@ def test_a_dialect() -> None:
     torch = ExecutionDialect({"torch.empty": empty}.get, lambda name: values.get(name, NOT_KNOWN), attribute)
     text = "import torch\ndef f(n):\n    return torch.empty(n, 2).shape[0] + 1, torch.half == torch.float16"
     assert outcome_of(text, 4, dialects=(torch,)) == Returned((5, True))
+
+
+def test_a_dialect_computes_a_method_of_the_tree() -> None:
+    text = "class Op:\n    def choose(self):\n        return load()\n\ndef f():\n    return Op().choose()"
+    own = ExecutionDialect({"a.Op.choose": lambda call: 7}.get, reads_own=True)
+    assert outcome_of(text, dialects=(own,)) == Returned(7)
+
+
+def test_an_object_with_a_name_of_another_package_after_an_unknown_branch() -> None:
+    text = "import torch\nclass Op:\n    def __init__(self):\n        self.fast, self.dtype = 1 if torch.fast() else 2, torch.half"
+    made = outcome_of(text, name="Op")
+    assert isinstance(made, Returned)
+    assert isinstance(made.value, Object)
+    assert made.value.attributes["dtype"] == ExternalName("torch.half")
+    assert isinstance(made.value.attributes["fast"], Opaque)

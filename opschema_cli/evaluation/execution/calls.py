@@ -133,9 +133,20 @@ def _is_async(body: Body) -> bool:
 
 def _told(machine: Machine, body: Body) -> ExternalFunction | None:
     """The function of a dialect that computes the calls of a function of the workspace."""
-    dialects = [item for item in machine.dialects if item.reads_own]
-    name = machine.evaluator.qualified_name(body) if dialects else ""
-    return next((found for item in dialects if name and (found := item.functions(name)) is not None), None)
+    known = machine.shared.told
+    if body not in known:
+        dialects = [item for item in machine.dialects if item.reads_own]
+        name = _full_name(machine, body) if dialects else ""
+        known[body] = next((found for item in dialects if name and (found := item.functions(name)) is not None), None)
+    return known[body]
+
+
+def _full_name(machine: Machine, body: Body) -> str:
+    """The full name of a function of a module, or of a method of one of its classes; empty for any other function."""
+    owner = body.owner
+    if owner is None or body.function is None or body.parent is None or body.parent.definition is not owner.cls:
+        return machine.evaluator.qualified_name(body)
+    return f"{machine.evaluator.program.module_name(body.file.path)}.{owner.name}.{body.function.name}"
 
 
 def _class(machine: Machine, cls: ClassValue, positional: Sequence[object], keywords: Mapping[str, object]) -> object:

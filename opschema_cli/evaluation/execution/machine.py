@@ -14,7 +14,7 @@ import msgspec
 
 from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.execution.choices import Choices
-from opschema_cli.evaluation.execution.dialect import ExecutionDialect
+from opschema_cli.evaluation.execution.dialect import ExecutionDialect, ExternalFunction
 from opschema_cli.evaluation.execution.signals import Thrown, Undecided
 from opschema_cli.evaluation.execution.values import Environment, ErrorValue, Names, Object, Opaque
 from opschema_cli.evaluation.limits import MAX_EXECUTED_CALLS, MAX_EXECUTED_STEPS
@@ -28,6 +28,8 @@ class Shared(msgspec.Struct):
     """What the executions of one tree share."""
 
     names: dict[Body, Names] = msgspec.field(default_factory=dict)
+    told: dict[Body, ExternalFunction | None] = msgspec.field(default_factory=dict)
+    """The functions of dialects that compute calls of functions of the tree."""
 
 
 class Machine(ABC):

@@ -27,7 +27,7 @@ NUMBERS = (int, float, bool, complex)
 VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 CONTAINERS = (tuple, list, dict, set, frozenset, *VIEWS, MappingProxyType)
 MUTABLE = (list, dict, set)
-IDENTICAL = (ClassValue, ModuleValue, EnumMember, DtypeValue, Sentinel, Closure, Native, ErrorValue)
+IDENTICAL = ClassValue | ModuleValue | EnumMember | DtypeValue | Sentinel | Closure | Native | ErrorValue
 """Values beside Python's own that are equal when they are the same one."""
 
 _scalars = frozenset(SCALARS)
