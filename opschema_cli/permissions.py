@@ -1,4 +1,4 @@
-"""Which plugins the user has allowed to run, by the digest of their bytes.
+"""Plugins that the user has allowed to run, by the digest of their bytes.
 
 A permission is a file in the user's own folder, outside every tree, or a digest in ``OPSCHEMA_ALLOW_PLUGINS``. It is for the
 content: a plugin that changes by one byte must be allowed again, and the same plugin in another checkout need not be.

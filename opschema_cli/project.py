@@ -264,7 +264,7 @@ class Project:
         return None
 
     def why_unread(self, path: str) -> str:
-        """Why a file that was asked for is not there, in words for a message."""
+        """The reason why a file that was asked for is not there, in words for a message."""
         problems = (item.message for item in self.problems.values() if item.place.path == path)
         missing = (f"{item.reason}: {item.hint}" for item in self.missing if path in item.files)
         return [*problems, *missing, "it cannot be read"][0]

@@ -205,7 +205,7 @@ def _check_example(pack: Pack, rule: Rule, example: Example, where: str) -> None
 
 
 def _why(pack: Pack, rule: Rule, linted: Linted) -> str:
-    """Why a rule may not have run: no pack found anything, or no subject of its type."""
+    """The reason why a rule may not have run: no pack found anything, or no subject of its type."""
     project = Project(linted.project.workspace)
     options = pack.options()
     if not finds(pack, project, options):

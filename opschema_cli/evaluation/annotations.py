@@ -45,7 +45,7 @@ class Annotations:
     def hints(
         self, written: Sequence[tuple[str, Expr | None, Namespace, Namespace]], fallback: Callable[[str], Namespace]
     ) -> Hints:
-        """What the annotations mean.
+        """The meanings of annotations.
 
         Each comes with its name, the namespace it is evaluated in as an expression, and the one for what is a string in it.
         ``fallback`` gives the namespace for the strings when one of them does not evaluate.

@@ -1,4 +1,4 @@
-"""What an attribute of a value may be."""
+"""Attributes of values."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _NAMES = ("__name__", "__qualname__")
 
 @singledispatch
 def attribute_of(value: object, evaluator: Evaluator, name: str) -> Values:
-    """What the attribute ``name`` of a value may be."""
+    """The alternatives of a value's attribute ``name``."""
     return UNKNOWN
 
 
@@ -107,7 +107,7 @@ def _of_instance(value: Instance, evaluator: Evaluator, name: str) -> Values:
 
 
 def _of_either(value: ClassValue | Instance, evaluator: Evaluator, name: str, below: bool) -> Values:
-    """What the class says of the attribute, or code outside it; empty when that is nothing."""
+    """The alternatives that the class, or code outside it, gives the attribute; empty when there are none."""
     written, own = _written(evaluator, value.ref, name, below), _member(evaluator, value, name)
     if not written:
         return own
@@ -115,7 +115,7 @@ def _of_either(value: ClassValue | Instance, evaluator: Evaluator, name: str, be
 
 
 def _written(evaluator: Evaluator, ref: ClassRef, name: str, below: bool) -> Values:
-    """What code outside a class, or outside one below it, writes to the attribute; empty when nothing does."""
+    """The alternatives that code outside a class, or outside one below it, writes to the attribute."""
     program = evaluator.program
     refs = evaluator.bodies.family(ref) if below else program.lineage(ref)
     given = [item for owner in refs for item in evaluator.written.get((owner.key, name), ())]
@@ -144,7 +144,7 @@ def _merge_into(made: list[PackValue], value: PackValue) -> None:
 
 
 def _member(evaluator: Evaluator, value: ClassValue | Instance, name: str) -> Values:
-    """What the class says of the attribute; empty when that is nothing."""
+    """The alternatives that the class gives the attribute; empty when there are none."""
     member = evaluator.program.member(value.ref, name)
     if isinstance(member, FunctionRef):
         body = evaluator.bodies.function(member)
@@ -184,12 +184,12 @@ def _replacements(evaluator: Evaluator, frame: Frame, function: Function | None)
 
 
 def _set_by_init(evaluator: Evaluator, frame: Frame, name: str) -> Values:
-    """What a call of ``__init__`` gives the attribute; empty when that is nothing."""
+    """The alternatives that a call of ``__init__`` gives the attribute; empty when there are none."""
     return distinct(value for expr in _set_in(frame.body, name) for value in _valued(evaluator, frame, expr))
 
 
 def _set_by_methods(evaluator: Evaluator, ref: ClassRef, name: str) -> Values:
-    """What any method of a class, or of one above or below it, gives the attribute of an object whose making is not seen."""
+    """The alternatives that methods of a class, or of one above or below it, give an object whose construction is not seen."""
     owners = [item for item in evaluator.bodies.family(ref) if name in evaluator.program.instance_writes(item)]
     classes = filter(None, map(evaluator.bodies.cls, owners))
     inside = ((cls, body) for cls in classes for body in evaluator.bodies.inside(cls) if body.function is not None)
@@ -200,7 +200,7 @@ def _set_by_methods(evaluator: Evaluator, ref: ClassRef, name: str) -> Values:
 
 
 def _set_in(body: Body, name: str) -> list[Expr | None]:
-    """What a method assigns to an attribute of its object."""
+    """Values that a method assigns to an attribute of its object."""
     return [item.value for item in body.scope.assigns if body.this and item.target == f"{body.this}.{name}"]
 
 

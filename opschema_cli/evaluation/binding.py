@@ -1,4 +1,4 @@
-"""What a call passes to which parameter."""
+"""Binding of a call's arguments to parameters."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def arguments_of(evaluator: Evaluator, frame: Frame, call: Expr) -> Arguments:
 
 
 def _table(evaluator: Evaluator, frame: Frame, expr: Expr) -> Table:
-    """What ``**`` unpacks."""
+    """The table that ``**`` unpacks."""
     found = evaluator.evaluate(frame, expr)
     return found[0] if len(found) == 1 and isinstance(found[0], Table) else Table((), True)
 

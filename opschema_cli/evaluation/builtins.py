@@ -114,7 +114,7 @@ def _str(evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
 
 
 def _computed(function: Callable[..., Constant], evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
-    """What a function without effects gives for constants."""
+    """The result of a function without effects on constants."""
     found = _constants(evaluator, arguments)
     too_long = any(isinstance(item, str) and len(item) > 100 for item in found or ())
     try:

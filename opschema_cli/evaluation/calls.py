@@ -1,4 +1,4 @@
-"""What a call may give."""
+"""Results of calls."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from opschema_cli.source.program import ClassRef
 
 @singledispatch
 def applied(callee: object, evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
-    """What the call of a value may give."""
+    """The alternatives of a call of a value."""
     yield Unknown("what it calls is not known")
 
 
@@ -57,7 +57,7 @@ def _function(callee: Func, evaluator: Evaluator, arguments: Arguments) -> Itera
 
 
 def _returned(evaluator: Evaluator, frame: Frame) -> Values:
-    """What a function may return in a frame."""
+    """The alternatives that a function returns in a frame."""
     returns = [item for item in frame.body.scope.returns if runs(evaluator, frame, item.span)]
     return distinct(value for item in returns for value in evaluator.evaluate(frame, item)) or UNKNOWN
 

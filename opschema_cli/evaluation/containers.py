@@ -206,7 +206,7 @@ def _admitted(evaluator: Evaluator, frame: Frame, tests: Sequence[Expr]) -> bool
 
 
 def targets(evaluator: Evaluator, frame: Frame, target: Expr, element: BoundArgument) -> dict[str, BoundArgument]:
-    """What an element binds to a target: a name, or several in brackets."""
+    """Bindings of an element to a target: a name, or several in brackets."""
     if target.kind == "name":
         return {target.text: element}
     names = [part for part in target.walk() if part.kind == "name"]

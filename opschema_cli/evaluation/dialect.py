@@ -32,7 +32,7 @@ def _no_call(name: str) -> ExternalCall | None:
 
 
 class Dialect(msgspec.Struct, frozen=True):
-    """What a pack knows of other packages.
+    """A pack's knowledge of other packages.
 
     ``calls`` takes a full dotted name and returns the function that reads its calls, None if it knows no such name; the
     ``get`` of a dictionary will do. ``names`` are external names that stand for values of the pack's own. ``transparent``

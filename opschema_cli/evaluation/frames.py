@@ -79,7 +79,7 @@ class Frames:
 
 
 def _this(body: Body, parent: Frame, owner: ClassRef | None) -> dict[str, BoundArgument]:
-    """What a method is called of."""
+    """The object that a method is called on."""
     owner = owner or body.owner
     if not body.this or owner is None or body.method is not body or body.function is None:
         return {}
@@ -88,7 +88,7 @@ def _this(body: Body, parent: Frame, owner: ClassRef | None) -> dict[str, BoundA
 
 
 def bind(callee: Func, arguments: Arguments) -> dict[str, BoundArgument]:
-    """What each parameter of a followed call stands for."""
+    """The values of the parameters of a followed call."""
     plain = [item for item in callee.body.params if item.kind in ("posonly", "normal")]
     bound = dict(zip((item.name for item in plain), arguments.positional, strict=False))
     words = dict(arguments.keywords)

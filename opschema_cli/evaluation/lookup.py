@@ -1,4 +1,4 @@
-"""What a name may be: through the scopes around its use, imports, and stars."""
+"""Lookup of names: through the scopes around their use, imports, and stars."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from opschema_cli.source.python import Assign, Binding, Class, Expr, Function, I
 
 
 def found_by_name(evaluator: Evaluator, frame: Frame, name: str, at: int | None) -> Values:
-    """What a name may be in a frame, at a place of its body or after it has run."""
+    """The alternatives of a name in a frame, at a place of its body or after it has run."""
     for item in frame.outward():
         if name in item.bindings:
             return evaluator.values(item.bindings[name])
@@ -100,7 +100,7 @@ def _entered_as(evaluator: Evaluator, frame: Frame, item: Assign) -> Values:
 
 
 def _written_by_functions(evaluator: Evaluator, frame: Frame, name: str) -> Iterator[Value]:
-    """What functions that declare a module's name ``global`` assign to it."""
+    """Values that functions which declare a module's name ``global`` assign to it."""
     file = frame.body.file
     for body in evaluator.bodies.of(file):
         if body.function is not None and name in body.scope.deleted:
@@ -113,7 +113,7 @@ def _written_by_functions(evaluator: Evaluator, frame: Frame, name: str) -> Iter
 
 
 def decorated(evaluator: Evaluator, frame: Frame, function: Function) -> Values:
-    """What the name of a function stands for, its decorators applied."""
+    """The value of a function's name, with its decorators applied."""
     body = next((item for item in evaluator.bodies.within(frame.body) if item.function is function), None)
     if body is None:
         return UNKNOWN
@@ -124,7 +124,7 @@ def decorated(evaluator: Evaluator, frame: Frame, function: Function) -> Values:
 
 
 def decorate(evaluator: Evaluator, frame: Frame, decorator: Expr, found: Values) -> Values:
-    """What a decorator makes of a function."""
+    """The result of a decorator for a function."""
     given = Arguments(frame, decorator, (BoundArgument(frame, None, found),))
     return distinct(item for callee in evaluator.evaluate(frame, decorator) for item in evaluator.apply(callee, given))
 
@@ -133,7 +133,7 @@ def decorate(evaluator: Evaluator, frame: Frame, decorator: Expr, found: Values)
 
 
 def _imported(evaluator: Evaluator, file: PythonFile, item: Import) -> Values:
-    """What an import binds."""
+    """The value that an import binds."""
     module = evaluator.program.absolute_module(file, item)
     if module is None:
         return UNKNOWN
@@ -164,7 +164,7 @@ def _elsewhere(evaluator: Evaluator, dotted: str) -> Values:
 
 
 def _beyond(evaluator: Evaluator, file: PythonFile, name: str) -> Values:
-    """What a name is that no scope binds: a star import's, or a builtin."""
+    """The value of a name that no scope binds: a star import's, or a builtin."""
     for item in file.body.imports:
         if item.attr == "*":
             star = Import(name, item.module, name, item.level, item.start, item.end)

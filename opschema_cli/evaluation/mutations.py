@@ -28,7 +28,7 @@ def changed(evaluator: Evaluator, frame: Frame, item: Assign, value: Value, at: 
 def _written(
     evaluator: Evaluator, frame: Frame, item: Assign, table: Table, at: int | None
 ) -> Iterator[tuple[str, BoundArgument]]:
-    """What the body writes to the items of a dictionary before ``at``; None stands for what may be missing."""
+    """Writes of the body to items of a dictionary before ``at``; an absent item counts as None."""
     for write in frame.body.scope.items:
         before = at is None or write.value.start < at
         if write.target == item.target and before and runs(evaluator, frame, write.value.span):

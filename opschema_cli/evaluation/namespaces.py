@@ -1,4 +1,4 @@
-"""Where the names of annotations are looked up, and which of them do not exist there at run time."""
+"""Namespaces of annotations, and names that do not exist there at run time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class UndefinedNameError(Exception):
 
 
 class Namespace(msgspec.Struct, frozen=True):
-    """Where the names of an annotation are looked up: in ``scopes``, then in the module.
+    """The namespace of an annotation: ``scopes``, then the module.
 
     ``only`` limits the names that the scopes give (a closure). ``text`` is true for what is evaluated at run time from a string:
     names that are imported for type checking alone do not exist, nor do those that the module binds below ``before``.
@@ -29,7 +29,7 @@ class Namespace(msgspec.Struct, frozen=True):
 
 
 def look_up(program: Program, dotted: str, names: Namespace) -> Resolution:
-    """What a dotted name means in a namespace.
+    """The meaning of a dotted name in a namespace.
 
     Raises:
         UndefinedNameError: the namespace is one of strings, and lacks it.

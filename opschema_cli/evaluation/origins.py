@@ -79,7 +79,7 @@ def origin(evaluator: Evaluator, frame: Frame, expr: Expr) -> BoundArgument:
 
 
 def _assigned(evaluator: Evaluator, frame: Frame, expr: Expr) -> BoundArgument | None:
-    """What a name is assigned; None when that is not one expression."""
+    """The expression that a name is assigned; None when there is not exactly one."""
     if expr.kind != "name":
         return None
     holder, _, name = expr.text.rpartition(".")

@@ -1,4 +1,4 @@
-"""Which bindings of a name reach a place: the last one before it, and those before that which a branch may have kept from
+"""Bindings of a name that reach a place: the last one before it, and those before that which a branch may have kept from
 running.
 """
 
@@ -12,7 +12,7 @@ from opschema_cli.source.text import Span
 
 
 def bindings(scope: Scope, name: str) -> list[Binding]:
-    """What a scope binds a name to, in the order of the text."""
+    """The bindings of a name in a scope, in the order of the text."""
     found = bindings_of(scope, name)
     return sorted(found, key=lambda item: item.start) if len(found) > 1 else found
 
@@ -23,7 +23,7 @@ def bound_at(item: Binding) -> int:
 
 
 def reaching(found: Iterable[Binding], guards_at: Callable[[int], set[Span]], at: int | None) -> list[Binding]:
-    """Those of some bindings that a use at ``at`` may see, last one first; at None the use comes after all.
+    """The bindings that a use at ``at`` may see, last one first; at None the use comes after all.
 
     ``guards_at`` tells the stretches around a place that may not run.
     """

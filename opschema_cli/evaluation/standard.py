@@ -53,7 +53,7 @@ def called_outside(evaluator: Evaluator, name: str, arguments: Arguments) -> Ite
 
 
 def _plain(evaluator: Evaluator, arguments: Arguments, index: int) -> Values:
-    """What one positional argument may be; empty when it is not passed."""
+    """The alternatives of one positional argument; empty when it is not passed."""
     return evaluator.values(arguments.positional[index]) if index < len(arguments.positional) else ()
 
 

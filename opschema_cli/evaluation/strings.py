@@ -39,7 +39,7 @@ def repeated(text: Text, times: int) -> Text:
 
 
 def mapped(text: Text, function: Callable[[str], str]) -> Text:
-    """What a function makes of a string."""
+    """The result of a function for a string."""
     if text.names is None:
         return Text(None)
     return Text(frozenset(map(function, text.names)), place=text.place)

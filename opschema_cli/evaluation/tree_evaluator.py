@@ -123,5 +123,5 @@ class TreeEvaluator(Evaluator):
 
 
 def _reader(function: _SingleDispatchCallable[T], value: Value) -> Callable[..., T]:
-    """What is registered for a value's own type: found in a fraction of the time that a dispatch takes."""
+    """The function registered for a value's own type: found in a fraction of the time that a dispatch takes."""
     return function.registry.get(type(value), function)

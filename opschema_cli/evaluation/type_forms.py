@@ -47,7 +47,7 @@ class TypeForm(msgspec.Struct, frozen=True):
 
     @property
     def origin(self) -> str:
-        """What ``typing.get_origin`` gives; empty for None."""
+        """The result of ``typing.get_origin``; empty for None."""
         if self.kind in ("union", "literal"):
             return self.kind
         return self.name if self.kind == "generic" else _BARE_ORIGINS.get(self.name, "")

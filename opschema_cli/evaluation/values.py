@@ -40,7 +40,7 @@ class PackValue(msgspec.Struct, frozen=True):
 
 
 class Unknown(msgspec.Struct, frozen=True):
-    """What is not known, and why."""
+    """An unknown value, with the reason."""
 
     reason: str = "it is computed at run time"
 
@@ -59,7 +59,7 @@ class Text(KeyedStruct, frozen=True):
 
     @property
     def start(self) -> str:
-        """What it begins with, for all that is known."""
+        """The known beginning of the text."""
         return self.prefix if self.names is None else min(self.names, default="")
 
 
@@ -176,7 +176,7 @@ Values: TypeAlias = "tuple[Value, ...]"
 
 UNKNOWN: Values = (Unknown(),)
 NO_CALL = Expr("other", 0, 0)
-"""What stands for a call that no file holds."""
+"""Placeholder for a call that is in no file."""
 
 
 def known(constant: Constant) -> Value:
@@ -213,7 +213,7 @@ class BoundArgument(msgspec.Struct, frozen=True, eq=False):
 
 
 class Arguments(msgspec.Struct, frozen=True, eq=False):
-    """What a call passes. ``open`` when it may pass more than is known."""
+    """The arguments of a call. ``open`` when it may pass more than is known."""
 
     frame: Frame
     call: Expr
@@ -254,7 +254,7 @@ class Frame(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def depth(self) -> int:
-        """How many calls were followed to it."""
+        """The number of calls followed to it."""
         return 0 if self.site is None else self.site.frame.depth + 1
 
     def callers(self) -> Iterator[Frame]:

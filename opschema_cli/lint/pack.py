@@ -71,7 +71,7 @@ class Stubs(msgspec.Struct, frozen=True):
 
 
 class StubMaker(msgspec.Struct, frozen=True):
-    """How a pack generates code from its declarations.
+    """A pack's generator of code from its declarations.
 
     ``sources`` are the files that it can be generated from. ``make`` asks the generator, which runs in a process of its own;
     it raises StubsRefused with what that says, and OpschemaError if it cannot be asked. ``is_generated`` tells from its text

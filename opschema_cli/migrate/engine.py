@@ -70,7 +70,7 @@ class Result(msgspec.Struct, frozen=True):
     notes: Sequence[Left]
     changes: Sequence[Change]
     reason: str = ""
-    """Why it found no site; empty where it found some."""
+    """The reason why it found no site; empty where it found some."""
 
 
 class Ground(msgspec.Struct, frozen=True):
@@ -124,7 +124,7 @@ def not_seen(draft: Draft, item: Migration) -> str:
 
 
 def why_idle(draft: Draft, item: Migration) -> str:
-    """Why a migration finds nothing in a draft that it was asked about last."""
+    """The reason why a migration finds nothing in a draft that it was asked about last."""
     unseen = not_seen(draft, item)
     if unseen:
         return f"could not look: {unseen}"

@@ -57,7 +57,7 @@ def argument_rows(operator: Operator) -> list[ArgumentRow]:
 
 
 def title_of(item: Implementation) -> str:
-    """How an implementation is called in a comparison: its role, and its keys."""
+    """The name of an implementation in a comparison: its role, and its keys."""
     return f"{item.role} {', '.join(item.keys)}" if item.keys else item.role
 
 

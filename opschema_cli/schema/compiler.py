@@ -281,7 +281,7 @@ def _call(compiler: Compiler, node: ast.Call) -> Code:
 
 
 def _misfit(call: Callable[..., Any], count: int, named: Mapping[str, Code]) -> str:
-    """Why a function cannot take ``count`` arguments and the ``named`` ones; empty if it can."""
+    """The reason why a function cannot take ``count`` arguments and the ``named`` ones; empty if it can."""
     try:
         _signature(call).bind(None, *[None] * count, **named)
     except TypeError as error:

@@ -82,7 +82,7 @@ class DtypeExpression(msgspec.Struct, frozen=True):
 
 
 class DtypeProblem(msgspec.Struct, frozen=True):
-    """Why the expression of ``tensor`` has no dtypes of its own; ``token`` is the place.
+    """The reason why the expression of ``tensor`` has no dtypes of its own; ``token`` is the place.
 
     ``suggestion`` is the name that was probably meant. ``cycle`` lists the tensors that refer to each other
     in a circle, the first one again at the end.

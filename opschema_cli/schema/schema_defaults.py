@@ -37,7 +37,7 @@ REMOVED = {"Dimname": "named tensors"}
 TORCHGEN_TYPES = frozenset(BASE_TYPES).difference(
     ("ConstQuantizerPtr", "Quantizer", "complex", "None", "NoneType", "Capsule", "Any", "AnyClassType", "AnyEnumType")
 )
-"""Those that ``torchgen.model.BaseTy`` has too."""
+"""The types that ``torchgen.model.BaseTy`` has too."""
 
 VALUES = frozenset(name for name, kind in BASE_TYPES.items() if kind not in ("", "none")) | {"SymBool"}
 """Types whose values have no storage: nothing can write them."""
@@ -55,7 +55,7 @@ SPELLINGS = {
     **dict.fromkeys(("dtype", "Dtype", "DType"), ("ScalarType",)),
     **dict.fromkeys(("number", "Number"), ("Scalar",)),
 }
-"""How other languages, and other places of PyTorch, call the types; where one name is meant, it is certain."""
+"""Names of the types in other languages and elsewhere in PyTorch; where there is one meaning, it is certain."""
 
 PYTHON_GENERICS = {"Optional": "?", **dict.fromkeys(("List", "list", "Sequence"), "[]")}
 """``Optional[T]`` and the like, and what a schema writes behind ``T``."""
@@ -90,7 +90,7 @@ class Default(msgspec.Struct, frozen=True):
 
 
 class Mismatch(msgspec.Struct, frozen=True):
-    """Why a default does not fit its type: a ``word`` of it, or all. ``meant`` stands there where it is certain."""
+    """The reason why a default does not fit its type: a ``word`` of it, or all. ``meant`` stands there where it is certain."""
 
     kind: Fault
     message: str
@@ -117,7 +117,7 @@ _MAX_INT = 2**63
 
 
 def misfits(of: SchemaType, default: Default) -> list[Mismatch]:
-    """Why ``default`` is none for an argument of type ``of``; nothing if it is one."""
+    """The reason why ``default`` is none for an argument of type ``of``; nothing if it is one."""
     found = [mismatch for item in default.items if (mismatch := _unreadable(of, item)) is not None]
     if found:
         return found
@@ -130,7 +130,7 @@ def misfits(of: SchemaType, default: Default) -> list[Mismatch]:
 
 
 def _unreadable(of: SchemaType, item: Constant) -> Mismatch | None:
-    """Why a constant cannot be read in a default of this type, whatever the value."""
+    """The reason why a constant cannot be read in a default of this type, whatever the value."""
     if item.sort == "word" and item.text not in _WORDS and not (_is_dtype(of) and _DTYPES.fullmatch(item.text)):
         meant = _meant(of, item)
         advice = f"write `{meant}`" if meant else "a word can only be a dtype, a layout or a memory format"
@@ -160,7 +160,7 @@ def _is_dtype(of: SchemaType) -> bool:
 
 
 def _kind(of: SchemaType) -> str:
-    """How torch reads a default of this type; empty where it takes none."""
+    """The kind of default that torch reads for this type; empty where it takes none."""
     if of.optional:
         return "optional"
     return "" if of.inner is not None or of.items else BASE_TYPES.get(of.name, "")
@@ -186,7 +186,7 @@ def _of_single(of: SchemaType, default: Default) -> Mismatch | None:
 
 
 def _range(kind: str, item: Constant) -> Mismatch | None:
-    """Why torch cannot read a number."""
+    """The reason why torch cannot read a number."""
     text = item.text
     if kind == "complex" or "j" in text:
         good = _NUMBER_START.match(text[:-1]) is not None

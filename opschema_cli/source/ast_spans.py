@@ -101,7 +101,7 @@ class Places:
         return opened > 0
 
     def _brackets(self, start: int, end: int) -> int:
-        """How many brackets open in a stretch that holds only these, white space and comments."""
+        """The number of brackets that open in a stretch which holds only these, white space and comments."""
         return sum(mark.group() == "(" for mark in _MARKS.finditer(self.text, start, end))
 
     def unpacked(self, before: int, value: ast.expr) -> Span:

@@ -50,7 +50,7 @@ class Patches:
         self._hooked: dict[ClassKey, list[tuple[ClassRef, FunctionRef]]] = {}
 
     def patched(self, ref: ClassRef, name: str, lineage: list[ClassRef]) -> Unresolved | None:
-        """Why ``name`` may be replaced at run time on ``ref`` or on the classes before its definition."""
+        """The reason why ``name`` may be replaced at run time on ``ref`` or on the classes before its definition."""
         for item in lineage:
             reason = self._patched_class(item, name)
             if reason is not None:

@@ -268,7 +268,7 @@ class PythonTree:
         return self._within(self._variables[name], within)
 
     def _within(self, names: list[cst.Name], node: cst.CSTNode | None) -> list[cst.Name]:
-        """Those names, in order, that begin inside of a node."""
+        """The names, in order, that begin inside a node."""
         if node is None:
             return list(names)
         first, after = (bisect.bisect_left(names, at, key=self._start) for at in self.outer(node))

@@ -275,7 +275,7 @@ def _among_pythons_own() -> Iterator[None]:
 
 
 def _widened(pipe: Connection) -> int:
-    """How many bytes a pipe holds that nobody reads, once it holds as many as it can; 0 where that is not known."""
+    """The capacity of a pipe in bytes, after it is enlarged as far as possible; 0 where that is not known."""
     if sys.platform != "linux":
         return 0
     import fcntl

@@ -64,7 +64,7 @@ def _insert_block(file: YamlFile, node: Node, number: int, lines: list[str]) -> 
 
 
 def _blank_lines(file: YamlFile, node: Node, number: int) -> int:
-    """How many blank lines part a new entry from its neighbours: as many as part all of these."""
+    """The number of blank lines between a new entry and its neighbours: the number between all of these."""
     if number and _keeps_blank_lines(file, value_at(node, number - 1)):
         return 0
     last = count(node) - 1

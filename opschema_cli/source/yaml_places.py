@@ -52,7 +52,7 @@ def line_end(file: YamlFile, offset: int) -> int:
 
 
 def column(file: YamlFile, offset: int) -> int:
-    """How many characters stand before ``offset`` in its line."""
+    """The number of characters before ``offset`` in its line."""
     return offset - line_start(file, offset)
 
 
@@ -116,7 +116,7 @@ def value_at(node: Node, number: int) -> Node:
 
 
 def count(node: Node) -> int:
-    """How many entries a collection has."""
+    """The number of entries of a collection."""
     return len(node.items) // 2 if node.is_mapping else len(node.items)
 
 
@@ -156,7 +156,7 @@ def after_colon(file: YamlFile, node: Node, number: int) -> int:
 
 
 def after_properties(file: YamlFile, node: Node) -> tuple[int, int]:
-    """Where the tag and anchor of ``node`` end, and where its content begins."""
+    """The end of the tag and anchor of ``node``, and the start of its content."""
     end = start = node.start
     for _ in range(bool(node.tag) + bool(node.anchor)):
         word = _WORD.match(file.source.text, start, node.end)
@@ -223,7 +223,7 @@ def _comment_column(line: str) -> int:
 
 
 def blank_lines_above(file: YamlFile, start: int, floor: int) -> int:
-    """How many blank lines stand directly above the line of ``start``, behind ``floor``."""
+    """The number of blank lines directly above the line of ``start``, after ``floor``."""
     source, line = file.source, line_of(file, start)
     above = line - 1
     while above and source.line_span(above).start > floor and is_blank(source.line_text(above)):

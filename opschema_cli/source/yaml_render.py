@@ -32,7 +32,7 @@ _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "\0
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """How block collections are indented, in columns."""
+    """The indentation of block collections, in columns."""
 
     step: int = 2
     """From a key to the keys of its block mapping."""

@@ -45,7 +45,7 @@ def _starts(text: str, node: Node) -> list[int] | None:
 
 
 def _piece(text: str, at: int, style: str) -> tuple[int, int]:
-    """How long the next piece of a flow scalar is, and how many characters of the value it makes."""
+    """The length of the next piece of a flow scalar, and the number of characters of the value that it makes."""
     fold = _BREAK.match(text, at)
     if fold is not None:
         lines = len(re.findall(r"\r\n|\r|\n", fold.group()))

@@ -1,4 +1,4 @@
-"""How a YAML file is written where something new goes: its indentation, and the nodes to imitate."""
+"""The style of a YAML file where something new goes: its indentation, and the nodes to imitate."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def model(parent: Node, number: int) -> Node:
 
 
 def layout(file: YamlFile, parent: Node | None, number: int) -> Layout:
-    """How block collections are indented around an entry, else in the file."""
+    """The indentation of block collections around an entry, else in the file."""
     house = _house_layout(file)
     if parent is None or parent.style == "flow":
         return house
@@ -43,7 +43,7 @@ def _house_layout(file: YamlFile) -> Layout:
 
 
 def _indents(file: YamlFile, pairs: Iterable[tuple[Node, Node]]) -> tuple[int | None, int | None]:
-    """How far the first block mapping and the first block sequence among ``pairs`` stand from their keys."""
+    """The distances of the first block mapping and the first block sequence among ``pairs`` from their keys."""
     found: dict[str, int] = {}
     for key, value in pairs:
         if value.style == "block" and value.kind not in found:

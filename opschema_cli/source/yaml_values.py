@@ -53,7 +53,7 @@ def fill(file: YamlFile, node: Node, value: Data) -> list[Edit]:
 
 
 def context_in(parent: Node | None) -> Context:
-    """How the entries of ``parent`` are written."""
+    """The style of the entries of ``parent``."""
     return "flow" if parent and parent.style == "flow" else "block"
 
 

@@ -53,7 +53,7 @@ def bind(
 def for_constructor(
     constructor: Signature, call: Signature, *, params: Mapping[str, object], extras: Mapping[str, object]
 ) -> dict[str, object]:
-    """Those of ``params`` that the constructor takes; its ``**kwargs`` get those that the call does not take either.
+    """The ``params`` that the constructor takes; its ``**kwargs`` get those that the call does not take either.
 
     ``extras`` are what it may ask for although no param names it (``dtype``, ``device``).
     """

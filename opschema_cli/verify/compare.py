@@ -1,4 +1,4 @@
-"""How far tensors are from each other: bits against bits, and results against a reference."""
+"""Differences between tensors: bits against bits, and results against a reference."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def bits(tensor: Tensor) -> Tensor:
 
 
 def differing(one: Tensor, other: Tensor) -> tuple[int, tuple[int, ...]]:
-    """How many elements of two tensors of one shape and dtype differ, and where the first one is.
+    """The number of elements in which two tensors of one shape and dtype differ, and the place of the first.
 
     Two elements are the same if their bits are, or if both are NaN: a NaN's payload means nothing, and hardware chooses it.
     +0 and -0 differ.
@@ -112,7 +112,7 @@ def _exact(actual: Tensor, exact: Tensor, *, side: str, output: str) -> Comparis
 
 
 def is_nan(tensor: Tensor) -> Tensor:
-    """Which elements are NaN, also for the eight-bit dtypes, whose ``isnan`` torch does not have."""
+    """Mask of the NaN elements, also for eight-bit dtypes, for which torch has no ``isnan``."""
     return tensor.to(torch.float32).isnan() if tensor.element_size() == 1 else tensor.isnan()
 
 

@@ -30,7 +30,7 @@ from typing import NamedTuple
 from opschema_cli.verify.model import COMPARATIVE, Figures, Finding, Ran, Returned, Verdict
 
 REFUSED_BY_BOTH = "refused by both sides"
-"""How the reason of a cell begins on which both sides raised the same."""
+"""The beginning of the reason for a cell on which both sides raised the same."""
 
 _WORSE = 2.0
 _NO_REFERENCE = "not checked against a reference"
@@ -162,7 +162,7 @@ class _Case:
         return [finding for finding in self._seen["after"] if (finding.check, finding.about) not in known]
 
     def _worse(self) -> str:
-        """How after is further off than before, empty if it is not."""
+        """Describe how after is further off than before; empty if it is not."""
         if "before" not in self._compared or not self._referenced:
             return ""
         earlier = {figures.output: figures for figures in self._compared["before"].figures}

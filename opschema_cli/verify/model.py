@@ -13,7 +13,7 @@ Values = Literal["normal", "special", "zeros"]
 """Contents of floating inputs: normal numbers; NaN, infinities, denormals and zeros among them; zeros only."""
 
 Layout = Literal["contiguous", "strided"]
-"""How inputs lie in memory: as they come, or as every second element of something larger."""
+"""The layout of inputs in memory: as they come, or as every second element of something larger."""
 
 Side = Literal["before", "after", "reference"]
 
@@ -86,7 +86,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Tolerance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How far a result may be from the float64 reference: ``ulps`` of its dtype, and ``kappa`` times the error that the
+    """The tolerated distance of a result from the float64 reference: ``ulps`` of its dtype, and ``kappa`` times the error that the
     reference makes in float32. A changed one needs a ``reason``.
     """
 
@@ -111,7 +111,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How much is planned: cells of one op, and elements of one tensor, in a workload row as it stands and in what is
+    """Limits of what is planned: cells of one op, and elements of one tensor, in a workload row as it stands and in what is
     derived from it.
     """
 
@@ -200,7 +200,7 @@ Verdict = Literal["unchanged", "within-tolerance", "regression", "wrong-already"
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How far one output of one side is from the reference: over its elements the largest absolute error, the largest
+    """The distance of one output of one side from the reference: over its elements the largest absolute error, the largest
     error in ULPs of its dtype and in parts of what the tolerance allows there (``share``), the smallest kappa that the tolerance
     rule would need, the share of elements beyond it, and a histogram of log10 of the absolute errors (counts of decades from 1e-12
     to 1e3, the first those below, the last those above). ``rounded`` is the share of those that are right only because the

@@ -167,7 +167,7 @@ def _places(plans: Sequence[Plan], earlier: Sequence[Plan], asked: Asked) -> dic
 
 
 def _absence(plan: Plan | None) -> str:
-    """Why an op cannot be run in the tree before; empty if it can."""
+    """The reason why an op cannot be run in the tree before; empty if it can."""
     if plan is None:
         return "the tree before does not declare this op"
     return next(iter(plan.unplanned.values()), "it has no cell there") if not plan.target.module else ""

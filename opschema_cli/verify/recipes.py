@@ -54,16 +54,16 @@ __all__ = ["Recipe", "Tolerance", "find_recipe", "has", "ops_with_recipes", "rec
 
 
 UNREADABLE = "the recipes cannot be read"
-"""How an error begins that is one of their file."""
+"""The beginning of an error of the recipes' file."""
 
 
 class Recipe:
-    """How to run one op, and what it must return; each method stands for what the declaration would say."""
+    """A way to run one op, and its expected result; each method replaces a part of the declaration."""
 
     tolerance: Tolerance | None = None
 
     def skip(self, cell: Cell) -> str:
-        """Why a cell is not to be run; empty if it is."""
+        """The reason why a cell is not to be run; empty if it is."""
         return ""
 
     def inputs(self, cell: Cell, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

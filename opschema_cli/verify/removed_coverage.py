@@ -31,7 +31,7 @@ def lost_plans(every: Collection[str], earlier: Sequence[Plan], expected: Collec
 
 
 def rows_removed(plan: Plan, earlier: Plan) -> int:
-    """How many rows, each in a dtype, have shapes that no row has after. Names of inputs do not count."""
+    """The number of rows, each in a dtype, whose shapes no row has after. Names of inputs do not count."""
     lost = Counter(map(_form, _rows(earlier))) - Counter(map(_form, _rows(plan)))
     return lost.total() if plan.cells else 0
 

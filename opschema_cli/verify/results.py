@@ -97,7 +97,7 @@ class Results(msgspec.Struct):
         return bool(self.missing or self.lacks) or any(cell.verdict in FAILED for cell in self.cells.values())
 
     def counts(self) -> Counter[Verdict]:
-        """How many cells have each verdict."""
+        """The number of cells with each verdict."""
         return Counter(cell.verdict for cell in self.cells.values())
 
     def by_op(self) -> Mapping[str, Sequence[CellResult]]:
@@ -199,7 +199,7 @@ def read_results(path: Path) -> Results:
 
 
 def _difference(one: Header, other: Header) -> str:
-    """How the headers of two runs differ."""
+    """Describe how the headers of two runs differ."""
     for side, here, there in (("before", one.before, other.before), ("after", one.after, other.after)):
         if (here.key if here else "") != (there.key if there else ""):
             return f"the tree {side} is {_called(here)} in one and {_called(there)} in another"

@@ -29,7 +29,7 @@ from opschema_cli.verify.protocol import Done, Load, Loaded, Reply, Request, Run
 from opschema_cli.verify.sanitizers import summary, under_sanitizer
 
 IMPORT_SECONDS = 300.0
-"""How long a worker may take to start and to import an op library."""
+"""Seconds that a worker may take to start and to import an op library."""
 
 _CACHES = {
     "XDG_CACHE_HOME": "xdg",
@@ -270,7 +270,7 @@ class Worker:
             return _Ended() if reply is None else reply
 
     def _obituary(self, *, stalled: bool, seconds: float, at: str) -> tuple[_Fatal, str]:
-        """Why there is no answer; the process has ended when this returns."""
+        """The reason why there is no answer; the process has ended when this returns."""
         if stalled:
             _abort(self._process)
         else:
@@ -319,7 +319,7 @@ def _stream(stream: IO[bytes] | None) -> IO[bytes]:
 
 
 def _ending(code: int | None) -> str:
-    """How a process ended, in words."""
+    """Describe how a process ended."""
     if code is None:
         return "the worker no longer answers"
     if code >= 0:

@@ -31,7 +31,7 @@ def drop_imports(rewrite: Rewrite, names: Iterable[str]) -> None:
 
 
 def unused_imports(rewrite: Rewrite, names: Iterable[str]) -> list[str]:
-    """Those of these names that :func:`drop_imports` would remove."""
+    """The names that :func:`drop_imports` would remove."""
     return [name for name in names if not any(_problems(rewrite, name))]
 
 

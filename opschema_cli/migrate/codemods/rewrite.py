@@ -17,7 +17,7 @@ from opschema_cli.source.text import Edit, EditConflictError, Span, apply_edits
 
 
 class Problem(NamedTuple):
-    """Why a codemod cannot be applied, and the character that shows it."""
+    """The reason why a codemod cannot be applied, and the character that shows it."""
 
     offset: int
     reason: str

@@ -1,4 +1,4 @@
-"""Which operators get Python bindings, and which types these can return."""
+"""Operators that get Python bindings, and types that these can return."""
 
 from __future__ import annotations
 

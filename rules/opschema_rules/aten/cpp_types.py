@@ -15,7 +15,7 @@ from opschema_cli.source.text import Span
 from opschema_rules.aten.model import Function
 
 Convention: TypeAlias = Literal["dispatcher", "native"]
-"""How a kernel is called: those outside of PyTorch's tree as the dispatcher calls, those inside as ``at::native`` functions."""
+"""Calling conventions of kernels: outside PyTorch's tree that of the dispatcher, inside that of ``at::native`` functions."""
 
 TENSOR, SCALAR, OPTIONAL_TENSOR = "at::Tensor", "at::Scalar", "::std::optional<at::Tensor>"
 
@@ -81,7 +81,7 @@ class OperatorKernel(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def signatures(self) -> tuple[CppSignature, ...]:
-        """Those that there are."""
+        """The signatures that there are."""
         return tuple(item for item in (self.plain, self.symint) if item is not None)
 
 

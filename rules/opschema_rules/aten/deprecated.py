@@ -61,7 +61,7 @@ def read_call(text: str) -> Call | None:
 
 
 class Misfit(msgspec.Struct, frozen=True):
-    """Why an operator cannot take a call: the number of the argument that does not fit, or None for the returns."""
+    """The reason why an operator cannot take a call: the number of the argument that does not fit, or None for the returns."""
 
     at: int | None
     why: str

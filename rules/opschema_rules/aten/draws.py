@@ -26,7 +26,7 @@ class Answer(NamedTuple):
 
 
 def draws(condition: str, schema: OperatorSchema) -> str:
-    """Why an operator meets the condition; empty if it does not, or if that is not known."""
+    """The reason why an operator meets the condition; empty if it does not, or if that is not known."""
     tree = _parsed(condition)
     answer = _Condition(schema).answer(tree) if tree is not None else Answer(None)
     return answer.reason if answer.holds else ""

@@ -136,7 +136,7 @@ def _range(bounds: Sequence[str], known: Sequence[str]) -> Sequence[str]:
 
 
 def _differences(copy: Copy, reference: Reference) -> Iterator[Difference]:
-    """How a copy differs from the original; nothing where one of them cannot be read."""
+    """Differences of a copy from the original; none where one of them cannot be read."""
     entries = reference.native.by_name.get(copy.name, ())
     if entries and entries[0].schema_text is not None and entries[0].schema_text.text == copy.text.text:
         return

@@ -60,7 +60,7 @@ class Group(msgspec.Struct, eq=False, dict=True):
 
     @cached_property
     def skipped(self) -> str:
-        """Why torchgen generates nothing for it; empty if it may."""
+        """The reason why torchgen generates nothing for it; empty if it may."""
         entries = list(self.variants.values())
         if all("manual_cpp_binding" in item.fields and item.flag("manual_cpp_binding") for item in entries):
             return "it is bound by hand (`manual_cpp_binding`)"

@@ -33,7 +33,7 @@ def is_twin(one: CppMethod, other: CppMethod) -> bool:
 
 
 def likeness(signature: CppSignature, method: CppMethod) -> float:
-    """How much of a signature a method has: up to 1 for its types, and up to 1 for its names."""
+    """The share of a signature that a method has: up to 1 for its types, and up to 1 for its names."""
     (wanted, _), (types, _) = _spelt(signature, False), _written(method, False)
     names = {item.name for item in signature.parameters} & {item.name for item in method.parameters}
     return difflib.SequenceMatcher(None, wanted, types, autojunk=False).ratio() + len(names) / max(len(wanted), 1)

@@ -84,7 +84,7 @@ def kind_of(file: YamlFile, files: Container[str] = ()) -> Kind:
 
 
 def _kind_by_place(file: YamlFile, files: Container[str]) -> Kind:
-    """Which of them it is meant to be where only its name and place tell: it is empty, or holds nothing that is right."""
+    """The kind of a file by its name and place alone, for one that is empty or has no valid content."""
     if not may_be_meant(file.path, files):
         return ""
     fields = {key.value for item in items_of(file) for key, _ in item.pairs()}
@@ -118,7 +118,7 @@ def _is_backend(root: Node, path: str) -> bool:
 
 
 _MEANT = 0.85
-"""How much a key has in common with `cpp_namespace`, of which no other key is a part (difflib's ratio)."""
+"""The similarity of a key to `cpp_namespace`, from which it counts as that key (difflib's ratio)."""
 
 
 def _has_slip(root: Node, named: Set[str]) -> bool:

@@ -128,7 +128,7 @@ class NativeFile(msgspec.Struct, eq=False, dict=True):
 
     @property
     def release_doubt(self) -> str:
-        """Why another torchgen may read it; empty if that is certain."""
+        """The reason why another torchgen may read it; empty if that is certain."""
         return self.torchgen.doubt
 
     @property
@@ -257,7 +257,7 @@ class DerivativesFile(msgspec.Struct, eq=False, dict=True):
 
     @property
     def release_doubt(self) -> str:
-        """Why another torchgen may read it; empty if that is certain."""
+        """The reason why another torchgen may read it; empty if that is certain."""
         return self.torchgen.doubt
 
 
@@ -389,7 +389,7 @@ class BackendFile(Entry, eq=False):
 
     @property
     def release_doubt(self) -> str:
-        """Why another torchgen may read it; empty if that is certain."""
+        """The reason why another torchgen may read it; empty if that is certain."""
         return self.torchgen.doubt
 
     def section(self, name: str) -> list[BackendItem]:

@@ -28,7 +28,7 @@ def refused(file: YamlFile) -> Iterator[tuple[Node, str]]:
 
 
 def refused_key(key: Node, target: Node) -> str:
-    """Why it refuses a key of a mapping, whose alias leads to ``target``; empty if it does not."""
+    """The reason why it refuses a key of a mapping, whose alias leads to ``target``; empty if it does not."""
     if target.kind != "scalar":
         return f"a key cannot be a {'list' if target.is_sequence else 'mapping'}"
     is_merge = key.value == "<<" and not key.style and not key.tag

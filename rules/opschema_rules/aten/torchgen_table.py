@@ -45,7 +45,7 @@ def _flat(value: Mapping[str, Any], prefix: str) -> list[tuple[str, Any]]:
 
 
 def change(before: object, now: object) -> object:
-    """How a value changed; the value itself where one of both is no set."""
+    """The change of a value; the value itself where one of both is no set."""
     if not isinstance(before, list) or not isinstance(now, list):
         return now
     gained, lost = [item for item in now if item not in before], [item for item in before if item not in now]

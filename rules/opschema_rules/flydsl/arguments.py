@@ -94,7 +94,7 @@ def fits(tree: FlyTree, call: Call) -> bool:
 
 
 def misfits_of(call: Call) -> list[Misfit]:
-    """Why a call does not fit the signature of the function that it calls."""
+    """The reason why a call does not fit the signature of the function that it calls."""
     also = ATTRIBUTES if call.target.kind == "kernel" else ()
     return list(misfits(call.expr, [item.param for item in call.target.call_parameters], also))
 

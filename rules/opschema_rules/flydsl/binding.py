@@ -1,4 +1,4 @@
-"""How the arguments of a call find the parameters of a function, and where they do not."""
+"""Binding of a call's arguments to the parameters of a function, and misfits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Misfit(msgspec.Struct, frozen=True):
 
 
 def misfits(call: Expr, params: Sequence[Param], also: Collection[str] = ()) -> Iterator[Misfit]:
-    """Why a call does not fit; nothing is said of what ``*`` or ``**`` may hide. ``also`` are keywords that it may pass besides."""
+    """The reasons why a call does not fit, without those that ``*`` or ``**`` may hide. ``also`` are further permitted keywords."""
     starred, mapped = "*" in call.keywords, "**" in call.keywords
     filled: set[str] = set()
     named = {item.name: item for item in reversed(params) if item.kind in ("normal", "kwonly")}

@@ -94,7 +94,7 @@ class _Launches:
                 self._on.setdefault(call.callee.removesuffix(".launch"), []).append(number)
 
     def of(self, expr: Expr) -> tuple[Expr, ...]:
-        """Those on the result of a call, at once or through the names that hold it, in the order of the text."""
+        """The calls on the result of a call, at once or through the names that hold it, in the order of the text."""
         keys = {expr.span, *self._held.get(expr.span, ())}
         return tuple(self._calls[at] for at in sorted({at for key in keys for at in self._on.get(key, ())}))
 

@@ -1,4 +1,4 @@
-"""Which FlyDSL the kernels are for: what a tensor argument becomes changed three times in three days of May 2026.
+"""The FlyDSL release that the kernels are for: what a tensor argument becomes changed three times in three days of May 2026.
 
 | era | ``from_dlpack(t)`` | a raw tensor | shape in the cache key |
 |---|---|---|---|
@@ -32,7 +32,7 @@ RELEASES = tuple(map(Version, _NUMBERS))
 
 
 class Era(IntEnum):
-    """How a tensor argument is compiled; later eras are greater."""
+    """Eras of compiling tensor arguments; later eras are greater."""
 
     BAKED = 0
     DYNAMIC = 1

@@ -14,7 +14,7 @@ from opschema_rules.flydsl.reader import read_tree
 
 
 def describe(project: Project, options: FlydslOptions) -> list[Description]:
-    """Which FlyDSL the kernels are for, and how many of them are called where that can be followed."""
+    """The FlyDSL release of the kernels, and the number of kernels whose calls can be followed."""
     tree = read_tree(project, options)
     contract = tree.contract
     facts = [Fact("tensor arguments", contract.name, contract.source or "nothing in the tree says which")]

@@ -100,7 +100,7 @@ class MagiOp(msgspec.Struct, eq=False, dict=True):
 
     @property
     def title(self) -> str:
-        """How findings call it: its qualified name, or its function's."""
+        """The name in findings: its qualified name, or its function's."""
         return self.name or self.function_name
 
     def argument(self, name: str) -> Written | Unresolved | None:
@@ -185,7 +185,7 @@ class MagiOp(msgspec.Struct, eq=False, dict=True):
 
     @property
     def output_count(self) -> int | None:
-        """How many values it returns, by its annotation; None when that is not known or not fixed."""
+        """The number of values it returns, by its annotation; None when that is not known or not fixed."""
         form = self.returns
         if form is None or not form.is_known or form.kind == "text":
             return None

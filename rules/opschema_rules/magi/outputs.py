@@ -1,4 +1,4 @@
-"""How the shape and type of what a body plainly returns differ from those of one of its tensors."""
+"""Differences in shape and type between a body's plain result and one of its tensors."""
 
 from __future__ import annotations
 

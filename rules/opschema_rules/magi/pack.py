@@ -12,7 +12,7 @@ from opschema_rules.magi.operator_table import operators
 
 
 def describe(project: Project, options: MagiOptions) -> list[Description]:
-    """Which contract holds."""
+    """The contract that holds."""
     contract = load_tree(project, options).contract
     fact = Fact("contract", contract.name, contract.source)
     return [Description("MagiCompiler", [fact], "set `magi` in `[tool.opschema.magi]`")]

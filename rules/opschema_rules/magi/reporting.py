@@ -31,7 +31,7 @@ def is_plain(op: MagiOp) -> bool:
 
 
 def refusals(op: MagiOp) -> list[Problem]:
-    """Why the decorator refuses the op's signature. Before dataclasses were lowered, fields and enumerations did not matter."""
+    """The refusals of the op's signature. Before dataclasses were lowered, fields and enumerations did not matter."""
     problems = op.lowering.problems
     if is_plain(op):
         return [item for item in problems if not item.is_field and item.kind not in _OF_LOWERING]
@@ -92,7 +92,7 @@ def type_place(leaf: Leaf) -> Place:
 
 
 def called(leaf: Leaf) -> str:
-    """How a message calls what a lowered parameter comes from: a parameter, or the field of a class."""
+    """The name in messages for the origin of a lowered parameter: a parameter, or the field of a class."""
     if isinstance(leaf.source, Field):
         return f"field `{leaf.source.owner.name}.{leaf.name}`"
     return f"parameter `{leaf.name}`"

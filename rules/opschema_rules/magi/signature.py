@@ -120,7 +120,7 @@ class Problem(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def where(self) -> str:
-        """How a message calls it."""
+        """The name in messages."""
         if not self.name:
             return f"the return value of `{self.owner}()`"
         return f"field `{self.owner}.{self.name}`" if self.is_field else f"parameter `{self.name}` of `{self.owner}()`"
@@ -180,7 +180,7 @@ class Lowering(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def path(self) -> Path | None:
-        """Which of the three ways a call takes; None when that is not known."""
+        """The way of the three that a call takes; None when that is not known."""
         if self.flattens:
             return "flatten"
         kinds = any(isinstance(leaf.source, Param) and leaf.source.kind != "normal" for leaf in self.leaves)

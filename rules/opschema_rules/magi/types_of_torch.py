@@ -1,4 +1,4 @@
-"""Which types of parameters and of returned values torch's schemas have, told of resolved annotations.
+"""Types of parameters and of returned values in torch's schemas, for resolved annotations.
 
 The newest torch decides: what it refuses, older ones refuse, too.
 """

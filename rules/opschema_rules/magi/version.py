@@ -1,4 +1,4 @@
-"""Which contract the decorator keeps: before or after MagiCompiler learnt to lower dataclasses (e68e0b0, pull request 32)."""
+"""The contract of the decorator: before or after MagiCompiler learnt to lower dataclasses (e68e0b0, pull request 32)."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def readings(program: Program) -> Iterator[Reading]:
 
 
 def width(kernel: Kernel) -> int:
-    """How many entries a kernel's signature has; 0 without one."""
+    """The number of entries of a kernel's signature; 0 without one."""
     return len(kernel.signature.slots or ()) if kernel.signature is not None else 0
 
 

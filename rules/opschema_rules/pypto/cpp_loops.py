@@ -13,7 +13,7 @@ from opschema_rules.pypto.cpp_values import UNKNOWN, Number, Table, Tensors, Val
 from opschema_rules.pypto.cpp_walk import Turn, Walk
 
 MAX_ROUNDS = 4
-"""How often the body of a loop is followed until it changes nothing more."""
+"""The most times that the body of a loop is followed until it changes nothing more."""
 
 MAX_TURNS = 32
 """Most turns that are followed one by one."""
@@ -131,7 +131,7 @@ class _Counted:
         return truth(self.walk.expressions.value(condition, self.scope, state)) if condition is not None else True
 
     def _distance(self, state: State) -> int | None:
-        """How far what the condition compares is apart."""
+        """The distance between the sides of a condition's comparison."""
         condition = self.node.field("condition")
         while condition is not None and condition.kind in ("condition_clause", "parenthesized_expression"):
             condition = condition.children[-1] if condition.children else None

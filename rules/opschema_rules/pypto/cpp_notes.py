@@ -15,7 +15,7 @@ Noted = TypeVar("Noted", Submit, Use)
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """How many submits and uses are noted, and whether something is lost."""
+    """The numbers of noted submits and uses, and whether something is lost."""
 
     submits: int
     uses: int

@@ -30,7 +30,7 @@ MAX_NESTING = 150
 
 
 class Effort(msgspec.Struct):
-    """How many steps are left for a file; how many were spent on loops whose turns cannot be counted, and where these begin."""
+    """The steps left for a file; those spent on loops whose turns cannot be counted, and where these begin."""
 
     left: int = MAX_STEPS
     wasted: int = 0
@@ -60,7 +60,7 @@ class Frame(msgspec.Struct):
 
     @property
     def exits(self) -> tuple[int, int]:
-        """How many ways out there are up to now."""
+        """The numbers of returned values and of ended states so far."""
         return len(self.returned), len(self.ended)
 
     def cut(self, exits: tuple[int, int]) -> tuple[list[Value], list[State]]:

@@ -15,7 +15,7 @@ RULES = {
     "arg_index": "each entry names its tensor in a parallel `arg_index`",
     "widest": "entry i is tensor i, and the longest signature of a task counts",
 }
-"""How kernels' signatures meet a payload, by the contract."""
+"""The matching of kernels' signatures with a payload, by the contract."""
 
 _HINT = (
     "What cannot be followed is not judged. If the tree is for another runtime than it shows, set `signatures`, `max-tensors` or "
@@ -75,7 +75,7 @@ def unresolved(programs: Iterable[Program]) -> Iterator[NotUnderstood]:
 
 
 def _payloads(program: Program) -> set[str]:
-    """Why payloads of a program are not known."""
+    """The reason why payloads of a program are not known."""
     entry = entry_of(program)
     submits = entry.submits if entry is not None else ()
     return {payload.unresolved for submit in submits for payload in submit.payloads}

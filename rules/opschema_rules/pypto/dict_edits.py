@@ -16,7 +16,7 @@ _BEHIND = re.compile(r"\s*(?P<comma>,)?(?P<rest>[^\S\r\n]*(?:#[^\r\n]*)?)(?P<end
 
 
 def enum_of(program: Program) -> str:
-    """How a description spells the enum of directions (``D``); empty when none of its signatures says."""
+    """A description's name for the enum of directions (``D``); empty when none of its signatures says."""
     parts: list[Part | None] = [*program.kernels, program.orchestration]
     spelled = (part.signature.enum for part in parts if part is not None and part.signature is not None)
     return next((name for name in spelled if name), "")

@@ -12,7 +12,7 @@ import msgspec
 from opschema_cli.source.text import Span
 
 Kind = Literal["in", "out", "inout", "no_dep", "scalar"]
-"""How a slot is added: ``add_input``, ``add_output``, ``add_inout``, ``add_no_dep``, ``add_scalar``."""
+"""The call that adds a slot: ``add_input``, ``add_output``, ``add_inout``, ``add_no_dep``, ``add_scalar``."""
 
 
 class Slot(msgspec.Struct, frozen=True, array_like=True):

@@ -1,4 +1,4 @@
-"""How kernels and entries are called on the command line."""
+"""Names of kernels and entries on the command line."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from opschema_rules.pypto.model import Contract, SignatureRule
 
 TELLING = re.compile(r"(?:arg_direction\.h|aicpu_executor\.cpp|dump_aicpu\.h)\Z")
-"""How the paths of the files end that may tell."""
+"""Ends of paths of files that may show the contract."""
 
 _LIMIT = re.compile(r"\b(CORE|CHIP)_MAX_(TENSOR|SCALAR)_ARGS\s*=\s*(\d+)")
 _LIMITS = re.compile(r"(?:^|/)arg_direction\.h\Z")
@@ -59,7 +59,7 @@ def contract_of(texts: Mapping[str, str]) -> Contract:
 
 
 def _of_dump(text: str) -> SignatureRule | None:
-    """How the dump of arguments in the runtime reads signatures."""
+    """Read how the dump of arguments in the runtime reads signatures."""
     if ".arg_index(" in text:
         return "arg_index"
     if "widest" in text:

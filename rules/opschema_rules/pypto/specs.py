@@ -135,7 +135,7 @@ class Pairs(msgspec.Struct):
         return call.callee.endswith(_LOADS) and language_name(self.bodies, body, call.callee) in _LOADS
 
     def _spelled(self, body: Body, name: str) -> str:
-        """How a body may write a name of pypto's language; empty when it imports no way to."""
+        """A body's spelling of a name of pypto's language; empty when it imports none."""
         for item in (*body.scope.imports, *self.bodies.module(body.file).scope.imports):
             for text in (f"{item.name}.{name}", item.name):
                 if language_name(self.bodies, body, text) == name:

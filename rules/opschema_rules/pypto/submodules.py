@@ -17,7 +17,7 @@ from opschema_cli.workspace import join
 from opschema_rules.pypto.runtime_sources import SOURCES
 
 _NESTED, _MOST, _LONGEST = 3, 100, 1000
-"""How deep submodules are followed, to how many, and the most characters of a path."""
+"""Limits of following submodules: depth, number, and characters of a path."""
 
 _SECTION = re.compile(r"(?m)^[ \t]*\[")
 _SIMPLER = re.compile(r"(?:^|[/:\\])simpler(?:\.git)?/*\Z", re.IGNORECASE)

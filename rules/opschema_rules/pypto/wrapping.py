@@ -6,7 +6,7 @@ from opschema_cli.source.text import Edit, Span
 from opschema_rules.pypto.model import EntryParam, SpecEntry
 
 WORDS = {"out": "Out", "inout": "InOut"}
-"""How pypto's language calls the directions that are written back."""
+"""Words of pypto's language for directions that are written back."""
 
 
 def lost(entry: SpecEntry, param: EntryParam) -> bool:

@@ -57,7 +57,7 @@ class Drift(msgspec.Struct, frozen=True):
 
     @property
     def counts(self) -> Severity:
-        """How much it counts for its entry."""
+        """The severity: at most that of its entry."""
         return min(self.severity, self.method.op.entry.severity, key=lambda level: level.rank)
 
 
@@ -95,7 +95,7 @@ class Method(msgspec.Struct, frozen=True, dict=True):
         return found if isinstance(found, Folded) else None
 
     def text(self, expr: Expr) -> str:
-        """How an expression is written, for a message, with the brackets of a tuple, which lie outside its span."""
+        """The text of an expression, for a message, with the brackets of a tuple, which lie outside its span."""
         written = self.ref.file.text(expr)
         return short(f"({written})" if expr.kind == "tuple" and not written.startswith("(") else written)
 

@@ -33,7 +33,7 @@ class FormulaNames(msgspec.Struct, frozen=True):
 
 
 class GeneratorNames(msgspec.Struct, frozen=True):
-    """What the generator lets ``vars`` use, and what ``flops`` and ``bytes``; None where it is not understood."""
+    """Names that the generator lets ``vars``, ``flops`` and ``bytes`` use; None where it is not understood."""
 
     variables: FormulaNames | None = None
     arithmetic: FormulaNames | None = None
@@ -45,7 +45,7 @@ class GeneratorNames(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=2)
 def generator_names(bodies: Bodies) -> GeneratorNames:
-    """What the generator of a package lets formulas use; nothing is known where several differ."""
+    """Names that the generator of a package lets formulas use; unknown where several differ."""
     found = [names for body in _generators(bodies) for names in _sets(body)]
     variables = {item for item in found if "inputs" in item.sections}
     arithmetic = {item for item in found if "inputs" not in item.sections}
@@ -79,7 +79,7 @@ def _is_bytes(expr: Expr) -> bool:
 
 
 def _added(body: Body, name: str) -> Iterator[Expr]:
-    """What is assigned to a name, and what methods put into the set that it is."""
+    """Elements assigned to a name that is a set, and those that methods add to it."""
     for assign in body.scope.assigns:
         if assign.target == name and assign.value is not None:
             yield assign.value

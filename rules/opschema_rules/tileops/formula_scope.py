@@ -117,7 +117,7 @@ class _Scope:
                 yield found
 
     def stated(self, formula: Formula) -> FormulaNames | None:
-        """What the tree's generator lets a formula use, as far as it is understood."""
+        """Names that the tree's generator lets a formula use, as far as it is understood."""
         return generator_names(self.entry.manifest.evaluator.bodies).of_layer(formula.layer)
 
     def _is_dimension(self, formula: Formula, name: str, span: Span) -> bool:
@@ -136,7 +136,7 @@ class _Scope:
         return any(name in names for names in known) or any(name in row.data for row in self.entry.rows)
 
     def complaint(self, formula: Formula, name: str) -> str:
-        """Why a formula does not know ``name``."""
+        """The reason why a formula does not know ``name``."""
         if name in self.inputs:
             return f"`{formula.where}` reads the input `{name}`; put what it needs of it in `vars`"
         if name in self.outputs:

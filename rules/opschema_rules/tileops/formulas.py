@@ -130,7 +130,7 @@ def _may_use(text: str, name: str) -> bool:
 
 
 class Runner(msgspec.Struct, frozen=True):
-    """Who runs an entry's formulas: code generated from them, or nobody, because ``written`` takes its place."""
+    """The runner of an entry's formulas: code generated from them, or nobody, because ``written`` takes its place."""
 
     generated: bool
     written: FunctionRef | None = None
@@ -148,7 +148,7 @@ class Runner(msgspec.Struct, frozen=True):
 
 
 def runner(entry: OpEntry) -> Runner:
-    """Who runs the formulas of an entry; where that is not known, nobody does."""
+    """The runner of an entry's formulas; nobody where that is not known."""
     ref, program = entry.op_class, entry.manifest.program
     if not isinstance(ref, ClassRef) or not entry.implemented:
         return Runner(False)

@@ -32,7 +32,7 @@ from opschema_rules.tileops.spec import Spec
 SOURCE_PATH_KEYS = ("kernel", "op", "test", "bench")
 
 NEARLY = 0.7
-"""How much a misspelt key has in common with the one that was meant (difflib's ratio)."""
+"""The similarity of a misspelt key to the one that was meant (difflib's ratio)."""
 
 
 def is_doubtful(owner: Node, name: str) -> bool:
@@ -208,7 +208,7 @@ class Manifest(msgspec.Struct, eq=False, dict=True, weakref=True):
 
     @property
     def content_key(self) -> str:
-        """What findings of pure rules depend on: the files, and the tree's specification."""
+        """The inputs of pure rules' findings: the files, and the tree's specification."""
         return " ".join(f"{file.path} {file.source.digest}" for file in self.files) + f" {self.spec.digest}"
 
     @property
@@ -236,7 +236,7 @@ class Manifest(msgspec.Struct, eq=False, dict=True, weakref=True):
 
     @cached_property
     def definitions(self) -> Definitions:
-        """What the workspace's files define, by their text."""
+        """Definitions in the workspace's files, by their text."""
         return Definitions(self.project, self.base)
 
     def locate(self, path: str) -> str | None:
@@ -261,7 +261,7 @@ class ManifestFile(msgspec.Struct, eq=False):
 
     @property
     def content_key(self) -> str:
-        """What findings of pure rules depend on: the file itself, and the tree's specification."""
+        """The inputs of pure rules' findings: the file itself, and the tree's specification."""
         return f"{self.file.path} {self.file.source.digest} {self.manifest.spec.digest}"
 
     @property
@@ -381,13 +381,13 @@ class OpEntry(msgspec.Struct, eq=False, dict=True, weakref=True):
 
     @property
     def content_key(self) -> str:
-        """What findings of pure rules depend on: the entry's file and place, and the tree's specification."""
+        """The inputs of pure rules' findings: the entry's file and place, and the tree's specification."""
         assumed = " as implemented" if self.assumed else ""
         return f"{self.file.path} {self.key.start} {self.file.source.digest} {self.manifest.spec.digest}{assumed}"
 
     @property
     def severity(self) -> Severity:
-        """How much drift from the code counts: an entry that is spec-only may run ahead of it."""
+        """The severity of drift from the code: an entry that is spec-only may run ahead of it."""
         return Severity.WARNING if self.status == "spec-only" else Severity.ERROR
 
     @cached_property
@@ -416,7 +416,7 @@ class OpEntry(msgspec.Struct, eq=False, dict=True, weakref=True):
 
     @cached_property
     def dtypes(self) -> DtypeResolution:
-        """What each tensor of :attr:`dtype_keys` may be, and what is wrong with the expressions."""
+        """The dtypes of each tensor of :attr:`dtype_keys`, and the faults of the expressions."""
         return resolve_dtypes({key: parse_dtypes(tensor.dtype or "") for key, tensor in self.dtype_keys.items()})
 
     def _tensors(self, direction: str) -> Iterator[Tensor]:

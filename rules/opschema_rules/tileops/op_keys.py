@@ -1,4 +1,4 @@
-"""How an op's key is written: `{Name}[Fwd|Bwd]Op`, text, and the key that a wrong one should be."""
+"""The form of an op's key, `{Name}[Fwd|Bwd]Op`, and the key that a wrong one should be."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _VARIANT_BEHIND = re.compile(r"(.*)(Fwd|Bwd)Op(.+)", re.DOTALL)
 
 
 class Misnomer(msgspec.Struct, frozen=True):
-    """Why an op's key is wrong, in words; ``sibling`` is the op that makes a direction necessary."""
+    """The reason why an op's key is wrong, in words; ``sibling`` is the op that makes a direction necessary."""
 
     reason: str
     sibling: OpEntry | None = None

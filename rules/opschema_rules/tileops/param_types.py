@@ -30,7 +30,7 @@ _NAMES = (ast.Name, ast.Attribute)
 
 
 def type_problem(text: str) -> tuple[str, Span] | None:
-    """Why a text is no type expression, and where; None if it is one."""
+    """The reason why a text is no type expression, and where; None if it is one."""
     try:
         expression = parse_expression(text)
     except ExpressionSyntaxError as error:

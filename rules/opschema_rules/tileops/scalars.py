@@ -15,7 +15,7 @@ from opschema_cli.source.yaml_scalars import TIMESTAMP, plain_value
 Looks = Literal["word", "number", "time", "date"]
 
 _SUSPECT = re.compile(r"[-+]?\.?[0-9]|yes|no|on|off|[-+]?(?:inf|nan)", re.ASCII | re.IGNORECASE)
-"""How every misread scalar begins; most text does not."""
+"""The beginning of every misread scalar; most text has another."""
 
 _FINITE = re.compile(r"[-+]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)(?:e[-+]?[0-9]+)?", re.ASCII | re.IGNORECASE)
 _RADIX = re.compile(r"[-+]?0o[0-7_]+", re.ASCII)
@@ -44,7 +44,7 @@ class Misreading(msgspec.Struct, frozen=True):
 
 
 def misreading(node: Node) -> Misreading | None:
-    """How a reader misreads a scalar; None for what is quoted, tagged or read as it looks."""
+    """The misreading of a scalar; None for one that is quoted, tagged or read as it looks."""
     if node.kind != "scalar" or node.style or node.tag:
         return None
     return misread_text(node.value)
@@ -52,7 +52,7 @@ def misreading(node: Node) -> Misreading | None:
 
 @lru_cache(maxsize=8192)
 def misread_text(text: str) -> Misreading | None:
-    """How a reader misreads a plain scalar of this text."""
+    """The misreading of a plain scalar of this text."""
     if not _SUSPECT.match(text) or len(text) > 100:
         return None
     if TIMESTAMP.fullmatch(text):
@@ -75,7 +75,7 @@ def _decimal(text: str) -> int:
 
 
 def _number(text: str) -> str | None:
-    """How the number that ``text`` looks like is written for the reader; None if it looks like none."""
+    """The spelling for the reader of the number that ``text`` looks like; None if it looks like none."""
     infinite = _INFINITE.fullmatch(text)
     if infinite is not None:
         return f".{infinite[2].lower()}" if infinite[2].lower() == "nan" else f"{infinite[1]}.inf"

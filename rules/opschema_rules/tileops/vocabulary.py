@@ -1,4 +1,4 @@
-"""Which functions a tree's shape rules and formulas may call, and which name was probably meant."""
+"""Functions that a tree's shape rules and formulas may call, and the probable meaning of other names."""
 
 from __future__ import annotations
 

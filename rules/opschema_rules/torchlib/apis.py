@@ -128,7 +128,7 @@ WORDS = frozenset({*FUNCTIONS, *LIBRARY, *HANDLE, *LEGACY, DIRECT.name, "_scoped
 """The last words of all of these."""
 
 STRONG = WORDS - {"impl", "define"}
-"""Those that mean nothing else, whatever the file is about."""
+"""Names that mean nothing else, in any file."""
 
 
 def mentions_library(text: str) -> bool:

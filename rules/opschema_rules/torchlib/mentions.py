@@ -1,4 +1,4 @@
-"""Which files have to be parsed: those that may register, those that may call their helpers, those that may call an operator.
+"""Files to be parsed: those that may register, those that may call their helpers, those that may call an operator.
 
 Told by their text alone, so that the others are never parsed.
 """

@@ -81,7 +81,7 @@ class Tree(msgspec.Struct, eq=False, dict=True):
 
     @cached_property
     def claims(self) -> Counter[str]:
-        """How many operators may have each name; under the empty one, how many may have any."""
+        """The number of operators that may have each name; under the empty one, of those that may have any."""
         return Counter(name for operator in self.operators for name in operator.names or ("",))
 
     @property
@@ -91,7 +91,7 @@ class Tree(msgspec.Struct, eq=False, dict=True):
 
     @property
     def release_doubt(self) -> str:
-        """Why the tables of that release are not certain to apply; empty if they are."""
+        """The reason why the tables of that release are not certain to apply; empty if they are."""
         return self.release.doubt
 
 
@@ -186,12 +186,12 @@ class Operator(msgspec.Struct, eq=False, dict=True):
 
     @property
     def release_doubt(self) -> str:
-        """Why no known release of torch is certain to apply; empty if one is."""
+        """The reason why no known release of torch is certain to apply; empty if one is."""
         return self.tree.release.doubt
 
     @property
     def title(self) -> str:
-        """How findings call it: its one name, the first of several, or the name of its function."""
+        """The name in findings: its one name, the first of several, or the name of its function."""
         if self.names:
             return min(self.names)
         function = self.definition.function

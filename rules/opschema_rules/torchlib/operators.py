@@ -197,7 +197,7 @@ def nearest(operators: Sequence[Operator], path: str) -> Sequence[Operator]:
 
 
 def _shared(first: str, second: str) -> int:
-    """How many parts two paths begin with in common."""
+    """The number of parts that two paths share at their beginning."""
     pairs = zip(first.split("/"), second.split("/"), strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 

@@ -23,7 +23,7 @@ def origin(
 
 
 def moment(event: Event, function: Func) -> int | None:
-    """How far the module of a function has run when an event takes place; None when that is not known."""
+    """The position that a function's module has reached when an event takes place; None when it is not known."""
     frame, call = event.frame, event.call
     while (site := frame.site) is not None:
         frame, call = site.frame, site.call

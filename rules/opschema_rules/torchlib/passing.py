@@ -1,4 +1,4 @@
-"""How the dispatcher's arguments reach a Python function: what a fake, a kernel or a vmap rule must take.
+"""Passing of the dispatcher's arguments to a Python function: what a fake, a kernel or a vmap rule must take.
 
 The dispatcher matches a call against the schema alone. Arguments before ``*`` are passed by place, and those at the end that
 equal the schema's defaults are left off, also when the caller wrote them; those after ``*`` are passed by name, each that equals
@@ -49,13 +49,13 @@ class Mismatch(msgspec.Struct, frozen=True):
 
 
 def in_force(registrations: Sequence[Registration]) -> list[Registration]:
-    """Those of one role that a later one for the same keys, in the same body, does not replace."""
+    """The registrations of one role that a later one for the same keys, in the same body, does not replace."""
     last = {(id(item.body), item.keys): item for item in registrations if not item.conditional}
     return [item for item in registrations if item.conditional or last[id(item.body), item.keys] is item]
 
 
 def filled(registration: Registration) -> int:
-    """How many leading parameters of a registered function take something else than the schema's arguments."""
+    """The number of leading parameters of a registered function that take something else than the schema's arguments."""
     if registration.role == "vmap":
         return 2
     keyset = registration.call.keyword("with_keyset") if registration.call is not None else None
@@ -63,7 +63,7 @@ def filled(registration: Registration) -> int:
 
 
 def pairs(schema: OperatorSchema, params: Sequence[Param], skip: int = 0) -> list[tuple[Argument, Param]]:
-    """Which parameter takes which argument, of a function without mismatches."""
+    """The arguments and the parameters that take them, for a function without mismatches."""
     named = {item.name: item for item in schema.kwarg_only}
     takers = [item for item in params if item.kind in ("posonly", "normal")][skip:]
     by_place = [item for item in takers if item.name not in named]
@@ -155,7 +155,7 @@ class _Comparison:
 
     @property
     def _always_passed(self) -> int:
-        """How many arguments every call passes by place."""
+        """The number of arguments that every call passes by position."""
         required = [place for place, item in enumerate(self.arguments) if item.default is None]
         return required[-1] + 1 if required else 0
 

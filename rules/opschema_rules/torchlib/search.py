@@ -14,7 +14,7 @@ from opschema_rules.torchlib.reach import handed_on, reaches
 from opschema_rules.torchlib.registrations import helpers
 
 MAX_ROUNDS = 3
-"""How often files that call newly found helpers are looked for."""
+"""The most searches for files that call newly found helpers."""
 
 
 class Search:

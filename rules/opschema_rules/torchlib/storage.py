@@ -1,4 +1,4 @@
-"""Which parameter of a function an expression shares its storage with, as far as the expression alone shows."""
+"""The parameter of a function that an expression shares its storage with, as far as the expression alone shows."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _binds(item: Statement, name: str) -> bool:
 
 @lru_cache(maxsize=128)
 def _writes(function: Body) -> Counter[str]:
-    """How often a function, with what is written in it, gives each name a meaning."""
+    """The number of times that a function, with those inside it, binds each name."""
     found: Counter[str] = Counter()
     for scope in function.scope.walk():
         found.update(item.target for item in scope.assigns)

@@ -1,4 +1,4 @@
-"""Which Python types ``infer_schema`` takes, and the schema type that it makes of each, by release of torch.
+"""Python types that ``infer_schema`` takes, and the schema type that it makes of each, by release of torch.
 
 ``types.json`` holds them as each release's own ``infer_schema`` answered (``python -m benchmarks.torch_types``): of each
 release what is new, and what it refuses since (null).
@@ -86,7 +86,7 @@ def return_type(type_: PythonType, torch: Version) -> SchemaType | None:
 
 
 def _key(type_: PythonType) -> str:
-    """How the table writes a type; empty for one that no release takes."""
+    """The table's spelling of a type; empty for one that no release takes."""
     inner, optional = _without_none(type_)
     if optional:
         key = _key(inner)

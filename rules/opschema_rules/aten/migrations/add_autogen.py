@@ -106,7 +106,7 @@ def _line(native: NativeFile, group: Group, lonely: Container[Group], options: A
 
 
 def _why_nothing(group: Group) -> str:
-    """Why a group gets nothing that torchgen does not skip; empty where all variants are declared."""
+    """The reason why a group gets nothing that torchgen does not skip; empty where all variants are declared."""
     return "" if "out" in group.variants else "it returns no tensor"
 
 

@@ -75,6 +75,6 @@ def _below(file: YamlFile, offset: int) -> int:
 
 
 def _indent(backend: BackendFile) -> str:
-    """How far the items of the file's other lists are indented."""
+    """The indentation of the items of the file's other lists."""
     found = (value for _, value in backend.node.pairs() if value.is_sequence and value.style == "block")
     return next((" " * column(backend.file, value.start) for value in found), _INDENT)

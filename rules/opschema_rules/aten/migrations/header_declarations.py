@@ -103,7 +103,7 @@ def _declaration(method: Method, named: Sequence[tuple[OperatorKernel, CppSignat
 
 
 def _unlike(method: Method, named: Sequence[tuple[OperatorKernel, CppSignature]], origin: str) -> str:
-    """How a declaration differs from the most similar kernel of its name."""
+    """The difference of a declaration from the most similar kernel of its name."""
     item, signature = max(named, key=lambda pair: likeness(pair[1], method.written))
     said = (
         "; ".join(text for _, text in differences(signature, method.written, any_version=True))

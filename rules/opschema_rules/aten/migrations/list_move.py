@@ -23,7 +23,7 @@ class Move(msgspec.Struct, frozen=True):
 
 
 def torn_apart(backend: BackendFile, moves: Sequence[Move]) -> Mapping[str, str]:
-    """Why operators cannot go, by name: a variant would be on the other side of autograd, and none is yet."""
+    """The reason why operators cannot go, by name: a variant would be on the other side of autograd, and none is yet."""
     if not is_strict(backend):
         return {}
     (before, before_autograd), (forward, autograd) = _sides(backend, ()), _sides(backend, moves)

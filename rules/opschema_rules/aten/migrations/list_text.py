@@ -186,7 +186,7 @@ def _comment(file: YamlFile, span: Span) -> Span:
 
 
 def _head_lines(above: list[str], indent: int, name: str, *, first: bool) -> int:
-    """How many of the lines above an item are not its own."""
+    """The number of lines above an item that are not its own."""
     at = len(above)
     while at and above[at - 1].startswith(" " * indent + "#") and not _COMMENTED_OUT.match(above[at - 1]):
         at -= 1

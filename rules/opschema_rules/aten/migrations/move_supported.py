@@ -173,7 +173,7 @@ def _apply(draft: Draft, lists: Lists, moves: Sequence[tuple[Place, Move]], opti
 
 
 def _refusal(move: Move, options: MoveSupported) -> str:
-    """Why torchgen would not look at the operator in its new list."""
+    """The reason why torchgen would not look at the operator in its new list."""
     sections = {item.section for item in move.backend.items if item.name == move.name}
     if not _NAME.fullmatch(move.name):
         return "it is no name of an operator"

@@ -10,7 +10,7 @@ from opschema_cli.source.yaml import Node, YamlFile
 from opschema_cli.source.yaml_edit import remove_key
 
 _SHOWN = 60
-"""How many characters of a comment a note shows."""
+"""The number of characters of a comment that a note shows."""
 
 _APART = re.compile(r"[ \t]*(?:\r\n|\r|\n)(?=[ \t]*(?:\r\n|\r|\n)\s*#)")
 

@@ -102,7 +102,7 @@ def _unknown(group: Group, given: list[str]) -> list[str]:
 
 
 def _names_of(entry: NativeEntry) -> Iterator[str]:
-    """How the out variant and the functional one of an operator would be called."""
+    """Names for the out variant and the functional one of an operator."""
     if entry.schema is not None:
         name, overload = out_name(entry.schema), entry.schema.overload
         yield f"{name}.{out_overload(entry.schema)}"

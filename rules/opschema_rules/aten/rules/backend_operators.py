@@ -39,7 +39,7 @@ def related_items(backend: BackendFile, items: Iterable[BackendItem]) -> tuple[R
 
 
 def name_fault(name: str) -> str:
-    """Why a text cannot be an operator's name (``torchgen.model.OperatorName.parse``); empty if it can."""
+    """The reason why a text cannot be an operator's name (``torchgen.model.OperatorName.parse``); empty if it can."""
     base = name.rpartition("::")[2].partition(".")[0]
     if "(" in name:
         return "an item is an operator's name, without its arguments"

@@ -213,7 +213,7 @@ def _unmatched(
 
 
 def _reach(fault: Misfit | None) -> int:
-    """How far a call fits."""
+    """A score of how far a call fits: up to the first unfit argument, up to the returns, or entirely."""
     return 2_000_000 if fault is None else 1_000_000 if fault.at is None else fault.at
 
 

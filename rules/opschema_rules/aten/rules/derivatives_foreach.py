@@ -1,4 +1,4 @@
-"""Which operators over lists have a derivative that can be used for them, in derivatives.yaml."""
+"""Operators over lists that have a usable derivative in derivatives.yaml."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def _misfit(definition: Definition, operator: Operator) -> Iterator[Diagnostic]:
 
 
 def _unmade(definition: Definition, operator: Operator) -> Iterator[Diagnostic]:
-    """Why torchgen cannot make a derivative of the one that it finds."""
+    """The reason why torchgen cannot make a derivative of the one that it finds."""
     block = next((item for item in definition.blocks if item.dispatch == DEFAULT), None)
     if block is None:
         return

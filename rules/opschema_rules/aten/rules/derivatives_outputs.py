@@ -1,4 +1,4 @@
-"""Which outputs have derivatives, and which operators cannot have any, in derivatives.yaml."""
+"""Outputs with derivatives, and operators that cannot have any, in derivatives.yaml."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ def _is_plain(entry: NativeEntry) -> bool:
 
 
 def _factory(schema: OperatorSchema, vocabulary: Vocabulary) -> str:
-    """Why torchgen takes an operator for a factory; empty if it does not."""
+    """The reason why torchgen takes an operator for a factory; empty if it does not."""
     if "_like" in vocabulary.checks:
         if schema.name.startswith("new_"):
             return f"`{schema.name}` is a factory by its name"

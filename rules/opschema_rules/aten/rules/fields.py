@@ -23,7 +23,7 @@ from opschema_rules.aten.refused_yaml import TAGS, refused_key
 from opschema_rules.aten.vocabulary import slip
 
 _CLOSE = 0.75
-"""How much a misspelt field has in common with the one that was meant (difflib's ratio)."""
+"""The similarity of a misspelt field to the one that was meant (difflib's ratio)."""
 
 
 @rule("ATN101", "native-entry", pure=True, by_release=True)
@@ -212,7 +212,7 @@ _TYPES: Final = {
 """Types of each field, as ``torchgen.model.NativeFunction.from_yaml`` takes it."""
 
 _WORD = re.compile(r"(?!(?:yes|no|true|false|on|off|null)\Z)[A-Za-z_]", re.IGNORECASE)
-"""How plain text begins that is certainly text."""
+"""The beginning of plain text that is certainly text."""
 
 
 @rule("ATN104", "field-type", fixable="safe", proof=WRITTEN, pure=True)

@@ -1,4 +1,4 @@
-"""Who calls traced functions: all of them, or a migration that changes a signature leaves it alone."""
+"""Callers of traced functions: a migration changes a signature only if all of them are known."""
 
 from __future__ import annotations
 

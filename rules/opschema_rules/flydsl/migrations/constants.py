@@ -169,7 +169,7 @@ def _rename_in(
 
 
 def _captured(nodes: PythonTree, tree: FlyTree, file: PythonFile, node: cst.Name, name: str) -> str:
-    """Why a name cannot be written in place of another: it means something else there, or is printed."""
+    """The reason why a name cannot be written in place of another: it means something else there, or is printed."""
     if any(
         isinstance(item, cst.FormattedStringExpression) and item.equal is not None for item in nodes.ancestors(node)
     ):

@@ -1,4 +1,4 @@
-"""How many elements a tensor has that a buffer descriptor is made of, followed from the descriptor through helpers, kernels and
+"""The number of elements of the tensor behind a buffer descriptor, followed from the descriptor through helpers, kernels and
 launchers to where the tensor is made; and what a count of bytes comes to on the same path.
 """
 

@@ -216,7 +216,7 @@ def _computes(node: cst.CSTNode) -> bool:
 
 
 def _why(above: cst.CSTNode | None) -> str:
-    """Why a value may not go into a node of the tree."""
+    """The reason why a value may not go into a node of the tree."""
     if isinstance(above, _TESTS):
         return "Python decides by it"
     if isinstance(above, cst.FormattedStringExpression):

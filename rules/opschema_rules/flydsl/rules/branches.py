@@ -218,7 +218,7 @@ def _is_static(expr: Expr) -> bool:
 
 
 def _unrolled(tree: FlyTree, body: Body) -> str:
-    """How the body calls ``range_constexpr``; empty when no import leads there."""
+    """The body's name for ``range_constexpr``; empty when no import leads there."""
     for name in ("range_constexpr", "fx.range_constexpr", "expr.range_constexpr"):
         if tree.names.full(body, name).startswith("flydsl."):
             return name

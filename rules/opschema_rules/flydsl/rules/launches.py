@@ -1,4 +1,4 @@
-"""How kernels are launched: with what, in which blocks, on which stream."""
+"""Launches of kernels: arguments, blocks and streams."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LAUNCH = ("grid", "block", "smem", "stream", "cluster", *ATTRIBUTES)
 SIZES = ("grid", "block", "cluster")
 
 UNPROMISED = 256
-"""How many threads a block may have without ``known_block_size`` before that release."""
+"""The most threads of a block without ``known_block_size`` before that release."""
 
 INFERRED = Version("0.3.1")
 """The first release that takes ``known_block_size`` from the launch."""
@@ -85,7 +85,7 @@ def _launches(tree: FlyTree) -> Iterator[tuple[Call, Expr]]:
 
 
 def _refused(tree: FlyTree, call: Call, keyword: str, value: Expr) -> str:
-    """Why `.launch` does not take an argument; empty when it does, or nobody knows."""
+    """The reason why `.launch` does not take an argument; empty when it does, or nobody knows."""
     if keyword in ("*", "**"):
         return ""
     if not keyword:

@@ -1,4 +1,4 @@
-"""How tensors are wrapped and their layouts marked."""
+"""Wrapped tensors and marks of their layouts."""
 
 from __future__ import annotations
 

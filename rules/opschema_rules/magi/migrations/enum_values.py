@@ -1,4 +1,4 @@
-"""Which expressions are values of an enumeration, and what functions ask of one that a plain string lacks."""
+"""Expressions that are values of an enumeration, and uses of one that a plain string does not support."""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ class GroupedCalls(msgspec.Struct):
     # The dataclass in other files
 
     def _class_name(self, rewrite: Rewrite, call: OpCall) -> str:
-        """How a caller spells the dataclass, which it comes to import."""
+        """The caller's name for the dataclass, which it will import."""
         if call.body.file is self.group.op.body.file and "." not in call.call.callee:
             return self.group.name
         prefix, _, _ = call.call.callee.rpartition(".")

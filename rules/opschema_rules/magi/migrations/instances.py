@@ -1,4 +1,4 @@
-"""Which expressions are instances of a class or of what inherits from it, and which certainly are not."""
+"""Expressions that are instances of a class or of its subclasses, and those that certainly are not."""
 
 from __future__ import annotations
 

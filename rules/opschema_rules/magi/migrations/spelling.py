@@ -1,4 +1,4 @@
-"""How a module spells what it has of ``dataclasses``, imported where it has to be."""
+"""A module's names for parts of ``dataclasses``, imported where needed."""
 
 from __future__ import annotations
 

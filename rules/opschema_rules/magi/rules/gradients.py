@@ -189,7 +189,7 @@ def _starred(found: Lambda) -> set[str]:
 
 
 def _count(value: Expr, grads: set[str]) -> int | None:
-    """How many gradients a returned value is; ``grads`` are names of single ones."""
+    """The number of gradients in a returned value; ``grads`` are names of single ones."""
     if value.kind == "tuple":
         return len(value.elements) if value.elements is not None else None
     if value.kind in ("list", "dict") or (value.kind == "const" and value.value is None):

@@ -196,7 +196,7 @@ def _is_faulty(reading: Reading, kernel: Kernel) -> bool:
 
 
 def _unsure(program: Program) -> str:
-    """Why a program's orchestration may submit a kernel in ways that are not known."""
+    """The reason why a program's orchestration may submit a kernel in ways that are not known."""
     entry = entry_of(program)
     if entry is None or entry.unresolved:
         return entry.unresolved if entry is not None else "its orchestration is not known"
@@ -206,7 +206,7 @@ def _unsure(program: Program) -> str:
 
 
 def _lost(task: Task) -> str:
-    """Why a task is not known."""
+    """The reason why a task is not known."""
     told = next((payload.unresolved for payload in task.submit.payloads if payload.unresolved), "")
     return told or "what its task runs, or is given, is not known"
 

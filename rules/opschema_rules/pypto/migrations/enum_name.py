@@ -1,4 +1,4 @@
-"""How a description spells the enum of directions, which it imports first where it does not yet."""
+"""A description's name for the enum of directions, imported first where it is not yet."""
 
 from __future__ import annotations
 

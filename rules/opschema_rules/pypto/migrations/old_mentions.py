@@ -37,7 +37,7 @@ class Mentions(msgspec.Struct, frozen=True):
         return cls(found)
 
     def of_files(self, paths: Iterable[str]) -> Iterator[tuple[Place, str]]:
-        """Those that mean one of some files: by a path from the mentioning file or from the root, or by the end of one that has the
+        """The mentions of some files: by a path from the mentioning file or from the root, or by the end of one that has the
         name of the program's folder.
         """
         wanted = list(paths)

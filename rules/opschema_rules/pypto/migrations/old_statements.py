@@ -13,7 +13,7 @@ from opschema_cli.source.python_tree import PythonTree, Statement
 
 
 class Unclear(Exception):  # noqa: N818 - an answer, not a fault
-    """Why a test is left to a person."""
+    """The reason why a test is left to a person."""
 
 
 class Piece(msgspec.Struct, frozen=True):

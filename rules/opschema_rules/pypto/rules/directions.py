@@ -1,4 +1,4 @@
-"""How each tensor is declared, against how the orchestration adds it."""
+"""The declared direction of each tensor, against how the orchestration adds it."""
 
 from __future__ import annotations
 

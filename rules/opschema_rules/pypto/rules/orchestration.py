@@ -207,7 +207,7 @@ def _declared(
 
 
 def _who(program: Program, use: TensorUse) -> str:
-    """Who uses a tensor, and how: ``kernel 1 (`add`) takes it as `INOUT```."""
+    """The user of a tensor, and its use: ``kernel 1 (`add`) takes it as `INOUT```."""
     if use.submit is None:
         return f"the orchestration itself {'reads' if use.effect == 'in' else 'writes'} it"
     kernels = [program.kernel(item.value) for item in use.kernels]

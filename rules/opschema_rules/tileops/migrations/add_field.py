@@ -44,7 +44,7 @@ def find(draft: Draft, options: AddField) -> Iterator[Site]:
 
 
 def _last_star(path: Sequence[str]) -> int:
-    """How many steps of a path are never made where they are missing: those before its last `*`."""
+    """The number of steps of a path that are never created where they are missing: those before its last `*`."""
     return max((at for at, step in enumerate(path) if step == "*"), default=0)
 
 

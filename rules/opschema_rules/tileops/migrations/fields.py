@@ -158,7 +158,7 @@ class KeyOrder:
         return (above[-1], None) if above else (None, below[0]) if below else (None, None)
 
     def _order(self, path: Path) -> Counter[tuple[str, str]]:
-        """How often each key stands before each other one in the mappings at a path, names that an author chose aside."""
+        """Counts of each key before each other one in the mappings at a path, without names that an author chose."""
         steps = tuple("*" if _is_chosen(path, at) else str(step) for at, step in enumerate(path))
         if steps not in self._orders:
             order = self._orders[steps] = Counter()

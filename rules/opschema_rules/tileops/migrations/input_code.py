@@ -87,7 +87,7 @@ class InputCode:
         return notes
 
     def obstacle(self, entry: OpEntry, renamed: Collection[OpEntry]) -> str:
-        """Why an op's methods cannot take the new name, if those of ``renamed`` do; empty if they can."""
+        """The reason why an op's methods cannot take the new name, if those of ``renamed`` do; empty if they can."""
         for ref, _ in old_parameters(entry, self.old, self.new) if entry.input(self.old) is not None else ():
             keeping = keep_the_name(entry.manifest, ref, self.old, renamed)
             if keeping:

@@ -37,7 +37,7 @@ class Chunk(msgspec.Struct, frozen=True):
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """How a file holds its entries: below which line (``ops:``, empty where there is none), and in which column."""
+    """The layout of a file's entries: below which line (``ops:``, empty where there is none), and in which column."""
 
     opening: str = ""
     indent: int = 0

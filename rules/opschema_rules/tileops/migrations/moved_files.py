@@ -138,7 +138,7 @@ def _alike(fault: Fault) -> Iterator[Found]:
 
 
 def _shared_end(one: str, other: str) -> int:
-    """How many parts two paths have in common at their end."""
+    """The number of parts that two paths share at their end."""
     pairs = zip(reversed(one.split("/")), reversed(other.split("/")), strict=False)
     return next(
         (at for at, (left, right) in enumerate(pairs) if left != right), min(one.count("/"), other.count("/")) + 1

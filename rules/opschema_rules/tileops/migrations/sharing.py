@@ -1,4 +1,4 @@
-"""Which ops run which methods."""
+"""Ops that share methods."""
 
 from __future__ import annotations
 

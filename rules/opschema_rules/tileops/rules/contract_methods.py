@@ -71,7 +71,7 @@ def _foreign_inputs(op: OpImplementation) -> dict[str, str]:
 
 
 def _named_arguments(op: OpImplementation, name: str, wanted: list[Slot], suffix: str = "") -> Iterator[Drift]:
-    """How a method fails to take ``wanted`` arguments by name: the inputs, with ``suffix`` behind their names."""
+    """Describe how a method fails to take ``wanted`` arguments by name: the inputs, with ``suffix`` behind their names."""
     method = method_of(op, name)
     if method is None or "abstractmethod" in " ".join(method.ref.function.decorator_names):
         return

@@ -1,4 +1,4 @@
-"""How an op's constructor must hand its kernels on, and which methods its class must write."""
+"""Demands on an op's constructor, which must pass its kernels on, and on the methods of its class."""
 
 from __future__ import annotations
 

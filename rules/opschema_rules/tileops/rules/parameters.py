@@ -1,4 +1,4 @@
-"""How parameters are declared and how the constructor has them: default, keyword-only, whether ``None`` is admitted."""
+"""Parameters as declared and as in the constructor: default, keyword-only, whether ``None`` is admitted."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ def shape_declaration(entry: OpEntry) -> Iterator[Diagnostic]:
 
 
 def _severity(entry: OpEntry, problem: ShapeProblem) -> Severity | None:
-    """How much a problem counts; None where the tree's specification allows it or leaves it open."""
+    """The severity of a problem; None where the tree's specification allows it or leaves it open."""
     spec = entry.manifest.spec
     if problem.kind == "alternatives":
         return Severity.ERROR if spec.knows("shape-alternatives") else None

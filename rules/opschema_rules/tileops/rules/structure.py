@@ -22,7 +22,7 @@ from opschema_rules.tileops.scalars import misreading
 from opschema_rules.tileops.spec import Spec
 
 _CLOSE = 0.8
-"""How much a misspelt key has in common with the one that was meant (difflib's ratio)."""
+"""The similarity of a misspelt key to the one that was meant (difflib's ratio)."""
 
 PARTS = ("signature", "workloads", "roofline", "source")
 """The keys without any of which a mapping is no entry."""
@@ -152,7 +152,7 @@ def _is_unclear(entry: OpEntry, error: SchemaError) -> bool:
 
 
 def _bomb(entry: OpEntry) -> YamlSyntaxError | None:
-    """Why an entry has no data: aliases in it that expand without end."""
+    """The reason why an entry has no data: aliases in it that expand without end."""
     try:
         entry.file.document.data(entry.node)
     except YamlSyntaxError as error:

@@ -67,7 +67,7 @@ def passed_by(entry: OpEntry, bound: BoundRow, carriers: Collection[str]) -> Pas
 
 
 def broken_rule(entry: OpEntry, bound: BoundRow) -> str:
-    """Which rule a bound row breaks, in words; empty if none."""
+    """The rule that a bound row breaks, in words; empty if none."""
     for equation, outcome in bound.outcomes:
         if isinstance(outcome, Violated):
             return f"the row breaks `{equation.expression.snippet}`"

@@ -1,4 +1,4 @@
-"""Which dtype each tensor of a call has, told from the one that a workload row lists."""
+"""The dtype of each tensor of a call, from the one that a workload row lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which sizes of a workload row can be changed, and what has to change with them.
+"""Sizes of a workload row that can be changed, and what must change with them.
 
 Nothing is known of the op but its rules. What a row gives and the rules tell anyway (``weight_shape`` beside ``x_shape``)
 is left to them. Of the rest one integer is changed at a time; where that breaks a rule, equal integers that the broken

@@ -1,4 +1,4 @@
-"""How a ``torch.library.Library`` is made, and what goes through it."""
+"""Construction of a ``torch.library.Library``, and its uses."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _text(evaluator: Evaluator, body: Body, expr: Expr) -> str | None:
 
 
 def _refused(made: Made) -> Iterator[Diagnostic]:
-    """Why ``Library(...)`` raises by itself."""
+    """The reason why ``Library(...)`` raises by itself."""
     if "kind" not in made.arguments:
         yield Diagnostic("`Library` lacks its kind: `DEF`, `IMPL` or `FRAGMENT`", made.body.at(made.call))
     elif made.kind is not None and made.kind not in KINDS:

@@ -170,7 +170,7 @@ def _defaults(operator: Operator) -> Iterator[_Default]:
 
 
 def _unwritable(default: _Default) -> str:
-    """Why a schema cannot hold a default; empty if it can."""
+    """The reason why a schema cannot hold a default; empty if it can."""
     value, type_ = default.folded.value, default.argument.type
     if default.folded.symbol in _NO_DTYPES:
         return "torch takes dtypes and devices, and no layouts"

@@ -26,7 +26,7 @@ class Paragraph(msgspec.Struct, frozen=True):
 
     @property
     def sentences(self) -> int:
-        """How many sentences it has."""
+        """The number of its sentences."""
         return len(_SENTENCE.findall(self.text.strip())) + 1
 
     @property

@@ -1,4 +1,4 @@
-"""Which parameter of an op's constructor says the dtype that its carrier only repeated."""
+"""The parameter of an op's constructor with the dtype that its carrier only repeated."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def _definition(program: Program, file: PythonFile, name: str) -> Definition | N
 
 
 def _unmentioned(workbench: Workbench, bodies: Bodies, items: list[Definition]) -> list[Definition]:
-    """Those that no code of the workspace names any more, but to define, import or export them."""
+    """Names that no code of the workspace uses any more, except to define, import or export them."""
     by_name: dict[str, list[Definition]] = {}
     for item in items:
         by_name.setdefault(item.name, []).append(item)
