@@ -16,6 +16,7 @@ from opschema_cli.commands.migrate_report import print_report, report_of
 from opschema_cli.commands.migrate_work import SHOWN_FILES, MigrateOptions, Work, print_problems, problems_of
 from opschema_cli.commands.output import ProgressBar, write_page, write_text
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
+from opschema_cli.commands.pruned_baseline import pruned_baseline
 from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERNAL, EXIT_USAGE, OpschemaError
 from opschema_cli.git import uncommitted
 from opschema_cli.lint.pack import Pack
@@ -108,7 +109,8 @@ def _migrate_in(
         if options.verify and not _verified(session, draft, results, options):
             click.echo("opschema: nothing was written: see above", err=True)
             return EXIT_FINDINGS
-        write_all(session.workspace, {change.path: change.after for change in draft.changes}, draft.origins)
+        texts = {change.path: change.after for change in draft.changes}
+        write_all(session.workspace, {**texts, **pruned_baseline(session, texts)}, draft.origins)
     report = report_of(draft, results, mode, options.asked)
     print_report(report, options)
     if mode == "check" and _is_blind(work, draft, results):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 
@@ -112,6 +112,17 @@ def apply_baseline(
         else:
             kept.append(diagnostic)
     return kept, held, [entry for entry in baseline.findings if left[entry.key] > 0]
+
+
+def pruned(baseline: BaselineFile, texts: Mapping[str, str | None]) -> list[BaselineEntry]:
+    """The entries without those on lines that these new texts of files no longer have; None is a file that is removed."""
+    lines = {path: _digests(Source(path, text)) if text is not None else frozenset() for path, text in texts.items()}
+    return [entry for entry in baseline.findings if entry.path not in lines or entry.line in lines[entry.path]]
+
+
+def _digests(source: Source) -> frozenset[str]:
+    count = source.position(len(source.text)).line
+    return frozenset(_line_digest(source, line) for line in range(1, count + 1))
 
 
 def stale_findings(stale: Iterable[BaselineEntry], path: str, text: str) -> list[Diagnostic]:

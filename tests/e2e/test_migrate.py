@@ -239,6 +239,19 @@ def test_apply_writes_and_a_second_time_changes_nothing(opschema: Opschema, repo
     assert texts(repository) == after
 
 
+def test_the_baseline_loses_what_a_migration_removes(opschema: Opschema, repository: Path) -> None:
+    opschema("baseline")
+    baseline = repository / ".opschema-baseline.json"
+    held = json.loads(baseline.read_text())["findings"]
+    git(repository, "add", ".")
+    git(repository, "commit", "-qm", "baseline")
+    done = opschema("migrate", "lower-docs", "--apply", "--only", "add")
+    assert done.err == "opschema: removed 1 entry from .opschema-baseline.json\n"
+    left = json.loads(baseline.read_text())["findings"]
+    assert [item["code"] for item in held if item not in left] == ["TOY102"]
+    assert "SUP003" not in opschema("lint").out
+
+
 def test_plan_and_result_as_json(opschema: Opschema, repository: Path) -> None:
     command = ("migrate", "lower-docs", "--skip", "mul", "--output-format", "json")
     plan, result = json.loads(opschema(*command).out), json.loads(opschema(*command, "--apply").out)

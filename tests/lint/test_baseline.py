@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from opschema_cli.errors import OpschemaError
-from opschema_cli.lint.baseline import apply_baseline, read_baseline, render_baseline, stale_findings
+from opschema_cli.lint.baseline import apply_baseline, pruned, read_baseline, render_baseline, stale_findings
 from opschema_cli.source.text import Source
 from opschema_cli.testing import lint_files
 from tests.toypack import PACK
@@ -114,3 +114,14 @@ def test_what_is_no_baseline_says_so(tmp_path: Path, content: bytes, message: st
 def test_a_missing_one_says_how_to_write_it(tmp_path: Path) -> None:
     with pytest.raises(OpschemaError, match="no baseline; `opschema baseline` writes one"):
         read_baseline(tmp_path / "b.json")
+
+
+def test_entries_on_lines_that_are_removed_are_pruned(tmp_path: Path) -> None:
+    text = "add: {doc: LOUD}\nmul: {doc: LOUD, dtype: f8}\n"
+    linted = lint_files([PACK], {"a.toy.yaml": text, "b.toy.yaml": text})
+    (tmp_path / "baseline.json").write_text(render_baseline(linted.diagnostics, linted.project.source))
+    baseline = read_baseline(tmp_path / "baseline.json")
+    kept = pruned(baseline, {"a.toy.yaml": "# moved down\n  mul:  {doc: LOUD, dtype: f8}\n", "b.toy.yaml": None})
+    assert {entry.path for entry in kept} == {"a.toy.yaml"}
+    assert len({entry.line for entry in kept}) == 1
+    assert pruned(baseline, {"c.toy.yaml": "x"}) == baseline.findings

@@ -39,8 +39,8 @@ def carrier_inputs(op: OpImplementation, made: Callable[[ClassRef], list[Carrier
 
     A carrier is a required 0-dim input, no argument of ``forward()`` or ``__init__()``, of which the
     entry uses nothing but the dtype. It must lend that dtype to another tensor, or the class must
-    be seen to make a carrier. An entry that is not implemented may run ahead of the code, so there
-    only the class tells.
+    be seen to make a carrier. An entry that is not implemented may run ahead of the code: there the class must make
+    one, or take a dtype when it is constructed and nothing when it is called.
     """
     forward, params = op.method("forward"), op.call_params("forward")
     if forward is None or params is None or not all(item.by_name for item in params):
@@ -52,7 +52,7 @@ def carrier_inputs(op: OpImplementation, made: Callable[[ClassRef], list[Carrier
     if not candidates:
         return []
     attributes = tuple(made(op.ref))
-    if not attributes and (not op.entry.implemented or not _accounted_for(op, params)):
+    if not attributes and not (_accounted_for(op, params) and (op.entry.implemented or _takes_dtype_only(op, params))):
         return []
     taken = {item.name for item in op.call_params("__init__") or []}
     found = []
@@ -70,6 +70,14 @@ def _accounted_for(op: OpImplementation, params: Sequence[Param]) -> bool:
     init = op.call_params("__init__")
     declared = {item.name for item in op.entry.inputs} | {item.name for item in op.entry.params}
     return init is not None and all(item.by_name for item in init) and all(item.name in declared for item in params)
+
+
+def _takes_dtype_only(op: OpImplementation, params: Sequence[Param]) -> bool:
+    """Whether a class takes a dtype when it is constructed, all that its entry declares, and nothing when it is called."""
+    taken = {item.name: item for item in op.call_params("__init__") or ()}
+    annotations = (item.annotation for item in taken.values())
+    dtyped = any(part.member == "dtype" for text in annotations if text is not None for part in text.walk())
+    return not params and dtyped and all(item.name in taken for item in op.entry.params)
 
 
 _EMPTY = re.compile(r"\s*(?:\[\s*\]|\(\s*\))\s*\Z")

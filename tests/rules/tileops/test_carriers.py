@@ -131,11 +131,24 @@ def test_both_sides_of_a_carrier() -> None:
     assert {item.ops for item in linted.diagnostics} == {("ExampleFwdOp",)}
 
 
+DEMANDING = """\
+from kit.manifest import load_manifest
+
+
+def test_every_signature_has_inputs():
+    for entry in load_manifest().values():
+        assert len(entry["signature"]["inputs"]) >= 1
+"""
+
+
 @pytest.mark.parametrize(
-    ("spec", "severity"), [('["latest"]', "error"), ('["kw-only"]', "warning")], ids=["accepts-empty", "demands-one"]
+    ("spec", "test", "severity"),
+    [('["latest"]', DEMANDING, "error"), ("[]", "", "error"), ("[]", DEMANDING, "warning")],
+    ids=["accepts-empty", "demands-nothing", "demands-one"],
 )
-def test_a_tree_that_demands_an_input_is_warned_only(spec: str, severity: str) -> None:
-    linted = lint(CLASS + REGISTRATION, **{"opschema.toml": f"[tileops]\nspec = {spec}\n"})
+def test_a_tree_that_demands_an_input_is_warned_only(spec: str, test: str, severity: str) -> None:
+    files = {"opschema.toml": f"[tileops]\nspec = {spec}\n", "tests/test_manifest.py": test}
+    linted = lint(CLASS + REGISTRATION, **files)
     assert {item.severity.value for item in linted.diagnostics} == {severity}
 
 
@@ -536,6 +549,18 @@ CLEAN_ENTRIES = {
 @pytest.mark.parametrize(("entry", "params"), CLEAN_ENTRIES.values(), ids=CLEAN_ENTRIES)
 def test_an_input_that_is_no_carrier(entry: str, params: str) -> None:
     assert lint(PLAIN.format(params=params), entry).codes() == []
+
+
+def test_a_planned_op_that_takes_its_dtype_when_it_is_constructed() -> None:
+    """It has no use for a tensor that lends one, so a carrier that was dropped does not come back unseen."""
+    code = changed(PLAIN.format(params="self"), ("n: int, *,", "n: int, dtype: torch.dtype, *,"))
+    linted = lint(code, ENTRY + "status: spec-only\n")
+    assert [(item.code, item.severity.value) for item in linted.diagnostics] == [
+        ("CAR101", "error"),
+        ("CAR103", "error"),
+    ]
+    ahead = changed(ENTRY, ("n: {type: int}", "n: {type: int}\n    m: {type: int}"))
+    assert lint(code, ahead + "status: spec-only\n").codes() == []
 
 
 def test_an_input_that_the_constructor_takes_is_no_carrier() -> None:

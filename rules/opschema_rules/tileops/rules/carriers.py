@@ -9,12 +9,13 @@ from opschema_cli.lint.rule import rule
 from opschema_rules.tileops.carrier_attributes import CarrierAttribute
 from opschema_rules.tileops.carrier_inputs import CarrierInput
 from opschema_rules.tileops.carriers import Carriers, carriers_of
+from opschema_rules.tileops.manifest_checks import forces_inputs
 from opschema_rules.tileops.model import Manifest, OpImplementation
 
 
 def _severity(manifest: Manifest) -> Severity:
-    """An error if a tree's own checks demand an input of every op, since a carrier only satisfies these."""
-    return Severity.ERROR if manifest.spec.knows("empty-inputs") else Severity.WARNING
+    """A warning if a tree's own checks demand an input of every op, since a carrier only satisfies these."""
+    return Severity.WARNING if forces_inputs(manifest) else Severity.ERROR
 
 
 @rule("CAR101", "carrier-input")
@@ -26,9 +27,9 @@ def carrier_input(op: OpImplementation) -> Iterator[Diagnostic]:
     parameter of the op: declare that, and `inputs: {}` where no tensor is left.
 
     Checked where `forward()` is known and names all that it takes. The carrier must lend its dtype to another tensor,
-    or the class must make one itself (see `carrier-attribute`). On an entry that is not implemented only the latter
-    counts, since such an entry may declare what the code will take later. A warning in a tree whose own checks
-    still demand an input of every op.
+    or the class must make one itself (see `carrier-attribute`). An entry that is not implemented may declare what the
+    code will take later: there the class must make one, or take its dtype in the constructor and nothing in `forward()`.
+    A warning in a tree whose own checks still demand an input of every op.
 
     Bad:
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
-from opschema_cli.readings import Reading
-from opschema_cli.source.python import PythonFile
 from opschema_rules.tileops.carriers import carriers_of
 from opschema_rules.tileops.carve_outs import CarveOut, carve_outs
 from opschema_rules.tileops.demands import demands
+from opschema_rules.tileops.manifest_checks import checks
 from opschema_rules.tileops.model import Manifest, Validator
 
 
@@ -145,27 +143,3 @@ def carrier_invariant(manifest: Manifest) -> Iterator[Diagnostic]:
                 related,
                 ops=tuple(sorted(found.entry.name for found in forced)),
             )
-
-
-_LOOKED_UP = (re.compile(r"""["']signature["']"""), re.compile(r"""["']inputs["']"""))
-
-
-def checks(manifest: Manifest) -> Iterator[PythonFile]:
-    """The tree's validators, and its tests that look into manifests."""
-    paths = manifest.project.workspace.under(manifest.base, ".py")
-    asked = [path for path in paths if path in manifest.spec.sources or _is_test(path.rpartition("/")[2])]
-    for path, looks in manifest.project.readings(_LOOKS_INTO_MANIFESTS, asked).items():
-        file = manifest.project.python(path) if looks else None
-        if file is not None:
-            yield file
-
-
-def _is_test(name: str) -> bool:
-    return name.startswith("test_") or name.endswith("_test.py")
-
-
-def _looks_into_manifests(text: str) -> bool:
-    return all(word.search(text) for word in _LOOKED_UP)
-
-
-_LOOKS_INTO_MANIFESTS = Reading("tileops looks into manifests", _looks_into_manifests, bool)

@@ -144,7 +144,7 @@ def test_both_sides_of_a_carrier() -> None:
             (
                 '  - {like_shape: [], n: 1024, dtypes: [float16, float32], label: "large"}\n',
                 '  - {n: 1024, dtype: float16, dtypes: [float16], label: "large"}\n'
-                '  - {n: 1024, dtype: float32, dtypes: [float32], label: "large"}\n',
+                '  - {n: 1024, dtype: float32, dtypes: [float32], label: "large-2"}\n',
             ),
         ).partition("roofline:")[0]
     )
@@ -215,7 +215,7 @@ workloads:
     dtype: float32
     dtypes:
       - float32
-    label: large
+    label: large-2
 """
 
 
@@ -243,7 +243,7 @@ roofline: {flops: "n", bytes: "n * elem_bytes"}
         'signature: {inputs: {}, outputs: {y: {dtype: float16 | float32, shape: "[n]"}},\n'
         '  params: {n: {type: int}, dtype: {type: torch.dtype}}, shape_rules: ["n > 0"]}\n'
         "workloads: [{n: 4, dtype: float16, dtypes: [float16], label: s}, "
-        "{n: 8, dtype: float16, dtypes: [float16], label: l}, {n: 8, dtype: float32, dtypes: [float32], label: l}]\n"
+        "{n: 8, dtype: float16, dtypes: [float16], label: l}, {n: 8, dtype: float32, dtypes: [float32], label: l-2}]\n"
     )
 
 
@@ -933,6 +933,33 @@ RELAXED = changed(
 def test_a_test_that_demands_an_input_accepts_a_param() -> None:
     found = migrated(CLASS + REGISTRATION, **{"tests/test_manifest.py": DEMANDING})
     assert found.files["tests/test_manifest.py"] == RELAXED
+
+
+DOCUMENT = """\
+# Manifests
+
+Every entry has at least one tensor input.
+
+## Exceptions
+
+An op whose `ref_api` is `"none"` and whose `forward()` takes
+zero arguments declares a scalar, so that `test_every_signature_has_inputs` passes.
+
+See `test_every_signature_has_inputs`.
+
+An entry has at least one input or one param; `test_every_signature_has_inputs` checks it.
+The `inputs` of other ops are listed in the order of `forward()`.
+"""
+
+
+def test_documents_that_still_demand_an_input_are_noted() -> None:
+    files = {"tests/test_manifest.py": DEMANDING, "guide/manifests.md": DOCUMENT, "CHANGELOG.md": DOCUMENT}
+    notes = migrated(CLASS + REGISTRATION, **files).notes()
+    assert [note for note in notes if ".md" in note] == [
+        "guide/manifests.md:3: `at least one tensor input`: an op needs only params now; update this text",
+        "guide/manifests.md:8: ops without tensors are no exception any more; update this text",
+        "guide/manifests.md:10: `test_every_signature_has_inputs` accepts `inputs: {}` now; update this text",
+    ]
 
 
 GETTING = """\

@@ -33,9 +33,9 @@ def drop_carrier(draft: Draft, chosen: Sequence[Site], options: NoMigrationOptio
     traced custom op a device (CAR101 to CAR104). Carriers are found by what they are, whatever they are called.
 
     The manifest: the input goes, tensors that took its dtype get its dtypes, the constructor's parameter that it was made
-    with is declared, rows lose its shape and get that parameter, one row for each dtype. The code: op classes lose the
-    tensor, the custom op and what only its call needed, and run at once what it ran; an op that has real inputs keeps its
-    custom op, without the parameter. Helpers, variables and imports go once nothing uses them.
+    with is declared, rows lose its shape and get that parameter, one row for each dtype with a label of its own. The code:
+    op classes lose the tensor, the custom op and what only its call needed, and run at once what it ran; an op that has real
+    inputs keeps its custom op, without the parameter. Helpers, variables and imports go once nothing uses them.
 
     Checks and tests that demand an input of every op accept a param in its place, with a test that says so. Once no entry
     of a manifest has a carrier, its validators lose their exception for such ops, and the tests that only assert it go too.

@@ -6,7 +6,6 @@ import re
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 
-from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.mentions import mentions
 from opschema_cli.migrate.migration import Note
@@ -15,14 +14,15 @@ from opschema_cli.source.bodies import Bodies
 from opschema_cli.source.text import Span
 from opschema_rules.tileops.carve_outs import CarveOut, carve_outs, unguarding
 from opschema_rules.tileops.demands import Demand, demands
+from opschema_rules.tileops.manifest_checks import checks
 from opschema_rules.tileops.migrations.drop_carrier.acceptance import accepts_params
 from opschema_rules.tileops.migrations.drop_carrier.carve_outs import drop_carve_out
+from opschema_rules.tileops.migrations.drop_carrier.documents import outdated
 from opschema_rules.tileops.migrations.drop_carrier.exempting_tests import drop_exempting
 from opschema_rules.tileops.migrations.drop_carrier.invariants import relax
 from opschema_rules.tileops.migrations.drop_carrier.new_tests import add_tests
 from opschema_rules.tileops.migrations.drop_carrier.schema_checks import add_demands, schema_check
 from opschema_rules.tileops.model import Manifest, Validator
-from opschema_rules.tileops.rules.carve_outs import checks
 
 
 def validators(draft: Draft, manifest: Manifest) -> list[Validator]:
@@ -61,6 +61,7 @@ def relax_demands(draft: Draft, workbench: Workbench, manifest: Manifest) -> Ite
     """Let validators and tests accept ``inputs: {}`` where an op has params, and have that tested."""
     relaxed: set[str] = set()
     demanding: dict[str, str] = {}
+    asserting: set[str] = set()
     for file in checks(manifest):
         for demand in demands(manifest.program, file):
             try:
@@ -72,8 +73,9 @@ def relax_demands(draft: Draft, workbench: Workbench, manifest: Manifest) -> Ite
             yield from _claims(demand)
             relaxed.add(file.path)
             if demand.body.function is not None:
+                asserting.add(demand.body.function.name)
                 demanding[file.path] = demand.body.function.name
-    yield from _documented(draft, manifest)
+    yield from outdated(draft, manifest, asserting)
     for validator in validators(draft, manifest):
         path = validator.file.path
         if path not in relaxed and accepts_params(manifest.program, validator.file):
@@ -86,16 +88,6 @@ def relax_demands(draft: Draft, workbench: Workbench, manifest: Manifest) -> Ite
             yield Note(validator.place, "no check here demands an output, and an input or a param; add one")
         if name:
             yield from _tested(draft, workbench, validator, name, rejected=added)
-
-
-def _documented(draft: Draft, manifest: Manifest) -> Iterator[Note]:
-    """Places where the documents that specify manifests claim that every op has an input."""
-    for path in manifest.spec.sources:
-        source = draft.project.source(path) if path.endswith(".md") else None
-        for match in _CLAIM.finditer(source.text) if source is not None else ():
-            yield Note(
-                Place(path, Span(*match.span())), f"`{match.group()}`: an op needs only params now; update this text"
-            )
 
 
 _CLAIM = re.compile(r"\bat least (?:1|one) (?:input|tensor)\b[^.\n]*", re.IGNORECASE)

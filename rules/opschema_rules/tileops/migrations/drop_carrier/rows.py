@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import count
 
 from opschema_cli.migrate.workbench import LeftAlone
 from opschema_cli.source.text import Edit, EditConflictError, Source, Span, apply_edits
-from opschema_cli.source.yaml import Node, YamlFile, YamlSyntaxError
+from opschema_cli.source.yaml import Data, Node, YamlFile, YamlSyntaxError
 from opschema_cli.source.yaml_compose import compose
-from opschema_cli.source.yaml_edit import YamlEditError, insert_key, remove_item, remove_key
+from opschema_cli.source.yaml_edit import YamlEditError, insert_key, remove_item, remove_key, set_value
 from opschema_cli.source.yaml_places import column, line_end
 from opschema_cli.source.yaml_places import entry as written
 from opschema_rules.tileops.model import OpEntry, Row
@@ -26,16 +27,30 @@ def row_edits(entry: OpEntry, shapes: Sequence[str], param: str) -> Iterator[Edi
     owner = entry.get("workloads")
     if owner is None or not owner.is_sequence:
         return
+    labels = _Labels(row.data.get("label") for row in entry.rows)
     for row in entry.rows:
         drop = [key for key in shapes if key in row.data]
         if not drop and (not param or param in row.data):
             continue
         if owner.items[row.index].kind == "alias":
             raise LeftAlone(entry.at(owner.items[row.index]), "this row is an alias of another")
-        yield from _edits(entry.file, owner, row, list(_texts(entry, owner, row, drop, param)))
+        yield from _edits(entry.file, owner, row, list(_texts(entry, owner, row, drop, param, labels)))
 
 
-def _texts(entry: OpEntry, owner: Node, row: Row, drop: Iterable[str], param: str) -> Iterator[str]:
+class _Labels:
+    """The labels of an entry's rows; a row that becomes several keeps its own for the first."""
+
+    def __init__(self, labels: Iterable[Data]) -> None:
+        self.taken = {label for label in labels if isinstance(label, str)}
+
+    def another(self, label: str) -> str:
+        """A label like ``label`` that no row has."""
+        found = next(name for number in count(2) if (name := f"{label}-{number}") not in self.taken)
+        self.taken.add(found)
+        return found
+
+
+def _texts(entry: OpEntry, owner: Node, row: Row, drop: Iterable[str], param: str, labels: _Labels) -> Iterator[str]:
     """The texts of the rows that this one becomes."""
     without = [_removal(key) for key in drop]
     if not param or param in row.data:
@@ -45,9 +60,11 @@ def _texts(entry: OpEntry, owner: Node, row: Row, drop: Iterable[str], param: st
     if not names or names != row.data.get("dtypes") or len(set(names)) != len(names):
         raise LeftAlone(entry.at(row.node), f"this row lists no dtypes from which `{param}` could be set")
     alone = _alone(entry, owner, row)
-    for name in names:
+    label = row.data.get("label")
+    for index, name in enumerate(names):
         narrowed = [_narrowing(other) for other in names if other != name]
-        yield _rewritten(entry, owner, row, alone, [*without, _setting(param, name), *narrowed])
+        relabelled = [_labelling(labels.another(label))] if index and isinstance(label, str) else []
+        yield _rewritten(entry, owner, row, alone, [*without, _setting(param, name), *narrowed, *relabelled])
 
 
 def _removal(key: str) -> Step:
@@ -62,6 +79,14 @@ def _setting(param: str, dtype: str) -> Step:
         return [Edit(edit.span, quoted.sub(lambda _: written_as, edit.replacement)) for edit in edits]
 
     return set_dtype
+
+
+def _labelling(label: str) -> Step:
+    def relabel(file: YamlFile, node: Node) -> list[Edit]:
+        written_at = node.get("label")
+        return set_value(file, written_at, label) if written_at is not None else []
+
+    return relabel
 
 
 def _listed(node: Node) -> tuple[Node, ...]:
