@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
 import pytest
 
+import opschema_rules
 from opschema_cli import readings
 from opschema_cli.cache import Cache
 from opschema_cli.project import Project
@@ -84,3 +88,12 @@ def test_other_code_asks_anew_and_without_a_stamp_nothing_is_kept(tmp_path: Path
         assert kept.shelf(reading).get("abc") == known
         assert value(kept.shelf(reading), "abc") == 3
         kept.save()
+
+
+def test_the_values_of_every_reading_of_the_packs_can_be_read_back() -> None:
+    names = [info.name for info in pkgutil.walk_packages(opschema_rules.__path__, "opschema_rules.") if not info.ispkg]
+    values = [item for name in names for item in vars(importlib.import_module(name)).values()]
+    found = {item.name: item.kind for item in values if isinstance(item, Reading)}
+    assert len(found) > 10
+    for kind in found.values():
+        msgspec.msgpack.Decoder(kind)  # a type that is no type is an error here

@@ -11,7 +11,7 @@ from opschema_cli.evaluation.statements import all_statements, bound_by, targets
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.python import Class, Expr, Function, PythonFile, Scope, Statement, Use
 
-FreeNames: TypeAlias = "dict[int, list[str]]"
+FreeNames: TypeAlias = dict[int, list[str]]
 """The free variables of the functions of one file, by the offsets of the functions' names; those without any are left out."""
 
 
