@@ -18,7 +18,7 @@ from opschema_cli.workspace import ReadError, Workspace
 
 
 def write_all(workspace: Workspace, texts: Mapping[str, str | None], origins: Mapping[str, str] | None = None) -> None:
-    """Replace, add and remove files (None); ``origins`` tells which file a new one was, whose encoding and mode it gets.
+    """Replace, add and remove files (None); ``origins`` says which file a new one was, whose encoding and mode it gets.
 
     Raises:
         OpschemaError: a file changed on disk since it was read, leads out of the workspace, cannot hold the text in its

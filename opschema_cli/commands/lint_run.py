@@ -64,7 +64,7 @@ def inputs_of(session: Session, options: LintOptions) -> Inputs:
     stamp = "" if options.no_cache or options.statistics else session.code_stamp
     path = baseline_of(session, options)
     asked = options.paths or ([options.stdin_filename] if options.stdin_filename is not None else [])
-    # The baseline is of the whole workspace, whatever is reported.
+    # The baseline is of the entire workspace, whatever is reported.
     paths = None if options.write_baseline else path_filter(session, asked)
     if path is None or options.write_baseline:
         target = session.workspace.locate(DEFAULT_NAME) if options.write_baseline else session.root / DEFAULT_NAME

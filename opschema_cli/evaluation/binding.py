@@ -10,7 +10,7 @@ from opschema_cli.source.python import Expr
 
 
 def arguments_of(evaluator: Evaluator, frame: Frame, call: Expr) -> Arguments:
-    """The arguments of a call, what is unpacked told apart where it is known."""
+    """The arguments of a call, unpacked ones separately where they are known."""
     positional: list[BoundArgument] = []
     keywords: dict[str, BoundArgument] = {}
     unclear = False

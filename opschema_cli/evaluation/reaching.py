@@ -25,7 +25,7 @@ def bound_at(item: Binding) -> int:
 def reaching(found: Iterable[Binding], guards_at: Callable[[int], set[Span]], at: int | None) -> list[Binding]:
     """The bindings that a use at ``at`` may see, last one first; at None the use comes after all.
 
-    ``guards_at`` tells the stretches around a place that may not run.
+    ``guards_at`` returns the stretches around a place that may not run.
     """
     kept: list[Binding] = []
     around_use = guards_at(at) if at is not None else set()

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 def files_of(fences: Sequence[tuple[str, str]], base: Mapping[str, str], module: str, head: str) -> dict[str, str]:
     """The files of an example, by path, on top of ``base``.
 
-    A fence with a path after its language is that file, whole; a ``toml`` fence without one is the configuration, a ``python``
+    A fence with a path after its language is that entire file; a ``toml`` fence without one is the configuration, a ``python``
     fence the file ``module`` below ``head``.
     """
     files = dict(base)

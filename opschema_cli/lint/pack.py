@@ -74,7 +74,7 @@ class StubMaker(msgspec.Struct, frozen=True):
     """A pack's generator of code from its declarations.
 
     ``sources`` are the files that it can be generated from. ``make`` asks the generator, which runs in a process of its own;
-    it raises StubsRefused with what that says, and OpschemaError if it cannot be asked. ``is_generated`` tells from its text
+    it raises StubsRefused with what that says, and OpschemaError if it cannot be asked. ``is_generated`` decides from its text
     whether a file is an earlier result, which may be overwritten. ``later`` are the codes of rules that judge the code which
     is written after the stubs.
     """

@@ -1,6 +1,6 @@
 """Choice of the unreadable files to report: those that a pack recognises as its own, and modules that these import.
 
-Packs search whole trees for words, so they come across files that have nothing to do with operators.
+Packs search entire trees for words, so they come across files that have nothing to do with operators.
 """
 
 from __future__ import annotations

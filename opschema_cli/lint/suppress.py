@@ -1,7 +1,7 @@
 """Inline suppressions: ``# opschema: ignore[CODE] why`` and ``# opschema: ignore-file[CODE] why``.
 
 On a line it covers what starts there; on its own line, the next line that is not a comment; on the line of an op's
-key, the whole entry, and what is found elsewhere of that op; ``ignore-file`` must stand before the first line that is
+key, the entire entry, and what is found elsewhere of that op; ``ignore-file`` must stand before the first line that is
 not a comment.
 """
 

@@ -1,1 +1,1 @@
-"""Migrations: named rewrites of a whole workspace, drafted first, written all or none."""
+"""Migrations: named rewrites of an entire workspace, drafted first, written all or none."""

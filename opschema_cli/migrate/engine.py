@@ -244,7 +244,7 @@ def _suppressed(draft: Draft, sites: Sequence[Site], ground: Ground) -> set[int]
         if source is not None and MARK in source.text:
             marked[path] = source
     suppressions = find_suppressions(marked.values(), ground.registry, draft.loaded.entries, project.yaml_root)
-    # One finding of each rule at each site, told apart by the number of the site.
+    # One finding of each rule at each site, distinguished by the number of the site.
     found = [Diagnostic(str(number), site.place, code=code) for number, site in enumerate(sites) for code in site.codes]
     found = [item for item in found if not ground.settings.ignored_in(item.place.path, item.code)]
     kept = Counter(int(item.message) for item in apply_suppressions(found, suppressions)[0])

@@ -53,6 +53,6 @@ def _may_hold(data: bytes, names: Iterable[str]) -> bool:
 
 
 def _pattern(names: Iterable[str]) -> re.Pattern[str]:
-    # The longest first: of names that begin alike, the whole one is meant.
+    # The longest first: of names that begin alike, the longest is meant.
     words = sorted(names, key=lambda name: (-len(name), name))
     return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, words))})(?!\w)")

@@ -1,6 +1,6 @@
 """The migration API: a decorator, the record it makes, the sites a migration finds and the notes it leaves.
 
-A migration rewrites a whole workspace. ``find`` says where it applies; the decorated function drafts the rewrite
+A migration rewrites an entire workspace. ``find`` says where it applies; the decorated function drafts the rewrite
 of the sites that were chosen, and yields notes: places that it leaves to a person, and why.
 """
 
@@ -73,7 +73,7 @@ class Scope(msgspec.Struct, frozen=True):
 class Migration:
     """A registered migration. ``options`` is the type of its options, filled from ``-o NAME=VALUE``.
 
-    ``rewrites_trees`` tells that it asks for the trees of many Python files (:meth:`~opschema_cli.migrate.draft.Draft.tree`),
+    ``rewrites_trees`` says that it asks for the trees of many Python files (:meth:`~opschema_cli.migrate.draft.Draft.tree`),
     ``anywhere`` that it runs as well where its pack finds nothing yet, for it makes what the pack looks for. ``proof`` is the
     oracle that its rewrites are tested with, in words. ``scope`` and ``settled`` say why it finds nothing: there is nothing that it
     looks at, or all of that is as it should be. ``needs`` is what it cannot look without, such as

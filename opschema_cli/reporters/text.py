@@ -70,7 +70,7 @@ def open_screen(stream: TextIO, color: Color = "auto") -> Screen:
 def write(report: Report, stream: TextIO, screen: Screen | None = None) -> None:
     """Write the diagnostics and the summary to a stream, as its screen can show them."""
     screen = screen or open_screen(stream)
-    # Written as it is made: rich would hold, measure and style the whole report first, which takes as long again.
+    # Written as it is made: rich would hold, measure and style the entire report first, which takes as long again.
     for diagnostic in report.diagnostics:
         stream.write("".join(_diagnostic(report, diagnostic, screen)) + "\n")
     if report.unresolved:

@@ -1,4 +1,4 @@
-"""Unified diffs of whole files, as ``opschema lint --diff`` prints them; without colour, ``patch`` accepts them."""
+"""Unified diffs of entire files, as ``opschema lint --diff`` prints them; without colour, ``patch`` accepts them."""
 
 from __future__ import annotations
 

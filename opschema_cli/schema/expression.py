@@ -67,7 +67,7 @@ class Reference(NamedTuple):
 class Expression:
     """One parsed expression, or a part of one. Two are equal only if they are the same object.
 
-    ``text`` is the whole text that was parsed, for a part too: every span counts its characters.
+    ``text`` is the entire text that was parsed, for a part too: every span counts its characters.
     """
 
     def __init__(self, text: str, tree: ast.expr, columns: Columns) -> None:

@@ -143,10 +143,10 @@ class Return(msgspec.Struct, frozen=True):
 
 
 class OperatorSchema(msgspec.Struct, frozen=True, dict=True):
-    """A whole schema.
+    """An entire schema.
 
     ``namespace`` and ``overload`` are empty when they are not written, ``name`` too in ``(Tensor x) -> Tensor``.
-    ``vararg`` and ``varret`` are the ``...`` at the end of the arguments and of the returns. ``name_only`` tells that the
+    ``vararg`` and ``varret`` are the ``...`` at the end of the arguments and of the returns. ``name_only`` says that the
     text is an operator's name without arguments and returns, as ``m.def(name, function)`` takes it.
     """
 

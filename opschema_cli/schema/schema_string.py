@@ -44,7 +44,7 @@ class ParsedSchema(msgspec.Struct, frozen=True):
 
 
 def parse_schema(text: str, dialect: Dialect = "dispatcher", *, type_variables: bool = False) -> ParsedSchema:
-    """Read a whole schema, one without name (``(Tensor x) -> Tensor``), or a name alone.
+    """Read an entire schema, one without name (``(Tensor x) -> Tensor``), or a name alone.
 
     ``type_variables`` takes unknown words in lower case for type variables, as TorchScript's own operators use them; the
     namespaces ``aten`` and ``prim`` always have them. What a program registers is not known here: a dotted type

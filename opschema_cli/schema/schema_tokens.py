@@ -43,7 +43,7 @@ Fault: TypeAlias = Literal[
 class SchemaError(msgspec.Struct, frozen=True):
     """One fault of a schema string.
 
-    ``edit`` is there where the right text is certain. ``refused`` tells that torch itself rejects the schema; what it
+    ``edit`` is there where the right text is certain. ``refused`` says that torch itself rejects the schema; what it
     takes though it is a fault (two arguments of one name) has it false.
     """
 

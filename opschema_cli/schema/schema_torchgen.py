@@ -167,7 +167,7 @@ def _returns_span(schema: OperatorSchema) -> Span:
 def _returned(schema: OperatorSchema, *, judged: bool) -> Iterator[SchemaError]:
     """Check that a written argument is returned only if it is ``self`` or an out argument, and then alone.
 
-    ``judged`` tells that the out arguments are found not to fit the returns.
+    ``judged`` says that the out arguments are found not to fit the returns.
     """
     _, _, behind = _around_self(schema)
     outs = [*_written(schema), *(item for item in schema.positional if item.name == "self")]

@@ -48,7 +48,7 @@ class Dimension(msgspec.Struct, frozen=True):
     problem: ShapeProblem | None = None
 
     def symbols(self) -> Iterator[Reference]:
-        """The names in the dimension, with their places in the whole declaration."""
+        """The names in the dimension, with their places in the entire declaration."""
         if self.expression is not None:
             for name, (start, end) in self.expression.names():
                 yield Reference(name, Span(self.span.start + start, self.span.start + end))
@@ -57,7 +57,7 @@ class Dimension(msgspec.Struct, frozen=True):
 class ShapeDeclaration(msgspec.Struct, frozen=True, dict=True):
     """A declared shape: its dimensions, or ``alias``, the tensor whose shape it repeats (``same_as(x)``).
 
-    ``dimensions`` is None for an alias and for text whose dimensions cannot be told apart.
+    ``dimensions`` is None for an alias and for text whose dimensions cannot be distinguished.
     """
 
     text: str

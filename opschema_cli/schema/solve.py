@@ -271,7 +271,7 @@ class _Solver:
 class _Trial:
     """Trial solution of one equation; nothing of it counts if it contradicts itself.
 
-    ``exact`` tells whether ``found`` is all that it takes to make the sides equal.
+    ``exact`` says whether ``found`` is all that it takes to make the sides equal.
     """
 
     def __init__(self, solver: _Solver) -> None:

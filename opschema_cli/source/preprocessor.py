@@ -1,6 +1,6 @@
 """Preprocessor directives of a C++ file: the conditions under which text is compiled, and the macros it defines.
 
-Read from the text alone, line by line, so that branches which split a statement are told apart as well; what stands in
+Read from the text alone, line by line, so that branches which split a statement are distinguished as well; what stands in
 comments and strings is none. :mod:`opschema_cli.source.expansion` replaces macros. Files that are included are not followed.
 """
 

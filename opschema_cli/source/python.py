@@ -422,7 +422,7 @@ def packed_statements(statements: Iterable[Statement]) -> bytes:
 
 
 class Function(msgspec.Struct, array_like=True, dict=True):
-    """A function or method. ``start``/``end`` bound its name, ``outer`` the whole definition with decorators.
+    """A function or method. ``start``/``end`` bound its name, ``outer`` the entire definition with decorators.
 
     ``packed_body`` holds ``body`` and ``packed_statements`` holds ``statements``, since most functions are only asked how to
     call them. ``written`` are the attributes to which it assigns something, or what is written in it does, as dotted targets.
@@ -485,7 +485,7 @@ class Function(msgspec.Struct, array_like=True, dict=True):
 
 
 class Class(msgspec.Struct, array_like=True, gc=False):
-    """A class. ``start``/``end`` bound its name, ``outer`` the whole definition with decorators."""
+    """A class. ``start``/``end`` bound its name, ``outer`` the entire definition with decorators."""
 
     name: str
     start: int

@@ -33,7 +33,7 @@ def find_guards(
 ) -> tuple[Guard, ...]:
     """The guarded stretches of a function that ends at ``end``, from what it assigns and tests.
 
-    ``leaving`` tells of each ``if`` among its own statements, by the span of what runs when it holds, whether that leaves
+    ``leaving`` says of each ``if`` among its own statements, by the span of what runs when it holds, whether that leaves
     the function.
     """
     if not leaving:

@@ -137,7 +137,7 @@ def _remove_behind_dash(file: YamlFile, node: Node, span: Span, end: int) -> Edi
 
 
 def _remove_lines(file: YamlFile, start: int, end: int, floor: int) -> Edit:
-    """Remove whole lines, and the blank ones above where there are blank ones below, or nothing."""
+    """Remove entire lines, and the blank ones above where there are blank ones below, or nothing."""
     source, first, last = file.source, line_of(file, start), line_of(file, end)
     if is_blank(source.line_text(last + 1)):
         first -= blank_lines_above(file, start, floor)

@@ -192,7 +192,7 @@ def lead(file: YamlFile, start: int, floor: int) -> int:
     """The start of the line of ``start``, or of the first of the comment lines above that belong to it.
 
     Those are as far indented, with no blank line between, and behind ``floor``. A comment that speaks for
-    the whole file (a licence, an editor's modeline) belongs to nothing.
+    the entire file (a licence, an editor's modeline) belongs to nothing.
     """
     source, line, indent = file.source, line_of(file, start), column(file, start)
     while line > 1 and source.line_span(line - 1).start >= floor:

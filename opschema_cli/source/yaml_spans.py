@@ -13,7 +13,7 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)?")
 
 
 def value_span(text: str, node: Node, span: Span) -> Span:
-    """A stretch of a scalar's value as a span of the file ``text``; the whole node where the places are not known."""
+    """A stretch of a scalar's value as a span of the file ``text``; the entire node where the places are not known."""
     quote = 1 if node.style in ("'", '"') else 0
     first = node.end - quote - len(node.value)
     if text[first : node.end - quote] == node.value and (node.style in ("", "'") or "\\" not in node.value):

@@ -136,7 +136,7 @@ def _without_blanks(lines: list[_Line], first: int, end: int) -> int:
 
 
 def _section(lines: list[_Line], header: int, end: int) -> Span:
-    """A whole section with the blank lines before it."""
+    """An entire section with the blank lines before it."""
     while header > 0 and lines[header - 1].depth is None:
         header -= 1
     start, stop = lines[header].start, lines[end - 1].end

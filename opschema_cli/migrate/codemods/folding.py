@@ -293,7 +293,7 @@ _ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.SimpleString, cs
 
 
 def _only(tree: PythonTree, whole: cst.BaseExpression, kept: cst.BaseExpression) -> list[Edit]:
-    """The edits that leave one operand, without parentheses that only the whole needed."""
+    """The edits that leave one operand, without parentheses that only the entire expression needed."""
     outer, inner = tree.span(whole), tree.outer(kept)
     around = tree.outer(whole)
     plain = "#" not in tree.text[around.start : inner.start] + tree.text[inner.end : around.end]
@@ -305,7 +305,7 @@ def _only(tree: PythonTree, whole: cst.BaseExpression, kept: cst.BaseExpression)
 
 
 def _without_lines_below(tree: PythonTree, outer: Span, inner: Span) -> list[Edit]:
-    """As :func:`_only`, but the comment behind the operand stays, and the one behind the whole goes."""
+    """As :func:`_only`, but the comment behind the operand stays, and the one behind the entire expression goes."""
     line_end = tree.line_end(inner.end)
     behind = tree.text[inner.end : line_end]
     word = len(behind) - len(behind.lstrip("andor \t\\"))  # an operator at the end of the line

@@ -28,7 +28,7 @@ _DIRECTIVE = re.compile(
 
 
 class _Item(msgspec.Struct, frozen=True):
-    """A statement with its own comments, or comments that are no statement's; whole lines.
+    """A statement with its own comments, or comments that are no statement's; entire lines.
 
     ``code`` is where a statement itself begins; ``rank`` is 2 for a banner, 1 for a title, 0 for anything else;
     ``stays`` marks comments that are nobody's.
@@ -66,7 +66,7 @@ def removals(tree: PythonTree, removed: Collection[Statement]) -> list[Edit]:
 
 
 def delete_lines(tree: PythonTree, start: int, end: int) -> Edit:
-    """Delete whole lines; a file without a line end at its end stays so."""
+    """Delete entire lines; a file without a line end at its end stays so."""
     text = tree.text
     if end == len(text) and start > 0 and not text.endswith(("\n", "\r")):
         start = len(text[:start].removesuffix("\n").removesuffix("\r"))
@@ -95,7 +95,7 @@ def _parts(tree: PythonTree, body: Sequence[cst.BaseSmallStatement], gone: Colle
     return edits
 
 
-# Whole lines
+# Entire lines
 
 
 def _block(tree: PythonTree, block: cst.Module | cst.IndentedBlock, gone: Collection[int]) -> list[Edit]:

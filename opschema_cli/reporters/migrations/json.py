@@ -19,7 +19,7 @@ from opschema_cli.reporters.unified import unified_diff
 
 
 def write(report: RunReport) -> str:
-    """The run as one object; ``applied`` tells whether files were written. The files of a migration are against what the one
+    """The run as one object; ``applied`` says whether files were written. The files of a migration are against what the one
     before it left.
     """
     statuses = ("migrated", "pending", "left", "suppressed", "skipped")

@@ -14,7 +14,7 @@ _PAIR = re.compile(r"\([\"'](\w+)[\"'],\s*[\"'](\w*)[\"']\)")
 
 class Autograd(msgspec.Struct, frozen=True):
     """``never`` are operators that need no derivative (``gen_variable_type.DONT_REQUIRE_DERIVATIVE``), ``manual`` those whose
-    derivatives are written by hand (``gen_trace_type.MANUAL_AUTOGRAD``). ``takes_sizes`` tells that formulas may say
+    derivatives are written by hand (``gen_trace_type.MANUAL_AUTOGRAD``). ``takes_sizes`` says that formulas may say
     ``.sizes()``, as before SymInts. ``foreach`` are the in-place operators over lists, by name and overload, that need no
     derivative to use (``gen_variable_type._foreach_ops_without_differentiability_info``), if it ``maps_foreach`` and others
     need one. None where that is not known.

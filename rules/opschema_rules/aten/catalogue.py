@@ -11,7 +11,7 @@ from opschema_cli.suggestions import near_names
 
 
 class Known(msgspec.Struct, frozen=True, array_like=True):
-    """An operator. ``symint`` tells that an argument holds a ``SymInt``, ``implicit`` that it is made of others
+    """An operator. ``symint`` says that an argument holds a ``SymInt``, ``implicit`` that it is made of others
     (``CompositeImplicitAutograd``).
     """
 
@@ -23,7 +23,7 @@ class Known(msgspec.Struct, frozen=True, array_like=True):
 class Catalogue(msgspec.Struct, array_like=True, dict=True):
     """All of them; ``keys`` are the dispatch keys that ATen itself has kernels for.
 
-    ``complete`` tells that every entry of the file has a name, so that what is not here is nowhere. ``excerpt`` tells that its
+    ``complete`` says that every entry of the file has a name, so that what is not here is nowhere. ``excerpt`` says that its
     tables name kernels of a backend and none for ``CPU``: such a file, as torch-xpu-ops had one, holds what one backend has
     of ATen's.
     """

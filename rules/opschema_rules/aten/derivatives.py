@@ -81,7 +81,7 @@ class Formula(msgspec.Struct, frozen=True, eq=False):
 
 
 class Block(msgspec.Struct, eq=False, dict=True):
-    """The formulas of one dispatch key. ``sound`` tells that each can be read and names what the operator has."""
+    """The formulas of one dispatch key. ``sound`` says that each can be read and names what the operator has."""
 
     definition: Definition
     dispatch: str
@@ -181,7 +181,7 @@ class Block(msgspec.Struct, eq=False, dict=True):
 class Definition:
     """An entry that can be judged: its operator's schema, and its formulas.
 
-    ``known`` tells that the schema is that of an operator, letter by letter; else it is the one of the operator of that
+    ``known`` says that the schema is that of an operator, letter by letter; else it is the one of the operator of that
     name, or what stands there.
     """
 
@@ -337,7 +337,7 @@ def _flag(node: Node) -> bool | None:
 
 @cached_on_argument
 def definition_of(entry: DerivativeEntry) -> Definition | None:
-    """The entry with its operator; None where its schema cannot be told."""
+    """The entry with its operator; None where its schema is not known."""
     text = entry.text("name")
     if text is None:
         return None

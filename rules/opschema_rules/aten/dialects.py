@@ -22,7 +22,7 @@ OWN_LISTS = ("custom", "custom_autograd", "non_native")
 """Lists of operators that ATen does not have."""
 
 SCHEMA_LISTS = (*OWN_LISTS, "official", "quant")
-"""Lists of mappings, each with a whole schema in ``func``; those of ``official`` and ``quant`` are copies of ATen's."""
+"""Lists of mappings, each with an entire schema in ``func``; those of ``official`` and ``quant`` are copies of ATen's."""
 
 OF_OTHERS = ("symint", "blacklist")
 """Lists that say something about operators of the other lists, or that there is none: they hold no operators of their own."""
@@ -32,7 +32,7 @@ class Dialect(msgspec.Struct, frozen=True):
     """The language of one generator.
 
     ``lists`` are the keys that hold operators, ``aten`` those of them whose items are operators of ATen; ``marks`` are keys
-    that only this dialect has. ``strict`` tells that torchgen itself reads the file, and refuses what it does not know.
+    that only this dialect has. ``strict`` says that torchgen itself reads the file, and refuses what it does not know.
     """
 
     name: str

@@ -171,7 +171,7 @@ def _has_no_out(group: Group, entry: NativeEntry) -> bool:
 def differences(schema: OperatorSchema, other: OperatorSchema, name: str, *, is_copy: bool = False) -> list[Difference]:
     """Differences of the signature of ``schema`` from that of ``other``, which is called ``name``.
 
-    ``is_copy`` tells that it is called otherwise by right.
+    ``is_copy`` says that it is called otherwise by right.
     """
     mine, theirs = _inputs(schema), _inputs(other)
     found = [*_names(schema, other, mine, theirs, name), *_common(mine, theirs, name)]

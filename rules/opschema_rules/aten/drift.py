@@ -28,7 +28,7 @@ _COPIES = ("official", "quant", "autograd", "symint")
 
 
 class Copy(msgspec.Struct, frozen=True):
-    """A schema that is written down a second time. ``sure`` tells that the operator is meant to be ATen's."""
+    """A schema that is written down a second time. ``sure`` says that the operator is meant to be ATen's."""
 
     name: str
     text: SchemaText

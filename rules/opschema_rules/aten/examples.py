@@ -1,7 +1,7 @@
 """Builds the small workspace that a rule's example stands in.
 
 A ``yaml`` fence holds entries that are added to a small native_functions.yaml; a fence with a path after its language is
-that file, whole, and stands in for the small one if the name is the same.
+that entire file, and stands in for the small one if the name is the same.
 """
 
 from __future__ import annotations

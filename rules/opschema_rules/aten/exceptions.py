@@ -23,7 +23,7 @@ class Exceptions(msgspec.Struct, frozen=True):
 
     ``lone_outs`` are out variants without other variants, ``lone_inplace`` in-place operators that nothing is generated
     for, ``no_out_variant`` operators with kernels that return no tensor, ``not_functionalized`` those that write and are in
-    no group. ``known`` tells that it generates variants at all, ``functionalizes`` that it looks for the last.
+    no group. ``known`` says that it generates variants at all, ``functionalizes`` that it looks for the last.
     """
 
     lone_outs: frozenset[str] = frozenset()

@@ -22,7 +22,7 @@ class MadeByMacros(msgspec.Struct):
     """Members of the class ``owner`` that the macros of a tree define.
 
     ``makers`` are macros that mention the class, and those that use them. ``names`` are the methods that are made, or
-    perhaps; ``any`` tells that it may be every method. ``uses`` counts the calls that may make some.
+    perhaps; ``any`` says that it may be every method. ``uses`` counts the calls that may make some.
     """
 
     owner: str

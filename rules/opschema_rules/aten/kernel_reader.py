@@ -33,7 +33,7 @@ class CppParameterText(msgspec.Struct, frozen=True, array_like=True):
 class CppMethod(msgspec.Struct, frozen=True, array_like=True):
     """A function that is a member of a class. ``owner`` is the class with its namespaces, as far as they are written.
 
-    ``span`` covers it up to its parameters' end. ``unsure`` tells that it is a template, generated, or not understood in full.
+    ``span`` covers it up to its parameters' end. ``unsure`` says that it is a template, generated, or not understood in full.
     """
 
     owner: str

@@ -47,7 +47,7 @@ class Method(msgspec.Struct, frozen=True):
 class ClassMethods(msgspec.Struct, frozen=True):
     """The methods of one class in a tree.
 
-    ``perhaps`` are names of methods that macros and what is not understood may define; ``complete`` tells that no other is
+    ``perhaps`` are names of methods that macros and what is not understood may define; ``complete`` says that no other is
     defined anywhere in the tree.
     """
 

@@ -307,7 +307,7 @@ class Reference(msgspec.Struct, eq=False, dict=True):
 
     ``path`` is their native_functions.yaml, outside of the workspace an absolute path, and ``key`` what findings depend on.
     ``origin`` says where they come from, for messages (``the installed torch 2.13.0``), ``version`` the release, if it is
-    known. ``certain`` tells that it is the version that the tree is built with: named by the configuration, in the tree
+    known. ``certain`` says that it is the version that the tree is built with: named by the configuration, in the tree
     itself, or of the version that the tree pins. Where it is not certain, an operator that is missing there is a warning at
     most. ``torchgen`` reads it. The file is read only when it is asked for.
     """

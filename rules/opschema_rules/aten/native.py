@@ -22,7 +22,7 @@ def read_native(file: YamlFile, tags: TagsFile | None, torchgen: Torchgen | None
 
 
 def is_older(native: NativeFile) -> bool:
-    """Whether it is a whole file of a PyTorch before 1.12, which generated no variants: none of its entries has `autogen`."""
+    """Whether it is an entire file of a PyTorch before 1.12, which generated no variants: none of its entries has `autogen`."""
     return len(native.entries) > WHOLE and not native.having("autogen")
 
 

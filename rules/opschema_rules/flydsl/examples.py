@@ -1,6 +1,6 @@
 """Builds the small workspace that a rule's example stands in.
 
-A ``python`` fence is the module of the kernels, below its imports; one with a path after its language is that file, whole. A
+A ``python`` fence is the module of the kernels, below its imports; one with a path after its language is that entire file. A
 ``toml`` fence is ``opschema.toml``; without one, a current FlyDSL is configured.
 """
 

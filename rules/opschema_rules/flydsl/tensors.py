@@ -142,7 +142,7 @@ def shape_of(tree: FlyTree, body: Body, expr: Expr, hops: int = MAX_CALLS) -> tu
 
 
 def number(tree: FlyTree, body: Body, expr: Expr) -> int | None:
-    """The whole number that an expression always is."""
+    """The integer that an expression always is."""
     found = tree.evaluator.fold(body, expr)
     value = None if isinstance(found, Unresolved) or found.symbol else found.value
     return value if isinstance(value, int) and not isinstance(value, bool) else None

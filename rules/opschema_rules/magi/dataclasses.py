@@ -50,7 +50,7 @@ class Field(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def statement(self) -> Place:
-        """The whole statement that declares it."""
+        """The entire statement that declares it."""
         return Place(self.body.file.path, self.assign.statement)
 
     @property

@@ -21,7 +21,7 @@ MARK = "magi_register_custom_op"
 
 class MagiOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
     """``magi`` is the contract of the installed MagiCompiler: ``dataclasses`` from its commit e68e0b0 on, ``plain`` before;
-    empty, it is told from the tree.
+    empty, it is read from the tree.
     """
 
     magi: Literal["", "plain", "dataclasses"] = ""

@@ -26,7 +26,7 @@ AFTER = ("e68e0b0", "9e09849")
 class Contract(msgspec.Struct, frozen=True):
     """The decorator's treatment of a signature: pass it to torch unchanged (``plain``) or lower it first (``dataclasses``).
 
-    ``sure`` is false when nothing in the tree says so and the newest is assumed; ``source`` tells what did.
+    ``sure`` is false when nothing in the tree says so and the newest is assumed; ``source`` says what did.
     """
 
     name: ContractName

@@ -36,7 +36,7 @@ MAX_NUMBER = 1 << 62
 
 
 def number_of(text: str) -> int | None:
-    """The whole number that a text is written as in C++; None if it is none, or a large one."""
+    """The integer that a text is written as in C++; None if it is none, or a large one."""
     match = _NUMBER.fullmatch(text.replace("'", ""))
     if match is None:
         return None

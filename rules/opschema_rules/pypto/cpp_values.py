@@ -36,13 +36,13 @@ class Outside(msgspec.Struct, frozen=True):
 
 
 class Number(msgspec.Struct, frozen=True):
-    """A whole number that is known."""
+    """An integer that is known."""
 
     value: int
 
 
 class Table(msgspec.Struct, frozen=True):
-    """A constant array of whole numbers; None for those that are not known."""
+    """A constant array of integers; None for those that are not known."""
 
     items: tuple[int | None, ...]
 

@@ -182,7 +182,7 @@ class Walk(ABC):
         self.notes.unresolved = self.notes.unresolved or reason
 
     def submit(self, found: Submit, state: State, *, turned: bool) -> None:
-        """Note a submit; ``turned`` tells that what it passes hangs on how often a loop turned."""
+        """Note a submit; ``turned`` says that what it passes hangs on how often a loop turned."""
         found = msgspec.structs.replace(found, conditional=self._may_not_run, looped=self.loops > 0)
         self.notes.submit(found, state, turned=turned)
 

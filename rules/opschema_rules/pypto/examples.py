@@ -1,7 +1,7 @@
 """Builds the small program that a rule's example stands in.
 
 A ``python`` fence stands below the imports of ``kernel_config.py``; a ``cpp`` fence is the body of the orchestration's
-entry; a fence with a path is that file, whole. Kernels' sources are there, and empty.
+entry; a fence with a path is that entire file. Kernels' sources are there, and empty.
 """
 
 from __future__ import annotations

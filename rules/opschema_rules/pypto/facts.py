@@ -19,7 +19,7 @@ class Slot(msgspec.Struct, frozen=True, array_like=True):
     """One argument of a task's payload, in the order of the payload.
 
     ``argument`` is the index of the orchestration's own tensor (``orch_args.tensor(3)``) that it is or views, -1 for any
-    other tensor. ``created`` tells that an output is allocated by the runtime (``add_output(create_info)``). ``count`` is
+    other tensor. ``created`` says that an output is allocated by the runtime (``add_output(create_info)``). ``count`` is
     how many scalars an ``add_scalars`` adds, -1 when that is not known; 1 for all else.
     """
 

@@ -1,6 +1,6 @@
 """The pack's subjects: descriptions of programs (``kernel_config.py``, ``CALLABLE``), and specs beside entries of pypto-lib.
 
-What cannot be told is None or has a reason, and no rule judges it.
+What is not known is None or has a reason, and no rule judges it.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Program:
     """One description: a module (``KERNELS``, ``ORCHESTRATION``) or a class (``CALLABLE``) in ``file``.
 
     ``base`` is the folder that relative sources are relative to; ``runtime`` the runtime that it is for, empty when that is
-    not told. ``whole`` tells that every kernel of it is known, so that an id that is not here is nowhere;
+    not told. ``whole`` says that every kernel of it is known, so that an id that is not here is nowhere;
     ``listed`` that it is one of several callables, of which a case may run none.
     """
 
@@ -210,8 +210,8 @@ class SpecItem(msgspec.Struct, frozen=True, eq=False):
 
 class EntryParam(msgspec.Struct, eq=False):
     """A parameter of an entry: the direction that its annotation says, None when it is not known, and the specs that are
-    passed for it. ``whole`` tells that no further spec may be, ``hosts`` are the parameters of ``@pl.jit.host`` entries that
-    are handed on to it, whose specs are its own then. ``read`` tells that the entry's own body surely reads it.
+    passed for it. ``whole`` says that no further spec may be, ``hosts`` are the parameters of ``@pl.jit.host`` entries that
+    are handed on to it, whose specs are its own then. ``read`` says that the entry's own body surely reads it.
     """
 
     param: Param

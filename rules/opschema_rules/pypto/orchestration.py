@@ -84,7 +84,7 @@ def _expected(configuration: CppNode | None) -> int:
 
 
 def _constants(tree: CppTree) -> Iterator[tuple[str, int]]:
-    """The whole numbers that names of the file stand for: macros, enumerators, constants outside of functions."""
+    """The integers that names of the file stand for: macros, enumerators, constants outside of functions."""
     for macro in tree.directives.defined.values():
         value = _whole(macro.body) if macro.parameters is None else None
         if value is not None:

@@ -27,8 +27,8 @@ _KINDS: dict[str, Effect] = {
 class TensorUse(msgspec.Struct, frozen=True):
     """One use of an orchestration's own tensor: by the task of ``submit``, or by the orchestration itself where that is None.
 
-    ``sure`` tells that it happens whichever way is gone before it. ``told`` tells that the kernels are told by scalars, in
-    each turn of a loop, what to do; they may be told to write what they need not have read. ``first`` tells that nothing has
+    ``sure`` says that it happens on every path before it. ``told`` says that the kernels are told by scalars, in
+    each turn of a loop, what to do; they may be told to write what they need not have read. ``first`` says that nothing has
     used the tensor before on any way that leads here, ``fresh`` that nothing may have written it.
     """
 

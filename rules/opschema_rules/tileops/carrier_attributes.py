@@ -55,7 +55,7 @@ Reached = list[Handing]
 
 
 class Tracker:
-    """Follows 0-dim tensors. ``elsewhere`` tells whether the library uses an attribute outside the package of ops."""
+    """Follows 0-dim tensors. ``elsewhere`` says whether the library uses an attribute outside the package of ops."""
 
     def __init__(
         self, bodies: Bodies, custom_ops: CustomOps, mentions: MentionIndex, elsewhere: Callable[[str], bool]

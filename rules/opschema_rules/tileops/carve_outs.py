@@ -152,7 +152,7 @@ class _Reader:
         return _Sense("args", measured[1]) if sized else None
 
     def _joined(self, body: Body, expr: Expr, hops: int) -> _Sense | None:
-        """``and`` tells both where one operand tells of each; ``or`` the same of the opposites."""
+        """``and`` means both where one operand means each; ``or`` the same of the opposites."""
         senses = [item for item in (self._sense(body, part, hops) for part in expr.items) if item is not None]
         whole = next((item for item in senses if item.kind == "both"), None)
         holds = expr.text == "and"

@@ -2,7 +2,7 @@
 
 A ``yaml`` fence holds keys of the entry ``ExampleFwdOp``; each replaces that part of a sound entry (below ``signature``
 and ``source``, key by key). A ``python`` fence is the op's module, below its imports. A fence with a path after
-its language is that file, whole.
+its language is that entire file.
 """
 
 from __future__ import annotations

@@ -312,7 +312,7 @@ class OpEntry(msgspec.Struct, eq=False, dict=True, weakref=True):
         return Related(self.at(target), message)
 
     def inner(self, node: Node, span: tuple[int, int]) -> Span:
-        """A stretch of a scalar's *value* as a span of the file; the whole node where escapes or folds shift places."""
+        """A stretch of a scalar's *value* as a span of the file; the entire node where escapes or folds shift places."""
         raw = self.file.source.text[node.start : node.end]
         offset = raw.find(node.value)
         if offset < 0 or not node.value:
@@ -345,7 +345,7 @@ class OpEntry(msgspec.Struct, eq=False, dict=True, weakref=True):
 
     @cached_property
     def data(self) -> Data:
-        """The whole entry as plain data; None when aliases run wild."""
+        """The entire entry as plain data; None when aliases run wild."""
         return self.data_of(self.node)
 
     def data_at(self, *path: str | int) -> Data:

@@ -16,7 +16,7 @@ class Api(msgspec.Struct, frozen=True):
 
     ``params`` are its parameters in order, keyword-only ones last; ``op``, ``function`` and ``keys`` name those that take
     the operator, the function that is registered and the dispatch keys or devices, empty when there is none. Without its
-    function it is a decorator, unless ``at_once``: then torch refuses the call. ``device_types`` tells that ``keys`` are devices.
+    function it is a decorator, unless ``at_once``: then torch refuses the call. ``device_types`` says that ``keys`` are devices.
     """
 
     name: str

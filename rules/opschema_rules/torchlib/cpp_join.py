@@ -96,7 +96,7 @@ class Join:
                 self._expanded_block(path, call)
 
     def _expanded_block(self, path: str, call: CppCall) -> None:
-        """A macro that stands for whole blocks."""
+        """A macro that stands for entire blocks."""
         facts = _facts_of(self._expanded(path, call.text) or "")
         for library in facts.libraries if facts is not None else ():
             self._library(path, library, call.span, call.conditions)

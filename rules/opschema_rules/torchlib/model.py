@@ -103,7 +103,7 @@ class Definition(msgspec.Struct, frozen=True, eq=False):
     is None). ``written`` is where the schema is stated: the string, or the function's name. ``function`` is the Python
     function under the decorator, ``call`` the registering call with ``body`` around it; both None for C++. ``explicit`` is
     true when a schema string was given. ``mutates`` are the names of ``mutates_args``, None when not told (or ``"unknown"``,
-    which ``mutates_unknown`` tells). ``tags`` are those of ``torch.Tag``, as ``inplace``. ``problems`` are what
+    which ``mutates_unknown`` says). ``tags`` are those of ``torch.Tag``, as ``inplace``. ``problems`` are what
     ``infer_schema`` refuses, and what tags forbid, ``errors`` what is wrong with a schema string (spans in its own text).
     ``name_place`` is where the name is written; in C++ ``literal`` leads from the schema's text to the file. ``conditional``
     is true when it may not take place. ``helper`` is the function that makes the call, where it is called for that.

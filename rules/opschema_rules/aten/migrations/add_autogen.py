@@ -28,7 +28,7 @@ class AddAutogen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Line(msgspec.Struct, frozen=True):
-    """A line to write into an entry; where there can be none, ``why`` tells."""
+    """A line to write into an entry; where there can be none, ``why`` says."""
 
     entry: NativeEntry
     names: tuple[str, ...]

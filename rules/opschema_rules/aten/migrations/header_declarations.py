@@ -29,7 +29,7 @@ class Header(msgspec.Struct, frozen=True):
 class Declaration(msgspec.Struct, frozen=True):
     """A declaration and the operators whose kernel it is: one if it is known, several if it may be of any of them.
 
-    ``symint`` tells that the kernel takes SymInt; ``reason`` why there is no operator, or not only one.
+    ``symint`` says that the kernel takes SymInt; ``reason`` why there is no operator, or not only one.
     """
 
     method: Method

@@ -66,7 +66,7 @@ def derivative_item(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
 def derivative_yaml(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
     """YAML in derivatives.yaml that torchgen's loader refuses: a merge (`<<`), a tag, a key that is a list or a mapping.
 
-    The loader raises, and with it the whole file is lost, not only the entry.
+    The loader raises, and with it the entire file is lost, not only the entry.
 
     Bad:
 

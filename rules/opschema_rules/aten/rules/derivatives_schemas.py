@@ -205,7 +205,7 @@ def derivative_reserved_name(derivatives: DerivativesFile) -> Iterator[Diagnosti
 
     `result` is the output there, and `grad_input_mask` tells which gradients are wanted. The argument needs another name
     in native_functions.yaml. The same holds for an argument that is called as an output of its operator and has a formula:
-    it cannot be told whose it is.
+    it is not known whose it is.
 
     Bad:
 

@@ -324,7 +324,7 @@ _MARKS = (" !", "\n!", "\t!", "[!", "{!", ",!")
 def native_yaml(native: NativeFile) -> Iterator[Diagnostic]:
     """YAML that torchgen's loader refuses: a merge (`<<`), a tag, a key that is a list or a mapping.
 
-    The loader raises, and with it the whole file is lost, not only the entry.
+    The loader raises, and with it the entire file is lost, not only the entry.
 
     Bad:
 

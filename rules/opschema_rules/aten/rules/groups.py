@@ -133,7 +133,7 @@ def functional_of_mutable(native: NativeFile) -> Iterator[Diagnostic]:
     """A mutable operator has a functional variant whose name does not end in `_functional`.
 
     A mutable operator writes an argument that is neither `self` nor an out argument. It is called with the same arguments
-    as the functional one, so that overloads could not be told apart; the functional one has a name of its own.
+    as the functional one, so that overloads could not be distinguished; the functional one has a name of its own.
 
     Bad:
 

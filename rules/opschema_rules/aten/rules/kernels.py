@@ -25,7 +25,7 @@ def kernel_missing(kernels: BackendKernels) -> Iterator[Diagnostic]:
 
     torchgen declares the kernel as a method of the backend's class and registers it, so that the backend does not link. The
     check of its `gen_backend_stubs --impl-path` looks into one file and counts lines with the kernel's name; comments and
-    calls deceive it. Here every C++ file of the tree is read, overloads are told apart by their types, and comments,
+    calls deceive it. Here every C++ file of the tree is read, overloads are distinguished by their types, and comments,
     declarations and what the preprocessor drops (`#if 0`) do not count.
 
     A kernel that a macro may define is not reported, nor is anything if more than half of all kernels are not found: they

@@ -32,7 +32,7 @@ def _diagnostic(entry: NativeEntry, text: SchemaText, error: SchemaError) -> Dia
 
 
 def _is_older(entry: NativeEntry, text: SchemaText, error: SchemaError) -> bool:
-    """Whether the whole file is written for a PyTorch that has the type: several entries use it."""
+    """Whether the entire file is written for a PyTorch that has the type: several entries use it."""
     return entry.file.source.text.count(text.text[error.span.start : error.span.end]) > _SEVERAL
 
 

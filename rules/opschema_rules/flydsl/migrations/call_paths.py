@@ -1,4 +1,4 @@
-"""Follows names and whole numbers from a kernel through the calls that lead to it."""
+"""Follows names and integers from a kernel through the calls that lead to it."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def check_names(names: Iterable[str]) -> None:
 
 
 def check_number(tree: FlyTree, constant: Constant) -> None:
-    """Check that it is one whole number, of as many bits as a parameter of run time has.
+    """Check that it is one integer, of as many bits as a parameter of run time has.
 
     Raises:
         LeftAlone: it is not, or is not known to be.

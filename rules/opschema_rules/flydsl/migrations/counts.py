@@ -49,7 +49,7 @@ class Count(msgspec.Struct, frozen=True):
         return self + Count.of(-1) * other
 
     def ratio(self, other: Count) -> int | None:
-        """The whole number that ``other`` is to be multiplied by to be this; None when there is none."""
+        """The integer that ``other`` is to be multiplied by to be this; None when there is none."""
         if not other.terms or set(self.terms) != set(other.terms):
             return None
         found = {divmod(self.terms[product], factor) for product, factor in other.terms.items()}

@@ -115,7 +115,7 @@ def drop_mark_static(draft: Draft, sites: Sequence[Site], options: NoMigrationOp
     that those decide, and imports that nothing uses any more. Sentences of comments and docstrings that speak of it are
     taken out.
 
-    Notes tell
+    Notes say
 
     - each text that was cut so: read it again;
     - each call on a tensor that is dynamic: its sizes are not in the key any more. Pass what the kernel bakes as

@@ -130,7 +130,7 @@ def _loop_of(body: Body, names: set[str], at: int) -> Loop | None:
 
 
 def _varies(loop: Loop) -> bool:
-    """Whether a loop runs over several values, as far as its head tells."""
+    """Whether a loop runs over several values, as far as its head shows."""
     given = loop.iterable
     if given.kind in ("list", "tuple", "set"):
         elements = given.elements or ()

@@ -52,7 +52,7 @@ def enum_to_str_enum(draft: Draft, sites: Sequence[Site], options: object) -> It
     wherever the workspace compares a member of it, or a parameter annotated with it, `is` becomes `==` and `is not` `!=`.
 
     An enumeration is left as it is, with a note, if it has other bases than `Enum`, or a member whose value is empty: as a string
-    that one would be false. Notes tell where an op, or a function that it hands the parameter on to, asks for what a plain string
+    that one would be false. Notes say where an op, or a function that it hands the parameter on to, asks for what a plain string
     lacks (`mode.value`, `isinstance(mode, Mode)`), and where the workspace asks `isinstance(..., str)` beside the enumeration.
     On Python 3.10 an f-string prints a member that is a string as its value.
 

@@ -64,7 +64,7 @@ def tuple_to_list(draft: Draft, sites: Sequence[Site], options: object) -> Itera
     pass it.
 
     Left as they are, with a note: tuples whose elements differ in type, or are of a type that a schema has no list of; those whose
-    type is an alias; parameters whose default cannot go, because one before them has one. Notes tell where an op does with the
+    type is an alias; parameters whose default cannot go, because one before them has one. Notes say where an op does with the
     value what a list cannot (`pad + (0,)`, `pad == (1, 1)`, `table[pad]`, `isinstance(pad, tuple)`).
 
         opschema migrate tuple-to-list

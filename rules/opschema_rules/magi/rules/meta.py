@@ -26,7 +26,7 @@ from opschema_rules.magi.usage import is_called_to_fail, is_never_traced
 
 
 def is_judged(op: MagiOp) -> bool:
-    """Whether the op is registered, its signature known, and nothing tells that it is never traced: then its meta function runs."""
+    """Whether the op is registered, its signature known, and nothing shows that it is never traced: then its meta function runs."""
     return (
         is_sound(op)
         and not is_refused(op)

@@ -99,7 +99,7 @@ def _told(program: Program, kernel: Kernel, wish: _Wish) -> Iterator[Demand | Do
 
 
 def _written(program: Program, kernel: Kernel, wish: _Wish) -> tuple[Direction, ...]:
-    """The whole list: open slots as they are declared, else INOUT, as the code generator writes them; scalars stay."""
+    """The entire list: open slots as they are declared, else INOUT, as the code generator writes them; scalars stay."""
     before = [entry.direction for entry in entries(kernel)]
     tensors = [item for item in before if item is not Direction.SCALAR]
     found = [

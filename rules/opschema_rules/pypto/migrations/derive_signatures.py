@@ -71,7 +71,7 @@ def derive_signatures(draft: Draft, sites: Sequence[Site], options: DeriveSignat
     Which kernel of a task declares what depends on the tree's runtime, as the rule `signature-short` tells:
 
     - in a current runtime the longest signature of a task speaks for all its kernels. It is corrected, and so are others of
-      its length; where none has any, all of them get the whole list, and where one has it, those without stay without;
+      its length; where none has any, all of them get the entire list, and where one has it, those without stay without;
     - where entries name their slots (`arg_index`), each kernel's are corrected as it names them, and what is new gets its
       `arg_index` too;
     - where signatures are counted together, their entries follow each other through the payload; where none has any, the
@@ -85,7 +85,7 @@ def derive_signatures(draft: Draft, sites: Sequence[Site], options: DeriveSignat
 
     - a task of it is not known, or the orchestration may submit it in ways that are not;
     - the branches before a task, or two of its tasks, add a tensor in different ways;
-    - nothing tells which of a task's kernels is to declare which of its tensors.
+    - nothing shows which of a task's kernels is to declare which of its tensors.
 
     Files that do not import the enum yet do so afterwards.
 

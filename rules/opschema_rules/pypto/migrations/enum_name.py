@@ -61,7 +61,7 @@ class EnumNames:
 
 
 def _imports(file: PythonFile) -> list[Import]:
-    """The imports of the enum that hold for a whole module."""
+    """The imports of the enum that hold for an entire module."""
     return [item for item in file.facts.body.imports if item.attr == _ENUM and not item.level]
 
 

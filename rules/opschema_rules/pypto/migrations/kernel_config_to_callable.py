@@ -113,7 +113,7 @@ def kernel_config_to_callable(draft: Draft, sites: Sequence[Site], options: ToCa
 
     A description is left, with a note, where it is computed; where there is no `golden.py`, or a test already, and whether that
     says the same; where either file does more than that, is a link or the target of one; and where code still refers to it.
-    Notes tell where a person has to look at the new test: an orchestration without a signature, which scene tests need (it is
+    Notes say where a person has to look at the new test: an orchestration without a signature, which scene tests need (it is
     written where tasks only read, or read and write, each of its tensors); another number of outputs than `__outputs__` has;
     repeated runs; paths in `RUNTIME_ENV`; and mentions in prose.
 

@@ -44,7 +44,7 @@ _OF_RUNNER = ("runtime", "rounds")
 
 class Config(msgspec.Struct, frozen=True):
     """The content of a ``kernel_config.py``. ``header`` is its leading comments, ``imports`` the lines that import what the
-    pieces use, ``names`` what those bind; sources are relative to the folder that the reader was given. ``signed`` tells that the
+    pieces use, ``names`` what those bind; sources are relative to the folder that the reader was given. ``signed`` says that the
     orchestration has a signature, ``outputs`` how many tensors that declares as outputs, where it is known.
     """
 

@@ -196,7 +196,7 @@ def first_call_wins(program: Program) -> Iterator[Diagnostic]:
     A kernel has one signature for all of its tasks, and the compiler writes down the first: where one task adds a tensor
     as `OUT` and another as `INOUT`, no signature is right for both, and the dump of one of them is wrong. Add the tensor
     alike, or register the kernel under an id of its own for each. Ways through the branches before one submit, and turns
-    of a loop, are not told apart, and `add_no_dep` goes with all.
+    of a loop, are not distinguished, and `add_no_dep` goes with all.
 
     Bad:
 

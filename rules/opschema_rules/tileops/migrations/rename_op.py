@@ -62,7 +62,7 @@ def rename_op(draft: Draft, sites: Sequence[Site], options: RenameOp) -> Iterato
     is left alone, as are files that tell what was (a changelog) and data files; each comes back as a note. So does
     every longer name that holds the old one (`TestOldOp`).
 
-    If the key is not the name of a class, it may be any word: then only whole strings and words in backticks that are
+    If the key is not the name of a class, it may be any word: then only entire strings and words in backticks that are
     exactly the key are changed, and `variant_of`.
 
     Paths, names of registered custom operators and the order of sorted lists stay as they are.

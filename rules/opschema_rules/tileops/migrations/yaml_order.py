@@ -52,7 +52,7 @@ def _is_separate(file: YamlFile, owner: Node) -> bool:
 
 
 def _stretch(file: YamlFile, owner: Node, number: int) -> Span:
-    """The text of one key: in a block whole lines, with the comments that belong to it."""
+    """The text of one key: in a block entire lines, with the comments that belong to it."""
     span = entry(file, owner, number)
     if owner.style == "flow":
         return span

@@ -223,7 +223,7 @@ class _Reading(msgspec.Struct):
 
 
 def _does(what: What, case: _Case, readings: Mapping[str, _Reading]) -> bool | None:
-    """Whether a benchmark does it for an op; None where the text alone does not tell."""
+    """Whether a benchmark does it for an op; None where the text alone does not show it."""
     found, name = readings.get(case.path), case.entry.name
     if found is None:
         return None
@@ -236,7 +236,7 @@ def _does(what: What, case: _Case, readings: Mapping[str, _Reading]) -> bool | N
 
 
 def _read(text: str) -> _Reading:
-    """Reads a benchmark by its text: most are plain, and parsing them all would cost more than the whole run."""
+    """Reads a benchmark by its text: most are plain, and parsing them all would cost more than the entire run."""
     found = _Reading()
     constants: dict[str, set[str]] = {}
     for name, _, value in _CONSTANT.findall(text):

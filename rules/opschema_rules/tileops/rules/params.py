@@ -78,7 +78,7 @@ def null_default(entry: OpEntry) -> Iterator[Diagnostic]:
     """A param defaults to null, and its type does not admit `None`.
 
     The two together say that the op refuses the value that it supplies itself. The fix declares `| None`; it is safe where
-    the code admits `None` for the param, by its annotation or its default, and a guess where the code does not tell. Where
+    the code admits `None` for the param, by its annotation or its default, and a guess where the code does not show it. Where
     the constructor is known to have another default, or none, null is what is wrong, and `ctor-default` says so.
 
     Holds where the tree's specification forbids it.

@@ -82,7 +82,7 @@ def row_value_type(entry: OpEntry) -> Iterator[Diagnostic]:
 
     Benchmarks construct the op from the row and make tensors of its shapes. So what a row gives to a param is a value of the
     param's type, judged as the default is (`param-default-type`): a list may be a tuple, an `int` a `float`, text a dtype; a
-    type with a part that is not known is not judged. And `{tensor}_shape` is a list of sizes, whole numbers from 0 up. Keys
+    type with a part that is not known is not judged. And `{tensor}_shape` is a list of sizes, integers from 0 up. Keys
     that are neither, such as the aggregate `kv_shape`, may hold anything.
 
     That a shape is a list of sizes holds where the tree's specification derives the keys of rows from the signature; negative

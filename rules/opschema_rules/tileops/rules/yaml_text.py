@@ -282,7 +282,7 @@ _TAGS = frozenset(
 def yaml_tag(subject: ManifestFile) -> Iterator[Diagnostic]:
     """A value carries a tag that a safe YAML loader refuses.
 
-    `yaml.safe_load` raises at such a tag, and with it the whole file is lost, not only the entry. A tag such as
+    `yaml.safe_load` raises at such a tag, and with it the entire file is lost, not only the entry. A tag such as
     `!!python/object/apply:` is an attempt to run code when the file is read.
 
     Bad:

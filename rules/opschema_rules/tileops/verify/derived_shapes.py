@@ -33,7 +33,7 @@ class _State(msgspec.Struct, frozen=True):
 class Shapes:
     """The shapes of one row: ``base`` as it stands, and what is derived from it when it is asked for.
 
-    ``whole`` tells whether the row as it stands is within the limit.
+    ``whole`` says whether the row as it stands is within the limit.
     """
 
     def __init__(self, entry: OpEntry, base: Passed, carriers: Collection[str], limits: Limits) -> None:

@@ -18,7 +18,7 @@ MAX_VARIANTS = 8
 class Assignment(msgspec.Struct, frozen=True):
     """The dtypes of a call's tensors, by their keys in :attr:`OpEntry.dtype_keys`.
 
-    ``variant`` tells assignments for one dtype of a row apart (``weight:float32``); ``carried`` says whether an input that
+    ``variant`` distinguishes assignments for one dtype of a row (``weight:float32``); ``carried`` says whether an input that
     the call passes has the row's dtype.
     """
 

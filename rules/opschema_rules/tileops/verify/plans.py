@@ -58,7 +58,7 @@ def _plan(entries: Sequence[OpEntry], limits: Limits, *, asked: bool) -> Plan:
 
 
 def _hopeless(entries: Sequence[OpEntry], *, asked: bool) -> str:
-    """The reason why nothing of an op can be planned, as far as its entry tells; empty if something can."""
+    """The reason why nothing of an op can be planned, as far as its entry shows; empty if something can."""
     entry = entries[0]
     if len(entries) > 1:
         return f"{len(entries)} entries have this name"

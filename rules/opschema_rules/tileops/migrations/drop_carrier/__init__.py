@@ -40,7 +40,7 @@ def drop_carrier(draft: Draft, chosen: Sequence[Site], options: NoMigrationOptio
     Checks and tests that demand an input of every op accept a param in its place, with a test that says so. Once no entry
     of a manifest has a carrier, its validators lose their exception for such ops, and the tests that only assert it go too.
 
-    An op that cannot be migrated with certainty stays whole, with a note that says why. Notes also tell what is left to
+    An op that cannot be migrated with certainty stays whole, with a note that says why. Notes also say what is left to
     reword: words for the kind of op that is no more, counts, documents.
     """
     leftovers = Leftovers(draft)

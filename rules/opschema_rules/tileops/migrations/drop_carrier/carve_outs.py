@@ -27,7 +27,7 @@ def drop_carve_out(workbench: Workbench, found: CarveOut) -> list[str]:
     """Take an exception out of a validator, with the flags that carry it and the tests that ask for it; the flags' names.
 
     Raises:
-        LeftAlone: what it decides cannot be told apart from what else is decided there.
+        LeftAlone: what it decides cannot be distinguished from what else is decided there.
     """
     path = found.body.file.path
     for body, param in found.params:

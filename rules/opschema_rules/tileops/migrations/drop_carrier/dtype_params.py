@@ -23,7 +23,7 @@ def dtype_param(carriers: Carriers, op: OpImplementation, found: tuple[CarrierIn
     """The parameter to declare in place of the carriers of an entry; None where they lend no dtype of their own.
 
     Raises:
-        LeftAlone: it cannot be told, or its default cannot be written down.
+        LeftAlone: it is not known, or its default cannot be written down.
     """
     params = op.call_params("__init__")
     if params is None or not all(item.by_name for item in params):
