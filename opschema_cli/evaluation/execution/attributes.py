@@ -125,6 +125,7 @@ def _of_other(machine: Machine, value: object, name: str) -> object:
 
 def assign_attribute(machine: Machine, value: object, name: str, new: object) -> None:
     """Assign to an attribute."""
+    new = machine.written(new)
     match value:
         case Object():
             set_attribute(machine, value, name, new)

@@ -8,6 +8,7 @@ from opschema_cli.evaluation.execution.classes import class_scope
 from opschema_cli.evaluation.execution.machine import Machine
 from opschema_cli.evaluation.execution.methods import mapping_of
 from opschema_cli.evaluation.execution.names import module_scope
+from opschema_cli.evaluation.execution.signals import UnknownElementsError
 from opschema_cli.evaluation.execution.values import Closure, Environment, Opaque
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Param
@@ -27,7 +28,10 @@ def arguments_of(machine: Machine, scope: Environment, call: Expr) -> tuple[list
         elif isinstance(value, Opaque) or id(value) in machine.tainted:
             lost = lost or machine.opaque("the arguments of a call are not known")
         elif word == "*":
-            positional.extend(machine.iterate(value))
+            try:
+                positional.extend(machine.iterate(value))
+            except UnknownElementsError as unknown:
+                lost = machine.opaque(unknown.reason)
         else:
             lost = _unpack(machine, keywords, value) or lost
     return lost if lost is not None else (positional, keywords)

@@ -13,7 +13,7 @@ from opschema_cli.evaluation.execution.machine import Machine
 from opschema_cli.evaluation.execution.methods import call_method
 from opschema_cli.evaluation.execution.objects import constructed
 from opschema_cli.evaluation.execution.operations import equal
-from opschema_cli.evaluation.execution.signals import Thrown
+from opschema_cli.evaluation.execution.signals import Thrown, UnknownElementsError
 from opschema_cli.evaluation.execution.standard import STANDARD, transparent
 from opschema_cli.evaluation.execution.statements import Result
 from opschema_cli.evaluation.execution.values import (
@@ -45,7 +45,7 @@ def called(machine: Machine, function: object, positional: Sequence[object], key
         case ClassValue():
             return _class(machine, function, positional, keywords)
         case ValueMethod():
-            return call_method(machine, function.this, function.name, positional, keywords)
+            return _method(machine, function, positional, keywords)
         case Native():
             return function.function(Call(machine, tuple(positional), keywords))
         case PartialCall():
@@ -83,6 +83,16 @@ def taint_all(machine: Machine, values: Iterable[object]) -> None:
             taint_all(
                 machine, [item for item in value.around.variables.values() if isinstance(item, list | dict | set)]
             )
+
+
+def _method(
+    machine: Machine, method: ValueMethod, positional: Sequence[object], keywords: Mapping[str, object]
+) -> object:
+    try:
+        return call_method(machine, method.this, method.name, positional, keywords)
+    except UnknownElementsError as unknown:
+        taint_all(machine, [method.this])
+        return machine.opaque(unknown.reason)
 
 
 # Functions of the workspace
@@ -197,7 +207,10 @@ def _outside(
             return found
     computed = BUILTINS.get(function.name) or STANDARD.get(function.name)
     if computed is not None:
-        found = computed(machine, list(positional), dict(keywords))
+        try:
+            found = computed(machine, list(positional), dict(keywords))
+        except UnknownElementsError as unknown:
+            return machine.opaque(unknown.reason)
         return found if found is not NOT_KNOWN else unknown_call(machine, function, (*positional, *keywords.values()))
     if machine.evaluator.is_transparent(function.name):
         return transparent(machine, list(positional), dict(keywords))

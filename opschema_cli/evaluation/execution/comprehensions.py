@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from opschema_cli.evaluation.execution.machine import Machine
 from opschema_cli.evaluation.execution.methods import mapping_of, set_of
+from opschema_cli.evaluation.execution.signals import UnknownElementsError
 from opschema_cli.evaluation.execution.targets import assign
 from opschema_cli.evaluation.execution.values import Environment, Names, Opaque, Running
 from opschema_cli.evaluation.limits import MAX_ELEMENTS
@@ -21,17 +22,20 @@ def comprehension(machine: Machine, scope: Environment, expr: Expr) -> object:
         machine.stop("an asynchronous comprehension")
     first = machine.evaluate(scope, clauses[0].items[1])
     if isinstance(first, Opaque):
-        return machine.opaque(f"a comprehension over {first.reason}")
+        return first
     names = frozenset(name for item in clauses for name in bound_by(item.items[0]))
     inner = Environment(scope.body, {}, Names(names), scope, True)
     rows = _rows(machine, inner, parts, clauses, first)
     if expr.kind == "generator":
         return Running(rows)
-    found = []
-    for row in rows:
-        found.append(row)
-        if len(found) > MAX_ELEMENTS:
-            machine.stop("a large container")
+    found: list[object] = []
+    try:
+        for row in rows:
+            found.append(row)
+            if len(found) > MAX_ELEMENTS:
+                machine.stop("a large container")
+    except UnknownElementsError as unknown:
+        return machine.opaque(unknown.reason)
     if expr.kind == "listcomp":
         return found
     return set_of(machine, found) if expr.kind == "setcomp" else mapping_of(machine, found)

@@ -15,6 +15,7 @@ from opschema_cli.evaluation.execution.methods import mapping_of, set_of
 from opschema_cli.evaluation.execution.operations import binary, compared, negated, unary
 from opschema_cli.evaluation.execution.plain import is_hashable
 from opschema_cli.evaluation.execution.scopes import bind_name, find
+from opschema_cli.evaluation.execution.signals import UnknownElementsError
 from opschema_cli.evaluation.execution.subscripts import index_of, item_of
 from opschema_cli.evaluation.execution.supers import super_of
 from opschema_cli.evaluation.execution.values import Environment, Opaque
@@ -84,7 +85,10 @@ def _display(machine: Machine, scope: Environment, expr: Expr) -> object:
         if isinstance(value, Opaque):
             return value
         machine.at(scope.body, item)
-        found.extend(machine.iterate(value))
+        try:
+            found.extend(machine.iterate(value))
+        except UnknownElementsError as unknown:
+            return machine.opaque(unknown.reason)
         machine.spend(len(found) // 10)
         if len(found) > MAX_ELEMENTS:
             machine.stop("a large container")

@@ -8,7 +8,7 @@ from opschema_cli.evaluation.execution.classes import is_subclass
 from opschema_cli.evaluation.execution.dialect import NOT_KNOWN
 from opschema_cli.evaluation.execution.exceptions import catches
 from opschema_cli.evaluation.execution.machine import Machine
-from opschema_cli.evaluation.execution.plain import IDENTICAL
+from opschema_cli.evaluation.execution.plain import Identical
 from opschema_cli.evaluation.execution.values import (
     BoundMethod,
     Closure,
@@ -108,7 +108,7 @@ def _is_own(machine: Machine, value: object, kind: object, name: str) -> bool | 
 def _is_other(machine: Machine, value: object, kind: object, name: str) -> bool | Opaque:
     if isinstance(value, ClassValue):
         return True if name == "type" else machine.opaque("the class of a class")
-    if name == "type" and isinstance(value, TensorValue | Closure | BoundMethod | ModuleValue | IDENTICAL):
+    if name == "type" and isinstance(value, TensorValue | Closure | BoundMethod | ModuleValue | Identical):
         return False
     for dialect in machine.dialects:
         found = dialect.instance(machine, value, name)
@@ -116,7 +116,7 @@ def _is_other(machine: Machine, value: object, kind: object, name: str) -> bool 
             return found
     if isinstance(value, Closure | BoundMethod | Native | Sentinel | ModuleValue | TensorValue) and name in _OWN:
         return False
-    if isinstance(kind, ClassValue) and isinstance(value, Closure | BoundMethod | Sentinel | TensorValue | IDENTICAL):
+    if isinstance(kind, ClassValue) and isinstance(value, Closure | BoundMethod | Sentinel | TensorValue | Identical):
         return False
     if isinstance(value, Running):
         return machine.opaque("the class of an iterator")

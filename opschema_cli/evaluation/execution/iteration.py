@@ -6,6 +6,7 @@ from collections.abc import ItemsView, Iterable, Iterator, KeysView, ValuesView
 
 from opschema_cli.evaluation.execution.machine import Machine
 from opschema_cli.evaluation.execution.plain import asked
+from opschema_cli.evaluation.execution.signals import UnknownElementsError
 from opschema_cli.evaluation.execution.values import Object, Opaque, Running
 from opschema_cli.evaluation.values import ClassValue
 
@@ -13,11 +14,11 @@ from opschema_cli.evaluation.values import ClassValue
 def elements_of(machine: Machine, value: object, *, ordered: bool = True) -> Iterator[object]:
     """The elements of an iterable; those of a set where their order does not matter (``ordered`` is false) or is sure."""
     if isinstance(value, Opaque):
-        machine.stop(f"iteration over {value.reason}")
+        raise UnknownElementsError(f"iteration over {value.reason}", machine.place)
     if id(value) in machine.tainted:
-        machine.stop("iteration over a container whose contents are not known")
+        raise UnknownElementsError("iteration over a container whose contents are not known", machine.place)
     if isinstance(value, set | frozenset) and ordered and len(value) > 1 and not _has_sure_order(value):
-        machine.stop("iteration over a set")
+        raise UnknownElementsError("iteration over a set", machine.place)
     if isinstance(value, list | tuple | frozenset | str | bytes):
         return iter(value)
     if isinstance(value, range | dict | set | KeysView | ValuesView | ItemsView):
@@ -69,4 +70,4 @@ def _of_other(machine: Machine, value: object) -> Iterator[object]:
         return iter(found)
     if value is None or isinstance(value, int | float):
         machine.throw("TypeError", f"'{type(value).__name__}' object is not iterable")
-    return machine.stop("iteration over a value that is not known")
+    raise UnknownElementsError("iteration over a value that is not known", machine.place)

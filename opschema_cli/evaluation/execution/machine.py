@@ -46,6 +46,8 @@ class Machine(ABC):
         self.depth = 0
         self.guarded = 0
         """How many ``try`` statements with handlers run."""
+        self.unsure = 0
+        """How many loops run whose turns are not known: what is written in them is not known afterwards."""
         self.handling: list[ErrorValue | Object] = []
         self.tainted: dict[int, object] = {}
         self.globals: dict[tuple[str, str], object] = {}
@@ -104,6 +106,15 @@ class Machine(ABC):
     def taint(self, container: object) -> None:
         """Remember that the contents of a container are not known from here on."""
         self.tainted[id(container)] = container
+
+    def changes(self, container: object) -> None:
+        """Note that a container is about to be changed."""
+        if self.unsure:
+            self.taint(container)
+
+    def written(self, value: object) -> object:
+        """A value as it is written to a variable or attribute that lives on."""
+        return self.opaque("it is written in a loop whose turns are not known") if self.unsure else value
 
     # Operations
 

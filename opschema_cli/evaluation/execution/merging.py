@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from opschema_cli.evaluation.execution.outcomes import Outcome, Raised, Returned, Unresolved
-from opschema_cli.evaluation.execution.plain import IDENTICAL, is_scalar
+from opschema_cli.evaluation.execution.plain import Identical, is_scalar
 from opschema_cli.evaluation.execution.values import (
     BoundMethod,
     Closure,
@@ -79,7 +79,7 @@ class Merger:
         return self._leaves(left, right)
 
     def _leaves(self, left: object, right: object) -> object:
-        known = is_scalar(left) or isinstance(left, IDENTICAL | ExternalName | set | frozenset)
+        known = is_scalar(left) or isinstance(left, Identical | ExternalName | set | frozenset)
         return left if known and left == right else Opaque(_DIFFERENT)
 
     def _objects(self, left: Object, right: Object) -> Object:

@@ -70,6 +70,24 @@ _FROZEN = frozenset(
 )
 _SET = _FROZEN | {"add", "discard", "remove", "update", "clear", "pop", "intersection_update", "difference_update"}
 
+_CHANGING = frozenset(
+    {
+        "append",
+        "extend",
+        "insert",
+        "pop",
+        "remove",
+        "reverse",
+        "sort",
+        "clear",
+        "popitem",
+        "setdefault",
+        "update",
+        "add",
+    }
+    | {"discard", "intersection_update", "difference_update"}
+)
+
 METHODS: Mapping[type, frozenset[str]] = {
     str: _STRING,
     list: _LIST,
@@ -91,7 +109,9 @@ def call_method(
     machine: Machine, this: object, name: str, positional: Sequence[object], keywords: Mapping[str, object]
 ) -> object:
     """The result of a method of one of Python's own values."""
-    if id(this) in machine.tainted and name != "clear":
+    if name in _CHANGING:
+        machine.changes(this)
+    if id(this) in machine.tainted:
         return machine.opaque("a container whose contents are not known")
     if isinstance(this, str):
         return _of_string(machine, this, name, positional, keywords)

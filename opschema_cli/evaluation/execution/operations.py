@@ -10,9 +10,9 @@ from opschema_cli.evaluation.execution.formats import percent_formatted
 from opschema_cli.evaluation.execution.machine import Machine
 from opschema_cli.evaluation.execution.plain import (
     CONTAINERS,
-    IDENTICAL,
     MUTABLE,
     NUMBERS,
+    Identical,
     asked,
     first_opaque,
     is_hashable,
@@ -134,7 +134,9 @@ def special_method(machine: Machine, value: object, name: str) -> object:
 
 def augmented(machine: Machine, word: str, left: object, right: object) -> object:
     """The result of ``left += right`` and the like, which changes lists, dictionaries and sets in place."""
-    if isinstance(left, MUTABLE) and isinstance(right, Opaque):
+    if isinstance(left, MUTABLE):
+        machine.changes(left)
+    if isinstance(left, MUTABLE) and (isinstance(right, Opaque) or id(left) in machine.tainted):
         machine.taint(left)
         return left
     if isinstance(left, list) and word == "+":
@@ -212,7 +214,7 @@ def is_same(machine: Machine, left: object, right: object) -> bool | Opaque:
         return True if left == right else machine.opaque("two names outside the workspace may be the same object")
     if isinstance(left, ClassValue | EnumMember) or isinstance(right, ClassValue | EnumMember):
         return left == right
-    if isinstance(left, IDENTICAL) and isinstance(right, IDENTICAL):
+    if isinstance(left, Identical) and isinstance(right, Identical):
         return left == right
     if (
         type(left) is type(right)
@@ -253,7 +255,7 @@ def _equal_others(machine: Machine, left: object, right: object) -> bool | Opaqu
     found = asked(machine, "==", (left, right))
     if isinstance(found, bool | Opaque):
         return found
-    known = [isinstance(item, IDENTICAL) or is_ordinary(item) for item in (left, right)]
+    known = [isinstance(item, Identical) or is_ordinary(item) for item in (left, right)]
     plain = not isinstance(left, ExternalName) and not isinstance(right, ExternalName)
     if all(known) and plain:
         return type(left) is type(right) and left == right

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import EllipsisType, MappingProxyType, NotImplementedType
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from opschema_cli.evaluation.execution.dialect import NOT_KNOWN
 from opschema_cli.evaluation.execution.machine import Machine
@@ -27,7 +27,7 @@ NUMBERS = (int, float, bool, complex)
 VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 CONTAINERS = (tuple, list, dict, set, frozenset, *VIEWS, MappingProxyType)
 MUTABLE = (list, dict, set)
-IDENTICAL = ClassValue | ModuleValue | EnumMember | DtypeValue | Sentinel | Closure | Native | ErrorValue
+Identical: TypeAlias = ClassValue | ModuleValue | EnumMember | DtypeValue | Sentinel | Closure | Native | ErrorValue
 """Values beside Python's own that are equal when they are the same one."""
 
 _scalars = frozenset(SCALARS)
@@ -62,7 +62,7 @@ def is_hashable(machine: Machine, value: object) -> bool | Opaque:
         found = [is_hashable(machine, item) for item in value]
         opaque = next((item for item in found if isinstance(item, Opaque)), None)
         return False if False in found else opaque if opaque is not None else True
-    if isinstance(value, IDENTICAL):
+    if isinstance(value, Identical):
         return True
     if isinstance(value, Object):
         return machine.hashes_by_identity(value) or machine.opaque(f"the hash of an object of `{value.cls.ref.name}`")
@@ -84,7 +84,7 @@ def performed(machine: Machine, function: Callable[[], T]) -> T:
 
 def comparable(value: object) -> bool:
     """Whether a value that is not Python's own equals no other value."""
-    return isinstance(value, IDENTICAL | BoundMethod) or is_scalar(value)
+    return isinstance(value, Identical | BoundMethod) or is_scalar(value)
 
 
 def asked(machine: Machine, word: str, operands: Sequence[object]) -> object:

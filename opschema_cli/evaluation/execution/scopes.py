@@ -86,6 +86,6 @@ def bind_name(machine: Machine, scope: Environment, name: str, value: object) ->
     """Assign to a name."""
     holder = holder_of(scope, name)
     if holder is None:
-        machine.globals[scope.body.file.path, name] = value
+        machine.globals[scope.body.file.path, name] = machine.written(value)
     else:
-        holder.variables[name] = value
+        holder.variables[name] = value if holder is scope else machine.written(value)

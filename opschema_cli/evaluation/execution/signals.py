@@ -22,3 +22,7 @@ class Undecided(Exception):  # noqa: N818 - it is control flow
         super().__init__()
         self.reason = reason
         self.place = place
+
+
+class UnknownElementsError(Undecided):
+    """An iterable is used whose elements are not known; what is made of them is opaque."""

@@ -19,9 +19,10 @@ from opschema_cli.evaluation.execution.names import imported
 from opschema_cli.evaluation.execution.operations import augmented
 from opschema_cli.evaluation.execution.raising import raised
 from opschema_cli.evaluation.execution.scopes import bind_name
-from opschema_cli.evaluation.execution.signals import Thrown
+from opschema_cli.evaluation.execution.signals import Thrown, UnknownElementsError
 from opschema_cli.evaluation.execution.targets import assign, delete
 from opschema_cli.evaluation.execution.values import Environment, ErrorValue, Opaque
+from opschema_cli.evaluation.statements import all_statements, bound_by, own_expressions, targets
 from opschema_cli.source.python import Expr, Statement
 
 
@@ -179,7 +180,7 @@ def _while(machine: Machine, scope: Environment, item: Statement) -> Steps:
     while True:
         value = machine.evaluate(scope, item.exprs[0])
         if isinstance(value, Opaque):
-            machine.stop(f"a loop runs while {value.reason}")
+            return (yield from _unsure_loop(machine, scope, item, value))
         if not machine.truth(value):
             return (yield from run(machine, scope, item.blocks[1]))
         completion = yield from run(machine, scope, item.blocks[0])
@@ -194,7 +195,15 @@ def _for(machine: Machine, scope: Environment, item: Statement) -> Steps:
     target, iterable = item.exprs
     if item.text == "async":
         machine.stop("an asynchronous loop")
-    for value in machine.iterate(machine.evaluate(scope, iterable)):
+    values = machine.evaluate(scope, iterable)
+    if isinstance(values, Opaque):
+        return (yield from _unsure_loop(machine, scope, item, values))
+    try:
+        elements = machine.iterate(values)
+    except UnknownElementsError as unknown:
+        lost = machine.opaque(unknown.reason)
+        return (yield from _unsure_loop(machine, scope, item, lost))
+    for value in elements:
         machine.spend(1)
         assign(machine, scope, target, value)
         completion = yield from run(machine, scope, item.blocks[0])
@@ -203,6 +212,48 @@ def _for(machine: Machine, scope: Environment, item: Statement) -> Steps:
         if isinstance(completion, Result):
             return completion
     return (yield from run(machine, scope, item.blocks[1]))
+
+
+UNSURE_TURNS = 2
+"""How often the body of a loop runs whose turns are not known, so that each turn may follow each other one."""
+
+
+def _unsure_loop(machine: Machine, scope: Environment, item: Statement, values: Opaque) -> Steps:
+    """A loop whose turns are not known: it may not run, and what it writes is not known afterwards."""
+    if scope.body.function is not None and machine.names_of(scope.body).yields:
+        machine.stop(f"a loop over {values.reason} of a generator")
+    for name in _written_names(item):
+        bind_name(machine, scope, name, values)
+    if not machine.choices.choose(values.reason, machine.place):
+        return (yield from run(machine, scope, item.blocks[1]))
+    completion: Completion = None
+    for _ in range(UNSURE_TURNS):
+        machine.unsure += 1
+        try:
+            if item.kind == "for":
+                assign(machine, scope, item.exprs[0], values)
+            completion = yield from run(machine, scope, item.blocks[0])
+        finally:
+            machine.unsure -= 1
+        for name in _written_names(item):
+            bind_name(machine, scope, name, values)
+        if isinstance(completion, Result):
+            return completion
+        if completion is BREAK:
+            return None
+    return (yield from run(machine, scope, item.blocks[1]))
+
+
+def _written_names(item: Statement) -> Iterator[str]:
+    """The variables that a loop may bind."""
+    for inner in all_statements([item]):
+        if inner.kind in ("import", "def", "class", "except", "case"):
+            yield from inner.names
+        for target in targets(inner):
+            yield from bound_by(target)
+        for expr in own_expressions(inner):
+            if expr.kind == "walrus":
+                yield expr.items[0].text
 
 
 # Exceptions and contexts

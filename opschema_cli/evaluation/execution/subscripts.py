@@ -86,6 +86,7 @@ def _of_class(machine: Machine, holder: ClassValue, index: object) -> object:
 
 def set_item(machine: Machine, holder: object, index: object, value: object) -> None:
     """``holder[index] = value``; what is not known leaves a container whose contents are not."""
+    machine.changes(holder)
     if isinstance(holder, dict):
         known = contains_key(machine, holder, index) if holder else _hashable(machine, index)
         if isinstance(known, Opaque):
@@ -123,6 +124,7 @@ def _set_in_list(machine: Machine, holder: list[object], index: object, value: o
 
 def delete_item(machine: Machine, holder: object, index: object) -> None:
     """``del holder[index]``."""
+    machine.changes(holder)
     if isinstance(holder, dict):
         known = contains_key(machine, holder, index)
         if isinstance(known, Opaque):

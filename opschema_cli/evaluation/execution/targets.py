@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from opschema_cli.evaluation.execution.attributes import assign_attribute, delete_attribute
 from opschema_cli.evaluation.execution.machine import Machine
 from opschema_cli.evaluation.execution.scopes import bind_name, holder_of
+from opschema_cli.evaluation.execution.signals import UnknownElementsError
 from opschema_cli.evaluation.execution.subscripts import delete_item, index_of, set_item
 from opschema_cli.evaluation.execution.values import Environment, Opaque
 from opschema_cli.source.python import Expr
@@ -36,7 +37,11 @@ def _unpack(machine: Machine, scope: Environment, targets: Sequence[Expr], value
         for target in targets:
             assign(machine, scope, target, machine.opaque("a part of a value that is not known"))
         return
-    elements = list(machine.iterate(value))
+    try:
+        elements = list(machine.iterate(value))
+    except UnknownElementsError as unknown:
+        _unpack(machine, scope, targets, machine.opaque(unknown.reason))
+        return
     starred = [index for index, target in enumerate(targets) if target.kind == "starred"]
     if len(elements) != len(targets) and (not starred or len(elements) < len(targets) - 1):
         machine.throw("ValueError", _count_message(len(elements), len(targets), bool(starred)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from opschema_cli.evaluation.execution.dialect import NOT_KNOWN
 from opschema_cli.evaluation.execution.machine import Machine
-from opschema_cli.evaluation.execution.plain import CONTAINERS, IDENTICAL, asked, is_scalar
+from opschema_cli.evaluation.execution.plain import CONTAINERS, Identical, asked, is_scalar
 from opschema_cli.evaluation.execution.values import BoundMethod, Object, Opaque, PartialCall, Running, ValueMethod
 from opschema_cli.evaluation.values import EnumMember
 
@@ -22,7 +22,7 @@ def truth_of(machine: Machine, value: object) -> bool | Opaque:
         return bool(value) if value is not NotImplemented else machine.opaque("`NotImplemented`")
     if isinstance(value, EnumMember):
         return machine.opaque("the truth of a member of an enumeration")
-    if isinstance(value, IDENTICAL | BoundMethod | PartialCall | ValueMethod | Running):
+    if isinstance(value, Identical | BoundMethod | PartialCall | ValueMethod | Running):
         return True
     found = asked(machine, "bool", (value,))
     return (
