@@ -16,7 +16,8 @@ from opschema_cli.schema.expression import Expression
 from opschema_cli.schema.outcomes import Outcome, Solution, Violated
 from opschema_cli.schema.solve import solve
 from opschema_cli.source.yaml import Data, Node
-from opschema_rules.tileops.model import OpEntry, Row
+from opschema_rules.tileops.entry_parts import Row
+from opschema_rules.tileops.model import OpEntry
 from opschema_rules.tileops.signature import Equation, Statement, param_values, per_entry, statement
 
 RESERVED_KEYS = frozenset({"dtypes", "label"})

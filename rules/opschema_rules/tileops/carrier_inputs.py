@@ -12,7 +12,8 @@ from opschema_cli.source.python import Param
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node
 from opschema_rules.tileops.carrier_attributes import CarrierAttribute
-from opschema_rules.tileops.model import OpEntry, OpImplementation, Row, Tensor
+from opschema_rules.tileops.entry_parts import Row, Tensor
+from opschema_rules.tileops.model import OpEntry, OpImplementation
 
 
 class Lent(msgspec.Struct, frozen=True, eq=False):

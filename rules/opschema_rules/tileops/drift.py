@@ -21,7 +21,8 @@ from opschema_cli.source.python import Expr, Param
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.source.yaml import Node
 from opschema_cli.source.yaml_edit import YamlEditError, remove_item
-from opschema_rules.tileops.model import Manifest, OpEntry, OpImplementation, call_params
+from opschema_rules.tileops.model import Manifest, OpEntry, OpImplementation
+from opschema_rules.tileops.op_classes import call_params
 
 MAX_SHOWN = 80
 """Most characters of source in a message."""

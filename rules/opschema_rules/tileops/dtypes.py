@@ -9,7 +9,8 @@ from functools import lru_cache
 
 from opschema_cli.schema.dtypes import DtypeExpression, canonical, parse_dtypes
 from opschema_cli.source.yaml import Node, scalar_value
-from opschema_rules.tileops.model import OpEntry, Tensor
+from opschema_rules.tileops.entry_parts import Tensor
+from opschema_rules.tileops.model import OpEntry
 from opschema_rules.tileops.scalars import misreading
 from opschema_rules.tileops.spec import Spec
 

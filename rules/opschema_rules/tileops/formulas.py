@@ -13,7 +13,8 @@ from opschema_cli.schema.expression import Expression, Reference
 from opschema_cli.schema.shapes import parse_shape
 from opschema_cli.source.program import ClassRef, FunctionRef, Unresolved
 from opschema_cli.source.yaml import Node
-from opschema_rules.tileops.model import OpEntry, is_doubtful, repeated
+from opschema_rules.tileops.doubtful_keys import is_doubtful, repeated
+from opschema_rules.tileops.model import OpEntry
 from opschema_rules.tileops.presence import unguarded
 from opschema_rules.tileops.signature import bound_names, parsed, per_entry, static_dims
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import msgspec
 from msgspec.structs import replace
@@ -24,165 +24,14 @@ from opschema_cli.source.program import ClassRef, FunctionRef, Missing, Program,
 from opschema_cli.source.python import Param, PythonFile
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Data, Node, YamlFile, YamlSyntaxError, scalar_value
-from opschema_cli.suggestions import may_be_near
 from opschema_rules.tileops.definitions import Definitions
+from opschema_rules.tileops.doubtful_keys import is_doubtful, repeated
+from opschema_rules.tileops.entry_parts import ParamDecl, Row, Rule, Tensor
+from opschema_rules.tileops.op_classes import call_params, class_by_convention
 from opschema_rules.tileops.scalars import misreading
 from opschema_rules.tileops.spec import Spec
 
 SOURCE_PATH_KEYS = ("kernel", "op", "test", "bench")
-
-NEARLY = 0.7
-"""The similarity of a misspelt key to the one that was meant (difflib's ratio)."""
-
-
-def is_doubtful(owner: Node, name: str) -> bool:
-    """Whether it is not known what a mapping means by a key: it gives two values, or only a key nearly spelt so.
-
-    The rules for structure and for repeated keys say that; no other rule judges what follows from it.
-    """
-    if owner.kind != "mapping":
-        return False
-    values = owner.values_of(name)
-    if values:
-        return len(values) > 1 and not all(_alike(value, values[0]) for value in values[1:])
-    return _is_misspelt(name, tuple(key.value for key in owner.items[::2] if key.kind == "scalar"))
-
-
-def repeated(owner: Node) -> set[str]:
-    """The keys to which a mapping gives two values."""
-    first: dict[str, Node] = {}
-    pairs = [(key.value, value) for key, value in owner.pairs() if key.kind == "scalar"]
-    return {key for key, value in pairs if not _alike(first.setdefault(key, value), value)}
-
-
-def _alike(one: Node, other: Node) -> bool:
-    """Whether two nodes say the same."""
-    if one is other:
-        return True
-    if (one.kind, one.value, one.tag, len(one.items)) != (other.kind, other.value, other.tag, len(other.items)):
-        return False
-    return all(map(_alike, one.items, other.items))
-
-
-@lru_cache(maxsize=2048)
-def _is_misspelt(name: str, keys: tuple[str, ...]) -> bool:
-    return may_be_near(name, [key for key in keys if len(key) < 2 * len(name)], NEARLY)
-
-
-class Tensor(msgspec.Struct, frozen=True, dict=True):
-    """An input or output as declared. ``node`` is its mapping of attributes."""
-
-    name: str
-    direction: str
-    key: Node
-    node: Node
-
-    def attribute(self, name: str) -> Node | None:
-        """The node of one attribute."""
-        return self.node.get(name)
-
-    def text(self, name: str) -> str | None:
-        """The text of a string attribute; None when absent or not a string."""
-        found = self.node.get(name)
-        if found is None or found.kind != "scalar" or self.doubtful(name):
-            return None
-        value = scalar_value(found)
-        return value if isinstance(value, str) else None
-
-    @cached_property
-    def dtype(self) -> str | None:
-        """The dtype expression."""
-        return self.text("dtype")
-
-    @cached_property
-    def shape(self) -> str | None:
-        """The shape declaration; a legacy list reads as its string form."""
-        found = self.node.get("shape")
-        if found is not None and found.is_sequence and all(item.kind == "scalar" for item in found.items):
-            return "[" + ", ".join(item.value for item in found.items) + "]" if not self.doubtful("shape") else None
-        return self.text("shape")
-
-    def flag(self, name: str) -> bool:
-        """Whether an attribute is literally true."""
-        found = self.node.get(name)
-        return found is not None and found.kind == "scalar" and scalar_value(found) is True
-
-    def doubtful(self, name: str) -> bool:
-        """Whether it is not known what is meant by an attribute: see :func:`is_doubtful`."""
-        return is_doubtful(self.node, name)
-
-    def misstates(self, name: str) -> bool:
-        """Whether a flag stands there and is not literally true, or is misspelt, so that what is meant is not known."""
-        return (self.node.get(name) is not None and not self.flag(name)) or self.doubtful(name)
-
-    @property
-    def optional(self) -> bool:
-        """Whether a call may leave the input out."""
-        return self.flag("optional")
-
-    @property
-    def mutated(self) -> bool:
-        """Whether the op may write the input."""
-        return self.flag("mutated")
-
-
-class ParamDecl(msgspec.Struct, frozen=True):
-    """A parameter as declared."""
-
-    name: str
-    key: Node
-    node: Node
-    default: Data = None
-    has_default: bool = False
-
-    @property
-    def type(self) -> str | None:
-        """The type expression."""
-        found = self.node.get("type")
-        value = scalar_value(found) if found is not None and found.kind == "scalar" else None
-        return value if isinstance(value, str) else None
-
-    def doubtful(self, name: str) -> bool:
-        """Whether it is not known what is meant by an attribute: see :func:`is_doubtful`."""
-        return is_doubtful(self.node, name)
-
-    @property
-    def kw_only(self) -> bool | None:
-        """Whether a caller must name it; None where what stands there does not tell."""
-        found = self.node.get("kw_only")
-        value = False if found is None else scalar_value(found) if found.kind == "scalar" else None
-        return value if isinstance(value, bool) and not self.doubtful("kw_only") else None
-
-
-class Row(msgspec.Struct, frozen=True):
-    """One workload row."""
-
-    index: int
-    node: Node
-    data: Mapping[str, Data]
-
-    @property
-    def dtypes(self) -> list[str]:
-        """The dtype names it lists."""
-        found = self.data.get("dtypes")
-        return [item for item in found if isinstance(item, str)] if isinstance(found, list) else []
-
-    @property
-    def repeated(self) -> set[str]:
-        """The keys to which it gives two values."""
-        return repeated(self.node) if len(self.node.items) // 2 > len(self.data) else set()
-
-    def value(self, key: str) -> Node | None:
-        """The node of one value."""
-        return self.node.get(key)
-
-
-class Rule(msgspec.Struct, frozen=True):
-    """One shape rule: its text and the node that holds it."""
-
-    index: int
-    node: Node
-    text: str
 
 
 class Manifest(msgspec.Struct, eq=False, dict=True, weakref=True):
@@ -533,7 +382,7 @@ class OpEntry(msgspec.Struct, eq=False, dict=True, weakref=True):
             return None
         found = self.manifest.program.module_member(self.op_file.path, self.name)
         if isinstance(found, Missing):
-            return _class_by_convention(self.op_file, self.name) or found
+            return class_by_convention(self.op_file, self.name) or found
         if isinstance(found, ClassRef | Unresolved):
             return found
         return Unresolved(f"`{self.name}` is not a class of {self.op_file.path}")
@@ -549,21 +398,6 @@ class OpEntry(msgspec.Struct, eq=False, dict=True, weakref=True):
 def _param_slot(attributes: Mapping[Data, Data]) -> Slot:
     required = attributes.get("default", "REQUIRED") == "REQUIRED"
     return Slot("", "kwonly" if attributes.get("kw_only") is True else "normal", required)
-
-
-def _class_by_convention(file: PythonFile, key: str) -> ClassRef | None:
-    """The class that a key of the first layout (``softmax_fwd``) stands for: the file's only op class, or the only one
-    that the key spells, its direction aside. None when the key is a class name, or fits none or several.
-    """
-    if key != key.lower():
-        return None
-    ops = [cls for name, (cls, *more) in file.classes.items() if name.endswith("Op") and name[0] != "_" and not more]
-    stem = key.removesuffix("_fwd").removesuffix("_bwd")
-    spellings = [{key.replace("_", "")}, {stem.replace("_", "")}]
-    choices = [ops if len(ops) == 1 else []]
-    choices += [[cls for cls in ops if cls.name.lower().removesuffix("op") in words] for words in spellings]
-    choices += [[cls for cls in ops if cls.name.lower().endswith(f"{key.rpartition('_')[2]}op")] if stem != key else []]
-    return next((ClassRef(file, found[0]) for found in choices if len(found) == 1), None)
 
 
 class OpImplementation(msgspec.Struct, eq=False, dict=True):
@@ -616,33 +450,6 @@ class OpImplementation(msgspec.Struct, eq=False, dict=True):
     def code_place(self, ref: FunctionRef, span: Span | None = None) -> Place:
         """A place in the code."""
         return Place(ref.file.path, span if span is not None else ref.function.span)
-
-
-SIGNATURE_KEEPING = frozenset(
-    {
-        "no_grad",
-        "inference_mode",
-        "wraps",
-        "abstractmethod",
-        "override",
-        "torch_compile",
-        "disable",
-        "final",
-        "jit_ignore",
-    }
-)
-"""Last names of decorators that keep a method's signature."""
-
-
-def call_params(ref: FunctionRef) -> list[Param] | None:
-    """Parameters without ``self``/``cls``; None when a decorator may change them."""
-    if ref.function.decorators:
-        names = [name.rpartition(".")[2] for name in ref.function.decorator_names]
-        if "staticmethod" in names:
-            return list(ref.function.params)
-        if not all(name in SIGNATURE_KEEPING for name in names):
-            return None
-    return list(ref.function.params[1:])
 
 
 class Validator(msgspec.Struct, eq=False):

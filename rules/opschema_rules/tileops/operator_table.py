@@ -19,8 +19,9 @@ from opschema_cli.project import Project
 from opschema_cli.source.program import ClassRef, FunctionRef
 from opschema_cli.source.text import Place, Span
 from opschema_cli.source.yaml import Node
+from opschema_rules.tileops.entry_parts import ParamDecl, Row, Tensor
 from opschema_rules.tileops.load import load
-from opschema_rules.tileops.model import OpEntry, OpImplementation, ParamDecl, Row, Tensor
+from opschema_rules.tileops.model import OpEntry, OpImplementation
 
 if TYPE_CHECKING:
     from opschema_rules.tileops.detection import TileopsOptions

@@ -12,7 +12,8 @@ from opschema_cli.source.yaml import Data, Node
 from opschema_cli.source.yaml_edit import insert_key, set_value
 from opschema_cli.source.yaml_render import flow_text
 from opschema_rules.tileops.drift import Method, method_of, short, yaml_fix
-from opschema_rules.tileops.model import OpEntry, OpImplementation, ParamDecl
+from opschema_rules.tileops.entry_parts import ParamDecl
+from opschema_rules.tileops.model import OpEntry, OpImplementation
 from opschema_rules.tileops.param_types import admits, type_problem
 from opschema_rules.tileops.scalar_roles import is_misread
 from opschema_rules.tileops.scalars import misreading

@@ -11,7 +11,8 @@ import msgspec
 from opschema_cli.schema.expression import Expression
 from opschema_cli.schema.shapes import parse_shape
 from opschema_cli.source.text import Span
-from opschema_rules.tileops.model import OpEntry, Tensor
+from opschema_rules.tileops.entry_parts import Tensor
+from opschema_rules.tileops.model import OpEntry
 from opschema_rules.tileops.presence import tested
 from opschema_rules.tileops.signature import per_entry
 

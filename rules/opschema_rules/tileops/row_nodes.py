@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from opschema_cli.source.yaml import Node
+from opschema_rules.tileops.entry_parts import Row
 from opschema_rules.tileops.manifest_schema import Path
-from opschema_rules.tileops.model import OpEntry, Row
+from opschema_rules.tileops.model import OpEntry
 from opschema_rules.tileops.scalar_roles import is_misread
 
 MAX_MERGES = 100

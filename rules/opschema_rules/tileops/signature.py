@@ -15,7 +15,8 @@ from opschema_cli.schema.evaluate import Value
 from opschema_cli.schema.expression import Expression, ExpressionSyntaxError, parse_expression
 from opschema_cli.schema.shapes import ShapeDeclaration, parse_shape
 from opschema_cli.source.yaml import Data, Node, scalar_value
-from opschema_rules.tileops.model import OpEntry, ParamDecl, Rule
+from opschema_rules.tileops.entry_parts import ParamDecl, Rule
+from opschema_rules.tileops.model import OpEntry
 from opschema_rules.tileops.param_types import admits
 
 T = TypeVar("T")

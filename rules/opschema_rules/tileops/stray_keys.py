@@ -6,7 +6,8 @@ import msgspec
 
 from opschema_cli.suggestions import nearest
 from opschema_rules.tileops.bindings import RESERVED_KEYS
-from opschema_rules.tileops.model import OpEntry, Row, Tensor
+from opschema_rules.tileops.entry_parts import Row, Tensor
+from opschema_rules.tileops.model import OpEntry
 
 
 class RowKeys(msgspec.Struct, frozen=True):

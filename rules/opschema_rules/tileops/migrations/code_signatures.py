@@ -18,6 +18,7 @@ from opschema_cli.source.program import FunctionRef
 from opschema_cli.source.python import Param, PythonFile
 from opschema_cli.source.yaml import Data
 from opschema_rules.tileops.drift import Method, method_of, names
+from opschema_rules.tileops.entry_parts import ParamDecl
 from opschema_rules.tileops.migrations.call_sites import CallSites, FunctionKey, key_of
 from opschema_rules.tileops.migrations.entries import by_manifest
 from opschema_rules.tileops.migrations.input_code import method_node
@@ -31,7 +32,7 @@ from opschema_rules.tileops.migrations.parameter_lists import (
     with_star,
 )
 from opschema_rules.tileops.migrations.words import paths_with_any
-from opschema_rules.tileops.model import Manifest, OpEntry, OpImplementation, ParamDecl
+from opschema_rules.tileops.model import Manifest, OpEntry, OpImplementation
 from opschema_rules.tileops.param_defaults import agree
 from opschema_rules.tileops.rules.constructor import INFRASTRUCTURE
 from opschema_rules.tileops.rules.parameters import constructor_params

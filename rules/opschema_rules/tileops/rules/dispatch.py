@@ -11,7 +11,8 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.source.program import HARMLESS_BASES, ClassRef, External, FunctionRef, Unresolved
 from opschema_cli.source.python import Expr, Function
 from opschema_rules.tileops.drift import Drift, Method, method_of, settle
-from opschema_rules.tileops.model import Manifest, OpImplementation, call_params
+from opschema_rules.tileops.model import Manifest, OpImplementation
+from opschema_rules.tileops.op_classes import call_params
 
 
 @rule("SIG206", "kernel-map-argument")

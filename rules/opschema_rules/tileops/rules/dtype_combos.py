@@ -12,10 +12,12 @@ from opschema_cli.phrases import quoted
 from opschema_cli.schema.dtypes import canonical, is_dtype, parse_dtypes, suggest_dtype
 from opschema_cli.source.yaml import Node, scalar_value
 from opschema_cli.suggestions import did_you_mean, nearest
+from opschema_rules.tileops.doubtful_keys import repeated
 from opschema_rules.tileops.drift import row_removal
 from opschema_rules.tileops.dtypes import dtype_node, expression, knows_all_tensors, row_dtypes
+from opschema_rules.tileops.entry_parts import Tensor
 from opschema_rules.tileops.entry_paths import first_line
-from opschema_rules.tileops.model import OpEntry, Tensor, repeated
+from opschema_rules.tileops.model import OpEntry
 from opschema_rules.tileops.proofs import ROWS
 from opschema_rules.tileops.scalars import misreading
 

@@ -20,7 +20,8 @@ from opschema_rules.tileops.dtypes import (
     listed_dtypes,
     row_dtypes,
 )
-from opschema_rules.tileops.model import OpEntry, Tensor
+from opschema_rules.tileops.entry_parts import Tensor
+from opschema_rules.tileops.model import OpEntry
 from opschema_rules.tileops.proofs import ROWS, VALIDATOR
 
 

@@ -13,7 +13,8 @@ from opschema_cli.source.text import Edit
 from opschema_cli.source.yaml_edit import insert_key, remove_key, set_value
 from opschema_rules.tileops.annotations import annotation_admits_none, text_admits_none
 from opschema_rules.tileops.drift import Drift, Method, method_of, settle, short, yaml_fix
-from opschema_rules.tileops.model import Manifest, OpImplementation, ParamDecl
+from opschema_rules.tileops.entry_parts import ParamDecl
+from opschema_rules.tileops.model import Manifest, OpImplementation
 from opschema_rules.tileops.param_defaults import agree, as_data, is_refused, state_default
 from opschema_rules.tileops.proofs import ROWS
 

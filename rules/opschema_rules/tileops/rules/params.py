@@ -11,7 +11,8 @@ from opschema_cli.source.yaml import Node
 from opschema_cli.source.yaml_edit import set_value
 from opschema_rules.tileops.annotations import annotation_admits_none, text_admits_none
 from opschema_rules.tileops.drift import method_of, yaml_fix
-from opschema_rules.tileops.model import OpEntry, OpImplementation, ParamDecl
+from opschema_rules.tileops.entry_parts import ParamDecl
+from opschema_rules.tileops.model import OpEntry, OpImplementation
 from opschema_rules.tileops.param_defaults import agree, as_data, in_constructor, is_refused, state_default
 from opschema_rules.tileops.param_types import admits, type_problem
 from opschema_rules.tileops.proofs import ROWS

@@ -10,8 +10,9 @@ from opschema_cli.source.yaml import Data, Node
 from opschema_cli.source.yaml_edit import quote_scalar
 from opschema_cli.source.yaml_scalars import plain_value
 from opschema_rules.tileops.drift import short, yaml_fix
+from opschema_rules.tileops.entry_parts import ParamDecl, Row, Tensor
 from opschema_rules.tileops.entry_paths import first_line, shown
-from opschema_rules.tileops.model import OpEntry, ParamDecl, Row, Tensor
+from opschema_rules.tileops.model import OpEntry
 from opschema_rules.tileops.param_types import admits, type_problem
 from opschema_rules.tileops.proofs import ROWS
 from opschema_rules.tileops.row_nodes import given, holds_misread

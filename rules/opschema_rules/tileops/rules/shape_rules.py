@@ -9,7 +9,8 @@ from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.expression import Expression, ExpressionSyntaxError, Reference, parse_expression
 from opschema_cli.source.text import Edit, Span
-from opschema_rules.tileops.model import OpEntry, Rule
+from opschema_rules.tileops.entry_parts import Rule
+from opschema_rules.tileops.model import OpEntry
 from opschema_rules.tileops.presence import unguarded
 from opschema_rules.tileops.proofs import ROWS
 from opschema_rules.tileops.signature import (

@@ -13,8 +13,10 @@ from opschema_cli.schema.shapes import parse_shape
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node, scalar_value
 from opschema_cli.source.yaml_edit import remove_key
+from opschema_rules.tileops.doubtful_keys import is_doubtful
 from opschema_rules.tileops.drift import yaml_fix
-from opschema_rules.tileops.model import OpEntry, Tensor, is_doubtful
+from opschema_rules.tileops.entry_parts import Tensor
+from opschema_rules.tileops.model import OpEntry
 from opschema_rules.tileops.proofs import VALIDATOR
 
 _WHERE_ELSE = {

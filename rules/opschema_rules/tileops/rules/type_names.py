@@ -9,7 +9,8 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.source.program import External, Missing
 from opschema_cli.source.text import Edit
 from opschema_cli.source.yaml import Node
-from opschema_rules.tileops.model import OpEntry, ParamDecl
+from opschema_rules.tileops.entry_parts import ParamDecl
+from opschema_rules.tileops.model import OpEntry
 from opschema_rules.tileops.proofs import ROWS
 from opschema_rules.tileops.type_names import WrongName, is_function, wrong_names
 

@@ -15,7 +15,8 @@ from opschema_cli.source.yaml_edit import rename_key, set_value
 from opschema_rules.tileops.bindings import RESERVED_KEYS
 from opschema_rules.tileops.carriers import carrier_names
 from opschema_rules.tileops.drift import yaml_fix
-from opschema_rules.tileops.model import OpEntry, OpImplementation, Row, Tensor
+from opschema_rules.tileops.entry_parts import Row, Tensor
+from opschema_rules.tileops.model import OpEntry, OpImplementation
 from opschema_rules.tileops.proofs import ROWS, VALIDATOR
 from opschema_rules.tileops.stray_keys import RowKeys, row_keys
 

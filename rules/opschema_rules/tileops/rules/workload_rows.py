@@ -11,7 +11,8 @@ from opschema_cli.source.yaml import Data, Node
 from opschema_rules.tileops.bindings import RESERVED_KEYS
 from opschema_rules.tileops.drift import names, row_removal
 from opschema_rules.tileops.dtypes import knows_all_tensors
-from opschema_rules.tileops.model import OpEntry, ParamDecl, Row, Tensor
+from opschema_rules.tileops.entry_parts import ParamDecl, Row, Tensor
+from opschema_rules.tileops.model import OpEntry
 from opschema_rules.tileops.proofs import ROWS
 from opschema_rules.tileops.stray_keys import misspelt
 

@@ -15,7 +15,8 @@ from opschema_cli.source.yaml import Data
 from opschema_cli.verify.model import Call, Input, Output
 from opschema_rules.tileops.bindings import BoundRow, bind_row
 from opschema_rules.tileops.constraints import excluded_sizes
-from opschema_rules.tileops.model import OpEntry, ParamDecl, Row, Tensor
+from opschema_rules.tileops.entry_parts import ParamDecl, Row, Tensor
+from opschema_rules.tileops.model import OpEntry
 from opschema_rules.tileops.signature import static_dims
 from opschema_rules.tileops.verify.dtypes import Assignment
 

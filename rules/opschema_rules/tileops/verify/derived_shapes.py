@@ -8,7 +8,8 @@ from functools import cached_property
 import msgspec
 
 from opschema_cli.verify.model import Limits
-from opschema_rules.tileops.model import OpEntry, Row
+from opschema_rules.tileops.entry_parts import Row
+from opschema_rules.tileops.model import OpEntry
 from opschema_rules.tileops.verify.calls import Passed
 from opschema_rules.tileops.verify.sizes import FreeSize, Sizes, changed, value_at
 

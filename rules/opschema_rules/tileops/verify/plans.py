@@ -10,7 +10,8 @@ from functools import partial
 from opschema_cli.verify.model import Call, Limits, Plan, Target
 from opschema_rules.tileops.carriers import carrier_names
 from opschema_rules.tileops.dtypes import knows_all_tensors
-from opschema_rules.tileops.model import Manifest, OpEntry, OpImplementation, Row
+from opschema_rules.tileops.entry_parts import Row
+from opschema_rules.tileops.model import Manifest, OpEntry, OpImplementation
 from opschema_rules.tileops.verify.calls import Passed, make_call, passed_inputs
 from opschema_rules.tileops.verify.cells import Case, choose
 from opschema_rules.tileops.verify.derived_shapes import Shapes

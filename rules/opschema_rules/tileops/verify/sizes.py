@@ -18,7 +18,8 @@ from opschema_cli.schema.outcomes import Failed, Unresolved, Violated
 from opschema_cli.source.yaml import Data
 from opschema_rules.tileops.bindings import RESERVED_KEYS, BoundRow, bind_row
 from opschema_rules.tileops.constraints import excluded_sizes
-from opschema_rules.tileops.model import OpEntry, Row
+from opschema_rules.tileops.entry_parts import Row
+from opschema_rules.tileops.model import OpEntry
 from opschema_rules.tileops.signature import Equation, per_entry, statement
 from opschema_rules.tileops.verify.calls import Passed, passed_by, shape_of
 

@@ -12,8 +12,9 @@ from opschema_cli.source.text import Edit
 from opschema_cli.source.yaml import Data, Node
 from opschema_cli.source.yaml_edit import YamlEditError, insert_key, remove_item, remove_key, set_value
 from opschema_rules.tileops.carrier_inputs import CarrierInput, Lent, says_scalar
+from opschema_rules.tileops.entry_parts import Tensor
 from opschema_rules.tileops.migrations.drop_carrier.rows import row_edits
-from opschema_rules.tileops.model import OpEntry, Tensor
+from opschema_rules.tileops.model import OpEntry
 
 
 class DtypeParam(msgspec.Struct, frozen=True):

@@ -13,7 +13,8 @@ from opschema_cli.source.yaml_compose import compose
 from opschema_cli.source.yaml_edit import YamlEditError, insert_key, remove_item, remove_key, set_value
 from opschema_cli.source.yaml_places import column, line_end
 from opschema_cli.source.yaml_places import entry as written
-from opschema_rules.tileops.model import OpEntry, Row
+from opschema_rules.tileops.entry_parts import Row
+from opschema_rules.tileops.model import OpEntry
 
 Step = Callable[[YamlFile, Node], list[Edit]]
 
