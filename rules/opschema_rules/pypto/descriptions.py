@@ -19,6 +19,7 @@ from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.program import Program as Modules
 from opschema_cli.source.python import Expr
 from opschema_rules.pypto.model import Contract, Declared, Direction, Kernel, OrchestrationPart, Program, Signature
+from opschema_rules.pypto.records import Record, bound, fields_of, record_of, records_of
 
 _ENUM = "ArgDirection"
 _ADDED = re.compile(r"""\b(?:KERNELS|incores["']\])\s*(?:\.\s*(?:append|extend|insert|update)\b|\+=)""")
@@ -58,7 +59,7 @@ class _Reader(msgspec.Struct, frozen=True):
                 name = body.cls.name if body.cls is not None else "CALLABLE"
                 where, value = self._followed(body, assign.value)
                 for expr in value.walk():
-                    fields = _fields(expr)
+                    fields = fields_of(expr)
                     if "incores" in fields and (body.cls is None or value is assign.value):
                         program = self._program(where, "class", name, expr, fields, ("orchestration", "incores"))
                         program.listed = expr is not value
@@ -74,7 +75,7 @@ class _Reader(msgspec.Struct, frozen=True):
         }
         program = self._program(body, "module", "KERNELS", kernels.value, fields, ("ORCHESTRATION", "KERNELS"))
         runtime = next((item.value for item in body.scope.assigns if item.target == "RUNTIME_CONFIG"), None)
-        named = _fields(runtime).get("runtime") if runtime is not None else None
+        named = fields_of(runtime).get("runtime") if runtime is not None else None
         if named is not None and isinstance(named[1].value, str):
             program.runtime = named[1].value
         yield program
@@ -99,31 +100,33 @@ class _Reader(msgspec.Struct, frozen=True):
         base = body.file.path.rpartition("/")[0]
         program = Program(self.project, body.file, form, name, expr.span, base, self.contract)
         program.runtime = _runtime_of(body)
-        listed = fields[keys[1]][1]
-        is_list = listed.kind == "list" and all(item.kind == "dict" for item in listed.items)
-        program.whole = is_list and _ADDED.search(body.file.source.text) is None
-        for item in listed.items if listed.kind == "list" else ():
-            kernel = _fields(item)
-            if "func_id" not in kernel:
-                program.whole = False
-                continue
-            number = kernel["func_id"][1].value
-            func_id = number if isinstance(number, int) and not isinstance(number, bool) else None
-            program.whole = program.whole and func_id is not None
-            (source, missing), signature = self._source(body, kernel), self._signature(body, kernel)
-            program.kernels.append(Kernel(program, item, kernel, source, signature, func_id, missing=missing))
+        records, is_complete = records_of(self.evaluator, body, fields[keys[1]][1])
+        known = [item for item in records if "func_id" in item.fields]
+        program.kernels = [self._kernel(body, program, item) for item in known]
+        identified = all(item.func_id is not None for item in program.kernels)
+        complete = is_complete and identified and len(known) == len(records)
+        program.whole = complete and _ADDED.search(body.file.source.text) is None
         if keys[0] in fields:
             program.orchestration = self._orchestration(body, program, fields[keys[0]][1])
         return program
 
+    def _kernel(self, body: Body, program: Program, item: Record) -> Kernel:
+        number = item.fields["func_id"][1].value
+        func_id = number if isinstance(number, int) and not isinstance(number, bool) else None
+        (source, missing), signature = self._source(body, item.fields), self._signature(body, item)
+        written = item.computed is None
+        fields = {name: pair for name, pair in item.fields.items() if written or name != "arg_index"}
+        return Kernel(program, item.expr, fields, source, signature, func_id, missing=missing, written=written)
+
     def _orchestration(self, body: Body, program: Program, expr: Expr) -> OrchestrationPart | None:
-        fields = _fields(expr)
-        if "source" not in fields:
+        item = record_of(self.evaluator, body, expr)
+        if item is None or "source" not in item.fields:
             return None
+        fields, written = item.fields, item.computed is None
         function = fields["function_name"][1].value if "function_name" in fields else ""
-        (source, missing), signature = self._source(body, fields), self._signature(body, fields)
+        (source, missing), signature = self._source(body, fields), self._signature(body, item)
         name = function if isinstance(function, str) else ""
-        return OrchestrationPart(program, expr, fields, source, signature, name, missing=missing)
+        return OrchestrationPart(program, expr, fields, source, signature, name, missing=missing, written=written)
 
     # -- sources -------------------------------------------------------------------------------------------------------
 
@@ -180,24 +183,32 @@ class _Reader(msgspec.Struct, frozen=True):
 
     # -- signatures ----------------------------------------------------------------------------------------------------
 
-    def _signature(self, body: Body, fields: Mapping[str, tuple[Expr, Expr]]) -> Signature | None:
+    def _signature(self, body: Body, record: Record) -> Signature | None:
+        fields = record.fields
         if _sets_signatures(body.file.source.text):
             return Signature(next(iter(fields.values()))[1], None, "statements of the file set it")
+        if record.computed is not None:
+            return self._of_computed(record, record.computed)
         if "signature" not in fields:
             return None
         expr = fields["signature"][1]
         slots = [self._declared(body, item) for item in expr.items] if expr.kind in ("list", "tuple") else [None]
         known = tuple(slot for slot in slots if slot is not None)
         if len(known) != len(slots):
-            return self._computed(body, expr)
+            return self._computed(expr, bound(self.evaluator, body, expr))
         enum = known[0].expr.text.rpartition(".")[0] if known else ""
         return Signature(expr, known, "", enum)
 
-    def _computed(self, body: Body, expr: Expr) -> Signature:
+    def _of_computed(self, record: Record, computed: Mapping[str, BoundArgument]) -> Signature:
+        """The signature of a computed dict; one that names its slots, or has none, is not known."""
+        if "signature" not in computed or "arg_index" in computed:
+            return Signature(record.expr, None, "its dict is computed")
+        return self._computed(record.fields["signature"][1], computed["signature"])
+
+    def _computed(self, expr: Expr, argument: BoundArgument) -> Signature:
         """A signature that is not a list of directions: a sum, a comprehension, a call that makes one."""
-        frame = self.evaluator.frames.at(body)
-        values = self.evaluator.evaluate(frame, expr)
-        items = self.evaluator.elements(frame, values[0]) if len(values) == 1 else None
+        values = self.evaluator.values(argument)
+        items = self.evaluator.elements(argument.frame, values[0]) if len(values) == 1 else None
         if items is None:
             return Signature(expr, None, "it is computed")
         directions = [self._direction(item) for item in items]
@@ -241,14 +252,6 @@ def _named(value: Value) -> Direction | None:
 @lru_cache(maxsize=16)
 def _sets_signatures(text: str) -> bool:
     return _SET.search(text) is not None
-
-
-def _fields(expr: Expr) -> dict[str, tuple[Expr, Expr]]:
-    """The fields of a dict with constant keys; none of anything else, nor of one that unpacks another."""
-    if expr.kind != "dict" or not all(isinstance(key.value, str) for key in expr.items[::2]):
-        return {}
-    pairs = list(zip(expr.items[::2], expr.items[1::2], strict=True))
-    return {key.value: (key, value) for key, value in pairs if isinstance(key.value, str)}
 
 
 def _joined(parts: Iterable[str | None]) -> str | None:

@@ -64,7 +64,7 @@ class Signature(msgspec.Struct, frozen=True):
 class Part:
     """A dict of a description: its fields, each with key and value. ``source`` is the workspace path of the C++ source, None
     when it is not known or not there; ``missing`` that path where it is known and there is no such file, else empty.
-    ``signature`` is None when there is none.
+    ``signature`` is None when there is none. ``written`` is false of a dict that is computed, so that nothing of it can be edited.
     """
 
     program: Program = field(repr=False)
@@ -73,6 +73,7 @@ class Part:
     source: str | None
     signature: Signature | None
     missing: str = field(default="", kw_only=True)
+    written: bool = field(default=True, kw_only=True)
 
     @property
     def place(self) -> Place:

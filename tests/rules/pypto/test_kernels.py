@@ -177,3 +177,43 @@ def test_the_fix_swaps_the_names() -> None:
     changed, left = fix_files([PACK], example_files([("python", config)]), CODES)
     assert kernels((0, "SF", "softmax", "aiv"), (1, "PV", "pv_matmul", "aic")) in changed[CONFIG]
     assert left.diagnostics == []
+
+
+COMPUTED = """\
+NAMES = [(0, "one", "io"), (%d, "two", "ii")]
+DIRS = {"i": D.IN, "o": D.OUT}
+
+
+def made(number, name, text="i"):
+    return {"func_id": number, "name": name, "core_type": "aic", "signature": [DIRS[c] for c in text]}
+
+
+KERNELS = %s
+"""
+
+
+@pytest.mark.parametrize(
+    ("listed", "place"),
+    [
+        ("[made(*item) for item in NAMES]", "made(*item)"),
+        ("[made(0, 'one'), made(%d, 'two')]", "made(0, 'two')"),
+        ('[{"func_id": n, "name": name, "core_type": "aic"} for n, name, _ in NAMES]', "n"),
+        ('[*[{"func_id": n, "name": name, "core_type": "aic"} for n, name, _ in NAMES]]', "n"),
+    ],
+)
+def test_kernels_that_a_comprehension_or_a_function_makes(listed: str, place: str) -> None:
+    def config(second: int) -> str:
+        return COMPUTED % (second, listed.replace("%d", str(second)))
+
+    assert [at for at, _ in found(config(0))] == [place]
+    body = "rt_submit_aic_task(1, p); rt_submit_aiv_task(0, p); rt_submit_aic_task(2, p);"
+    assert sorted(item.message for item in lint(config(1), body).diagnostics) == [
+        "a task names kernel `2`, and `KERNELS` has no kernel with this `func_id`",
+        "kernel 0 (`one`) is built for `aic`, and its tasks run it on `aiv`",
+    ]
+
+
+def test_swapped_names_of_computed_kernels_are_not_edited() -> None:
+    pairs = '[(0, "PV", "softmax"), (1, "SF", "pv_matmul")]'
+    config = f"KERNELS = [\n    {{'func_id': n, 'name': t, 'source': f'{{s}}.cpp'}} for n, t, s in {pairs}\n]\n"
+    assert [(item.name, item.fix) for item in lint(config).diagnostics] == [("name-source", None)]

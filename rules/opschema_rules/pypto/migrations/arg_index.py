@@ -44,7 +44,7 @@ def find(draft: Draft, options: ArgIndex) -> Iterator[Site]:
             if options.action == "drop" and has:
                 place = kernel.at(kernel.fields[_FIELD][1])
                 yield Site(place, f"drop `{_FIELD}` of {kernel.title}", (kernel.title,), (), kernel)
-            elif options.action == "add" and not has and kernel.signature is not None:
+            elif options.action == "add" and not has and kernel.signature is not None and _is_first(kernel):
                 added = _Added(kernel, _slots(kernel))
                 yield Site(
                     kernel.at(kernel.signature.expr), f"add `{_FIELD}` to {kernel.title}", (kernel.title,), (), added
@@ -117,12 +117,19 @@ def _drop(draft: Draft, kernels: Sequence[Kernel]) -> None:
         draft.edit(path, rewrite.edits())
 
 
+def _is_first(kernel: Kernel) -> bool:
+    """Whether no kernel before this one is computed by the same dict."""
+    return kernel.written or next(item for item in kernel.program.kernels if item.expr is kernel.expr) is kernel
+
+
 # -- slots -------------------------------------------------------------------------------------------------------------
 
 
 def _slots(kernel: Kernel) -> tuple[int, ...] | str:
     """The tensors of the payload that the entries of a kernel are for, or why that is not known."""
     count = width(kernel)
+    if not kernel.written:
+        return "its dict is computed"
     if kernel.signature is None or kernel.signature.slots is None:
         return "its signature is not known"
     if not count:

@@ -31,7 +31,7 @@ def line_width(project: Project) -> int:
 def edits_of(item: Demand, enum: str, longest: int) -> list[Edit]:
     """Write what a kernel is to declare; none where its description cannot take it, or computes it."""
     kernel = item.kernel
-    if kernel.signature is not None and kernel.signature.is_computed:
+    if not kernel.written or (kernel.signature is not None and kernel.signature.is_computed):
         return []
     new = {"signature": [f"{enum}.{direction.value}" for direction in item.directions]}
     edits: list[Edit] = []

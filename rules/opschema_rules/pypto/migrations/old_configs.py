@@ -140,6 +140,8 @@ def _sources(program: Program, folder: str) -> Iterator[Edit]:
     for part in parts:
         if part is None or part.source is None:
             raise Unclear("it has a source that is not known, or not there")
+        if not part.written:
+            raise Unclear("its kernels or its orchestration are computed")
         yield Edit(part.fields["source"][1].span, f'"{posixpath.relpath(part.source, folder or ".")}"')
 
 

@@ -55,7 +55,9 @@ def orchestration_function(program: Program) -> Iterator[Diagnostic]:
     place = part.at(node)
     hint = f"; did you mean `{near[0]}`?" if near else f"; it exports {quoted(defined[:3])}"
     written = program.file.text(node)
-    edit = FileEdit(place.path, Edit(place.span, f"{written[0]}{near[0]}{written[-1]}")) if near else None
+    edit = (
+        FileEdit(place.path, Edit(place.span, f"{written[0]}{near[0]}{written[-1]}")) if near and part.written else None
+    )
     fix = Fix(f"write `{near[0]}`", (edit,), "unsafe", "the name is a guess") if edit is not None else None
     yield Diagnostic(f"`{part.source}` has no function `{part.function}`{hint}", place, fix=fix)
 

@@ -234,4 +234,5 @@ def _swapped(one: Kernel, other: Kernel) -> Diagnostic:
         FileEdit(one.place.path, Edit(target.span, source[value.start : value.end])) for target, value in texts
     )
     related = other.related(theirs, f"the name of `{_stem(other)}`")
-    return Diagnostic(message, one.at(mine), (related,), Fix("swap the names", edits), severity=Severity.WARNING)
+    fix = Fix("swap the names", edits) if one.written and other.written else None
+    return Diagnostic(message, one.at(mine), (related,), fix, severity=Severity.WARNING)
