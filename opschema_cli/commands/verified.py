@@ -90,7 +90,7 @@ def verify_draft(
 
 
 def _verified(results: Results, ops: Iterable[str]) -> bool:
-    """Whether something of each op was run, on both sides or against a reference; prints of which nothing was."""
+    """Whether something of each op was run, on both sides or against a reference; prints the ops without any run."""
     ran = {cell.op for cell in results.cells.values() if cell.verdict != "not-checked"}
     missed = sorted(set(ops) - ran)
     if missed:

@@ -1,5 +1,5 @@
 """The frames in which code is evaluated, each made once: of modules, of classes, of functions as a call enters them, and of
-functions of which no call is looked at.
+functions whose calls are ignored.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Frames:
         return self._modules[file.path]
 
     def at(self, where: Body | ClassRef | PythonFile) -> Frame:
-        """The frame of code of which no call is looked at."""
+        """The frame of code whose calls are ignored."""
         if isinstance(where, PythonFile):
             return self.module(where)
         body = self.bodies.cls(where) if isinstance(where, ClassRef) else where

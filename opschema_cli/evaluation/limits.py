@@ -36,7 +36,7 @@ MAX_PARTS = 2_000
 """Most elements, inner ones counted, of a constant that is put together."""
 
 MAX_BASE = 1_000_000
-"""Largest number of which a power is computed."""
+"""Largest base of a computed power."""
 
 MAX_BITS = 4_096
 """Largest number that is computed with: products of products grow without end."""

@@ -79,7 +79,7 @@ def cut(text: Text, at: object) -> Text:
 
 
 def any_of(texts: Sequence[Text], place: Place | None) -> Text:
-    """Several strings of which one is meant, as one."""
+    """Alternative strings, as one value."""
     place = texts[0].place or place
     known = [item.names for item in texts if item.names is not None]
     if len(known) != len(texts):

@@ -227,7 +227,7 @@ class Arguments(msgspec.Struct, frozen=True, eq=False):
         return Arguments(later.frame, later.call, (*self.positional, *later.positional), words, self.open or later.open)
 
     def by_name(self, names: tuple[str, ...]) -> dict[str, BoundArgument]:
-        """The arguments by the names of parameters of which each may be given by its place or its name."""
+        """The arguments by the names of parameters, each of which may be given by position or by name."""
         found = dict(zip(names, self.positional, strict=False))
         return {**found, **{name: given for name, given in self.keywords.items() if name in names}}
 

@@ -1,6 +1,6 @@
 """Runs migrations over one draft: finds their sites, leaves alone what is to stay, and holds them to their promise.
 
-A migration promises that what it migrated is gone: it finds none of that in its own draft. So a second run changes nothing.
+A migration promises to leave no site that it migrated: it finds none in its own draft. So a second run changes nothing.
 """
 
 from __future__ import annotations
@@ -235,7 +235,7 @@ def position(draft: Draft, place: Place) -> Position:
 
 
 def _suppressed(draft: Draft, sites: Sequence[Site], ground: Ground) -> set[int]:
-    """The numbers of the sites of which a rule is suppressed at their place."""
+    """The numbers of the sites at whose place a rule is suppressed."""
     project = draft.project
 
     marked: dict[str, Source] = {}

@@ -1,4 +1,4 @@
-"""Structs of which some fields do not count when they are compared."""
+"""Structs with fields that do not count in comparisons."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class Directives(msgspec.Struct, frozen=True, eq=False, dict=True):
 
 
 def unambiguous(macros: Iterable[Macro]) -> dict[str, Macro]:
-    """Macros by their names, without those of which there are several that differ."""
+    """Macros by their names, without those that have several different definitions."""
     found: dict[str, Macro] = {}
     doubtful: set[str] = set()
     for macro in macros:

@@ -156,7 +156,7 @@ class PythonTree:
 
     def enclosing(self, node: cst.CSTNode, kind: type[N]) -> N | None:
         """The nearest node around a node whose type is exactly ``kind``."""
-        # libcst's classes are abstract base classes, of which `isinstance` is slow.
+        # libcst's classes are abstract base classes, for which `isinstance` is slow.
         return next((item for item in self.ancestors(node) if type(item) is kind), None)
 
     def statement(self, node: cst.CSTNode) -> Statement:

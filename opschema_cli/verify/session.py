@@ -18,7 +18,7 @@ from opschema_cli.verify.run import SUFFIX, Run, write_run
 _PLUGIN = "opschema_cli.verify.plugin"
 
 Progress = Callable[[int, int, str], None]
-"""Is told how many cells of how many have run, and of which op the last was."""
+"""Receives the number of cells that have run, the number of all cells, and the op of the last."""
 
 
 class _Gatherer:

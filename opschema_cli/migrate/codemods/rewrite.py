@@ -58,7 +58,7 @@ class _Folded(NamedTuple):
 
 
 class _Unwrapped(NamedTuple):
-    """An ``if`` of which only one suite's statements are left."""
+    """An ``if`` that is reduced to one suite's statements."""
 
     node: int
     suite: int
@@ -88,7 +88,7 @@ class Rewrite:
         self._begin()
 
     def _begin(self) -> None:
-        """Learn from the marks what is gone."""
+        """Learn from the marks what is removed."""
         self._removed: dict[int, Statement] = {}
         self._unwrapped: dict[int, int] = {}
         self._dropped: dict[int, set[int]] = {}

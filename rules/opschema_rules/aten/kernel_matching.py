@@ -42,7 +42,7 @@ def read_kernels(
 
 
 def asked_of(backend: BackendFile, operators: Operators) -> tuple[list[Asked], set[str]]:
-    """The kernels that a backend's YAML asks for, and the names of those of which no more is known."""
+    """The kernels that a backend's YAML asks for, and the names of those without further details."""
     symint = {item.name for item in backend.section("symint")}
     known: dict[str, Asked] = {}
     vague: set[str] = set()

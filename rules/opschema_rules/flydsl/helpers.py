@@ -99,7 +99,7 @@ def _is_top_level(body: Body) -> bool:
 
 
 def _is_own(tree: FlyTree, body: Body) -> bool:
-    """Whether a function belongs to FlyDSL itself, all of which is in every key."""
+    """Whether a function belongs to FlyDSL itself, which is entirely in every key."""
     return tree.bodies.program.module_name(body.file.path).partition(".")[0] == ROOT
 
 

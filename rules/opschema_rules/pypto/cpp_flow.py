@@ -1,4 +1,4 @@
-"""Branches of an orchestration: each way that may be gone."""
+"""Branches of an orchestration: each path that may run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from opschema_rules.pypto.cpp_walk import Turn, Walk
 
 
 def either(walk: Walk, node: CppNode, scope: Scope, state: State) -> State | None:
-    """``if``: both ways, or the one that is known to be gone; a chain of ``else if`` is one row of ways."""
+    """``if``: both paths, or the one that is known to run; a chain of ``else if`` is one row of paths."""
     branches = walk.branches
     ways: list[State | None] = []
     scopes, current, left = Scope(scope), node, state

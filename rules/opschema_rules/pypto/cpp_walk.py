@@ -192,7 +192,7 @@ class Walk(ABC):
 
     @property
     def _may_not_run(self) -> bool:
-        """Whether a way may be gone on which what is followed does not run."""
+        """Whether there may be a path on which the followed code does not run."""
         left = any(frame.ended or frame.thrown for frame in self._frames)
         return self.branches > 0 or left or any(turn.broken or turn.continued for turn in self.turns)
 

@@ -52,7 +52,7 @@ def _entry(name: str, node: CppNode, walk: Statements, expected: int, lost: str)
 
 
 def _functions(tree: CppTree) -> dict[str, CppNode | None]:
-    """The functions of a file by name, but those that are never compiled; None for those of which there are several."""
+    """The functions of a file by name, but those that are never compiled; None for names with several definitions."""
     found: dict[str, CppNode | None] = {}
     for node in tree.root.walk(lambda item: item.kind == "compound_statement"):
         if node.kind == "function_definition" and not is_dead(tree.conditions(node)):

@@ -106,7 +106,7 @@ class Join:
     # Macros
 
     def _macros(self, path: str) -> dict[str, Macro]:
-        """The macros that a file sees, taken to be its own and those of which the tree has one of the name."""
+        """The macros that a file sees: its own, and those whose name the tree defines once."""
         return {**self.shared, **unambiguous(self.facts[path].macros)}
 
     def _expanded(self, path: str, text: str) -> str | None:

@@ -38,7 +38,7 @@ def inside(span: Span, others: list[Span]) -> bool:
 
 
 def initial(kind: CppNode) -> CppNode | None:
-    """The arguments in ``T r("ns::name", &f);``, of which ``kind`` is the type."""
+    """The arguments in ``T r("ns::name", &f);``, whose type is ``kind``."""
     declaration = kind.parent
     declarator = declaration.field("declarator") if declaration is not None else None
     value = declarator.field("value") if declarator is not None and declarator.kind == "init_declarator" else None

@@ -172,7 +172,7 @@ def _work(draft: Draft, options: BackendFromHeader) -> _Work:
 
 
 def _check_autograd(declared: Sequence[Declaration], options: BackendFromHeader) -> None:
-    """Refuse names of which the header declares no kernel and that are nearly one of which it does.
+    """Refuse names without a kernel in the header that are nearly a name with one.
 
     Raises:
         OptionError: with the nearest name.

@@ -18,13 +18,13 @@ from opschema_rules.aten.signatures import full_name
 
 
 def _is_tensor_list(argument: Argument) -> bool:
-    """``Tensor[]``, of which a formula does all by itself."""
+    """``Tensor[]``, which a formula handles entirely by itself."""
     inner = argument.type.inner
     return inner is not None and not argument.type.optional and inner.name == "Tensor"
 
 
 def _unpacked(block: Block) -> list[Argument]:
-    """The arguments with formulas of which forward formulas get primal and tangent."""
+    """The arguments with formulas whose primal and tangent forward formulas get."""
     return [item for item in block.differentiable if is_foreach(block.definition.schema) or not _is_tensor_list(item)]
 
 

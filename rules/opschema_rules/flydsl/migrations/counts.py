@@ -28,7 +28,7 @@ class Count(msgspec.Struct, frozen=True):
 
     @classmethod
     def named(cls, name: str) -> Count:
-        """An extent of which only the name is known."""
+        """An extent known by its name only."""
         return cls({(name,): 1})
 
     @property

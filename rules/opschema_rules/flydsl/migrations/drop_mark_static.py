@@ -213,7 +213,7 @@ def _only_marks(statement: cst.CSTNode, base: cst.Name) -> bool:
 
 
 def _drop_imports(rewrite: Rewrite, gone: cst.CSTNode) -> None:
-    """Drop the imports that only what is gone used."""
+    """Drop the imports that only removed code used."""
     tree = rewrite.tree
     names = dict.fromkeys(node.value for node in tree.walk(gone) if isinstance(node, cst.Name))
     drop_imports(rewrite, unused_imports(rewrite, names))

@@ -10,7 +10,7 @@ from opschema_cli.source.bodies import Body
 from opschema_cli.source.python_tree import PythonTree
 
 _ASKS = frozenset({"hash", "isinstance", "id", "repr", "str", "type", "bool", "len"})
-"""Functions of which the answer says something of the argument itself."""
+"""Functions whose result depends on the argument itself."""
 
 
 def only_tests(tree: PythonTree, body: Body, method: str) -> bool:

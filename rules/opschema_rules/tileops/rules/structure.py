@@ -26,7 +26,7 @@ _CLOSE = 0.8
 """The similarity of a misspelt key to the one that was meant (difflib's ratio)."""
 
 PARTS = ("signature", "workloads", "roofline", "source")
-"""The keys without any of which a mapping is no entry."""
+"""Keys of entries; a mapping without any of them is no entry."""
 
 _KEYS = ("required", "dependentRequired", "additionalProperties", "propertyNames")
 """Keywords that speak of a mapping's keys, not of the value as a whole."""

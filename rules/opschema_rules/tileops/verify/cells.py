@@ -74,7 +74,7 @@ class Case(msgspec.Struct, frozen=True, dict=True):
 
 
 def choose(cases: Sequence[Case], limit: int) -> tuple[list[Cell], int]:
-    """At most ``limit`` cells, and how many cases were not gone through to their end.
+    """At most ``limit`` cells, and the number of cases that were only partly covered.
 
     Every case is run as the row stands; then the first of each dtype in all shapes, layouts and values; then every other one in all
     layouts and values. Only then come seeds and repetitions, of the first of each dtype, and what room is left goes round.

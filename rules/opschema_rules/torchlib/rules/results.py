@@ -291,7 +291,7 @@ def _misused_item(part: Expr, rest: str, passed: Sequence[Argument]) -> Iterator
 def _in_loop(
     target: Expr, iterable: Expr, parts: Sequence[Expr], rest: str, passed: Sequence[Argument]
 ) -> Iterator[Argument]:
-    """The first that is no tensor, if all are gone through and used as tensors."""
+    """The first that is no tensor, if a loop uses all of them as tensors."""
     if not _is_name(iterable, rest) or any(part.kind in ("ifexp", "boolop") for part in parts):
         return
     if any(_is_name(used, target.text) for part in parts for used in _used_as_tensors(part) if target.kind == "name"):

@@ -101,7 +101,7 @@ def _fold_helper(rewrite: Rewrite, helper: cst.FunctionDef) -> None:
 
 
 def _drop_empty(rewrite: Rewrite, test: cst.CSTNode) -> None:
-    """Take out a condition of which nothing is left."""
+    """Remove a condition with nothing left in it."""
     statement = rewrite.tree.enclosing(test, cst.If)
     outer = rewrite.tree.enclosing(statement, cst.If) if statement is not None else None
     while outer is not None and outer.orelse is None and not list(rewrite.remaining(outer.body.body)):

@@ -66,7 +66,7 @@ def _newline(tree: PythonTree) -> str:
 
 
 def _holder(body: Body, expr: Expr) -> str:
-    """The code of the signature of which an expression is the inputs."""
+    """The code of the signature whose inputs an expression is."""
     if expr.kind == "name":
         binder = body.binder(expr.text)
         values = (binder.values(expr.text) if binder is body else None) or []

@@ -72,7 +72,7 @@ class Leftovers:
 
 
 def _lost_names(rewrite: Rewrite, file: PythonFile) -> Iterator[str]:
-    """The names of a module's scope of which a use is gone."""
+    """The names of a module's scope that lost a use."""
     for name in (*file.functions, *file.assigns, *file.imports):
         if any(rewrite.is_gone(node) for node in rewrite.tree.names(name)):
             yield name
@@ -184,7 +184,7 @@ def _delete(workbench: Workbench, item: Definition) -> None:
 
 
 def _drop_imports(rewrite: Rewrite, file: PythonFile) -> None:
-    """Take out the imports of which every use is gone."""
+    """Remove the imports that lost every use."""
     used = [name for name in file.imports if _lost_all(rewrite, name)]
     try:
         drop_imports(rewrite, used)

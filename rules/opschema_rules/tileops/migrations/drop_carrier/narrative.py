@@ -48,7 +48,7 @@ class Gone(msgspec.Struct):
 
 
 def drop_narrative(draft: Draft, gone: Gone) -> None:
-    """Take out the comments of changed files that speak of nothing but what is gone."""
+    """Remove the comments of changed files that are only about removed things."""
     for change in draft.changes:
         source = draft.project.source(change.path)
         if source is None or not any(name in source.text for name in (*gone.names, *gone.ops)):
@@ -79,7 +79,7 @@ def _is_told(item: Paragraph, gone: Gone) -> bool:
 
 
 def _tells(item: Paragraph, gone: Gone) -> bool:
-    """Whether a paragraph tells of carriers that are gone, and of none that is left."""
+    """Whether a paragraph is about removed carriers, and about none that is left."""
     left = any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", item.text) for name in gone.kept)
     return named_in(item.text, gone.names) and not left
 
