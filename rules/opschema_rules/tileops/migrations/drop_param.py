@@ -11,7 +11,9 @@ from opschema_cli.migrate.migration import Note, OptionError, Site, migration
 from opschema_cli.migrate.workbench import LeftAlone
 from opschema_cli.phrases import quoted
 from opschema_cli.source.text import Edit, apply_edits
+from opschema_cli.source.yaml import Data
 from opschema_cli.source.yaml_edit import YamlEditError
+from opschema_rules.tileops.migrations.call_sites import key_of
 from opschema_rules.tileops.migrations.entries import (
     all_entries,
     by_manifest,
@@ -25,7 +27,7 @@ from opschema_rules.tileops.migrations.fields import field_edits, read_value, sl
 from opschema_rules.tileops.migrations.leftover import Leftover
 from opschema_rules.tileops.migrations.param_code import ParamCode
 from opschema_rules.tileops.migrations.param_texts import ParamTexts, rules_removed
-from opschema_rules.tileops.migrations.param_values import OtherValues
+from opschema_rules.tileops.migrations.param_values import OtherValues, methods_with
 from opschema_rules.tileops.migrations.removals import remove_keys
 from opschema_rules.tileops.migrations.row_keys import note_quoted_keys
 from opschema_rules.tileops.migrations.scopes import ENTRIES
@@ -69,8 +71,9 @@ def find(draft: Draft, options: DropParam) -> Iterator[Site]:
 def drop_param(draft: Draft, sites: Sequence[Site], options: DropParam) -> Iterator[Note]:
     """Drop parameters: from `signature.params`, from rows, from rules that only constrain them, and from code.
 
-    In code a parameter of `__init__()` or `forward()` goes if the method does not use it and no other op that shares the method
-    declares it; then calls no longer pass it. With `-o value=` its uses are folded to that value: in the method, in
+    In code a parameter of `__init__()` or `forward()` goes, and calls no longer pass it. Where the method uses it, or another
+    op that shares the method declares it, neither the code nor the entry changes, and a note says why (`drop-field` takes it
+    out of the manifest alone). With `-o value=` its uses are folded to that value: in the method, in
     shape rules, in static dimensions and in the roofline; a rule that then always holds goes. An entry is left whole, and noted,
     where a row of it or a call of its op gives another value, or an expression cannot take this one.
 
@@ -78,8 +81,7 @@ def drop_param(draft: Draft, sites: Sequence[Site], options: DropParam) -> Itera
     A rule that only constrains what other rules name as well stays, and so does that in rows.
     An entry is left whole, and noted, where an expression would name what nothing gives a value any more (no dimension, no
     rule that equates it, and for rules no row), and where a part of it cannot be edited, such as one below an anchor.
-    What else uses it is left and noted: rules and formulas that relate it to other names, methods that use it, code that
-    reads it from rows.
+    What else uses it is left and noted: rules and formulas that relate it to other names, code that reads it from rows.
 
         opschema migrate drop-param -o op=DropoutOp -o param=N_total,dtype
         opschema migrate drop-param -o op=SoftmaxFwdOp -o param=tune -o value=false
@@ -93,15 +95,23 @@ def drop_param(draft: Draft, sites: Sequence[Site], options: DropParam) -> Itera
     others = {id(group[0].manifest): OtherValues(draft, group, words_of(options.param)[0], folded) for group in fixed}
     drops: list[_Drop] = []
     notes: list[Note] = []
+    ready: list[_Ready] = []
     for site, drop in wanted:
         try:
             if others:
                 others[id(drop.entry.manifest)].check(drop.entry)
-            notes += _rewrite_entry(draft, entries, site, drop, options)
+            ready.append(_rewritten(entries, site, drop, options))
         except LeftAlone as left:
             notes += _left(site, left)
+    held = _held_by_code(draft, [item.drop for item in ready], folded, fold=options.value is not None)
+    for item in ready:
+        drop = item.drop
+        if drop.entry in held:
+            notes += _left(item.site, held[drop.entry])
             continue
+        draft.edit(drop.entry.file.path, item.edits)
         drops.append(drop)
+        notes += item.notes
         notes += (note for name in drop.names for note in note_quoted_keys(draft, [drop.entry], name))
     yield from unique(notes)
     draft.settle()
@@ -109,6 +119,24 @@ def drop_param(draft: Draft, sites: Sequence[Site], options: DropParam) -> Itera
         ops = {identity(drop.entry) for drop in drops if name in drop.names}
         for chosen in by_manifest(entry for entry in all_entries(draft) if identity(entry) in ops):
             yield from ParamCode(draft, chosen, name, folded, options.value is not None).rewrite()
+
+
+def _held_by_code(draft: Draft, drops: Sequence[_Drop], value: Data, *, fold: bool) -> dict[OpEntry, LeftAlone]:
+    """The entries whose code cannot lose a parameter, and why; one that stays holds those whose ops share its methods."""
+    held: dict[OpEntry, LeftAlone] = {}
+    while True:
+        before = len(held)
+        for name in dict.fromkeys(name for drop in drops for name in drop.names):
+            left = [drop.entry for drop in drops if name in drop.names and drop.entry not in held]
+            for chosen in by_manifest(left):
+                refused = ParamCode(draft, chosen, name, value, fold).refused()
+                for entry in chosen:
+                    keys = [key_of(ref) for ref in methods_with(entry, name)]
+                    stays = next((refused[key] for key in keys if key in refused), None)
+                    if stays is not None:
+                        held[entry] = LeftAlone(stays.place, stays.message)
+        if len(held) == before:
+            return held
 
 
 def _left(site: Site, left: LeftAlone) -> Iterator[Note]:
@@ -120,11 +148,20 @@ def _left(site: Site, left: LeftAlone) -> Iterator[Note]:
         yield Note(site.place, f"{site.title} by hand: elsewhere, {left.reason}", leaves_site=True)
 
 
-def _rewrite_entry(draft: Draft, entries: Sequence[OpEntry], site: Site, drop: _Drop, options: DropParam) -> list[Note]:
-    """Draft an entry; what is left in it comes back.
+class _Ready(msgspec.Struct, frozen=True):
+    """An entry without the parameters: the edits of its file, and notes on what is left in it."""
+
+    site: Site
+    drop: _Drop
+    edits: list[Edit]
+    notes: list[Note]
+
+
+def _rewritten(entries: Sequence[OpEntry], site: Site, drop: _Drop, options: DropParam) -> _Ready:
+    """The edits of an entry; nothing is drafted.
 
     Raises:
-        LeftAlone: a part of it cannot be edited; nothing is drafted.
+        LeftAlone: a part of it cannot be edited.
     """
     entry = drop.entry
     gone = [slot for name in drop.names for slot in slots(entry, ("signature", "params", name))]
@@ -134,8 +171,7 @@ def _rewrite_entry(draft: Draft, entries: Sequence[OpEntry], site: Site, drop: _
         apply_edits(entry.file.source.text, edits)
     except ValueError as error:
         raise LeftAlone(site.place, f"{site.title} by hand: {error}") from None
-    draft.edit(entry.file.path, edits)
-    return notes
+    return _Ready(site, drop, edits, notes)
 
 
 def _edits(drop: _Drop, options: DropParam) -> tuple[list[Edit], list[Note]]:

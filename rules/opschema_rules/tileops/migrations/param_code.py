@@ -49,6 +49,12 @@ class ParamCode:
         self.workbench.commit()
         self.draft.settle()
 
+    def refused(self) -> dict[FunctionKey, Note]:
+        """The methods that cannot lose the parameter, and why; nothing is drafted."""
+        found = {key_of(ref): ref for entry in self.entries for ref in methods_with(entry, self.name)}
+        notes: list[Note] = []
+        return {key: notes[-1] for key, ref in found.items() if not self._drop(ref, notes)}
+
     def _drop(self, ref: FunctionRef, notes: list[Note]) -> bool:
         place = Place(ref.file.path, ref.function.span)
         sharing = others(self.entries[0].manifest, ref, frozenset(self.entries))
@@ -66,12 +72,12 @@ class ParamCode:
         return True
 
     def _drop_from(self, rewrite: Rewrite, node: cst.FunctionDef) -> None:
-        if self.fold:
+        uses = local_uses(rewrite, node, self.name)
+        if uses and self.fold:
             if isinstance(self.value, float | list | dict):
                 raise Refused([Problem(rewrite.tree.span(node.name).start, f"{self.value!r} is not folded")])
             fold_parameter(rewrite, node, self.name, self.value)
             return
-        uses = local_uses(rewrite, node, self.name)
         if uses:
             raise Refused([Problem(rewrite.tree.span(uses[0]).start, "it is used")])
         drop_parameter(rewrite, node, self.name)

@@ -46,10 +46,17 @@ def find(draft: Draft, options: RenameOp) -> Iterator[Site]:
         raise OptionError(f"`{options.old}` has {len(found)} entries, {places_of(found)}; which of them is meant?")
     for entry in found:
         home = entry.manifest.definitions.of_class(options.new)
-        if home is not None:
+        if home is not None and not _has_class(entry, options.new):
             raise OptionError(f"{home} defines a class `{options.new}` already")
         title = f"rename `{options.old}` to `{options.new}`"
         yield Site(entry.place, title, (options.old,), subject=entry, renamed=options.new)
+
+
+def _has_class(entry: OpEntry, name: str) -> bool:
+    """Whether the op's own class is called ``name`` already, and the key alone is to follow."""
+    found = entry.op_class
+    own = found.name if isinstance(found, ClassRef) else None
+    return own == name or (own is None and entry.op_file is not None and name in entry.op_file.classes)
 
 
 @migration("rename-op", find=find, options=RenameOp, scope=ENTRIES, settled="the op has that name already", proof=ROWS)
@@ -62,8 +69,8 @@ def rename_op(draft: Draft, sites: Sequence[Site], options: RenameOp) -> Iterato
     is left alone, as are files that tell what was (a changelog) and data files; each comes back as a note. So does
     every longer name that holds the old one (`TestOldOp`).
 
-    If the key is not the name of a class, it may be any word: then only entire strings and words in backticks that are
-    exactly the key are changed, and `variant_of`.
+    If the key is not the name of a class, it may be any word, and the op's class may have the new name already: then only
+    entire strings and words in backticks that are exactly the key are changed, and `variant_of`.
 
     Paths, names of registered custom operators and the order of sorted lists stay as they are.
 

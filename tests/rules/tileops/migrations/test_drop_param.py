@@ -69,12 +69,12 @@ def test_the_constructor_and_its_calls_lose_it() -> None:
     assert (TEST, 5) in [(path, line) for path, line, _ in done.said]
 
 
-def test_a_param_that_the_code_uses_stays_there_and_so_do_calls() -> None:
+def test_a_param_that_the_code_uses_stays_on_both_sides() -> None:
     test = "from kit.ops.example import ExampleFwdOp\n\nExampleFwdOp(4, eps=0.1)\n"
     texts = files(("yaml", SIGNATURE), ("python", OP), tests__test_example=test)
     done = migrate(texts, DROP, param="eps")
-    assert done.text(CODE) == texts[CODE]
-    assert done.text(TEST) == test
+    assert done.texts == {}
+    assert [site.ops for site in done.left] == [("ExampleFwdOp",)]
     assert [message for path, _, message in done.said if path == CODE] == ["`__init__()` keeps `eps`: it is used"]
 
 
@@ -107,8 +107,21 @@ def test_a_constructor_that_another_op_shares_keeps_it() -> None:
     texts = files(("yaml", SIGNATURE), ("python", OP + "\n\nclass TwinFwdOp(ExampleFwdOp):\n    pass\n"))
     texts[YAML] += "\n" + texts[YAML].replace("ExampleFwdOp", "TwinFwdOp")
     done = migrate(texts, DROP, param="n", op="ExampleFwdOp")
-    assert done.text(CODE) == texts[CODE]
+    assert done.texts == {}
     assert "`__init__()` keeps `n`: `TwinFwdOp` share it and declare it" in [message for _, _, message in done.said]
+
+
+def test_an_op_that_stays_holds_those_that_share_its_constructor() -> None:
+    own = "\n    def forward(self, x, n):\n        return x * n\n"
+    texts = files(("yaml", SIGNATURE), ("python", f"{OP}\n\nclass TwinFwdOp(ExampleFwdOp):{own}"))
+    texts[YAML] += "\n" + texts[YAML].replace("ExampleFwdOp", "TwinFwdOp")
+    done = migrate(texts, DROP, param="n")
+    assert done.texts == {}
+    assert [site.ops for site in done.left] == [("ExampleFwdOp",), ("TwinFwdOp",)]
+    assert [message for path, _, message in done.said if path == CODE] == [
+        "`__init__()` keeps `n`: `TwinFwdOp` share it and declare it",
+        "`forward()` keeps `n`: it is used",
+    ]
 
 
 def test_the_last_param_and_the_last_rule() -> None:

@@ -113,6 +113,16 @@ def test_a_key_that_is_no_class_changes_only_where_it_stands_alone() -> None:
     assert done.text("lab/toy.py") == 'gemm = 1\nname = "MatMulOp"\n'
 
 
+@pytest.mark.parametrize("old", ["example_fwd", "MatMulOp"])
+def test_a_key_whose_class_has_the_new_name_already(old: str) -> None:
+    texts = {path: text.replace("ExampleFwdOp", old) if path != CODE else text for path, text in files().items()}
+    texts[TEST] = "from kit.ops.example import ExampleFwdOp\n"
+    done = migrate(texts, RENAME, old=old, new="ExampleFwdOp")
+    assert done.text(YAML).startswith("ExampleFwdOp:\n")
+    assert 'load_workloads("ExampleFwdOp")' in done.text(BENCH)
+    assert done.text(CODE) == texts[CODE]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
