@@ -57,11 +57,11 @@ class _Reader(msgspec.Struct, frozen=True):
         for assign in body.scope.assigns:
             if assign.target == "CALLABLE" and assign.value is not None:
                 name = body.cls.name if body.cls is not None else "CALLABLE"
-                where, value = self._followed(body, assign.value)
-                for expr in value.walk():
+                value = self._followed(body, assign.value)
+                for expr in (*value.walk(), *self._shared(body, value)):
                     fields = fields_of(expr)
                     if "incores" in fields and (body.cls is None or value is assign.value):
-                        program = self._program(where, "class", name, expr, fields, ("orchestration", "incores"))
+                        program = self._program(body, "class", name, expr, fields, ("orchestration", "incores"))
                         program.listed = expr is not value
                         yield program
 
@@ -80,13 +80,16 @@ class _Reader(msgspec.Struct, frozen=True):
             program.runtime = named[1].value
         yield program
 
-    def _followed(self, body: Body, value: Expr) -> tuple[Body, Expr]:
-        """The dict that a name stands for."""
-        if value.kind != "name" or "." in value.text:
-            return body, value
-        module = self.bodies.module(body.file)
-        values = module.values(value.text)
-        return (module, values[0]) if values is not None and len(values) == 1 else (body, value)
+    def _shared(self, body: Body, value: Expr) -> Iterator[Expr]:
+        """The parts of a list of callables that several classes of a file have."""
+        listed = fields_of(value).get("callables")
+        if listed is not None and listed[1].kind == "name":
+            yield from self._followed(body, listed[1]).walk()
+
+    def _followed(self, body: Body, value: Expr) -> Expr:
+        """The expression of the same file that a name stands for."""
+        found = self.evaluator.origin(body, value)
+        return found.expr if found.expr is not None and found.frame.body.file is body.file else value
 
     def _program(
         self,

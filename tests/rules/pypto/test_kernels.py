@@ -217,3 +217,30 @@ def test_swapped_names_of_computed_kernels_are_not_edited() -> None:
     pairs = '[(0, "PV", "softmax"), (1, "SF", "pv_matmul")]'
     config = f"KERNELS = [\n    {{'func_id': n, 'name': t, 'source': f'{{s}}.cpp'}} for n, t, s in {pairs}\n]\n"
     assert [(item.name, item.fix) for item in lint(config).diagnostics] == [("name-source", None)]
+
+
+SCENE = """\
+def incore(source, number=0):
+    return {"func_id": number, "name": "one", "source": source, "core_type": "aic", "signature": [D.IN]}
+
+
+MODES = [
+    {
+        "name": "ring",
+        "orchestration": {"source": "kernels/orchestration/orch.cpp", "function_name": "build"},
+        "incores": [incore("kernels/aic/one.cpp"), incore("kernels/aic/two.cpp")],
+    }
+]
+
+
+class TestRing:
+    CALLABLE = {"orchestration": run, "callables": MODES}
+
+
+class TestRingAgain:
+    CALLABLE = {"orchestration": run, "callables": MODES}
+"""
+
+
+def test_callables_that_several_classes_share_are_judged_once() -> None:
+    assert found(SCENE) == [('incore("kernels/aic/two.cpp")', 'incore("kernels/aic/one.cpp")')]
