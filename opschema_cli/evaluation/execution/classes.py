@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from opschema_cli.evaluation.execution.machine import Machine
+from opschema_cli.evaluation.execution.machine import FoundMember, Machine
 from opschema_cli.evaluation.execution.names import decorated
 from opschema_cli.evaluation.execution.values import (
     BoundMethod,
@@ -14,7 +14,8 @@ from opschema_cli.evaluation.execution.values import (
     Opaque,
 )
 from opschema_cli.evaluation.values import ClassValue
-from opschema_cli.source.python import Expr, Function
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.python import Expr
 from opschema_cli.source.resolution import HARMLESS_BASES, ClassRef, External, FunctionRef, Unresolved, ValueRef
 
 ABSENT = object()
@@ -63,20 +64,36 @@ def member(machine: Machine, cls: ClassValue, name: str, behind: ClassValue | No
     ``behind`` begins the search behind a class in the order, as ``super`` does. :data:`ABSENT` when no class has it; opaque
     when a class outside the workspace may have it.
     """
-    passed: list[ClassRef] = []
+    key = (cls.ref.key, name, behind.ref.key if behind is not None else None)
+    known = machine.shared.members.get(key)
+    if known is None:
+        known = machine.shared.members[key] = _found_member(machine, cls, name, behind)
+    if machine.class_attributes:
+        for ref in known.searched:
+            if (ref.key, name) in machine.class_attributes:
+                return machine.class_attributes[ref.key, name]
+    if known.reason:
+        return machine.opaque(known.reason)
+    return _value(machine, known.searched[-1], known.found, name) if known.found is not None else ABSENT
+
+
+def _found_member(machine: Machine, cls: ClassValue, name: str, behind: ClassValue | None) -> FoundMember:
+    """Where the tree defines an attribute of a class."""
+    program = machine.evaluator.program
+    searched: list[ClassRef] = []
+    found: FunctionRef | ValueRef | None = None
     for ref in _searched(machine, cls, behind):
         if isinstance(ref, Opaque):
-            return ref
-        passed.append(ref)
-        if (ref.key, name) in machine.class_attributes:
-            return machine.class_attributes[ref.key, name]
-        found = machine.evaluator.program.own_member(ref, name)
-        if isinstance(found, Unresolved):
-            return machine.opaque(found.reason)
-        if found is not None:
-            return _value(machine, cls, passed, found, name)
-    reason = machine.evaluator.program.patches.patched(cls.ref, name, passed)
-    return ABSENT if reason is None else machine.opaque(reason.reason)
+            return FoundMember(tuple(searched), None, ref.reason)
+        searched.append(ref)
+        own = program.own_member(ref, name)
+        if isinstance(own, Unresolved):
+            return FoundMember(tuple(searched), None, own.reason)
+        if own is not None:
+            found = own
+            break
+    reason = program.patches.patched(cls.ref, name, searched)
+    return FoundMember(tuple(searched), found, reason.reason if reason is not None else "")
 
 
 def _searched(machine: Machine, cls: ClassValue, behind: ClassValue | None) -> Iterator[ClassRef | Opaque]:
@@ -97,28 +114,20 @@ def _searched(machine: Machine, cls: ClassValue, behind: ClassValue | None) -> I
             skipping = False
 
 
-def _value(
-    machine: Machine, cls: ClassValue, passed: list[ClassRef], found: FunctionRef | ValueRef, name: str
-) -> object:
-    reason = machine.evaluator.program.patches.patched(cls.ref, name, passed)
-    if reason is not None:
-        return machine.opaque(reason.reason)
-    owner = passed[-1]
-    if isinstance(found, FunctionRef):
-        return method_value(machine, found, owner)
-    if found.assign.value is None:
-        return machine.opaque(f"`{owner.name}.{name}` is not known")
-    return _assigned(machine, owner, found, name)
-
-
-def _assigned(machine: Machine, owner: ClassRef, found: ValueRef, name: str) -> object:
+def _value(machine: Machine, owner: ClassRef, found: FunctionRef | ValueRef, name: str) -> object:
     """The value of a class attribute; one object for all reads of it."""
     key = (owner.key, name)
     if key not in machine.class_values:
-        scope = class_scope(machine, found.owner or owner, found)
-        value = machine.evaluate(scope, found.assign.value) if found.assign.value is not None else None
+        value = _assigned(machine, owner, found) if isinstance(found, ValueRef) else method_value(machine, found, owner)
         machine.class_values[key] = value
     return machine.class_values[key]
+
+
+def _assigned(machine: Machine, owner: ClassRef, found: ValueRef) -> object:
+    """The value of an assigned class attribute."""
+    if found.assign.value is None:
+        return machine.opaque(f"`{owner.name}.{found.assign.target}` is not known")
+    return machine.evaluate(class_scope(machine, found.owner or owner, found), found.assign.value)
 
 
 def class_scope(machine: Machine, owner: ClassRef, found: ValueRef | None = None) -> Environment:
@@ -173,19 +182,34 @@ def kind_of(machine: Machine, found: FunctionRef, decorator: Expr) -> str:
     return _KINDS.get(resolved.name, "") if isinstance(resolved, External) else ""
 
 
-def kinds_of(machine: Machine, function: Closure) -> set[str]:
+def kinds_of(machine: Machine, function: Closure) -> frozenset[str]:
     """The kinds of method that the decorators of a function make of it."""
-    definition = function.body.function
+    body, definition = function.body, function.body.function
     if definition is None or not definition.decorators or function.around is not None:
-        return set()
-    ref = FunctionRef(function.body.file, definition)
-    return {kind_of(machine, ref, item) for item in definition.decorators}
+        return frozenset()
+    if body not in machine.shared.kinds:
+        ref = FunctionRef(body.file, definition)
+        machine.shared.kinds[body] = frozenset(kind_of(machine, ref, item) for item in definition.decorators)
+    return machine.shared.kinds[body]
 
 
-def setter_of(owner: ClassRef, name: str) -> Function | None:
-    """The setter of a property that a class defines."""
-    found = [item for item in owner.cls.body.functions if f"{name}.setter" in item.decorator_names]
-    return found[-1] if found else None
+def setters_of(machine: Machine, cls: ClassValue) -> dict[str, Body]:
+    """The setters of the properties that a class has, by name."""
+    key = cls.ref.key
+    if key not in machine.shared.setters:
+        found: dict[str, Body] = {}
+        for ref in reversed(machine.evaluator.program.lineage(cls.ref)):
+            found = {name: body for name, body in found.items() if not ref.cls.body.named.get(name)}
+            found.update(_own_setters(machine, ref))
+        machine.shared.setters[key] = found
+    return machine.shared.setters[key]
+
+
+def _own_setters(machine: Machine, ref: ClassRef) -> Iterator[tuple[str, Body]]:
+    for item in ref.cls.body.functions:
+        body = machine.evaluator.bodies.function(FunctionRef(ref.file, item, ref)) if item.decorators else None
+        if body is not None and f"{item.name}.setter" in item.decorator_names:
+            yield item.name, body
 
 
 # Reading from a class

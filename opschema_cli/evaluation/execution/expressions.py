@@ -31,7 +31,16 @@ def value_of(machine: Machine, scope: Environment, expr: Expr) -> object:
     if read is None:
         machine.at(scope.body, expr)
         return machine.opaque(f"`{expr.kind}` is not followed" if expr.kind != "other" else "it nests too deeply")
-    return read(machine, scope, expr)
+    found = read(machine, scope, expr)
+    if isinstance(found, Opaque) and expr.kind in _COMPUTED and found.negates is None:
+        return Opaque(found.reason, found.place)
+    return found
+
+
+_COMPUTED = frozenset(
+    {"call", "binary", "subscript", "fstring", "listcomp", "setcomp", "dictcomp", "generator", "tuple", "list"}
+)
+"""Kinds of expressions that are new values, even if the reason why one is not known is that of a part."""
 
 
 def _constant(machine: Machine, scope: Environment, expr: Expr) -> object:
@@ -52,14 +61,19 @@ def _name(machine: Machine, scope: Environment, expr: Expr) -> object:
     value = find(machine, scope, first)
     for word in rest:
         machine.at(scope.body, expr)
-        value = machine.attribute(value, word)
+        value = _member(machine, value, word)
     return value
 
 
 def _attribute(machine: Machine, scope: Environment, expr: Expr) -> object:
     value = machine.evaluate(scope, expr.items[0])
     machine.at(scope.body, expr)
-    return machine.attribute(value, expr.text)
+    return _member(machine, value, expr.text)
+
+
+def _member(machine: Machine, value: object, name: str) -> object:
+    """An attribute; of an unknown value another one, which is the same each time."""
+    return machine.derived(value, name) if isinstance(value, Opaque) else machine.attribute(value, name)
 
 
 def _call(machine: Machine, scope: Environment, expr: Expr) -> object:
@@ -126,7 +140,7 @@ def _unary(machine: Machine, scope: Environment, expr: Expr) -> object:
     machine.at(scope.body, expr)
     if expr.text != "not":
         return unary(machine, expr.text, value)
-    return negated(value if isinstance(value, Opaque) else machine.truth(value))
+    return negated(machine, value if isinstance(value, Opaque) else machine.truth(value))
 
 
 def _binary(machine: Machine, scope: Environment, expr: Expr) -> object:

@@ -44,7 +44,7 @@ class Interpreter(Machine):
     def truth(self, value: object) -> bool:
         """Whether a value is true; of an opaque one both are tried."""
         found = truth_of(self, value)
-        return self.choices.choose(found.reason, self.place) if isinstance(found, Opaque) else found
+        return self.decide(found) if isinstance(found, Opaque) else found
 
     def run(self, scope: Environment, statements: Sequence[Statement]) -> Iterator[object]:
         """Run statements, and yield what they yield."""

@@ -18,10 +18,19 @@ from opschema_cli.evaluation.execution.dialect import ExecutionDialect, External
 from opschema_cli.evaluation.execution.signals import Thrown, Undecided
 from opschema_cli.evaluation.execution.values import Environment, ErrorValue, Names, Object, Opaque
 from opschema_cli.evaluation.limits import MAX_EXECUTED_CALLS, MAX_EXECUTED_STEPS
+from opschema_cli.evaluation.values import ExternalName
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, PythonFile, Statement
-from opschema_cli.source.resolution import ClassKey
-from opschema_cli.source.text import Place, Span
+from opschema_cli.source.resolution import ClassKey, ClassRef, FunctionRef, ValueRef
+from opschema_cli.source.text import Place
+
+
+class FoundMember(msgspec.Struct, frozen=True):
+    """Where a class has an attribute: ``found`` in the last of the classes ``searched``, or why that is not known."""
+
+    searched: tuple[ClassRef, ...] = ()
+    found: FunctionRef | ValueRef | None = None
+    reason: str = ""
 
 
 class Shared(msgspec.Struct):
@@ -30,6 +39,13 @@ class Shared(msgspec.Struct):
     names: dict[Body, Names] = msgspec.field(default_factory=dict)
     told: dict[Body, ExternalFunction | None] = msgspec.field(default_factory=dict)
     """The functions of dialects that compute calls of functions of the tree."""
+    constants: dict[tuple[str, str], object] = msgspec.field(default_factory=dict)
+    """Values of modules' names that cannot change."""
+    members: dict[tuple[ClassKey, str, ClassKey | None], FoundMember] = msgspec.field(default_factory=dict)
+    kinds: dict[Body, frozenset[str]] = msgspec.field(default_factory=dict)
+    """The kinds of method that decorators make of functions."""
+    setters: dict[ClassKey, dict[str, Body]] = msgspec.field(default_factory=dict)
+    """The setters of properties, by class."""
 
 
 class Machine(ABC):
@@ -56,19 +72,22 @@ class Machine(ABC):
         self.class_values: dict[tuple[ClassKey, str], object] = {}
         """The attributes of classes that it has read."""
         self.identities: dict[int, tuple[int, object]] = {}
+        self._derived: dict[tuple[int, str], tuple[object, Opaque]] = {}
+        self._outside: dict[ExternalName, Opaque] = {}
+        self._decided: dict[int, tuple[Opaque, bool]] = {}
         self._body: Body | None = None
-        self._span = Span(0, 0)
+        self._item: Expr | Statement | None = None
 
     # The place of execution
 
     def at(self, body: Body, item: Expr | Statement) -> None:
         """Remember the code that is executed."""
-        self._body, self._span = body, item.span
+        self._body, self._item = body, item
 
     @property
     def place(self) -> Place | None:
         """The place of the code that is executed."""
-        return self._body.at(self._span) if self._body is not None else None
+        return self._body.at(self._item.span) if self._body is not None and self._item is not None else None
 
     def spend(self, steps: int) -> None:
         """Count steps of work.
@@ -102,6 +121,32 @@ class Machine(ABC):
     def opaque(self, reason: str) -> Opaque:
         """A value that is not known."""
         return Opaque(reason, self.place)
+
+    def derived(self, value: object, how: str) -> Opaque:
+        """An unknown value that is computed from another one, always the same one."""
+        key = (id(value), how)
+        if key not in self._derived:
+            reason = value.reason if isinstance(value, Opaque) else how
+            self._derived[key] = value, Opaque(reason, self.place)
+        return self._derived[key][1]
+
+    def outside(self, name: ExternalName) -> Opaque:
+        """The truth of a name outside the workspace."""
+        if name not in self._outside:
+            self._outside[name] = self.opaque(f"the truth of `{name.name}`")
+        return self._outside[name]
+
+    def negation(self, value: Opaque) -> Opaque:
+        """``not`` of an unknown value."""
+        return value.negates if value.negates is not None else Opaque(value.reason, value.place, value)
+
+    def decide(self, value: Opaque) -> bool:
+        """Whether an unknown value is true on this path."""
+        if value.negates is not None:
+            return not self.decide(value.negates)
+        if id(value) not in self._decided:
+            self._decided[id(value)] = value, self.choices.choose(value.reason, self.place)
+        return self._decided[id(value)][1]
 
     def taint(self, container: object) -> None:
         """Remember that the contents of a container are not known from here on."""

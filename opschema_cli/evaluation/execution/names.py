@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from opschema_cli.evaluation.execution.conversion import converted, external
 from opschema_cli.evaluation.execution.machine import Machine
-from opschema_cli.evaluation.execution.values import Closure, Environment, Names, Opaque
-from opschema_cli.evaluation.values import ClassValue, ModuleValue
+from opschema_cli.evaluation.execution.plain import is_scalar
+from opschema_cli.evaluation.execution.values import Closure, DtypeValue, Environment, Names, Opaque
+from opschema_cli.evaluation.values import ClassValue, EnumMember, ExternalName, ModuleValue
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Assign, Import, PythonFile
 from opschema_cli.source.resolution import (
@@ -24,10 +25,23 @@ _COMPUTING = Opaque("a name of a module refers to itself")
 def module_name(machine: Machine, file: PythonFile, name: str) -> object:
     """The value of a name of a module when all modules have run."""
     key = (file.path, name)
-    if key not in machine.globals:
-        machine.globals[key] = _COMPUTING
-        machine.globals[key] = _found(machine, file, name)
-    return machine.globals[key]
+    if key in machine.globals:
+        return machine.globals[key]
+    constants = machine.shared.constants
+    if key in constants:
+        return constants[key]
+    machine.globals[key] = _COMPUTING
+    machine.globals[key] = found = _found(machine, file, name)
+    if is_constant(found):
+        constants[key] = found
+    return found
+
+
+def is_constant(value: object) -> bool:
+    """Whether a value cannot change."""
+    if isinstance(value, tuple):
+        return all(map(is_constant, value))
+    return is_scalar(value) or isinstance(value, ClassValue | ModuleValue | EnumMember | ExternalName | DtypeValue)
 
 
 def _found(machine: Machine, file: PythonFile, name: str) -> object:

@@ -11,13 +11,13 @@ from opschema_cli.evaluation.execution.classes import (
     kinds_of,
     member,
     outside_bases,
-    setter_of,
+    setters_of,
 )
 from opschema_cli.evaluation.execution.dataclass_fields import initialised, is_dataclass
 from opschema_cli.evaluation.execution.machine import Machine
 from opschema_cli.evaluation.execution.values import BoundMethod, Closure, Object, Opaque, SuperValue
 from opschema_cli.evaluation.values import ClassValue, EnumMember
-from opschema_cli.source.resolution import ClassRef, FunctionRef
+from opschema_cli.source.resolution import ClassRef
 
 
 def constructed(
@@ -137,9 +137,9 @@ def set_attribute(machine: Machine, this: Object, name: str, value: object) -> N
     if isinstance(hook, Closure):
         machine.call(hook, (this, name, value), {})
         return
-    setter = _setter(machine, this.cls, name)
+    setter = setters_of(machine, this.cls).get(name)
     if setter is not None:
-        machine.call(setter, (this, value), {})
+        machine.call(Closure(setter), (this, value), {})
         return
     if is_frozen(machine, this.cls.ref):
         machine.throw("dataclasses.FrozenInstanceError", f"cannot assign to field {name!r}")
@@ -152,12 +152,3 @@ def is_frozen(machine: Machine, ref: ClassRef) -> bool:
         item.keyword("frozen") is not None and getattr(item.keyword("frozen"), "value", None) is True
         for item in ref.cls.decorators
     ) and is_dataclass(machine, ref)
-
-
-def _setter(machine: Machine, cls: ClassValue, name: str) -> Closure | None:
-    for ref in machine.evaluator.program.lineage(cls.ref):
-        found = setter_of(ref, name)
-        body = machine.evaluator.bodies.function(FunctionRef(ref.file, found, ref)) if found is not None else None
-        if body is not None:
-            return Closure(body)
-    return None

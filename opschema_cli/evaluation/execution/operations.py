@@ -50,7 +50,7 @@ _ORDER_METHODS = {
 def unary(machine: Machine, word: str, value: object) -> object:
     """``-value``, ``+value`` or ``~value``."""
     if isinstance(value, Opaque):
-        return value
+        return machine.opaque(value.reason)
     if isinstance(value, NUMBERS):
         return performed(machine, lambda: _UNARY[word](value))
     found = asked(machine, f"unary {word}", (value,))
@@ -168,21 +168,22 @@ def augmented(machine: Machine, word: str, left: object, right: object) -> objec
 
 def compared(machine: Machine, word: str, left: object, right: object) -> object:
     """The result of a comparison."""
-    if word == "is":
-        return is_same(machine, left, right)
-    if word == "is-not":
-        return negated(is_same(machine, left, right))
-    if word in ("in", "not-in"):
+    if word in ("is", "is-not"):
+        found: object = is_same(machine, left, right)
+    elif word in ("in", "not-in"):
         found = contains(machine, right, left)
-        return found if word == "in" else negated(found)
-    if word in ("==", "!="):
+    elif word in ("==", "!="):
         return _equality(machine, word, left, right)
-    return _ordered(machine, word, left, right)
+    else:
+        found = _ordered(machine, word, left, right)
+    if isinstance(found, Opaque) and word not in ("is", "is-not"):
+        found = machine.opaque(found.reason)
+    return negated(machine, found) if word in ("is-not", "not-in") else found
 
 
-def negated(found: object) -> object:
+def negated(machine: Machine, found: object) -> object:
     """``not`` of an answer that may be opaque."""
-    return found if isinstance(found, Opaque) else not found
+    return machine.negation(found) if isinstance(found, Opaque) else not found
 
 
 def _equality(machine: Machine, word: str, left: object, right: object) -> object:
@@ -195,7 +196,9 @@ def _equality(machine: Machine, word: str, left: object, right: object) -> objec
         if method is not None:
             return machine.call(method, (right,), {})
     same = equal(machine, left, right)
-    return same if word == "==" else negated(same)
+    if isinstance(same, Opaque):
+        same = machine.opaque(same.reason)
+    return same if word == "==" else negated(machine, same)
 
 
 def is_ordinary(value: object) -> bool:
@@ -209,7 +212,7 @@ def is_same(machine: Machine, left: object, right: object) -> bool | Opaque:
         return True
     opaque = first_opaque((left, right))
     if opaque is not None:
-        return opaque
+        return machine.derived(opaque, "is None") if left is None or right is None else machine.opaque(opaque.reason)
     if isinstance(left, ExternalName) and isinstance(right, ExternalName):
         return True if left == right else machine.opaque("two names outside the workspace may be the same object")
     if isinstance(left, ClassValue | EnumMember) or isinstance(right, ClassValue | EnumMember):

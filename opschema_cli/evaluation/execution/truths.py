@@ -6,7 +6,7 @@ from opschema_cli.evaluation.execution.dialect import NOT_KNOWN
 from opschema_cli.evaluation.execution.machine import Machine
 from opschema_cli.evaluation.execution.plain import CONTAINERS, Identical, asked, is_scalar
 from opschema_cli.evaluation.execution.values import BoundMethod, Object, Opaque, PartialCall, Running, ValueMethod
-from opschema_cli.evaluation.values import EnumMember
+from opschema_cli.evaluation.values import EnumMember, ExternalName
 
 
 def truth_of(machine: Machine, value: object) -> bool | Opaque:
@@ -24,6 +24,8 @@ def truth_of(machine: Machine, value: object) -> bool | Opaque:
         return machine.opaque("the truth of a member of an enumeration")
     if isinstance(value, Identical | BoundMethod | PartialCall | ValueMethod | Running):
         return True
+    if isinstance(value, ExternalName):
+        return machine.outside(value)
     found = asked(machine, "bool", (value,))
     return (
         found

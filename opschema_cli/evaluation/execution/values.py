@@ -16,10 +16,15 @@ from opschema_cli.source.text import Place
 
 
 class Opaque(msgspec.Struct, frozen=True, eq=False):
-    """A value that is not known, and why; ``place`` is the code that made it."""
+    """A value that is not known, and why; ``place`` is the code that made it.
+
+    One object stands for one value: it is true in all conditions of a path, or in none. ``negates`` is the value that it is
+    ``not`` of.
+    """
 
     reason: str
     place: Place | None = None
+    negates: Opaque | None = None
 
 
 class DtypeValue(msgspec.Struct, frozen=True):
