@@ -9,8 +9,8 @@ from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_COMPREHENSION = re.compile(r"\bin\b[^\n:]*\bif\b[^\n:]*[])}]|^[ \t]+if\b[^:\n]*$", re.MULTILINE)
-_SUBSCRIPT = re.compile(r"([A-Za-z_]\w*|[\])])\[(?=([^\n]*))")
+_COMPREHENSION = re.compile(r"\bin\b[^\n:]*\bif\b[^\n:]*[])}]|^[ \t]+if\b[^:\n]*$")
+_SUBSCRIPT = re.compile(r"([A-Za-z_]\w*|[\])])\[")
 _INDEXES = frozenset({"thread_idx", "block_idx"})
 _DISPLAYS = frozenset({"list", "tuple", "listcomp"})
 
@@ -45,7 +45,7 @@ def may_need(body: Body, device: frozenset[str], called: frozenset[str], arrays:
     if any(item.kind == "assert" and not device.isdisjoint(words(body, item.expr)) for item in body.scope.conditions):
         return True
     text = body.file.text(body.function.outer) if body.function is not None else ""
-    return _COMPREHENSION.search(text) is not None or _indexes(text, device, arrays)
+    return any(_line_may_need(line, device, arrays) for line in text.split("\n"))
 
 
 def displays(bodies: Iterable[Body]) -> set[str]:
@@ -56,11 +56,13 @@ def displays(bodies: Iterable[Body]) -> set[str]:
     return found
 
 
-def _indexes(text: str, device: frozenset[str], arrays: Collection[str]) -> bool:
-    for match in _SUBSCRIPT.finditer(text):
-        if (match[1] in arrays or match[1] in "])") and not device.isdisjoint(_WORD.findall(match[2])):
-            return True
-    return False
+def _line_may_need(line: str, device: frozenset[str], arrays: Collection[str]) -> bool:
+    """Whether a line has the condition of a comprehension, or indexes one of the ``arrays`` by a device value."""
+    if "if" in line and _COMPREHENSION.search(line) is not None:
+        return True
+    found = _SUBSCRIPT.finditer(line) if "[" in line else ()  # the expression tries every word
+    arrays_indexed = (match for match in found if match[1] in arrays or match[1] in "])")
+    return any(not device.isdisjoint(_WORD.findall(line, match.end())) for match in arrays_indexed)
 
 
 def words(body: Body, expr: Expr) -> frozenset[str]:
