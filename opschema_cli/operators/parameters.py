@@ -24,9 +24,14 @@ def argument_of(file: PythonFile, param: Param) -> Argument:
         param.kind,
         default=one_line(file, param.default.span) if param.default is not None else None,
         mutated=None,
-        text=_STARS.get(param.kind, "") + one_line(file, param.full_span),
+        text=_STARS.get(param.kind, "") + _renamed(file, param),
         place=Place(file.path, param.span),
     )
+
+
+def _renamed(file: PythonFile, param: Param) -> str:
+    """The text of a parameter with its own name, which code may have changed when it made the function."""
+    return param.name + one_line(file, Span(param.end, param.full_end))
 
 
 def one_line(file: PythonFile, span: Span) -> str:

@@ -52,7 +52,7 @@ class Patches:
     def patched(self, ref: ClassRef, name: str, lineage: list[ClassRef]) -> Unresolved | None:
         """The reason why ``name`` may be replaced at run time on ``ref`` or on the classes before its definition."""
         for item in lineage:
-            reason = self._patched_class(item, name)
+            reason = self.replaced(item, name)
             if reason is not None:
                 return reason
         for base, hook in self._hooks(ref):
@@ -74,7 +74,8 @@ class Patches:
                 self._hooked[ref.key] = found
         return found
 
-    def _patched_class(self, ref: ClassRef, name: str) -> Unresolved | None:
+    def replaced(self, ref: ClassRef, name: str) -> Unresolved | None:
+        """Why code outside a class, a decorator or a metaclass may replace its ``name``."""
         written = self._outside_writes.get(ref.key, {})
         if (name in written or "*" in written) and self.replacement(ref, name) is None:
             return Unresolved(f"`{ref.name}.{name}` is assigned outside the class")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.execution.choices import Choices
+from opschema_cli.evaluation.execution.class_hooks import made_member
 from opschema_cli.evaluation.execution.conversion import closure_of
 from opschema_cli.evaluation.execution.copies import Copier
 from opschema_cli.evaluation.execution.dialect import ExecutionDialect
@@ -72,6 +73,10 @@ class Executor:
             return machine.call(machine.attribute(again, name), copy.tuple(tuple(positional)), values)
 
         return self._outcome(run)
+
+    def made(self, cls: ClassValue, name: str) -> Outcome:
+        """The member of a class, by what ``__init_subclass__`` of its bases makes of it."""
+        return self._outcome(lambda machine, copy: made_member(machine, cls, name))
 
     def _callable(self, machine: Machine, function: object) -> object:
         if isinstance(function, Func):

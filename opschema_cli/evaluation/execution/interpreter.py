@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from opschema_cli.evaluation.execution.attributes import attribute_of
 from opschema_cli.evaluation.execution.calls import called
+from opschema_cli.evaluation.execution.class_hooks import namespace
 from opschema_cli.evaluation.execution.classes import ABSENT, in_class, member
 from opschema_cli.evaluation.execution.conversion import value_in_frame
 from opschema_cli.evaluation.execution.dataclass_fields import is_dataclass
@@ -18,6 +19,7 @@ from opschema_cli.evaluation.execution.scopes import names_in
 from opschema_cli.evaluation.execution.statements import run
 from opschema_cli.evaluation.execution.truths import truth_of
 from opschema_cli.evaluation.execution.values import Environment, Names, Object, Opaque
+from opschema_cli.evaluation.values import ClassValue
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, PythonFile, Statement
 
@@ -35,6 +37,8 @@ class Interpreter(Machine):
 
     def attribute(self, value: object, name: str) -> object:
         """An attribute of a value."""
+        if name == "__dict__" and isinstance(value, ClassValue):
+            return namespace(self, value)
         return attribute_of(self, value, name)
 
     def iterate(self, value: object) -> Iterator[object]:

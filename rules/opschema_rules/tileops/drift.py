@@ -21,6 +21,7 @@ from opschema_cli.source.python import Expr, Param
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.source.yaml import Node
 from opschema_cli.source.yaml_edit import YamlEditError, remove_item
+from opschema_rules.tileops.made_methods import made_method
 from opschema_rules.tileops.model import Manifest, OpEntry, OpImplementation
 from opschema_rules.tileops.op_classes import call_params
 
@@ -69,6 +70,8 @@ class Method(msgspec.Struct, frozen=True, dict=True):
     name: str
     ref: FunctionRef
     params: Sequence[Param]
+    made: bool = False
+    """Whether a hook makes the method of the function that is written."""
 
     @property
     def key(self) -> tuple[str, int]:
@@ -110,10 +113,17 @@ def method_of(op: OpImplementation, name: str) -> Method | None:
     """The method of that name; None when it is absent, generated or decorated beyond knowing."""
     known = _methods(op)
     if name not in known:
-        ref = op.method(name)
-        params = call_params(ref) if ref is not None else None
-        known[name] = Method(op, name, ref, params) if ref is not None and params is not None else None
+        known[name] = _method(op, name)
     return known[name]
+
+
+def _method(op: OpImplementation, name: str) -> Method | None:
+    ref = op.method(name)
+    if ref is None:
+        made = made_method(op, name)
+        return Method(op, name, made.ref, made.params, made=True) if made is not None else None
+    params = call_params(ref)
+    return Method(op, name, ref, params) if params is not None else None
 
 
 @cached_on_argument
@@ -128,7 +138,7 @@ def settle(manifest: Manifest, check: Callable[[OpImplementation], Iterable[Drif
     users: dict[str, dict[tuple[str, int], set[str]]] = {}
     for op in manifest.implementations:
         for drift in check(op):
-            if drift.in_manifest:
+            if drift.in_manifest or drift.method.made:
                 yield _at_entry(drift)
             else:
                 shared.setdefault(drift.code, {}).setdefault(drift.message, []).append(drift)

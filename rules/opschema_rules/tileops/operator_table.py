@@ -21,6 +21,7 @@ from opschema_cli.source.text import Place, Span
 from opschema_cli.source.yaml import Node
 from opschema_rules.tileops.entry_parts import ParamDecl, Row, Tensor
 from opschema_rules.tileops.load import load
+from opschema_rules.tileops.made_methods import made_method
 from opschema_rules.tileops.model import OpEntry, OpImplementation
 
 if TYPE_CHECKING:
@@ -112,12 +113,18 @@ def _kernels(entry: OpEntry) -> Iterator[Implementation]:
 def _signature(implementation: OpImplementation, method: str) -> Signature:
     found = implementation.program.member(implementation.ref, method)
     params = implementation.call_params(method)
+    made = made_method(implementation, method) if params is None else None
+    if made is not None:
+        return Signature(method, _place(made.ref), arguments_of(made.ref.file, made.params), _TAKES[method])
     if not isinstance(found, FunctionRef) or params is None:
-        place = Place(found.file.path, found.function.span) if isinstance(found, FunctionRef) else None
+        place = _place(found) if isinstance(found, FunctionRef) else None
         reason = "a decorator may change its parameters" if place is not None else getattr(found, "reason", "absent")
         return Signature(method, place, None, _TAKES[method], unresolved=reason)
-    place = Place(found.file.path, found.function.span)
-    return Signature(method, place, arguments_of(found.file, params), _TAKES[method])
+    return Signature(method, _place(found), arguments_of(found.file, params), _TAKES[method])
+
+
+def _place(ref: FunctionRef) -> Place:
+    return Place(ref.file.path, ref.function.span)
 
 
 def _row(entry: OpEntry, row: Row) -> WorkloadRow:

@@ -174,6 +174,37 @@ def test_a_forward_that_a_hook_makes_is_not_known() -> None:
     ]
 
 
+SIGNED = RENAMED.replace(
+    "cls.forward = renamed(cls.forward, name)",
+    """\
+signature = inspect.signature(cls.forward)
+        forward = lambda self, *args, **kwargs: 1
+        forward.__signature__ = signature.replace(
+            parameters=[p.replace(name=name) if p.name == "other" else p for p in signature.parameters.values()]
+        )
+        cls.forward = forward""",
+)
+
+
+def test_a_forward_whose_signature_a_hook_assigns() -> None:
+    body = f"import inspect\n\n\n{SIGNED}    _other = 'exponent'\n"
+    assert found(lint(inputs("x", "exponent"), "", body=body)) == []
+    assert found(lint(inputs("x", "weight"), "", body=body)) == [
+        ("SIG101", "weight", "`forward()` takes `exponent` where the manifest declares `weight`")
+    ]
+
+
+def test_a_param_that_neither_the_constructor_nor_a_made_forward_takes() -> None:
+    entry = (
+        "signature:\n  inputs: {x: {dtype: float16}, exponent: {dtype: float16}}\n  params: {weight: {type: float}}\n"
+    )
+    op = f"import inspect\n\n\n{SIGNED}    _other = 'exponent'\n\n    def __init__(self, scale: float):\n        pass\n"
+    files = example_files([("yaml", entry), ("python", op)])
+    assert [item.message for item in lint_files([PACK], files, ["SIG201"]).diagnostics] == [
+        "neither `__init__()` nor `forward()` takes the parameter `weight`"
+    ]
+
+
 def test_an_input_by_keyword_only() -> None:
     linted = lint(inputs("x", "weight"), "x, *, weight")
     assert found(linted) == [

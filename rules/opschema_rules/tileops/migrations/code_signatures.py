@@ -112,7 +112,7 @@ def _methods(manifest: Manifest, name: str) -> dict[FunctionKey, _Votes]:
     found: dict[FunctionKey, _Votes] = {}
     for op in manifest.implementations:
         method = method_of(op, name)
-        if method is not None and op.entry.status != "spec-only":
+        if method is not None and not method.made and op.entry.status != "spec-only":
             found.setdefault(key_of(method.ref), _Votes(method.ref)).ops.append(op)
     return found
 
