@@ -152,3 +152,39 @@ def f(x):
     assert isinstance(outcome.value, dict)
     assert outcome.value.pop("kept") == [4]
     assert [type(item) for item in outcome.value.values()] == [Opaque] * 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import torch\ndef f():\n    return 1 if torch.version.hip is None else 2",
+        "import os\ndef f():\n    try:\n        n = os.environ['N']\n    except KeyError:\n        return 1\n    return 2",
+        "def f():\n    try:\n        import flash\n    except ImportError:\n        return 1\n    return 2",
+        "import torch\ndef f():\n    try:\n        torch.float4\n    except AttributeError:\n        return 1\n    return 2",
+        "from enum import Enum\nclass M(str, Enum):\n    A = 'a'\ndef f():\n    return 1 if M.A == 'a' else 2",
+        "class A:\n    seen = {}\n    def add(self):\n        self.seen[1] = 2\ndef f():\n    return len(A().seen)",
+        "import torch\ndef f():\n    x = [1]\n    torch.each(lambda: x.append(2))\n    return len(x)",
+        "import torch\ndef f():\n    n = torch.size()\n    a = n is None\n    return 1 if not a and n else 2",
+        "from other import Base\nclass A(Base):\n    pass\ndef f():\n    return getattr(A(), 'x', 3)",
+        "class D:\n    def __get__(self, o, t):\n        return 2\nclass A:\n    d = D()\ndef f():\n    return A().d",
+        "seen = []\ndef g():\n    seen.append(1)\ndef f():\n    return len(seen)",
+    ],
+)
+def test_what_may_be_otherwise_is_unresolved(text: str) -> None:
+    assert isinstance(outcome_of(text), Unresolved)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("import torch\ndef f():\n    a = torch.ok()\n    x = 1 if a else 2\n    return x if a else x - 1", 1),
+        ("import torch\ndef f():\n    a = torch.ok()\n    if a:\n        x = 1\n    return 3 if not a else x + 2", 3),
+        ("import sys, torch\ndef f():\n    if torch.bad():\n        sys.exit(1)\n    return 4", 4),
+        (
+            "import torch\ndef f():\n    x = torch.one()\n    if x is None:\n        return 5\n    return 6 if x is None else 5",
+            5,
+        ),
+    ],
+)
+def test_an_unknown_condition_has_one_answer_on_a_path(text: str, value: int) -> None:
+    assert outcome_of(text) == Returned(value)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from opschema_cli.evaluation.execution.classes import ABSENT, class_attribute, member
+from opschema_cli.evaluation.execution.comparisons import BUILTIN_TYPES
 from opschema_cli.evaluation.execution.conversion import argument, external
 from opschema_cli.evaluation.execution.dialect import NOT_KNOWN
+from opschema_cli.evaluation.execution.instances import type_of
 from opschema_cli.evaluation.execution.machine import Machine
 from opschema_cli.evaluation.execution.methods import METHODS
 from opschema_cli.evaluation.execution.names import member_of_module
@@ -44,7 +46,8 @@ def attribute_of(machine: Machine, value: object, name: str) -> object:
         case ModuleValue():
             return _of_module(machine, value, name)
         case ExternalName():
-            return external(machine, f"{value.name}.{name}")
+            is_type = name in ("__name__", "__qualname__") and value.name in BUILTIN_TYPES
+            return value.name if is_type else external(machine, f"{value.name}.{name}")
         case EnumMember():
             return _of_member(machine, value, name)
         case SuperValue():
@@ -112,6 +115,8 @@ def _of_other(machine: Machine, value: object, name: str) -> object:
         found = dialect.attribute(machine, value, name)
         if found is not NOT_KNOWN:
             return found
+    if name == "__class__":
+        return type_of(machine, [value], {})
     if name in METHODS.get(type(value), ()):
         return ValueMethod(value, name)
     if name in _FIELDS.get(type(value), ()):

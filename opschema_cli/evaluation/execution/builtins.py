@@ -19,7 +19,6 @@ from opschema_cli.evaluation.execution.supers import super_with
 from opschema_cli.evaluation.execution.values import (
     BoundMethod,
     Closure,
-    ErrorValue,
     Native,
     Object,
     Opaque,
@@ -70,6 +69,8 @@ def _len(machine: Machine, positional: Positional, keywords: Keywords) -> object
     if len(positional) != 1 or isinstance(positional[0], Opaque):
         return NOT_KNOWN
     value = positional[0]
+    if isinstance(value, Running):
+        machine.stop("the length of an iterator")
     if id(value) in machine.tainted:
         return machine.opaque("a container whose contents are not known")
     if isinstance(value, Sized) and isinstance(value, (*CONTAINERS, str, bytes, range)):
@@ -236,8 +237,6 @@ def _str(machine: Machine, positional: Positional, keywords: Keywords) -> object
     if not positional:
         return ""
     value = positional[0]
-    if isinstance(value, ErrorValue) and len(value.arguments) == 1 and value.name != "KeyError":
-        value = value.arguments[0]
     return text_of(machine, value) if len(positional) == 1 else NOT_KNOWN
 
 

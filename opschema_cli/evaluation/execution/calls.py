@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from opschema_cli.evaluation.execution.binding import bound_parameters
 from opschema_cli.evaluation.execution.builtins import BUILTINS
 from opschema_cli.evaluation.execution.classes import member
+from opschema_cli.evaluation.execution.comparisons import equal
 from opschema_cli.evaluation.execution.dialect import NOT_KNOWN, Call, ExternalFunction
-from opschema_cli.evaluation.execution.exceptions import is_error_name, made_error
+from opschema_cli.evaluation.execution.exceptions import class_name, is_error_name, made_error
 from opschema_cli.evaluation.execution.machine import Machine
 from opschema_cli.evaluation.execution.methods import call_method
 from opschema_cli.evaluation.execution.objects import constructed
-from opschema_cli.evaluation.execution.operations import equal
 from opschema_cli.evaluation.execution.signals import Thrown, UnknownElementsError
 from opschema_cli.evaluation.execution.standard import STANDARD, transparent
 from opschema_cli.evaluation.execution.statements import Result
@@ -20,7 +20,6 @@ from opschema_cli.evaluation.execution.values import (
     BoundMethod,
     Closure,
     Environment,
-    ErrorValue,
     Native,
     Object,
     Opaque,
@@ -60,8 +59,7 @@ def unknown_call(machine: Machine, function: object, arguments: Iterable[object]
     """The result of a call of what is not known: it may change the containers that it is given, and it may raise."""
     taint_all(machine, arguments)
     reason = function.reason if isinstance(function, Opaque) else f"the result of `{name_of(function)}`"
-    if machine.guarded and not machine.choices.choose(reason, machine.place):
-        raise Thrown(ErrorValue("", (machine.opaque(reason),)), machine.place)
+    machine.may_raise(reason)
     return machine.opaque(reason)
 
 
@@ -117,8 +115,18 @@ def _closure(
     names = machine.names_of(body)
     scope = Environment(body, variables, names, function.around)
     if names.yields:
-        return Running(machine.run(scope, body.statements))
+        return Running(_generated(machine, scope))
     return _result(machine, scope)
+
+
+def _generated(machine: Machine, scope: Environment) -> Iterator[object]:
+    """What a generator yields."""
+    try:
+        yield from machine.run(scope, scope.body.statements)
+    except Thrown as thrown:
+        if class_name(thrown.error) == "StopIteration":
+            machine.throw("RuntimeError", "generator raised StopIteration")
+        raise
 
 
 def _result(machine: Machine, scope: Environment) -> object:
@@ -195,6 +203,9 @@ def _object(machine: Machine, this: Object, positional: Sequence[object], keywor
 
 # Names outside the workspace
 
+_NEVER_RAISE = frozenset({"isinstance", "callable", "hasattr", "bool", "str", "repr", "id", "type", "print"})
+_ENDING = frozenset({"sys.exit", "exit", "quit", "os._exit", "os.abort"})
+
 
 def _outside(
     machine: Machine, function: ExternalName, positional: Sequence[object], keywords: Mapping[str, object]
@@ -210,8 +221,12 @@ def _outside(
         try:
             found = computed(machine, list(positional), dict(keywords))
         except UnknownElementsError as unknown:
-            return machine.opaque(unknown.reason)
+            found = machine.opaque(unknown.reason)
+        if isinstance(found, Opaque) and function.name not in _NEVER_RAISE:
+            machine.may_raise(found.reason)
         return found if found is not NOT_KNOWN else unknown_call(machine, function, (*positional, *keywords.values()))
+    if function.name in _ENDING:
+        machine.throw("SystemExit")
     if machine.evaluator.is_transparent(function.name):
         return transparent(machine, list(positional), dict(keywords))
     if is_error_name(function.name):

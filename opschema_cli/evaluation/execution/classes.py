@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from opschema_cli.evaluation.execution.machine import FoundMember, Machine
@@ -89,11 +90,17 @@ def _found_member(machine: Machine, cls: ClassValue, name: str, behind: ClassVal
         own = program.own_member(ref, name)
         if isinstance(own, Unresolved):
             return FoundMember(tuple(searched), None, own.reason)
+        if own is not None and not _is_sure(own):
+            return FoundMember(tuple(searched), None, f"`{ref.name}.{name}` is bound under a condition")
         if own is not None:
             found = own
             break
     reason = program.patches.patched(cls.ref, name, searched)
     return FoundMember(tuple(searched), found, reason.reason if reason is not None else "")
+
+
+def _is_sure(found: FunctionRef | ValueRef) -> bool:
+    return found.function.sure if isinstance(found, FunctionRef) else found.assign.sure
 
 
 def _searched(machine: Machine, cls: ClassValue, behind: ClassValue | None) -> Iterator[ClassRef | Opaque]:
@@ -127,7 +134,22 @@ def _assigned(machine: Machine, owner: ClassRef, found: ValueRef) -> object:
     """The value of an assigned class attribute."""
     if found.assign.value is None:
         return machine.opaque(f"`{owner.name}.{found.assign.target}` is not known")
-    return machine.evaluate(class_scope(machine, found.owner or owner, found), found.assign.value)
+    value = machine.evaluate(class_scope(machine, found.owner or owner, found), found.assign.value)
+    if isinstance(value, list | dict | set) and is_changed(owner, found.assign.target):
+        return machine.opaque(f"code changes `{owner.name}.{found.assign.target}`")
+    return value
+
+
+_CHANGES = (
+    r"\.{}(?:\.(?:append|extend|insert|add|update|pop|popitem|remove|discard|clear|setdefault)\s*\("
+    r"|\[[^\[\]\n]*\]\s*[-+*/|]?=(?!=))"
+)
+"""Code that changes a container which is an attribute."""
+
+
+def is_changed(owner: ClassRef, name: str) -> bool:
+    """Whether the file of a class changes a container that is an attribute of it."""
+    return re.search(_CHANGES.format(re.escape(name)), owner.file.source.text) is not None
 
 
 def class_scope(machine: Machine, owner: ClassRef, found: ValueRef | None = None) -> Environment:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Sequence
 
 from opschema_cli.evaluation.execution.classes import is_subclass, outside_bases
-from opschema_cli.evaluation.execution.formats import text_of
+from opschema_cli.evaluation.execution.error_names import BUILTIN_ERRORS
+from opschema_cli.evaluation.execution.formats import arguments_of_error, text_of
 from opschema_cli.evaluation.execution.machine import Machine
 from opschema_cli.evaluation.execution.values import ErrorValue, Object, Opaque
 from opschema_cli.evaluation.values import ClassValue, ExternalName
 
-_BUILTIN: dict[str, type[BaseException]] = {
-    name: item for name, item in vars(builtins).items() if isinstance(item, type) and issubclass(item, BaseException)
-}
-
 
 def is_error_name(name: str) -> bool:
     """Whether a name is that of a built-in exception."""
-    return name in _BUILTIN
+    return name in BUILTIN_ERRORS
 
 
 def made_error(machine: Machine, name: str, positional: Sequence[object]) -> ErrorValue:
@@ -28,14 +24,14 @@ def made_error(machine: Machine, name: str, positional: Sequence[object]) -> Err
 
 def class_name(error: ErrorValue | Object) -> str:
     """The name of an exception's class."""
-    return error.name or "Exception" if isinstance(error, ErrorValue) else error.cls.ref.name
+    return error.name.rpartition(".")[2] or "Exception" if isinstance(error, ErrorValue) else error.cls.ref.name
 
 
 def message_of(machine: Machine, error: ErrorValue | Object) -> str | None:
     """The text of an exception; None if it is not known."""
-    arguments = error.arguments if isinstance(error, ErrorValue) else error.attributes.get("args")
-    if not isinstance(arguments, tuple) or len(arguments) != 1:
-        return "" if arguments == () and isinstance(error, ErrorValue) else None
+    arguments = arguments_of_error(machine, error)
+    if arguments is None or len(arguments) != 1:
+        return "" if arguments == () else None
     text = text_of(machine, arguments[0])
     return text if isinstance(text, str) else None
 
@@ -56,13 +52,15 @@ def catches(machine: Machine, kind: object, error: ErrorValue | Object) -> bool 
 
 def _catches_error(machine: Machine, kind: object, error: ErrorValue) -> bool | Opaque:
     name = kind.name if isinstance(kind, ExternalName) else ""
-    if name in ("Exception", "BaseException") and not issubclass(_BUILTIN.get(error.name, Exception), _outer(error)):
+    if name in ("Exception", "BaseException") and not issubclass(
+        BUILTIN_ERRORS.get(error.name, Exception), _outer(error)
+    ):
         return True
     if not error.name:
         return machine.opaque("an exception that is not known")
-    if name in _BUILTIN and error.name in _BUILTIN:
-        return issubclass(_BUILTIN[error.name], _BUILTIN[name])
-    if isinstance(kind, ClassValue) and error.name in _BUILTIN:
+    if name in BUILTIN_ERRORS and error.name in BUILTIN_ERRORS:
+        return issubclass(BUILTIN_ERRORS[error.name], BUILTIN_ERRORS[name])
+    if isinstance(kind, ClassValue) and error.name in BUILTIN_ERRORS:
         return False
     return True if name == error.name else machine.opaque("an exception of a class that is not known")
 
@@ -74,7 +72,7 @@ def _outer(error: ErrorValue) -> tuple[type[BaseException], ...]:
 
 def _catches_object(machine: Machine, kind: object, error: Object) -> bool | Opaque:
     name = kind.name if isinstance(kind, ExternalName) else ""
-    bases = [_BUILTIN[item] for item in outside_bases(machine, error.cls) if item in _BUILTIN]
-    if name in _BUILTIN and bases:
-        return any(issubclass(item, _BUILTIN[name]) for item in bases)
+    bases = [BUILTIN_ERRORS[item] for item in outside_bases(machine, error.cls) if item in BUILTIN_ERRORS]
+    if name in BUILTIN_ERRORS and bases:
+        return any(issubclass(item, BUILTIN_ERRORS[name]) for item in bases)
     return machine.opaque("an exception of a class that is not known")

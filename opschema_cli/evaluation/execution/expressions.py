@@ -7,12 +7,13 @@ from itertools import pairwise
 
 from opschema_cli.evaluation.execution.binding import arguments_of
 from opschema_cli.evaluation.execution.calls import taint_all
+from opschema_cli.evaluation.execution.comparisons import compared, negated
 from opschema_cli.evaluation.execution.comprehensions import comprehension
 from opschema_cli.evaluation.execution.formats import limited, text_of
 from opschema_cli.evaluation.execution.functions import lambda_of
 from opschema_cli.evaluation.execution.machine import Machine
 from opschema_cli.evaluation.execution.methods import mapping_of, set_of
-from opschema_cli.evaluation.execution.operations import binary, compared, negated, unary
+from opschema_cli.evaluation.execution.operations import binary, unary
 from opschema_cli.evaluation.execution.plain import is_hashable
 from opschema_cli.evaluation.execution.scopes import bind_name, find
 from opschema_cli.evaluation.execution.signals import UnknownElementsError
@@ -73,11 +74,13 @@ def _attribute(machine: Machine, scope: Environment, expr: Expr) -> object:
 
 def _member(machine: Machine, value: object, name: str) -> object:
     """An attribute; of an unknown value another one, which is the same each time."""
+    if isinstance(value, Opaque | ExternalName) and machine.guarded:
+        machine.may_miss(value, name)
     return machine.derived(value, name) if isinstance(value, Opaque) else machine.attribute(value, name)
 
 
 def _call(machine: Machine, scope: Environment, expr: Expr) -> object:
-    function = machine.evaluate(scope, expr.items[0])
+    function = _callee(machine, scope, expr.items[0])
     if function == ExternalName("super") and len(expr.items) == 1:
         return super_of(machine, scope)
     arguments = arguments_of(machine, scope, expr)
@@ -87,6 +90,16 @@ def _call(machine: Machine, scope: Environment, expr: Expr) -> object:
             return machine.call(arguments, (), {})
         machine.stop(arguments.reason)
     return machine.call(function, *arguments)
+
+
+def _callee(machine: Machine, scope: Environment, expr: Expr) -> object:
+    """What a call calls; that reading a name may raise is left to the call."""
+    if expr.kind != "name":
+        return machine.evaluate(scope, expr)
+    guarded, machine.guarded = machine.guarded, 0
+    found = machine.evaluate(scope, expr)
+    machine.guarded = guarded
+    return found
 
 
 def _display(machine: Machine, scope: Environment, expr: Expr) -> object:
@@ -179,7 +192,11 @@ def _compare(machine: Machine, scope: Environment, expr: Expr) -> object:
 
 def _subscript(machine: Machine, scope: Environment, expr: Expr) -> object:
     holder = machine.evaluate(scope, expr.items[0])
-    return item_of(machine, holder, index_of(machine, scope, expr))
+    index = index_of(machine, scope, expr)
+    found = item_of(machine, holder, index)
+    if isinstance(found, Opaque) and found is not index and machine.guarded:
+        machine.may_raise(found.reason)
+    return found
 
 
 def _slice(machine: Machine, scope: Environment, expr: Expr) -> object:

@@ -19,6 +19,7 @@ from opschema_cli.evaluation.execution.values import (
     Running,
     Sentinel,
     TensorValue,
+    UnionValue,
 )
 from opschema_cli.evaluation.values import ClassValue, EnumMember, ExternalName, ModuleValue
 
@@ -63,6 +64,8 @@ def _among(machine: Machine, kinds: object, answer: Callable[[object], bool | Op
 
 
 def _flat(kinds: object) -> list[object]:
+    if isinstance(kinds, UnionValue):
+        kinds = kinds.kinds
     return [item for kind in kinds for item in _flat(kind)] if isinstance(kinds, tuple) else [kinds]
 
 

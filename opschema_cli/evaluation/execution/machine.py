@@ -73,6 +73,7 @@ class Machine(ABC):
         """The attributes of classes that it has read."""
         self.identities: dict[int, tuple[int, object]] = {}
         self._derived: dict[tuple[int, str], tuple[object, Opaque]] = {}
+        self._present: dict[tuple[object, str], object] = {}
         self._outside: dict[ExternalName, Opaque] = {}
         self._decided: dict[int, tuple[Opaque, bool]] = {}
         self._body: Body | None = None
@@ -147,6 +148,18 @@ class Machine(ABC):
         if id(value) not in self._decided:
             self._decided[id(value)] = value, self.choices.choose(value.reason, self.place)
         return self._decided[id(value)][1]
+
+    def may_raise(self, reason: str, name: str = "") -> None:
+        """Try both that code which is not known raises, and that it does not, where a handler could tell."""
+        if self.guarded and not self.choices.choose(reason, self.place):
+            raise Thrown(ErrorValue(name, (self.opaque(reason),)), self.place)
+
+    def may_miss(self, value: Opaque | ExternalName, name: str) -> None:
+        """Try both that a value which is not known has an attribute, and that it has none, once for each."""
+        key = (id(value) if isinstance(value, Opaque) else value.name, name)
+        if key not in self._present:
+            self.may_raise(f"the attribute `{name}`", "AttributeError")
+            self._present[key] = value
 
     def taint(self, container: object) -> None:
         """Remember that the contents of a container are not known from here on."""

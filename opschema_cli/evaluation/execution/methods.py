@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from opschema_cli.evaluation.execution.comparisons import contains_key, matches
 from opschema_cli.evaluation.execution.machine import Machine
-from opschema_cli.evaluation.execution.operations import contains_key, equal
 from opschema_cli.evaluation.execution.plain import first_opaque, is_hashable, is_plain, performed
 from opschema_cli.evaluation.execution.sorting import sorted_values
 from opschema_cli.evaluation.execution.values import Opaque
@@ -142,17 +142,20 @@ def _of_string(
     machine: Machine, this: str, name: str, positional: Sequence[object], keywords: Mapping[str, object]
 ) -> object:
     if name == "join" and len(positional) == 1:
-        positional = (list(machine.iterate(positional[0])),)
-        opaque = first_opaque(positional[0])
+        texts = list(machine.iterate(positional[0]))
+        opaque = first_opaque(texts)
         if opaque is not None:
             return opaque
+        if sum(len(this) + (len(item) if isinstance(item, str) else 0) for item in texts) > MAX_CHARACTERS:
+            machine.stop("a long string")
+        positional = (texts,)
     if name == "format":
         return machine.opaque("a format that is not followed")
     numbers = [item for item in positional if isinstance(item, int)]
     if name in ("center", "ljust", "rjust", "zfill") and max(numbers, default=0) > MAX_CHARACTERS:
         machine.stop("a long string")
-    texts = [len(item) for item in positional if isinstance(item, str)]
-    if name == "replace" and (len(this) + 1) * max([*texts, 0]) > MAX_CHARACTERS:
+    sizes = [len(item) for item in positional if isinstance(item, str)]
+    if name == "replace" and (len(this) + 1) * max([*sizes, 0]) > MAX_CHARACTERS:
         machine.stop("a long string")
     machine.spend(len(this) // 50)
     found = _plain(machine, this, name, positional, keywords)
@@ -164,7 +167,7 @@ def _of_string(
 def _of_list(
     machine: Machine, this: list[object], name: str, positional: Sequence[object], keywords: Mapping[str, object]
 ) -> object:
-    machine.spend(1)
+    machine.spend(1 + len(this) // 10 if name == "copy" else 1)
     if name == "sort":
         if positional:
             machine.throw("TypeError")
@@ -180,7 +183,9 @@ def _of_list(
         if isinstance(positional[0], Opaque):
             machine.taint(this)
             return None
-        this.extend(list(machine.iterate(positional[0])))
+        elements = list(machine.iterate(positional[0]))
+        machine.spend(len(elements))
+        this.extend(elements)
         return None
     index = positional[0] if positional and name in ("pop", "insert") else None
     if isinstance(index, Opaque):
@@ -193,7 +198,7 @@ def _search(machine: Machine, this: Sequence[object], name: str, positional: Seq
     """``index``, ``count`` or ``remove`` of a list or tuple."""
     if len(positional) != 1:
         return machine.opaque(f"`{name}` between bounds")
-    answers = [equal(machine, item, positional[0]) for item in this]
+    answers = [matches(machine, item, positional[0]) for item in this]
     opaque = first_opaque(answers)
     if opaque is not None:
         if name == "remove":
@@ -249,6 +254,7 @@ def mapping_of(machine: Machine, value: object) -> dict[object, object] | Opaque
     if id(value) in machine.tainted:
         return machine.opaque("a container whose contents are not known")
     if isinstance(value, dict):
+        machine.spend(len(value) // 4)
         return dict(value)
     found: dict[object, object] = {}
     for pair in machine.iterate(value):
@@ -294,6 +300,7 @@ def set_of(machine: Machine, value: object) -> set[object] | Opaque:
     if id(value) in machine.tainted:
         return machine.opaque("a container whose contents are not known")
     elements = list(value) if isinstance(value, set | frozenset) else list(machine.iterate(value))
+    machine.spend(len(elements) // 4)
     for item in elements:
         hashable = is_hashable(machine, item)
         if isinstance(hashable, Opaque):

@@ -14,6 +14,7 @@ from opschema_cli.evaluation.execution.classes import (
     setters_of,
 )
 from opschema_cli.evaluation.execution.dataclass_fields import initialised, is_dataclass
+from opschema_cli.evaluation.execution.error_names import ERRORS
 from opschema_cli.evaluation.execution.machine import Machine
 from opschema_cli.evaluation.execution.values import BoundMethod, Closure, Object, Opaque, SuperValue
 from opschema_cli.evaluation.values import ClassValue, EnumMember
@@ -36,6 +37,9 @@ def constructed(
     if isinstance(init, Closure):
         machine.call(init, (this, *positional), keywords)
     elif isinstance(init, Opaque):
+        if set(outside_bases(machine, cls)) <= ERRORS:
+            this.attributes["args"] = tuple(positional)
+            return this
         return _made_outside(machine, this)
     elif positional or keywords:
         machine.throw("TypeError", f"{cls.ref.name}() takes no arguments")
@@ -86,6 +90,8 @@ def object_attribute(machine: Machine, this: Object, name: str) -> object:
 
 def bound(machine: Machine, this: Object | EnumMember, found: object, name: str) -> object:
     """A member of a class as it is read from an object."""
+    if isinstance(found, Object) and machine.special(found, "__get__") is not None:
+        return machine.opaque(f"the attribute `{name}`, which a descriptor gives")
     if not isinstance(found, Closure):
         return found
     kinds = kinds_of(machine, found)

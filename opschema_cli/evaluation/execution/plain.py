@@ -19,6 +19,7 @@ from opschema_cli.evaluation.execution.values import (
     Sentinel,
 )
 from opschema_cli.evaluation.values import ClassValue, EnumMember, ModuleValue
+from opschema_cli.source.resolution import External, Unresolved
 
 T = TypeVar("T")
 
@@ -62,6 +63,8 @@ def is_hashable(machine: Machine, value: object) -> bool | Opaque:
         found = [is_hashable(machine, item) for item in value]
         opaque = next((item for item in found if isinstance(item, Opaque)), None)
         return False if False in found else opaque if opaque is not None else True
+    if isinstance(value, EnumMember) and not is_plain_enum(machine, value):
+        return machine.opaque("the hash of a member of an enumeration")
     if isinstance(value, Identical):
         return True
     if isinstance(value, Object):
@@ -69,6 +72,13 @@ def is_hashable(machine: Machine, value: object) -> bool | Opaque:
     if isinstance(value, list | dict | set):
         return False
     return value if isinstance(value, Opaque) else machine.opaque("the hash of a value that is not known")
+
+
+def is_plain_enum(machine: Machine, member: EnumMember) -> bool:
+    """Whether a member of an enumeration equals itself only."""
+    found = machine.evaluator.program.mro(member.ref)
+    outside = [] if isinstance(found, Unresolved) else [item.name for item in found if isinstance(item, External)]
+    return bool(outside) and set(outside) <= {"enum.Enum", "object", "Enum"}
 
 
 def performed(machine: Machine, function: Callable[[], T]) -> T:

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from itertools import accumulate, chain, product, repeat, zip_longest
 
 from opschema_cli.evaluation.execution.builtins import Builtin, all_elements, computing
+from opschema_cli.evaluation.execution.comparisons import compared
 from opschema_cli.evaluation.execution.copies import Copier
 from opschema_cli.evaluation.execution.dataclass_fields import fields_of, is_dataclass
 from opschema_cli.evaluation.execution.dialect import NOT_KNOWN, Call
 from opschema_cli.evaluation.execution.machine import Machine
-from opschema_cli.evaluation.execution.operations import binary, compared, unary
+from opschema_cli.evaluation.execution.operations import binary, unary
 from opschema_cli.evaluation.execution.plain import is_plain
 from opschema_cli.evaluation.execution.values import Closure, Native, Object, Opaque, PartialCall, Running
 from opschema_cli.evaluation.limits import MAX_ELEMENTS

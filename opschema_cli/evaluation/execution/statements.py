@@ -20,9 +20,10 @@ from opschema_cli.evaluation.execution.operations import augmented
 from opschema_cli.evaluation.execution.raising import raised
 from opschema_cli.evaluation.execution.scopes import bind_name
 from opschema_cli.evaluation.execution.signals import Thrown, UnknownElementsError
-from opschema_cli.evaluation.execution.targets import assign, delete
+from opschema_cli.evaluation.execution.targets import assign, delete, place_of
 from opschema_cli.evaluation.execution.values import Environment, ErrorValue, Opaque
 from opschema_cli.evaluation.statements import all_statements, bound_by, own_expressions, targets
+from opschema_cli.evaluation.values import ExternalName
 from opschema_cli.source.python import Expr, Statement
 
 
@@ -89,10 +90,11 @@ def _annotated(machine: Machine, scope: Environment, item: Statement) -> Complet
 
 def _augmented(machine: Machine, scope: Environment, item: Statement) -> Completion:
     target, value = item.exprs
-    before = machine.evaluate(scope, target)
+    place = place_of(machine, scope, target)
+    before = place.read(machine)
     change = machine.evaluate(scope, value)
     machine.at(scope.body, item)
-    assign(machine, scope, target, augmented(machine, item.text.removesuffix("="), before, change))
+    place.write(machine, augmented(machine, item.text, before, change))
     return None
 
 
@@ -123,7 +125,10 @@ def _assert(machine: Machine, scope: Environment, item: Statement) -> Completion
 def _import(machine: Machine, scope: Environment, item: Statement) -> Completion:
     for fact in scope.body.scope.imports:
         if item.start <= fact.start < item.end:
-            bind_name(machine, scope, fact.name, imported(machine, scope.body, fact))
+            value = imported(machine, scope.body, fact)
+            if isinstance(value, Opaque | ExternalName):
+                machine.may_raise(f"the import of `{fact.name}`", "ImportError")
+            bind_name(machine, scope, fact.name, value)
     return None
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import operator
 
+from opschema_cli.evaluation.execution.comparisons import contains_key
 from opschema_cli.evaluation.execution.dialect import NOT_KNOWN
 from opschema_cli.evaluation.execution.machine import Machine
 from opschema_cli.evaluation.execution.methods import set_of
-from opschema_cli.evaluation.execution.operations import contains_key
 from opschema_cli.evaluation.execution.plain import CONTAINERS, asked, is_plain, performed
 from opschema_cli.evaluation.execution.values import Environment, Object, Opaque
 from opschema_cli.evaluation.values import ClassValue, ExternalName
@@ -117,6 +117,7 @@ def _set_in_list(machine: Machine, holder: list[object], index: object, value: o
             machine.taint(holder)
             return
         elements = list(machine.iterate(value))
+        machine.spend(len(elements))
         performed(machine, lambda: holder.__setitem__(index, elements))
     else:
         performed(machine, lambda: operator.setitem(holder, index, value))  # type: ignore[call-overload]

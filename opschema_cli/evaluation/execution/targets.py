@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from opschema_cli.evaluation.execution.attributes import assign_attribute, delete_attribute
 from opschema_cli.evaluation.execution.machine import Machine
 from opschema_cli.evaluation.execution.scopes import bind_name, holder_of
 from opschema_cli.evaluation.execution.signals import UnknownElementsError
-from opschema_cli.evaluation.execution.subscripts import delete_item, index_of, set_item
+from opschema_cli.evaluation.execution.subscripts import delete_item, index_of, item_of, set_item
 from opschema_cli.evaluation.execution.values import Environment, Opaque
 from opschema_cli.source.python import Expr
 
@@ -59,6 +61,60 @@ def _count_message(count: int, wanted: int, starred: bool) -> str:
     if count > wanted:
         return f"too many values to unpack (expected {wanted})"
     return f"not enough values to unpack (expected {wanted}, got {count})"
+
+
+class Variable(msgspec.Struct, frozen=True, eq=False):
+    """A name that is assigned to."""
+
+    scope: Environment
+    expr: Expr
+
+    def read(self, machine: Machine) -> object:
+        """Its value."""
+        return machine.evaluate(self.scope, self.expr)
+
+    def write(self, machine: Machine, value: object) -> None:
+        """Give it a value."""
+        bind_name(machine, self.scope, self.expr.text, value)
+
+
+class Attribute(msgspec.Struct, frozen=True, eq=False):
+    """An attribute of a value."""
+
+    holder: object
+    name: str
+
+    def read(self, machine: Machine) -> object:
+        """Its value."""
+        return machine.attribute(self.holder, self.name)
+
+    def write(self, machine: Machine, value: object) -> None:
+        """Give it a value."""
+        assign_attribute(machine, self.holder, self.name, value)
+
+
+class Element(msgspec.Struct, frozen=True, eq=False):
+    """An item of a value."""
+
+    holder: object
+    index: object
+
+    def read(self, machine: Machine) -> object:
+        """Its value."""
+        return item_of(machine, self.holder, self.index)
+
+    def write(self, machine: Machine, value: object) -> None:
+        """Give it a value."""
+        set_item(machine, self.holder, self.index, value)
+
+
+def place_of(machine: Machine, scope: Environment, target: Expr) -> Variable | Attribute | Element:
+    """The place that a target stands for, its parts evaluated once."""
+    if target.kind == "subscript":
+        holder = machine.evaluate(scope, target.items[0])
+        return Element(holder, index_of(machine, scope, target))
+    owner = target.owner
+    return Attribute(machine.evaluate(scope, owner), target.member) if owner is not None else Variable(scope, target)
 
 
 def delete(machine: Machine, scope: Environment, target: Expr) -> None:

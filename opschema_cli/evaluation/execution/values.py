@@ -135,6 +135,12 @@ class Native(msgspec.Struct, frozen=True, eq=False):
     function: Callable[..., object]
 
 
+class UnionValue(msgspec.Struct, frozen=True):
+    """``int | None`` and the like."""
+
+    kinds: tuple[object, ...]
+
+
 class Running(msgspec.Struct, eq=False):
     """An iterator: of a generator, or of ``iter`` and ``map``."""
 
