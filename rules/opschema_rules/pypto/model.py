@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -144,8 +145,17 @@ class Program:
 
     def kernel(self, func_id: int | None) -> Kernel | None:
         """The one kernel of that id; None when there is none or are several."""
-        found = [item for item in self.kernels if func_id is not None and item.func_id == func_id]
+        found = self._by_id.get(func_id, ()) if func_id is not None else ()
         return found[0] if len(found) == 1 else None
+
+    @cached_property
+    def _by_id(self) -> dict[int, list[Kernel]]:
+        """The kernels of each id; a program may have hundreds."""
+        found: dict[int, list[Kernel]] = {}
+        for item in self.kernels:
+            if item.func_id is not None:
+                found.setdefault(item.func_id, []).append(item)
+        return found
 
 
 SignatureRule = Literal["sum", "arg_index", "widest"]

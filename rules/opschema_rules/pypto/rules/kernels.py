@@ -86,9 +86,13 @@ def func_id(program: Program) -> Iterator[Diagnostic]:
         if item.value is not None and _is_nowhere(program, item.value) and (sure or not part.shared):
             severity = Severity.ERROR if sure and not entry.unresolved else Severity.WARNING
             yield _unknown(program, item, Place(part.source, item.span), severity)
+    runs: dict[Kernel, list[KernelId]] = {}
+    for _, item in named:
+        kernel = program.kernel(item.value)
+        if kernel is not None:
+            runs.setdefault(kernel, []).append(item)
     for kernel in program.kernels:
-        own = dict.fromkeys(item for _, item in named if program.kernel(item.value) is kernel)
-        yield from _cores(kernel, list(own), part.source)
+        yield from _cores(kernel, list(dict.fromkeys(runs.get(kernel, ()))), part.source)
 
 
 def _duplicates(program: Program) -> Iterator[Diagnostic]:
