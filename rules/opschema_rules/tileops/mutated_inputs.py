@@ -22,6 +22,8 @@ class Writes(msgspec.Struct):
     places: dict[str, list[Place]] = msgspec.field(default_factory=dict)
     stated: list[Place] = msgspec.field(default_factory=list)
     operators: list[SharedOperator] = msgspec.field(default_factory=list)
+    own: dict[str, list[Place]] = msgspec.field(default_factory=dict)
+    """The same of attributes of the op (``self.x``) that a listed operator takes beyond the inputs and writes."""
     complete: bool = True
 
     def add(self, name: str, operator: SharedOperator, place: Place) -> None:
@@ -56,8 +58,11 @@ class OpWithOperators(msgspec.Struct, eq=False):
         self._listed(inputs, found)
         found.complete = found.complete and bool(found.operators)
         for write in self._of_forward(self.op.ref) or (() if found.operators else self._by_kernels(inputs)):
+            operator = self.operators.operators[write.operator]
             if write.parameter in inputs:
-                found.add(write.parameter, self.operators.operators[write.operator], write.place)
+                found.add(write.parameter, operator, write.place)
+            elif write.parameter.startswith("self.") and operator in found.operators:
+                found.own.setdefault(write.parameter, []).append(write.place)
         return found
 
     def _listed(self, inputs: Sequence[str], found: Writes) -> None:

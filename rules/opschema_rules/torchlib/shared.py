@@ -26,7 +26,9 @@ class SharedOperator(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Write(msgspec.Struct, frozen=True, array_like=True):
-    """A parameter of a method that an operator writes, by its index, and the place that states it."""
+    """A parameter of a method that an operator writes, by its index, and the place that states it; ``self.x`` is an attribute of
+    the method's object.
+    """
 
     parameter: str
     operator: int

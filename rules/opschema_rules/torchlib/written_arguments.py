@@ -130,7 +130,9 @@ class Writes:
 
 
 def parameter_of(root: Frame, argument: BoundArgument) -> str:
-    """The parameter of the function ``root`` that an argument is, passed on unchanged; empty for anything else."""
+    """The parameter of the method ``root`` that an argument is, passed on unchanged, or the attribute of its object (``self.x``);
+    empty for anything else.
+    """
     while argument.expr is not None and argument.expr.kind == "name" and "." not in argument.expr.text:
         frame, name = argument.frame, argument.expr.text
         assigned = any(item.target == name for item in frame.body.scope.assigns)
@@ -139,7 +141,12 @@ def parameter_of(root: Frame, argument: BoundArgument) -> str:
         if frame is root:
             return name
         argument = frame.bindings[name]
-    return ""
+    if argument.expr is None or argument.expr.kind != "name":
+        return ""
+    owner, _, attribute = argument.expr.text.partition(".")
+    this = argument.frame.body.this
+    own = bool(this) and owner == this and this not in {item.target for item in argument.frame.body.scope.assigns}
+    return f"self.{attribute}" if own and attribute and "." not in attribute else ""
 
 
 def parameter_names(definition: Definition) -> tuple[str, ...]:

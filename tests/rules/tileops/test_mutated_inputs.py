@@ -123,6 +123,42 @@ def test_a_wrong_declaration_of_an_operator_is_one_finding() -> None:
     assert message.startswith("`x` is written here, and the schema of")
 
 
+BUFFER = """\
+class ExampleFwdOp(Op):
+    compile_op_names = ("kit::count",)
+
+    def __init__(self, eps: float = 0.5, *, kernel_map=None):
+        self.seen = {seen}
+        self.dispatch_kernel(kernel_map)
+
+    def forward(self, x: torch.Tensor):
+        {call}
+
+
+@custom_op("kit::count", mutates_args=("seen",))
+def count(x: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
+    seen.add_(1)
+    return x + 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("seen", "call", "messages"),
+    [
+        (
+            "torch.zeros(8)",
+            "return count(x, self.seen)",
+            ["an operator of the op writes `self.seen`, which no input of the manifest declares"],
+        ),
+        ("torch.zeros(8)", "return count(x, torch.empty(8))", []),
+        ("torch.zeros(8)", "seen = self.seen.clone()\n        return count(x, seen)", []),
+    ],
+    ids=["an attribute", "a new tensor", "a copy"],
+)
+def test_a_buffer_that_no_input_declares(seen: str, call: str, messages: list[str]) -> None:
+    assert found(BUFFER.format(seen=seen, call=call)) == messages
+
+
 KERNEL = """\
 @custom_op("kit::step", mutates_args=("x",))
 def step(n: int, x: torch.Tensor) -> None:

@@ -8,21 +8,22 @@ from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.align import Slot
 from opschema_rules.tileops.model import OpImplementation
-from opschema_rules.tileops.mutated_inputs import OpWithOperators
+from opschema_rules.tileops.mutated_inputs import OpWithOperators, Writes
 
 
 @rule("SIG304", "mutates-args")
 def mutates_args(subject: OpWithOperators) -> Iterator[Diagnostic]:
     """The operators of an op write other inputs than the manifest marks `mutated: true`.
 
-    `mutates_args` of a `torch.library.custom_op`, or its schema, tells the compiler which tensors a call changes, `mutated: true`
-    tells the manifest's readers. Both must name the same inputs. The operators of an op are those that `compile_op_names` lists
-    and those that `forward()` calls, however they are registered: by decorators, in helpers and loops, through a library. An
-    op without any has those of the kernels in `default_kernel_map`, where `forward()` passes its own arguments on by their
-    names. The tensor arguments of a listed operator are the inputs, by their names or else in their order; what it writes beyond
-    them is an output buffer. That a marked input is never written is reported where all operators of the op are known. Nothing
-    is reported of an operator whose own declaration is wrong (`undeclared-mutation`, `unused-mutation`). The rule holds where
-    the tree's specification knows `mutated: true`.
+    `mutates_args` of a `torch.library.custom_op`, or its schema, tells the compiler which tensors a call changes,
+    `mutated: true` tells the manifest's readers. Both must name the same inputs. The operators of an op are those that
+    `compile_op_names` lists and those that `forward()` calls, however they are registered: by decorators, in helpers and
+    loops, through a library. An op without any has those of the kernels in `default_kernel_map`, where `forward()` passes
+    its own arguments on by their names. The tensor arguments of a listed operator are the inputs, by their names or else
+    in their order; what it writes beyond them is an output buffer, but no attribute of the op: what outlives the call is
+    an input. That a marked input is never written is reported where all operators of the op are known. Nothing is
+    reported of an operator whose own declaration is wrong (`undeclared-mutation`, `unused-mutation`). The rule holds
+    where the tree's specification knows `mutated: true`.
 
     Bad:
 
@@ -39,6 +40,24 @@ def mutates_args(subject: OpWithOperators) -> Iterator[Diagnostic]:
 
     @torch.library.custom_op("kit::example", mutates_args=("x",))
     def _example(x: torch.Tensor, instance_key: str) -> torch.Tensor: ...
+    ```
+
+    Bad, a buffer that no input declares:
+
+    ```python
+    class ExampleFwdOp(Op):
+        compile_op_names = ("kit::example",)
+
+        def __init__(self, eps: float = 0.5, *, kernel_map=None):
+            self.dispatch_kernel(kernel_map)
+            self.seen = torch.zeros(8)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return _example(x, self.seen)
+
+
+    @torch.library.custom_op("kit::example", mutates_args=("seen",))
+    def _example(x: torch.Tensor, seen: torch.Tensor) -> torch.Tensor: ...
     ```
 
     Bad, marked and never written:
@@ -92,6 +111,7 @@ def mutates_args(subject: OpWithOperators) -> Iterator[Diagnostic]:
     if inputs is None or not op.entry.manifest.spec.knows("mutated"):
         return
     writes = subject.writes([slot.name for slot in inputs])
+    yield from _own(op, writes)
     for slot in inputs:
         tensor = op.entry.input(slot.name)
         if tensor is None or tensor.misstates("mutated"):
@@ -108,6 +128,19 @@ def mutates_args(subject: OpWithOperators) -> Iterator[Diagnostic]:
             operator.misdeclared for operator in writes.operators
         ):  # which is reported once, where it is declared
             yield found
+
+
+def _own(op: OpImplementation, writes: Writes) -> Iterator[Diagnostic]:
+    """Findings on attributes of the op that its operators write, of which no caller is told."""
+    key = op.entry.key_of("signature", "inputs") or op.entry.key
+    declared = {f"self.{param.name}" for param in op.entry.params}
+    for name, places in writes.own.items():
+        if name in declared:
+            continue
+        text = f"an operator of the op writes `{name}`, which no input of the manifest declares"
+        related = tuple(Related(place, "written here") for place in dict.fromkeys(places))
+        if not any(operator.misdeclared for operator in writes.operators):
+            yield Diagnostic(text, op.entry.at(key), related, ops=(op.name,), severity=op.entry.severity)
 
 
 def _diagnostic(op: OpImplementation, text: str, slot: Slot, places: Sequence[Place], note: str) -> Diagnostic:
