@@ -83,8 +83,14 @@ FLAGGED = {**SOUND, MANIFEST_PATH: SOUND[MANIFEST_PATH] + "  torch_compile_fullg
 NO_N = {'"n": \\d+': "", r"^ExampleFwdOp (without )?n( .*)?$": ""}
 ANY_FILE = {r"^\S+\.yaml": "manifest"}
 
+
+def _without_kernels(files: dict[str, str]) -> dict[str, str]:
+    return {path: re.sub(r"\n +kernel_map: \{.*\}", "", text) for path, text in files.items()}
+
+
 EXAMPLES = (
     Example("add-field", ("path=torch_compile_fullgraph", "value=true"), SOUND),
+    Example("derive-field", ("path=source.kernel_map",), _without_kernels(SOUND)),
     Example("drop-field", ("path=torch_compile_fullgraph",), FLAGGED),
     Example("drop-param", ("param=n",), example_files([("yaml", UNUSED), ("python", UNUSED_OP)]), NO_N),
     Example("merge-manifest", ("to=kit/manifest/all.yaml",), _two_files(SOUND), ANY_FILE),

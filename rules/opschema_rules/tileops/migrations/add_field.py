@@ -9,12 +9,10 @@ import msgspec
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, Site, migration
-from opschema_cli.source.text import Edit
-from opschema_cli.source.yaml import Data
-from opschema_cli.source.yaml_edit import YamlEditError, insert_key, set_value
+from opschema_cli.source.yaml_edit import YamlEditError
 from opschema_rules.tileops.migrations.conditions import chosen
 from opschema_rules.tileops.migrations.entries import all_entries, refusal, without_repeated
-from opschema_rules.tileops.migrations.fields import KeyOrder, Slot, read_path, read_value, slots
+from opschema_rules.tileops.migrations.fields import KeyOrder, Slot, read_path, read_value, slots, value_edits
 from opschema_rules.tileops.migrations.known_fields import check_path
 from opschema_rules.tileops.migrations.scopes import ENTRIES
 from opschema_rules.tileops.proofs import ROWS
@@ -78,21 +76,10 @@ def add_field(draft: Draft, sites: Sequence[Site], options: AddField) -> Iterato
     found = [site.subject for site in sites if isinstance(site.subject, Slot)]
     for slot in found:
         try:
-            draft.edit(slot.entry.file.path, _edits(order, slot, value))
+            draft.edit(slot.entry.file.path, value_edits(order, slot, value))
         except (YamlEditError, ValueError) as error:
             yield refusal(_place(slot), f"write `{options.path}`", error)
     draft.settle()
-
-
-def _edits(order: KeyOrder, slot: Slot, value: Data) -> list[Edit]:
-    file = slot.entry.file
-    if slot.node is not None:
-        return set_value(file, file.document.follow(slot.node), value)
-    for step in reversed(slot.missing):
-        value = {step: value}
-    key = str(slot.path[len(slot.path) - len(slot.missing) - 1])
-    after, before = order.neighbour(slot, key)
-    return insert_key(file, slot.owner, key, value, before=before, after=after)
 
 
 def _place(slot: Slot) -> Place:

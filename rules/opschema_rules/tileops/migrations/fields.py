@@ -12,7 +12,7 @@ from opschema_cli.migrate.migration import Note, OptionError
 from opschema_cli.source.text import Edit, Source, apply_edits
 from opschema_cli.source.yaml import Data, Node, YamlSyntaxError, scalar_value
 from opschema_cli.source.yaml_compose import parse
-from opschema_cli.source.yaml_edit import YamlEditError, remove_key
+from opschema_cli.source.yaml_edit import YamlEditError, insert_key, remove_key, set_value
 from opschema_rules.tileops.migrations.entries import refusal
 from opschema_rules.tileops.migrations.removals import remove_keys
 from opschema_rules.tileops.model import OpEntry
@@ -171,3 +171,19 @@ class KeyOrder:
 
 def _is_chosen(path: Path, at: int) -> bool:
     return isinstance(path[at], int) or (at > 0 and path[at - 1] in _NAMED)
+
+
+def value_edits(order: KeyOrder, slot: Slot, value: Data) -> list[Edit]:
+    """Write a value into a slot, with the mappings on its path that are missing.
+
+    Raises:
+        YamlEditError, ValueError: the editor refuses.
+    """
+    file = slot.entry.file
+    if slot.node is not None:
+        return set_value(file, file.document.follow(slot.node), value)
+    for step in reversed(slot.missing):
+        value = {step: value}
+    key = str(slot.path[len(slot.path) - len(slot.missing) - 1])
+    after, before = order.neighbour(slot, key)
+    return insert_key(file, slot.owner, key, value, before=before, after=after)

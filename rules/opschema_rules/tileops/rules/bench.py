@@ -21,6 +21,7 @@ WORKLOADS = ("load_workloads", "workloads_to_params")
 """Functions that give a benchmark the workload rows of the op that their first argument names."""
 
 What = Literal["workloads", "roofline"]
+_EACH: tuple[What, What] = ("workloads", "roofline")
 
 REPORTS = ("ManifestBenchmark",)
 """Classes that report the roofline of the op that their first argument names."""
@@ -170,6 +171,16 @@ def _diagnostic(case: _Case, text: str) -> Diagnostic:
     related = (Related(Place(case.path, Span(0, 0)), "the benchmark"),)
     severity = entry.severity if driven else Severity.WARNING
     return Diagnostic(text, entry.at(case.node), related, ops=(entry.name,), severity=severity)
+
+
+def is_driven(entry: OpEntry) -> bool:
+    """Whether each benchmark of an entry surely takes the op's workloads and roofline from the manifest."""
+    manifest = entry.manifest
+    found = [(node, manifest.locate(path)) for node, path in entry.source_paths("bench")]
+    cases = [_Case(entry, path, node) for node, path in found if path is not None]
+    readings = manifest.project.readings(_READING, (case.path for case in cases))
+    does = [_does(what, case, readings) is True for case in cases for what in _EACH]
+    return bool(cases) and len(cases) == len(found) and all(does)
 
 
 class _Case(msgspec.Struct, frozen=True):

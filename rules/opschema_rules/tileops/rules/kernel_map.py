@@ -113,6 +113,17 @@ def _renamed(stated: dict[str, Data], dispatched: _Dispatched) -> dict[str, str]
     return {name: key for name, key in found.items() if counts[key] == 1}
 
 
+def dispatched_kernels(op: OpImplementation) -> dict[str, str] | None:
+    """The kernels of ``default_kernel_map`` by their keys; None where one is not known."""
+    found = op.method("default_kernel_map")
+    dispatched = _dispatched(op, found) if found is not None else None
+    if dispatched is None or not dispatched.complete:
+        return None
+    known = {name: next(iter(item.classes)) for name, item in dispatched.kernels.items() if len(item.classes) == 1}
+    sure = len(known) == len(dispatched.kernels) and all(item.known for item in dispatched.kernels.values())
+    return known if known and sure else None
+
+
 class _Kernel(msgspec.Struct):
     """A key of the map: where it is written, and the classes that branches give it."""
 

@@ -21,6 +21,7 @@ RUNS: dict[str, dict[str, object]] = {
     "merge-manifest": {"to": "kit/manifest/all.yaml"},
     "sync-signature": {"from": "code", "what": "kw_only,defaults,order"},
     "add-field": {"path": "signature.params.*.kw_only", "value": "true", "replace": True},
+    "derive-field": {"path": "source.kernel_map"},
     "drop-field": {"path": "signature.params.eps", "where": "has:signature.inputs, status=implemented, lacks:nothing"},
     "drop-param": {"param": "eps,dims"},
 }
