@@ -167,6 +167,10 @@ def f(x):
         "import torch\ndef f():\n    n = torch.size()\n    a = n is None\n    return 1 if not a and n else 2",
         "from other import Base\nclass A(Base):\n    pass\ndef f():\n    return getattr(A(), 'x', 3)",
         "class D:\n    def __get__(self, o, t):\n        return 2\nclass A:\n    d = D()\ndef f():\n    return A().d",
+        "class T:\n    env = None\ntls = T()\ndef f():\n    return 1 if tls.env is None else 2",
+        "class T:\n    one = None\n    @classmethod\n    def get(cls):\n        if cls.one is None:\n            cls.one = 3\n"
+        "            return 4\n        return cls.one\ndef f():\n    return T.get()",
+        "class T:\n    kept = {}\ndef f():\n    return len(T().kept)",
         "seen = []\ndef g():\n    seen.append(1)\ndef f():\n    return len(seen)",
     ],
 )

@@ -9,13 +9,20 @@ from pathlib import Path
 
 from opschema_cli.evaluation.binding import arguments_of
 from opschema_cli.evaluation.dialect import Dialect
+from opschema_cli.evaluation.execution.dialect import NOT_KNOWN, Call, Caller, ExecutionDialect
+from opschema_cli.evaluation.execution.executor import Executor
+from opschema_cli.evaluation.execution.outcomes import Returned
+from opschema_cli.evaluation.execution.values import DtypeValue, TensorValue
 from opschema_cli.evaluation.values import Arguments, BoundArgument, PackValue, Value
 from opschema_cli.project import Project
 from opschema_cli.source.resolution import Folded, Unresolved
 from opschema_cli.workspace import Workspace
 
 PAGE = Path(__file__).parents[2] / "docs/evaluation.md"
-NAMES = (Arguments, BoundArgument, Dialect, Folded, Iterator, PackValue, Unresolved, Value, arguments_of)
+NAMES = (
+    *(Arguments, BoundArgument, Dialect, Folded, Iterator, PackValue, Unresolved, Value, arguments_of),
+    *(Call, Caller, DtypeValue, ExecutionDialect, Executor, Returned, TensorValue),
+)
 
 
 def test_the_examples_of_the_page_hold(tmp_path: Path) -> None:
@@ -24,5 +31,5 @@ def test_the_examples_of_the_page_hold(tmp_path: Path) -> None:
     project = Project(Workspace(tmp_path, modules))
     code = "\n".join(textwrap.dedent(text) for title, text in blocks if not title)
     assert code.count("assert ") > 5
-    names = {getattr(item, "__name__", "Value"): item for item in NAMES} | {"Value": Value}
+    names = {getattr(item, "__name__", "Value"): item for item in NAMES} | {"Value": Value, "NOT_KNOWN": NOT_KNOWN}
     exec(compile(code, PAGE.name, "exec"), {**names, "project": project, "__name__": "page"})

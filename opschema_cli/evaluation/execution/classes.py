@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from opschema_cli.evaluation.execution.machine import FoundMember, Machine
-from opschema_cli.evaluation.execution.names import decorated
+from opschema_cli.evaluation.execution.names import decorated, lasting
 from opschema_cli.evaluation.execution.values import (
     BoundMethod,
     Closure,
@@ -90,6 +90,8 @@ def _found_member(machine: Machine, cls: ClassValue, name: str, behind: ClassVal
         own = program.own_member(ref, name)
         if isinstance(own, Unresolved):
             return FoundMember(tuple(searched), None, own.reason)
+        if isinstance(own, ValueRef) and _is_written(ref, name):
+            return FoundMember(tuple(searched), None, f"functions change `{ref.name}.{name}`")
         if own is not None and not _is_sure(own):
             return FoundMember(tuple(searched), None, f"`{ref.name}.{name}` is bound under a condition")
         if own is not None:
@@ -97,6 +99,18 @@ def _found_member(machine: Machine, cls: ClassValue, name: str, behind: ClassVal
             break
     reason = program.patches.patched(cls.ref, name, searched)
     return FoundMember(tuple(searched), found, reason.reason if reason is not None else "")
+
+
+def _is_written(ref: ClassRef, name: str) -> bool:
+    """Whether a function in the file of a class assigns to an attribute of the class."""
+    if any(f"{ref.name}.{name}" in item.written for item in ref.file.body.functions):
+        return True
+    methods = [item for item in ref.cls.body.functions if item.params]
+    return any(
+        f"{ref.name}.{name}" in item.written
+        or ("classmethod" in item.decorator_names and f"{item.params[0].name}.{name}" in item.written)
+        for item in methods
+    )
 
 
 def _is_sure(found: FunctionRef | ValueRef) -> bool:
@@ -137,7 +151,7 @@ def _assigned(machine: Machine, owner: ClassRef, found: ValueRef) -> object:
     value = machine.evaluate(class_scope(machine, found.owner or owner, found), found.assign.value)
     if isinstance(value, list | dict | set) and is_changed(owner, found.assign.target):
         return machine.opaque(f"code changes `{owner.name}.{found.assign.target}`")
-    return value
+    return lasting(machine, value)
 
 
 _CHANGES = (

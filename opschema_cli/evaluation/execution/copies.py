@@ -52,7 +52,7 @@ class Copier:
     def _struct(self, value: Object | Closure | Environment) -> object:
         made: Object | Closure | Environment
         if isinstance(value, Object):
-            made = self._made.setdefault(id(value), (value, Object(value.cls, {}, value.complete)))[1]  # type: ignore[assignment]
+            made = self._made.setdefault(id(value), (value, Object(value.cls, {}, value.complete, value.lasting)))[1]  # type: ignore[assignment]
             made.attributes.update((name, self.copy(item)) for name, item in value.attributes.items())  # type: ignore[union-attr]
             return made
         if isinstance(value, Environment):

@@ -84,7 +84,7 @@ class Merger:
 
     def _objects(self, left: Object, right: Object) -> Object:
         names = dict.fromkeys([*left.attributes, *right.attributes])
-        made = Object(left.cls, {}, left.complete and right.complete)
+        made = Object(left.cls, {}, left.complete and right.complete, left.lasting or right.lasting)
         self._pairs[id(left), id(right)] = made
         lost = Opaque(_DIFFERENT)
         for name in names:

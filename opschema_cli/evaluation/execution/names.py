@@ -5,7 +5,7 @@ from __future__ import annotations
 from opschema_cli.evaluation.execution.conversion import converted, external
 from opschema_cli.evaluation.execution.machine import Machine
 from opschema_cli.evaluation.execution.plain import is_scalar
-from opschema_cli.evaluation.execution.values import Closure, DtypeValue, Environment, Names, Opaque
+from opschema_cli.evaluation.execution.values import Closure, DtypeValue, Environment, Names, Object, Opaque
 from opschema_cli.evaluation.values import ClassValue, EnumMember, ExternalName, ModuleValue
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Assign, Import, PythonFile
@@ -82,9 +82,33 @@ def _assigned(machine: Machine, found: ValueRef, file: PythonFile, name: str) ->
     if (where.path, assign.target) != (file.path, name) and "." not in assign.target:
         return machine.module_name(where, assign.target)
     known = evaluated(machine, where, assign.target)
+    if isinstance(known, list | dict | set):
+        return lasting(machine, known)
     if not isinstance(known, Opaque) or assign.value is None or not assign.sure or _is_changed(machine, where, assign):
         return known
-    return machine.evaluate(module_scope(machine, where), assign.value)
+    return lasting(machine, machine.evaluate(module_scope(machine, where), assign.value))
+
+
+def lasting(machine: Machine, value: object) -> object:
+    """A value that a module or class holds; what other code may have changed in it is not known."""
+    if isinstance(value, Object) and not is_frozen(machine, value.cls.ref):
+        return Object(value.cls, {}, False, True)
+    if isinstance(value, list | dict | set) and not value:
+        return machine.opaque("a container that is filled later")
+    if isinstance(value, tuple):
+        return tuple(lasting(machine, item) for item in value)
+    if isinstance(value, list):
+        value[:] = [lasting(machine, item) for item in value]
+    elif isinstance(value, dict):
+        value.update([(key, lasting(machine, item)) for key, item in value.items()])
+    return value
+
+
+def is_frozen(machine: Machine, ref: ClassRef) -> bool:
+    """Whether a class is a frozen dataclass."""
+    resolve = machine.evaluator.program.resolve
+    frozen = (item for item in ref.cls.decorators if getattr(item.keyword("frozen"), "value", None) is True)
+    return any(resolve(ref.file, item.callee) == External("dataclasses.dataclass") for item in frozen)
 
 
 def _is_changed(machine: Machine, file: PythonFile, assign: Assign) -> bool:

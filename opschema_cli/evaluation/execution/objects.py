@@ -16,6 +16,7 @@ from opschema_cli.evaluation.execution.classes import (
 from opschema_cli.evaluation.execution.dataclass_fields import initialised, is_dataclass
 from opschema_cli.evaluation.execution.error_names import ERRORS
 from opschema_cli.evaluation.execution.machine import Machine
+from opschema_cli.evaluation.execution.names import is_frozen
 from opschema_cli.evaluation.execution.values import BoundMethod, Closure, Object, Opaque, SuperValue
 from opschema_cli.evaluation.values import ClassValue, EnumMember
 from opschema_cli.source.resolution import ClassRef
@@ -79,6 +80,8 @@ def object_attribute(machine: Machine, this: Object, name: str) -> object:
     if name == "__dict__":
         return this.attributes if this.complete else machine.opaque("the attributes of an object")
     found = member(machine, this.cls, name)
+    if this.lasting and name not in this.attributes and not isinstance(found, Closure):
+        return machine.opaque(f"the attribute `{name}` of an object that a module holds")
     if isinstance(found, Closure) and "property" in kinds_of(machine, found):
         return machine.call(found, (this,), {})
     if name in this.attributes:
@@ -150,11 +153,3 @@ def set_attribute(machine: Machine, this: Object, name: str, value: object) -> N
     if is_frozen(machine, this.cls.ref):
         machine.throw("dataclasses.FrozenInstanceError", f"cannot assign to field {name!r}")
     this.attributes[name] = value
-
-
-def is_frozen(machine: Machine, ref: ClassRef) -> bool:
-    """Whether a class is a frozen dataclass."""
-    return any(
-        item.keyword("frozen") is not None and getattr(item.keyword("frozen"), "value", None) is True
-        for item in ref.cls.decorators
-    ) and is_dataclass(machine, ref)

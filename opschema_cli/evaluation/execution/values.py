@@ -42,11 +42,15 @@ class TensorValue(msgspec.Struct, frozen=True, eq=False):
 
 
 class Object(msgspec.Struct, eq=False):
-    """An object of a class of the workspace; ``complete`` when it has no other attributes than these and its class's."""
+    """An object of a class of the workspace; ``complete`` when it has no other attributes than these and its class's.
+
+    ``lasting`` when it is held by a module: other code may have changed any attribute.
+    """
 
     cls: ClassValue
     attributes: dict[str, object]
     complete: bool = True
+    lasting: bool = False
 
     def __repr__(self) -> str:
         return f"Object({self.cls.ref.name}, {self.attributes})"
