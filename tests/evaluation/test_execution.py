@@ -170,6 +170,8 @@ def f(x):
         "class T:\n    env = None\ntls = T()\ndef f():\n    return 1 if tls.env is None else 2",
         "class T:\n    one = None\n    @classmethod\n    def get(cls):\n        if cls.one is None:\n            cls.one = 3\n"
         "            return 4\n        return cls.one\ndef f():\n    return T.get()",
+        "def d(cls):\n    return 7\n@d\nclass A:\n    pass\ndef f():\n    return A()",
+        "import torch\nclass A:\n    pass\ndef f():\n    a = A()\n    torch.setup(a)\n    return getattr(a, 'x', 1)",
         "class T:\n    kept = {}\ndef f():\n    return len(T().kept)",
         "seen = []\ndef g():\n    seen.append(1)\ndef f():\n    return len(seen)",
     ],

@@ -77,6 +77,8 @@ def taint_all(machine: Machine, values: Iterable[object]) -> None:
             taint_all(machine, value.values() if isinstance(value, dict) else value)
         elif isinstance(value, tuple):
             taint_all(machine, value)
+        elif isinstance(value, Object):
+            value.complete = False  # it may have more attributes now
         elif isinstance(value, Closure) and value.around is not None:
             taint_all(
                 machine, [item for item in value.around.variables.values() if isinstance(item, list | dict | set)]

@@ -16,7 +16,7 @@ from opschema_cli.evaluation.execution.values import (
 )
 from opschema_cli.evaluation.values import ClassValue
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.python import Expr
+from opschema_cli.source.python import Class, Expr
 from opschema_cli.source.resolution import HARMLESS_BASES, ClassRef, External, FunctionRef, Unresolved, ValueRef
 
 ABSENT = object()
@@ -82,7 +82,7 @@ def _found_member(machine: Machine, cls: ClassValue, name: str, behind: ClassVal
     """Where the tree defines an attribute of a class."""
     program = machine.evaluator.program
     searched: list[ClassRef] = []
-    found: FunctionRef | ValueRef | None = None
+    found: FunctionRef | ValueRef | ClassRef | None = None
     for ref in _searched(machine, cls, behind):
         if isinstance(ref, Opaque):
             return FoundMember(tuple(searched), None, ref.reason)
@@ -92,6 +92,11 @@ def _found_member(machine: Machine, cls: ClassValue, name: str, behind: ClassVal
             return FoundMember(tuple(searched), None, own.reason)
         if isinstance(own, ValueRef) and _is_written(ref, name):
             return FoundMember(tuple(searched), None, f"functions change `{ref.name}.{name}`")
+        if own is None and ref.cls.body.named.get(name):
+            found = _nested(ref, name)
+            if found is None:
+                return FoundMember(tuple(searched), None, f"`{ref.name}.{name}` is not followed")
+            break
         if own is not None and not _is_sure(own):
             return FoundMember(tuple(searched), None, f"`{ref.name}.{name}` is bound under a condition")
         if own is not None:
@@ -111,6 +116,13 @@ def _is_written(ref: ClassRef, name: str) -> bool:
         or ("classmethod" in item.decorator_names and f"{item.params[0].name}.{name}" in item.written)
         for item in methods
     )
+
+
+def _nested(ref: ClassRef, name: str) -> ClassRef | None:
+    """The class that a class's body defines under a name."""
+    found = ref.cls.body.named.get(name, [])
+    inner = [item for item in found if isinstance(item, Class) and not item.decorators]
+    return ClassRef(ref.file, inner[0]) if len(found) == len(inner) == 1 else None
 
 
 def _is_sure(found: FunctionRef | ValueRef) -> bool:
@@ -135,8 +147,10 @@ def _searched(machine: Machine, cls: ClassValue, behind: ClassValue | None) -> I
             skipping = False
 
 
-def _value(machine: Machine, owner: ClassRef, found: FunctionRef | ValueRef, name: str) -> object:
+def _value(machine: Machine, owner: ClassRef, found: FunctionRef | ValueRef | ClassRef, name: str) -> object:
     """The value of a class attribute; one object for all reads of it."""
+    if isinstance(found, ClassRef):
+        return ClassValue(found)
     key = (owner.key, name)
     if key not in machine.class_values:
         value = _assigned(machine, owner, found) if isinstance(found, ValueRef) else method_value(machine, found, owner)

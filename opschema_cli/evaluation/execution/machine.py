@@ -29,7 +29,7 @@ class FoundMember(msgspec.Struct, frozen=True):
     """Where a class has an attribute: ``found`` in the last of the classes ``searched``, or why that is not known."""
 
     searched: tuple[ClassRef, ...] = ()
-    found: FunctionRef | ValueRef | None = None
+    found: FunctionRef | ValueRef | ClassRef | None = None
     reason: str = ""
 
 
@@ -44,6 +44,8 @@ class Shared(msgspec.Struct):
     members: dict[tuple[ClassKey, str, ClassKey | None], FoundMember] = msgspec.field(default_factory=dict)
     kinds: dict[Body, frozenset[str]] = msgspec.field(default_factory=dict)
     """The kinds of method that decorators make of functions."""
+    decorated: dict[ClassKey, bool] = msgspec.field(default_factory=dict)
+    """Whether decorators may put something else in the place of a class."""
     setters: dict[ClassKey, dict[str, Body]] = msgspec.field(default_factory=dict)
     """The setters of properties, by class."""
 

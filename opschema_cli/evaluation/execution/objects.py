@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from opschema_cli.evaluation.execution.classes import (
     ABSENT,
+    KNOWN_DECORATORS,
     bound_to_class,
     is_complete,
     kinds_of,
@@ -16,16 +17,19 @@ from opschema_cli.evaluation.execution.classes import (
 from opschema_cli.evaluation.execution.dataclass_fields import initialised, is_dataclass
 from opschema_cli.evaluation.execution.error_names import ERRORS
 from opschema_cli.evaluation.execution.machine import Machine
-from opschema_cli.evaluation.execution.names import is_frozen
+from opschema_cli.evaluation.execution.names import is_frozen, module_scope
 from opschema_cli.evaluation.execution.values import BoundMethod, Closure, Object, Opaque, SuperValue
 from opschema_cli.evaluation.values import ClassValue, EnumMember
-from opschema_cli.source.resolution import ClassRef
+from opschema_cli.source.python import Expr
+from opschema_cli.source.resolution import ClassRef, External
 
 
 def constructed(
     machine: Machine, cls: ClassValue, positional: Sequence[object], keywords: Mapping[str, object]
 ) -> object:
     """The object that a call of a class makes."""
+    if is_replaced(machine, cls):
+        return machine.opaque(f"an object of `{cls.ref.name}`, which is decorated")
     new = member(machine, cls, "__new__")
     if isinstance(new, Closure) or (cls.ref.cls.metaclass is not None and not is_plain_type(machine, cls)):
         return machine.opaque(f"an object of `{cls.ref.name}`, which makes its objects in a way of its own")
@@ -45,6 +49,25 @@ def constructed(
     elif positional or keywords:
         machine.throw("TypeError", f"{cls.ref.name}() takes no arguments")
     return this
+
+
+def is_replaced(machine: Machine, cls: ClassValue) -> bool:
+    """Whether a decorator may put something else in the place of a class."""
+    ref = cls.ref
+    if not ref.cls.decorators:
+        return False
+    if ref.key not in machine.shared.decorated:
+        machine.shared.decorated[ref.key] = True
+        machine.shared.decorated[ref.key] = not all(_returns_class(machine, cls, item) for item in ref.cls.decorators)
+    return machine.shared.decorated[ref.key]
+
+
+def _returns_class(machine: Machine, cls: ClassValue, decorator: Expr) -> bool:
+    found = machine.evaluator.program.resolve(cls.ref.file, decorator.callee or decorator.text)
+    if isinstance(found, External):
+        return found.name in KNOWN_DECORATORS or machine.evaluator.is_transparent(found.name)
+    value = machine.evaluate(module_scope(machine, cls.ref.file), decorator)
+    return machine.call(value, (cls,), {}) == cls
 
 
 def is_plain_type(machine: Machine, cls: ClassValue) -> bool:
