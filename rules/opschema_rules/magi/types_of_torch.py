@@ -5,6 +5,8 @@ The newest torch decides: what it refuses, older ones refuse, too.
 
 from __future__ import annotations
 
+import re
+
 from opschema_cli.evaluation.type_forms import TypeForm
 from opschema_cli.source.resolution import HARMLESS_BASES, ClassRef, External
 from opschema_rules.magi.dataclasses import Dataclass
@@ -57,6 +59,10 @@ _FOREIGN_GENERICS = frozenset(
 )
 
 
+_MODULES = re.compile(r"torch\.nn\.(?:\w+\.)*[A-Z]\w*")
+"""Full names of torch's modules, layers and parameters, and of what is annotated with them."""
+
+
 def is_taken(op: MagiOp, form: TypeForm) -> bool | None:
     """Whether torch takes a type as a parameter's; None when that is not known."""
     if form.kind == "text":
@@ -107,9 +113,10 @@ def _is_plain_class(op: MagiOp, form: TypeForm) -> bool:
     line = lowerer.classes.line(form.ref) if form.ref is not None else None
     if form.ref is None or not isinstance(line, list) or form.args:
         return False
-    outside = [item for item in line if isinstance(item, External) and item.name not in HARMLESS_BASES]
+    outside = [item.name for item in line if isinstance(item, External) and item.name not in HARMLESS_BASES]
+    foreign = [name for name in outside if not _MODULES.fullmatch(name)]
     special = lowerer.classes.enum(form.ref) is not None or lowerer.dataclasses.of(form.ref) is not None
-    return not outside and not special and not form.ref.cls.decorators and not _makes_types(op, form.ref)
+    return not foreign and not special and not form.ref.cls.decorators and not _makes_types(op, form.ref)
 
 
 def _converted(form: TypeForm) -> PythonType | None:
@@ -119,7 +126,8 @@ def _converted(form: TypeForm) -> PythonType | None:
     if form.kind == "name":
         if form.is_tensor:
             return PythonType("name", "torch.Tensor")
-        return PythonType("name", form.name) if form.name in _KNOWN | _FOREIGN else None
+        known_name = form.name in _KNOWN | _FOREIGN or _MODULES.fullmatch(form.name) is not None
+        return PythonType("name", form.name) if known_name else None
     items = [_converted(item) for item in form.args]
     known = [item for item in items if item is not None]
     if form.kind == "generic" and form.name in _FOREIGN_GENERICS:

@@ -135,6 +135,17 @@ case("optional list", op("x: Tensor, k: Optional[list[int]] = None"), F)
 case("number", op("x: Tensor, k: int | float | bool", "return x * k"), 'real: same("f", x, 2)')
 case("int or str", op("x: Tensor, k: int | str"), new="MAG303", old="MAG303")
 case("Any in a field", frozen("k: Any") + op("x: Tensor, c: Config"), new="MAG303", old="MAG303")
+case("module", op("x: Tensor, m: torch.nn.Module"), new="MAG303", old="MAG303")
+case("module in a field", frozen("m: torch.nn.Linear") + op("x: Tensor, c: Config"), new="MAG303", old="MAG303")
+case(
+    "module of one's own in a field",
+    "class Gate(torch.nn.Module):\n    pass\n\n\n"
+    + frozen("m: Optional[torch.nn.Module]\ng: Gate")
+    + op("x: Tensor, c: Config"),
+    new="MAG303",
+    old="MAG303",
+)
+case("parameter of a module", op("x: Tensor, w: torch.nn.Parameter"), new="MAG303", old="MAG303")
 case("returns dict", op("x: Tensor", returns="dict[str, Tensor]"), new="MAG303", old="MAG303")
 case("returns optional", op("x: Tensor", returns="Optional[Tensor]"), new="MAG303", old="MAG303")
 case("returns str", op("x: Tensor", returns="str"), new="MAG303", old="MAG303")
@@ -192,6 +203,24 @@ case(
 case("identity", TEXT + op("x: Tensor, m: Mode", BODY.format("is")), 'real: same("f", x, Mode.A)', new="MAG307")
 case("no identity", TEXT + op("x: Tensor, m: Mode", BODY.format("is not")), 'real: same("f", x, Mode.A)', new="MAG307")
 case("equality", TEXT + op("x: Tensor, m: Mode", BODY.format("==")), 'real: same("f", x, Mode.A)')
+STRINGS = '\ndef g(x):\n    return f(x, "a")\n'
+case(
+    "identity with a plain member",
+    BARE + op("x: Tensor, m: Mode", BODY.format("is")),
+    'real: same("f", x, Mode.A)',
+    new="MAG306 MAG307",
+)
+case("equality with a plain member", BARE + op("x: Tensor, m: Mode", BODY.format("==")) + STRINGS, "real: g(x)", new="MAG307",
+     why="the comparison is always false, whether the op or its function is called")  # fmt: skip
+case("value of a plain member", BARE + op("x: Tensor, m: Mode", "return x + len(m.value)") + STRINGS, "real: g(x)", new="MAG307",
+     old=None)  # fmt: skip
+case(
+    "members and strings",
+    BARE
+    + op("x: Tensor, m: Mode", 'm_ = m.value if isinstance(m, Mode) else m\nreturn x * (2 if m_ == "a" else 3)')
+    + STRINGS,
+    "real: g(x)",
+)
 case(
     "member made anew",
     TEXT + op("x: Tensor, m: Mode", "m = Mode(m)\n" + BODY.format("is")),

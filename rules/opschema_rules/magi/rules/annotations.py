@@ -33,7 +33,7 @@ def annotation(op: MagiOp) -> Iterator[Diagnostic]:
     The op's schema is made from the annotations, so every parameter and the return value need one, and `*args` and
     `**kwargs` have no place in it. A field whose annotation is a string with names that its module does not have is
     refused, too, as is a dataclass that holds itself; and, before commit e68e0b0, every dataclass. A type that torch
-    does not know, such as `dict` or `Any`, raises as well.
+    does not know, such as `dict`, `Any` or `nn.Module`, raises as well: take the tensors of a module one by one.
 
     Bad:
 
@@ -52,6 +52,27 @@ def annotation(op: MagiOp) -> Iterator[Diagnostic]:
     @magi_register_custom_op("kit::scale")
     def scale(x: Tensor, options: Any, names: list[str]) -> Tensor:
         return x * options.scale
+    ```
+
+    Bad (a module in a field):
+
+    ```python
+    from torch import nn
+
+
+    class Gate(nn.Module):
+        pass
+
+
+    @dataclass(frozen=True)
+    class Config:
+        gate: Gate
+        norm: Optional[nn.Module] = None
+
+
+    @magi_register_custom_op("kit::gate")
+    def gate(x: Tensor, config: Config) -> Tensor:
+        return x * 2
     ```
 
     Bad (a dataclass, before they were taken):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from opschema_cli.evaluation.statements import all_statements, own_expressions
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related
@@ -115,8 +115,8 @@ def enum_identity(op: MagiOp) -> Iterator[Diagnostic]:
     """A body that takes a `str` for the member of an enumeration.
 
     What the op's body gets is the member's value, a plain `str`: `mode is Mode.ADD` is false, without an error, and
-    `mode.value` and `mode.name` do not exist. `==` holds for members of `class Mode(str, Enum)`. Or make a member of it
-    first: `mode = Mode(mode)`.
+    `mode.value` and `mode.name` do not exist. `==` holds for members of `class Mode(str, Enum)`, and never for those of
+    `class Mode(Enum)`: compare with `Mode.ADD.value`. Or make a member of it first: `mode = Mode(mode)`.
 
     Bad:
 
@@ -149,6 +149,22 @@ def enum_identity(op: MagiOp) -> Iterator[Diagnostic]:
         return x + 1 if config.mode.value == "add" else x * 2
     ```
 
+    Bad (members that are no strings):
+
+    ```python
+    class Mode(Enum):
+        ADD = "add"
+
+
+    @magi_register_custom_op("kit::run")
+    def run(x: Tensor, mode: Mode) -> Tensor:
+        return x + 1 if mode == Mode.ADD else x * 2
+
+
+    def added(x):
+        return run(x, Mode.ADD.value)
+    ```
+
     Good:
 
     ```python
@@ -165,9 +181,10 @@ def enum_identity(op: MagiOp) -> Iterator[Diagnostic]:
     ```
     """
     for leaf, enum in lowered_enums(op):
-        if enum.mixed and not _is_written(op, leaf):
+        if not _is_written(op, leaf) and not _is_tested(op, leaf):
+            constant = _IDENTITY if enum.mixed or not _only_strings(op, leaf) else {**_IDENTITY, **_EQUALITY}
             for expr in (part for item in all_statements(op.body.statements) for part in own_expressions(item)):
-                yield from _identity(op, leaf, enum, expr)
+                yield from _comparison(op, leaf, enum, expr, constant)
                 yield from _attribute(op, leaf, expr)
 
 
@@ -175,32 +192,54 @@ def _is_written(op: MagiOp, leaf: Leaf) -> bool:
     return any(item.target == leaf.path[0] for scope in op.body.scope.walk() for item in scope.assigns)
 
 
-def _identity(op: MagiOp, leaf: Leaf, enum: EnumKind, expr: Expr) -> Iterator[Diagnostic]:
-    if expr.kind != "compare" or expr.text not in ("is", "is-not"):
-        return
-    sides = {item.text if item.kind == "name" else "" for item in expr.items}
+def _is_tested(op: MagiOp, leaf: Leaf) -> bool:
+    """Whether the body asks what it got, as one does that takes both members and strings."""
     name = ".".join(leaf.path)
-    member = next((side for side in sides if side != name), "")
-    holder = op.tree.bodies.resolve(op.body, member.rpartition(".")[0]) if "." in member else None
+    calls = (call for scope in op.body.scope.walk() for call in scope.calls)
+    asks = (call.items[1:2] for call in calls if call.callee in ("isinstance", "hasattr", "getattr", "type"))
+    return any(item.text == name for first in asks for item in first)
+
+
+_IDENTITY = {"is": ("is", "==", "false"), "is-not": ("is not", "!=", "true")}
+_EQUALITY = {"==": ("==", "==", "false"), "!=": ("!=", "!=", "true")}
+"""Comparisons of a string with a member: as they are written, what to write, and their result."""
+
+
+def _comparison(
+    op: MagiOp, leaf: Leaf, enum: EnumKind, expr: Expr, constant: Mapping[str, tuple[str, str, str]]
+) -> Iterator[Diagnostic]:
+    if expr.kind != "compare" or expr.text not in constant or len(expr.items) != 2:
+        return
+    name = ".".join(leaf.path)
+    sides = [item.text if item.kind == "name" else "" for item in expr.items]
+    member = next((item for item, side in zip(expr.items, sides, strict=True) if side != name), expr)
+    dotted = member.text if member.kind == "name" else ""
+    holder = op.tree.bodies.resolve(op.body, dotted.rpartition(".")[0]) if "." in dotted else None
     if name not in sides or not isinstance(holder, ClassRef) or holder != enum.ref:
         return
-    word, instead, outcome = ("is", "==", "false") if expr.text == "is" else ("is not", "!=", "true")
+    word, instead, outcome = constant[expr.text]
+    advice = f"write `{instead}`" if enum.mixed else f"compare with `{dotted}.value`"
     yield Diagnostic(
-        f"`{name}` is a plain `str` here: `{name} {word} {member}` is always {outcome}; write `{instead}`",
+        f"`{name}` is a plain `str` here: `{name} {word} {dotted}` is always {outcome}; {advice}",
         op.body.at(expr),
         (Related(type_place(leaf), "lowered to `str`"),),
-        _equality(op, expr, instead),
+        _equality(op, expr, instead, None if enum.mixed else member),
         (op.title,),
     )
 
 
-def _equality(op: MagiOp, expr: Expr, instead: str) -> Fix | None:
+def _equality(op: MagiOp, expr: Expr, instead: str, member: Expr | None) -> Fix | None:
+    """Compare with ``==``, and with the value of ``member`` if the enumeration's members are no strings."""
     left, right = expr.items
-    between = Span(left.end, right.start)
-    text = re.sub(r"\bis(?:\s+not)?\b", instead, op.body.file.text(between), count=1)
+    between, path = Span(left.end, right.start), op.body.file.path
+    old = op.body.file.text(between)
+    text = re.sub(r"\bis(?:\s+not)?\b", instead, old, count=1)
     if "#" in text:
         return None
-    return Fix(f"compare with `{instead}`", (FileEdit(op.body.file.path, Edit(between, text)),))
+    edits = [FileEdit(path, Edit(between, text))] if text != old else []
+    if member is not None:
+        edits.append(FileEdit(path, Edit(Span(member.end, member.end), ".value")))
+    return Fix(f"compare with `{instead}`" if member is None else "compare with the value", tuple(edits))
 
 
 def _attribute(op: MagiOp, leaf: Leaf, expr: Expr) -> Iterator[Diagnostic]:
