@@ -236,11 +236,9 @@ def test_a_field_goes_everywhere_and_a_flag_comes(commit: str, corpus: Path) -> 
     assert all("variant_of" in leaf for leaf in found.other)
 
 
-@pytest.mark.parametrize(
-    ("commit", "params", "data"),
-    [("daace1e6", 59, (117, 75, 21)), ("82535c3d", 4, (14, 4, 11))],
-)
-def test_drop_param(commit: str, params: int, data: tuple[int, int, int], corpus: Path) -> None:
+@pytest.mark.parametrize("commit", ["daace1e6", "82535c3d"])
+def test_drop_param_leaves_what_the_code_uses(commit: str, corpus: Path) -> None:
+    """These commits took parameters out of the manifest that constructors kept, and use: one side alone is not changed."""
     before = entries_of(manifest_texts(corpus / f"tileops-{commit}-parent"))
     after = entries_of(manifest_texts(corpus / f"tileops-{commit}"))
     dropped: dict[str, list[str]] = {}
@@ -250,10 +248,9 @@ def test_drop_param(commit: str, params: int, data: tuple[int, int, int], corpus
     draft = open_parent(corpus, commit)
     for names, ops in dropped.items():
         if names:
-            migrate(draft, "drop-param", param=names, op=",".join(ops))
-    found = compare_data(corpus, commit, draft)
-    assert sum(leaf[1:3] == ("signature", "params") and "type" in leaf for leaf in found.same) == params
-    assert found.of() == data
+            notes = [note.message for note in migrate(draft, "drop-param", param=names, op=",".join(ops))]
+            assert all(any(f"`{op}` by hand" in note and "it is used" in note for note in notes) for op in ops)
+    assert draft.changes_since(draft.project) == []
 
 
 def params_of(entry: object) -> set[str]:
