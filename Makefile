@@ -14,10 +14,10 @@ PIP := $(BIN)/pip --quiet --disable-pip-version-check
 # Shows a command that runs next.
 SAY := @printf '\n$$ %s\n\n'
 
-.PHONY: help demo test check bench docs lock sbom clean
+.PHONY: help demo test check bench docs torch-table lock sbom clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(VENV)/.demo: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -73,6 +73,9 @@ docs: $(VENV)/.demo  ## write the generated pages of docs/ from the code
 	$(BIN)/python -m opschema_cli.lint.docs
 	$(BIN)/python -m opschema_cli.migrate.docs
 	$(BIN)/python -m tests.verify.faults
+
+torch-table: $(VENV)/.dev  ## write the table of torch's shapes and dtypes from the installed torch, which takes minutes
+	$(BIN)/python -m benchmarks.torch_shapes
 
 lock: $(VENV)-tools/.made  ## write requirements/ci.txt: for every platform and Python, each file with its hash
 	$(VENV)-tools/bin/uv pip compile --quiet pyproject.toml requirements/ci.in --extra dev --override requirements/without-torch.txt \

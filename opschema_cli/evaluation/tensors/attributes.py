@@ -1,0 +1,131 @@
+"""Attributes of tensors and dtypes, and methods that return no tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import prod
+
+from opschema_cli.evaluation.execution.dialect import NOT_KNOWN, Call
+from opschema_cli.evaluation.execution.values import DtypeValue, Opaque, TensorValue
+from opschema_cli.evaluation.tensors.promotion import is_floating
+from opschema_cli.evaluation.tensors.sizes import axis, broadcast
+
+SIZES: Mapping[str, int] = {
+    **dict.fromkeys(("bool", "uint8", "int8", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2"), 1),
+    **dict.fromkeys(("float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn_x2"), 1),
+    **dict.fromkeys(("int16", "uint16", "float16", "bfloat16"), 2),
+    **dict.fromkeys(("int32", "uint32", "float32", "complex32"), 4),
+    **dict.fromkeys(("int64", "uint64", "float64", "complex64"), 8),
+    "complex128": 16,
+}
+"""Bytes of an element."""
+
+
+def dtype_attribute(dtype: str, name: str) -> object:
+    """An attribute of a dtype."""
+    match name:
+        case "itemsize":
+            return SIZES.get(dtype, NOT_KNOWN)
+        case "is_floating_point":
+            return is_floating(dtype)
+        case "is_complex":
+            return dtype.startswith("complex")
+    return NOT_KNOWN
+
+
+def dtype_of(tensor: TensorValue) -> DtypeValue | Opaque:
+    """The dtype of a tensor."""
+    return DtypeValue(tensor.dtype) if tensor.dtype is not None else Opaque("the dtype of a tensor")
+
+
+def count_of(tensor: TensorValue) -> object:
+    """The number of elements."""
+    opaque = next((size for size in tensor.shape if isinstance(size, Opaque)), None)
+    return opaque if opaque is not None else prod(tensor.shape)  # type: ignore[arg-type]
+
+
+def size_of(tensor: TensorValue, dim: object) -> object:
+    """``tensor.size(dim)``.
+
+    Raises:
+        RefusedError: the tensor has no such dimension.
+    """
+    if dim is None:
+        return tensor.shape
+    return tensor.shape[axis(dim, len(tensor.shape))] if isinstance(dim, int) else Opaque("a dimension")
+
+
+def _size(tensor: TensorValue, call: Call) -> object:
+    found = call.bound("dim")
+    return NOT_KNOWN if found is None else size_of(tensor, found.get("dim"))
+
+
+def _bytes(tensor: TensorValue) -> object:
+    return SIZES.get(tensor.dtype or "", Opaque("the dtype of a tensor"))
+
+
+ATTRIBUTES: Mapping[str, Callable[[TensorValue], object]] = {
+    "shape": lambda tensor: tensor.shape,
+    "ndim": lambda tensor: len(tensor.shape),
+    "dtype": dtype_of,
+    "itemsize": _bytes,
+    "is_sparse": lambda tensor: False,
+    "is_nested": lambda tensor: False,
+    "is_quantized": lambda tensor: False,
+    "data": lambda tensor: tensor,
+}
+"""Attributes of tensors that are no tensors made by an operator."""
+
+METHODS: Mapping[str, Callable[[TensorValue, Call], object]] = {
+    "size": _size,
+    "dim": lambda tensor, call: len(tensor.shape),
+    "ndimension": lambda tensor, call: len(tensor.shape),
+    "numel": lambda tensor, call: count_of(tensor),
+    "nelement": lambda tensor, call: count_of(tensor),
+    "element_size": lambda tensor, call: _bytes(tensor),
+    "is_floating_point": lambda tensor, call: is_floating(tensor.dtype) if tensor.dtype else Opaque("a dtype"),
+    "is_complex": lambda tensor, call: tensor.dtype.startswith("complex") if tensor.dtype else Opaque("a dtype"),
+}
+"""Methods of tensors that return no tensor."""
+
+CASTS: Mapping[str, str] = {
+    "half": "float16",
+    "bfloat16": "bfloat16",
+    "float": "float32",
+    "double": "float64",
+    "int": "int32",
+    "long": "int64",
+    "short": "int16",
+    "char": "int8",
+    "byte": "uint8",
+    "bool": "bool",
+}
+"""Methods that convert a tensor to a dtype."""
+
+COPIES = frozenset({"cpu", "cuda", "to", "type", "contiguous", "requires_grad_", "pin_memory", "type_as", "view_dtype"})
+"""Methods whose result has the shape of the tensor, and a dtype that an argument may name."""
+
+
+def converted(tensor: TensorValue, values: tuple[object, ...]) -> TensorValue:
+    """The tensor with the dtype that one of the arguments names, or has."""
+    dtype = tensor.dtype
+    for value in values:
+        if isinstance(value, DtypeValue):
+            return TensorValue(tensor.shape, value.name)
+        if isinstance(value, TensorValue):
+            return TensorValue(tensor.shape, value.dtype)
+        if isinstance(value, Opaque):
+            dtype = None
+    return TensorValue(tensor.shape, dtype)
+
+
+def shapes_broadcast(call: Call) -> object:
+    """``torch.broadcast_shapes``.
+
+    Raises:
+        RefusedError: they do not fit.
+    """
+    shapes = [(item,) if isinstance(item, int) else item for item in call.positional]
+    if not all(isinstance(item, tuple | list) and all(isinstance(size, int) for size in item) for item in shapes):
+        return call.opaque("a size is not known")
+    return broadcast([tuple(item) for item in shapes])  # type: ignore[arg-type]
