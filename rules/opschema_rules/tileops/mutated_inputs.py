@@ -24,6 +24,8 @@ class Writes(msgspec.Struct):
     operators: list[SharedOperator] = msgspec.field(default_factory=list)
     own: dict[str, list[Place]] = msgspec.field(default_factory=dict)
     """The same of attributes of the op (``self.x``) that a listed operator takes beyond the inputs and writes."""
+    unregistered: list[str] = msgspec.field(default_factory=list)
+    """Operators that the op lists and that nothing in the tree registers."""
     complete: bool = True
 
     def add(self, name: str, operator: SharedOperator, place: Place) -> None:
@@ -69,10 +71,13 @@ class OpWithOperators(msgspec.Struct, eq=False):
         """Note the writes of the operators that ``compile_op_names`` lists."""
         names = self._names()
         found.complete = names is not None
+        namespaces = {name.partition("::")[0] for item in self.operators.operators for name in item.names}
         for name in names or ():
             named = [item for item in self.operators.operators if name in item.names]
             known = len(named) == 1 and not self.operators.unnamed and _collect(named[0], inputs, found)
             found.complete = found.complete and known
+            if not named and not self.operators.unnamed and name.partition("::")[0] in namespaces:
+                found.unregistered.append(name)
 
     def _names(self) -> Sequence[str] | None:
         """The operators that ``compile_op_names`` lists; None where that is not known."""

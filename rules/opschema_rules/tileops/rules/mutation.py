@@ -18,12 +18,12 @@ def mutates_args(subject: OpWithOperators) -> Iterator[Diagnostic]:
     `mutates_args` of a `torch.library.custom_op`, or its schema, tells the compiler which tensors a call changes,
     `mutated: true` tells the manifest's readers. Both must name the same inputs. The operators of an op are those that
     `compile_op_names` lists and those that `forward()` calls, however they are registered: by decorators, in helpers and
-    loops, through a library. An op without any has those of the kernels in `default_kernel_map`, where `forward()` passes
-    its own arguments on by their names. The tensor arguments of a listed operator are the inputs, by their names or else
-    in their order; what it writes beyond them is an output buffer, but no attribute of the op: what outlives the call is
-    an input. That a marked input is never written is reported where all operators of the op are known. Nothing is
-    reported of an operator whose own declaration is wrong (`undeclared-mutation`, `unused-mutation`). The rule holds
-    where the tree's specification knows `mutated: true`.
+    loops, through a library; one that it lists must be registered somewhere in the tree. An op without any has those of
+    the kernels in `default_kernel_map`, where `forward()` passes its own arguments on by their names. The tensor
+    arguments of a listed operator are the inputs, by their names or else in their order; what it writes beyond them is an
+    output buffer, but no attribute of the op: what outlives the call is an input. That a marked input is never written is
+    reported where all operators of the op are known. Nothing is reported of an operator whose own declaration is wrong
+    (`undeclared-mutation`, `unused-mutation`). The rule holds where the tree's specification knows `mutated: true`.
 
     Bad:
 
@@ -112,6 +112,11 @@ def mutates_args(subject: OpWithOperators) -> Iterator[Diagnostic]:
         return
     writes = subject.writes([slot.name for slot in inputs])
     yield from _own(op, writes)
+    for name in writes.unregistered:
+        text = f"`compile_op_names` lists `{name}`, which nothing in the tree registers"
+        place = Place(op.ref.file.path, op.ref.cls.span)
+        related = (op.entry.related(op.entry.key, "declares this op"),)
+        yield Diagnostic(text, place, related, ops=(op.name,), severity=op.entry.severity)
     for slot in inputs:
         tensor = op.entry.input(slot.name)
         if tensor is None or tensor.misstates("mutated"):

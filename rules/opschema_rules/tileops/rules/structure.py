@@ -119,9 +119,9 @@ def _entry(entry: OpEntry, schema: EntrySchema) -> Iterator[Diagnostic]:
     if data is None and (bomb := _bomb(entry)) is not None:
         yield Diagnostic(bomb.reason, entry.at(bomb.span), ops=(entry.name,))
         return
+    yield from _other_keys(entry, data)
     if schema.accepts(data):
         return
-    yield from _other_keys(entry, data)
     found = [error for error in schema.errors(data) if not _is_unclear(entry, error)]
     typos = {error.path: list(_unknown(entry, error)) for error in found if error.keyword == "additionalProperties"}
     meant = {(path, best) for path, keys in typos.items() for _, best in keys if best}
