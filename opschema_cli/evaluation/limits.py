@@ -60,7 +60,7 @@ MAX_NESTING = 20
 """Deepest nesting of tuples and lists in a constant."""
 
 MAX_EXECUTED_STEPS = 100_000
-"""Most expressions, statements and elements that one path of an execution works on: a third of a second."""
+"""Most expressions, statements and elements that an execution works on, on all of its paths: half a second."""
 
 MAX_EXECUTED_CALLS = 20
 """Longest chain of calls that an execution enters; Python's own stack bounds it."""

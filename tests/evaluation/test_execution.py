@@ -194,3 +194,26 @@ def test_what_may_be_otherwise_is_unresolved(text: str) -> None:
 )
 def test_an_unknown_condition_has_one_answer_on_a_path(text: str, value: int) -> None:
     assert outcome_of(text) == Returned(value)
+
+
+BRANCHES = "".join(
+    f"    if torch.c{index}():\n        x = {index}\n    else:\n        x = torch.y()\n" for index in range(20)
+)
+
+
+def test_many_unknown_branches_are_joined() -> None:
+    text = f"import torch\ndef f():\n    x, kept = 0, [1]\n{BRANCHES}    return len(kept), x"
+    outcome = outcome_of(text)
+    assert isinstance(outcome, Returned)
+    assert isinstance(outcome.value, tuple)
+    assert outcome.value[0] == 1
+    assert isinstance(outcome.value[1], Opaque)
+
+
+def test_many_unknown_branches_that_change_containers_are_not() -> None:
+    text = (
+        f"import torch\ndef f():\n    x, kept = 0, [1]\n{BRANCHES.replace('x =', 'kept[0] =')}    return len(kept), x"
+    )
+    outcome = outcome_of(text)
+    assert isinstance(outcome, Unresolved)
+    assert "too many paths" in outcome.reason

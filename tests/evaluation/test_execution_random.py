@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -97,6 +98,7 @@ PROGRAMS = st.lists(
 )
 
 
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
 @settings(
     max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), phases=[Phase.generate]
 )
@@ -110,7 +112,7 @@ def test_random_functions(statements: list[str], result: str) -> None:
     assert callable(function)
     executor = executor_of(text)
     outcome = executor.call(named(executor, "f"))
-    expected = _expected(function)
+    expected = expected_of(function)
     if isinstance(outcome, Unresolved) or (isinstance(expected, Raised) and "Opaque(" in repr(outcome)):
         return  # what is not known may raise
     if isinstance(expected, Raised):
@@ -118,10 +120,10 @@ def test_random_functions(statements: list[str], result: str) -> None:
         assert outcome.exception == expected.exception, (text, outcome)
     else:
         assert isinstance(outcome, Returned), (text, outcome)
-        assert _same(outcome.value, expected.value), (text, outcome, expected)
+        assert same(outcome.value, expected.value), (text, outcome, expected)
 
 
-def _expected(function: Callable[[], object]) -> Returned | Raised:
+def expected_of(function: Callable[[], object]) -> Returned | Raised:
     """The outcome of running a function."""
     try:
         return Returned(function())
@@ -129,7 +131,7 @@ def _expected(function: Callable[[], object]) -> Returned | Raised:
         return Raised(type(error).__name__)
 
 
-def _same(found: object, expected: object, depth: int = 9) -> bool:
+def same(found: object, expected: object, depth: int = 9) -> bool:
     """Whether a result is that of Python, but for parts that are not known."""
     if not depth or type(found).__name__ in ("Opaque", "ExternalName", "Running"):
         return True
@@ -138,6 +140,6 @@ def _same(found: object, expected: object, depth: int = 9) -> bool:
         return (
             type(found) is type(expected)
             and len(found) == len(expected)
-            and all(_same(*pair, depth - 1) for pair in pairs)
+            and all(same(*pair, depth - 1) for pair in pairs)
         )
     return repr(found) == repr(expected) or (isinstance(found, dict) and len(found) == len(expected))  # type: ignore[arg-type]

@@ -226,6 +226,7 @@ def _next(machine: Machine, positional: Positional, keywords: Keywords) -> objec
     running = positional[0]
     if not isinstance(running, Running):
         return NOT_KNOWN
+    machine.changes(running)
     for item in running.iterator:
         return item
     if len(positional) > 1:

@@ -13,6 +13,8 @@ class Choices:
     def __init__(self, script: tuple[bool, ...] = ()) -> None:
         self.script = script
         self.made: list[bool] = []
+        self.exceeded = False
+        """Whether there were too many of them."""
         self.reason = ""
         self.place: Place | None = None
 
@@ -23,6 +25,7 @@ class Choices:
             Undecided: there are too many of them.
         """
         if len(self.made) >= MAX_PATHS:
+            self.exceeded = True
             raise Undecided(reason, place)
         self.reason, self.place = reason, place
         self.made.append(self.script[len(self.made)] if len(self.made) < len(self.script) else True)

@@ -27,7 +27,10 @@ def comprehension(machine: Machine, scope: Environment, expr: Expr) -> object:
     inner = Environment(scope.body, {}, Names(names), scope, True)
     rows = _rows(machine, inner, parts, clauses, first)
     if expr.kind == "generator":
-        return Running(rows)
+        running = Running(rows)
+        if machine.joins:
+            machine.born[id(running)] = running
+        return running
     found: list[object] = []
     try:
         for row in rows:

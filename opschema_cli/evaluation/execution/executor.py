@@ -21,9 +21,9 @@ from opschema_cli.evaluation.execution.machine import Machine, Shared
 from opschema_cli.evaluation.execution.merging import merged
 from opschema_cli.evaluation.execution.outcomes import Outcome, Raised, Returned, Unresolved
 from opschema_cli.evaluation.execution.results import sealed
-from opschema_cli.evaluation.execution.signals import Thrown, Undecided
+from opschema_cli.evaluation.execution.signals import NotJoinedError, Thrown, Undecided
 from opschema_cli.evaluation.execution.values import Closure, Object, Opaque
-from opschema_cli.evaluation.limits import MAX_PATHS, MAX_TOTAL_STEPS
+from opschema_cli.evaluation.limits import MAX_EXECUTED_STEPS, MAX_PATHS, MAX_TOTAL_STEPS
 from opschema_cli.evaluation.values import ClassValue, Func
 from opschema_cli.source.bodies import Body
 
@@ -91,27 +91,43 @@ class Executor:
 
     def _outcome(self, run: Callable[[Machine, Copier], object]) -> Outcome:
         """The outcome of all paths: those that raise do not count where others return."""
+        found = self._followed(run, joining=False) or self._followed(run, joining=True)
+        return found or Unresolved("there are too many paths")
+
+    def _followed(self, run: Callable[[Machine, Copier], object], *, joining: bool) -> Outcome | None:
+        """The outcome of all paths; None where there are too many."""
         waiting: list[tuple[bool, ...]] = [()]
         found: list[Outcome] = []
+        budget = MAX_EXECUTED_STEPS
         while waiting:
-            choices = Choices(waiting.pop())
-            outcome = self._path(run, choices)
+            machine = Interpreter(self.evaluator, self.dialects, Choices(waiting.pop()), self._shared)
+            machine.joining = joining
+            machine.steps_left = budget
+            try:
+                outcome = self._path(run, machine)
+            except NotJoinedError:
+                waiting.append(machine.choices.script)
+                budget -= machine.steps
+                continue
+            budget -= machine.steps
             if isinstance(outcome, Unresolved):
-                return outcome
+                crowded = machine.choices.exceeded or (budget <= 0 and found)
+                return None if crowded and not joining else outcome
             found.append(outcome)
-            waiting += choices.others
+            waiting += machine.choices.others
             if len(found) + len(waiting) > MAX_PATHS:
-                return Unresolved(f"there are too many paths: {choices.reason}", choices.place)
+                reason = f"there are too many paths: {machine.choices.reason}"
+                return Unresolved(reason, machine.choices.place) if joining else None
         return merged(found)
 
-    def _path(self, run: Callable[[Machine, Copier], object], choices: Choices) -> Outcome:
+    def _path(self, run: Callable[[Machine, Copier], object], machine: Machine) -> Outcome:
         if self.steps > MAX_TOTAL_STEPS:
             return Unresolved("the executions of this tree take too many steps")
-        machine = Interpreter(self.evaluator, self.dialects, choices, self._shared)
         try:
             value = sealed(machine, run(machine, Copier()))
         except Thrown as thrown:
-            return Raised(class_name(thrown.error), message_of(machine, thrown.error), thrown.place)
+            name = class_name(thrown.error) if not machine.dropped else "Exception"
+            return Raised(name, message_of(machine, thrown.error) if not machine.dropped else None, thrown.place)
         except Undecided as undecided:
             return Unresolved(undecided.reason, undecided.place)
         except RecursionError:

@@ -18,7 +18,7 @@ from opschema_cli.evaluation.execution.objects import bound
 from opschema_cli.evaluation.execution.scopes import names_in
 from opschema_cli.evaluation.execution.statements import run
 from opschema_cli.evaluation.execution.truths import truth_of
-from opschema_cli.evaluation.execution.values import Environment, Names, Object, Opaque
+from opschema_cli.evaluation.execution.values import Environment, Names, Object, Opaque, Running
 from opschema_cli.evaluation.values import ClassValue
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, PythonFile, Statement
@@ -33,7 +33,10 @@ class Interpreter(Machine):
 
     def call(self, function: object, positional: Sequence[object], keywords: Mapping[str, object]) -> object:
         """The result of a call."""
-        return called(self, function, positional, keywords)
+        found = called(self, function, positional, keywords)
+        if self.joins and isinstance(found, Running):
+            self.born[id(found)] = found
+        return found
 
     def attribute(self, value: object, name: str) -> object:
         """An attribute of a value."""

@@ -24,6 +24,8 @@ def elements_of(machine: Machine, value: object, *, ordered: bool = True) -> Ite
     if isinstance(value, range | dict | set | KeysView | ValuesView | ItemsView):
         return _stepped(machine, value)
     if isinstance(value, Running):
+        if machine.joins and id(value) not in machine.born:
+            machine.not_joined(machine.joins[0])
         return _stepped(machine, value.iterator)
     if isinstance(value, Object):
         return _of_object(machine, value)

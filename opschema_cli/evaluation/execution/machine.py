@@ -15,7 +15,7 @@ import msgspec
 from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.execution.choices import Choices
 from opschema_cli.evaluation.execution.dialect import ExecutionDialect, ExternalFunction
-from opschema_cli.evaluation.execution.signals import Thrown, Undecided
+from opschema_cli.evaluation.execution.signals import NotJoinedError, Thrown, Undecided
 from opschema_cli.evaluation.execution.values import Environment, ErrorValue, Names, Object, Opaque
 from opschema_cli.evaluation.limits import MAX_EXECUTED_CALLS, MAX_EXECUTED_STEPS
 from opschema_cli.evaluation.values import ExternalName
@@ -46,6 +46,8 @@ class Shared(msgspec.Struct):
     """The kinds of method that decorators make of functions."""
     decorated: dict[ClassKey, bool] = msgspec.field(default_factory=dict)
     """Whether decorators may put something else in the place of a class."""
+    forked: set[tuple[str, int]] = msgspec.field(default_factory=set)
+    """The branches that are not joined, by file and place."""
     setters: dict[ClassKey, dict[str, Body]] = msgspec.field(default_factory=dict)
     """The setters of properties, by class."""
 
@@ -61,9 +63,18 @@ class Machine(ABC):
         self.choices = choices
         self.shared = shared
         self.steps = 0
+        self.steps_left = MAX_EXECUTED_STEPS
         self.depth = 0
         self.guarded = 0
         """How many ``try`` statements with handlers run."""
+        self.joining = False
+        """Whether to join branches on conditions that are not known."""
+        self.joins: list[tuple[str, int]] = []
+        """The branches that are being joined, by file and place."""
+        self.dropped = False
+        """Whether a branch raised that was joined with one that did not."""
+        self.born: dict[int, object] = {}
+        """The iterators that were made in such branches."""
         self.unsure = 0
         """How many loops run whose turns are not known: what is written in them is not known afterwards."""
         self.handling: list[ErrorValue | Object] = []
@@ -99,7 +110,7 @@ class Machine(ABC):
             Undecided: they are beyond the limit.
         """
         self.steps += steps
-        if self.steps > MAX_EXECUTED_STEPS:
+        if self.steps > self.steps_left:
             raise Undecided("it takes too many steps", self.place)
 
     def enter(self) -> None:
@@ -143,6 +154,28 @@ class Machine(ABC):
         """``not`` of an unknown value."""
         return value.negates if value.negates is not None else Opaque(value.reason, value.place, value)
 
+    def is_decided(self, value: Opaque) -> bool:
+        """Whether it is known on this path that an unknown value is true, or false."""
+        return self.is_decided(value.negates) if value.negates is not None else id(value) in self._decided
+
+    def assume(self, value: Opaque, truth: bool | None) -> None:
+        """Take an unknown value to be true or false from here on; with None neither."""
+        if value.negates is not None:
+            self.assume(value.negates, None if truth is None else not truth)
+        elif truth is None:
+            self._decided.pop(id(value), None)
+        else:
+            self._decided[id(value)] = value, truth
+
+    def not_joined(self, key: tuple[str, int]) -> NoReturn:
+        """Begin the path again, and decide the condition of a branch.
+
+        Raises:
+            NotJoinedError: always.
+        """
+        self.shared.forked.add(key)
+        raise NotJoinedError
+
     def decide(self, value: Opaque) -> bool:
         """Whether an unknown value is true on this path."""
         if value.negates is not None:
@@ -169,11 +202,15 @@ class Machine(ABC):
 
     def changes(self, container: object) -> None:
         """Note that a container is about to be changed."""
+        if self.joins:
+            self.not_joined(self.joins[0])
         if self.unsure:
             self.taint(container)
 
     def written(self, value: object) -> object:
         """A value as it is written to a variable or attribute that lives on."""
+        if self.joins:
+            self.not_joined(self.joins[0])
         return self.opaque("it is written in a loop whose turns are not known") if self.unsure else value
 
     # Operations

@@ -26,3 +26,7 @@ class Undecided(Exception):  # noqa: N818 - it is control flow
 
 class UnknownElementsError(Undecided):
     """An iterable is used whose elements are not known; what is made of them is opaque."""
+
+
+class NotJoinedError(Exception):
+    """Two branches cannot be joined; the path begins again, and decides."""

@@ -14,6 +14,7 @@ import msgspec
 from opschema_cli.evaluation.execution.contexts import entered, left
 from opschema_cli.evaluation.execution.exceptions import catches
 from opschema_cli.evaluation.execution.functions import defined
+from opschema_cli.evaluation.execution.joins import joined, may_join
 from opschema_cli.evaluation.execution.machine import Machine
 from opschema_cli.evaluation.execution.names import imported
 from opschema_cli.evaluation.execution.operations import augmented
@@ -177,7 +178,10 @@ def _yielded(machine: Machine, scope: Environment, item: Statement) -> Iterator[
 
 
 def _if(machine: Machine, scope: Environment, item: Statement) -> Steps:
-    holds = machine.truth(machine.evaluate(scope, item.exprs[0]))
+    value = machine.evaluate(scope, item.exprs[0])
+    if isinstance(value, Opaque) and may_join(machine, scope, item, value):
+        return joined(machine, scope, item, value, lambda holds: run(machine, scope, item.blocks[0 if holds else 1]))
+    holds = machine.truth(value)
     return (yield from run(machine, scope, item.blocks[0] if holds else item.blocks[1]))
 
 
