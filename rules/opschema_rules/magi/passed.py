@@ -13,7 +13,7 @@ from opschema_rules.magi.dataclasses import Dataclass
 from opschema_rules.magi.given import followed
 from opschema_rules.magi.model import MagiOp
 from opschema_rules.magi.registrations import Written
-from opschema_rules.magi.signature import Branch, Leaf
+from opschema_rules.magi.signature import Branch, Leaf, Node
 
 
 def meant_calls(op: MagiOp) -> Iterator[OpCall]:
@@ -23,10 +23,10 @@ def meant_calls(op: MagiOp) -> Iterator[OpCall]:
             yield item
 
 
-def passed(op: MagiOp, item: OpCall, leaf: Leaf) -> Written | None:
+def passed(op: MagiOp, item: OpCall, leaf: Node) -> Written | None:
     """The value that a call passes, itself or in a dataclass that is made there; None when there is none, or it is unknown."""
     if item.through == "torch.ops":
-        return _lowered(op, item, leaf)
+        return _lowered(op, item, leaf) if isinstance(leaf, Leaf) else None
     value = argument_for(item.call, op.params, leaf.path[0])
     found = Written(item.body, value) if value is not None else None
     node = op.lowering.node(leaf.path[0])

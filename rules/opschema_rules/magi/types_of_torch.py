@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from opschema_cli.evaluation.type_forms import TypeForm
+from opschema_cli.schema.operator_schema import SchemaType
 from opschema_cli.source.resolution import HARMLESS_BASES, ClassRef, External
 from opschema_rules.magi.dataclasses import Dataclass
 from opschema_rules.magi.model import MagiOp
@@ -71,6 +72,13 @@ def is_taken(op: MagiOp, form: TypeForm) -> bool | None:
         return False if _is_plain_class(op, form) else None
     known = _converted(form)
     return None if known is None else parameter_type(known, known_releases()[-1]) is not None
+
+
+def type_in_schema(form: TypeForm | None) -> SchemaType:
+    """The type that the op's schema gets; of the empty name where that is not known."""
+    known = _converted(form) if form is not None and form.kind not in ("text", "class") else None
+    found = parameter_type(known, known_releases()[-1]) if known is not None else None
+    return found if found is not None else SchemaType()
 
 
 def is_returned(form: TypeForm) -> bool | None:

@@ -774,3 +774,120 @@ case("overload", op("x: Tensor").replace("NS::f", "NS::f.more"), F)
 TWO = op("x: Tensor", "return x + 1") + op("x: Tensor", "return x + 2", name="g")
 case("twice", TWO.replace("NS::g", "NS::f"), F, new="MAG350", old="MAG350")
 case("two", TWO, F, 'real: same("g", x)')
+
+# MAG360, MAG361: calls
+
+OTHER = frozen("z: float", "Other")
+SCALES = op("x: Tensor, c: Config, b: float = 0.0", "return x * c.k + b")
+TAKES_INT = op("x: Tensor, n: int", "return x + n")
+TAKES_STR = op("x: Tensor, m: str", 'return x * (2 if m == "a" else 3)')
+
+
+def called(text: str, call: str, head: str = K_REQUIRED) -> str:
+    """An op and a function that calls it."""
+    return f"{head}{text}def g(x):\n    return {call}\n"
+
+
+def call_case(title: str, text: str, call: str, new: str = "", head: str = K_REQUIRED, old: str | None = None) -> None:
+    """A case of a call ``g(x)``; without a dataclass also before the change."""
+    case(title, called(text, call, head), "real: g(x)", new=new, old=old)
+
+
+call_case("missing argument", SCALES, "f(x)", "MAG360")
+call_case("unknown keyword", SCALES, "f(x, config=Config(1.0))", "MAG360")
+call_case("one keyword more", SCALES, "f(x, Config(1.0), more=1)", "MAG360")
+call_case("too many", SCALES, "f(x, Config(1.0), 1.0, 2.0)", "MAG360")
+call_case("twice", SCALES, "f(x, Config(1.0), x=x)", "MAG360")
+call_case("by name", SCALES, "f(c=Config(1.0), x=x)")
+call_case("default dataclass", op("x: Tensor, c: Config = Config(2.0)", "return x * c.k"), "f(x)")
+call_case("by name only", op("x: Tensor, *, c: Config", "return x * c.k"), "f(x, Config(1.0))", "MAG360")
+call_case("unpacked", SCALES, "f(*(x, Config(1.0)), **{'b': 1.0})")
+call_case("lowered", SCALES, "torch.ops.NS.f(x, c__k=1.0)")
+call_case("lowered, by place", SCALES, "torch.ops.NS.f(x, 1.0, 2.0)")
+call_case("lowered, missing", SCALES, "torch.ops.NS.f(x)", "MAG360")
+call_case("lowered, by the original name", SCALES, "torch.ops.NS.f(x, c=1.0)", "MAG360")
+call_case("float for int", TAKES_INT, "f(x, 1.5)", "MAG360", "", "MAG360")
+call_case("missing number", TAKES_INT, "f(x)", "MAG360", "", "MAG360")
+call_case("number by another name", TAKES_INT, "f(x, k=1)", "MAG360", "", "MAG360")
+call_case("bool for int", TAKES_INT, "f(x, True)", "", "", "")
+call_case(
+    "caught",
+    SCALES.replace("*", "+") + "def h(x):\n    try:\n        f(x)\n    except TypeError:\n        return x\n\n\n",
+    "h(x)",
+)
+call_case("wrong dataclass", SCALES, "f(x, Other(1.0))", "MAG361", K_REQUIRED + OTHER)
+call_case("wrong dataclass by name", SCALES, "f(c=Other(1.0), x=x)", "MAG361", K_REQUIRED + OTHER)
+call_case("either dataclass", SCALES, "f(x, Other(1.0) if x is None else Config(1.0))", "", K_REQUIRED + OTHER)
+call_case("another class with the fields", SCALES, "f(x, Same())", "", K_REQUIRED + "class Same:\n    k = 2.0\n\n\n")
+DYNAMIC = "class Any_:\n    def __getattr__(self, name):\n        return 2.0\n\n\n"
+PATCHED = OTHER.replace("(frozen=True)", "") + "Other.k = 2.0\n\n\n"
+INSIDE = frozen("z: float\ndef __post_init__(self):\n    object.__setattr__(self, 'k', self.z)", "Other")
+call_case("a class of any attribute", SCALES, "f(x, Any_())", "", K_REQUIRED + DYNAMIC)
+call_case("a class patched", SCALES, "f(x, Other(1.0))", "", K_REQUIRED + PATCHED)
+call_case("an attribute of `__post_init__`", SCALES, "f(x, Other(1.0))", "", K_REQUIRED + INSIDE)
+call_case("tensor for a dataclass", SCALES, "f(x, x)", "MAG361")
+call_case("made tensor for a dataclass", SCALES, "f(x, torch.ones(2))", "MAG361")
+call_case(
+    "tensor that has the fields", op("x: Tensor, c: Config", "return x * c.ndim"), "f(x, x)", "", frozen("ndim: int")
+)
+call_case("number for a dataclass", SCALES, "f(x, 2.0)", "MAG361")
+call_case("None for a dataclass", SCALES, "f(x, None)", "MAG361")
+call_case(
+    "number that has the fields", op("x: Tensor, c: Config", "return x * c.real"), "f(x, 2)", "", frozen("real: int")
+)
+call_case("dataclass for a tensor", SCALES, "f(Config(1.0), Config(1.0))", "MAG361")
+call_case("dataclass for a number", TAKES_INT, "f(x, Config(1.0))", "MAG361", old="MAG361")
+call_case("tensor for a string", TAKES_STR, "f(x, torch.ones(1))", "MAG361", "", "MAG361")
+call_case("plain member for a string", TAKES_STR, "f(x, Mode.A)", "MAG361", BARE, "MAG361")
+call_case("member for a string", TAKES_STR, "f(x, m=Mode.A)", "", TEXT, "")
+call_case("value of a member for a string", TAKES_STR, "f(x, Mode.A.value)", "", BARE, "")
+call_case("string for a field", SCALES, 'f(x, Config("a"))', "MAG361")
+call_case("int for a field", SCALES, "f(x, Config(1))")
+call_case("name of a wrong number", TAKES_INT, "f(x, SIZE)", "MAG361", "SIZE = 1.5\n\n\n", "MAG361")
+call_case("plain member by name", op("x: Tensor, m: Mode", BODY.format("==")), "f(x, m=Mode.A)", "MAG306", BARE)
+NESTED = frozen("inner: Config").replace("Config:", "Outer:")
+call_case(
+    "wrong inner dataclass",
+    op("x: Tensor, o: Outer", "return x * o.inner.k"),
+    "f(x, Outer(Other(1.0)))",
+    "MAG361",
+    K_REQUIRED + OTHER + NESTED,
+)
+call_case(
+    "inner dataclass",
+    op("x: Tensor, o: Outer", "return x * o.inner.k"),
+    "f(x, Outer(Config(1.0)))",
+    "",
+    K_REQUIRED + NESTED,
+)
+WRAPPED = SCALES.replace("@magi", "@twice\n@magi", 1)
+TWICE_ = "def twice(op):\n    return lambda x: op(x, Config(1.0))\n\n\n"
+call_case("another decorator above", WRAPPED, "f(x)", "", K_REQUIRED + TWICE_)
+call_case("defined again", SCALES + "def f(x):\n    return x\n\n\n", "f(x)")
+call_case("local of the same name", SCALES, "(lambda f: f(x))(lambda y: y)")
+SHADOWED = "[f(x, c)[0] for c in (Config(1.0),)][0]"
+call_case("variable of a comprehension", SCALES + "c = Other(1.0)\n\n\n", SHADOWED, "", K_REQUIRED + OTHER)
+LOCAL = "def h(x):\n    c = Other(1.0)\n    k = c.z\n    return [f(x, c) for c in (Config(k),)][0]\n\n\n"
+call_case("variable of a comprehension in a function", SCALES + LOCAL, "h(x)", "", K_REQUIRED + OTHER)
+AT_MODULE = "c = Other(1.0)\nones = torch.ones(2)\nys = [f(ones, c) for c in (Config(1.0),)]\n\n\n"
+call_case("variable of a comprehension in the module", SCALES + AT_MODULE, "ys[0]", "", K_REQUIRED + OTHER)
+LATE = "def h(x, c: Other):\n    c = Config(c.z)\n    return f(x, c)\n\n\n"
+call_case("a parameter bound anew", SCALES + LATE, "h(x, Other(1.0))", "", K_REQUIRED + OTHER)
+CHOSEN = "def h(x, wide=True):\n    c = Other(1.0)\n    if wide:\n        c = Config(1.0)\n    return f(x, c)\n\n\n"
+call_case("bound in a branch", SCALES + CHOSEN, "h(x)", "", K_REQUIRED + OTHER)
+CHECKED = "def h(x, c: Other):\n    return f(x, c) if isinstance(c, Config) else x\n\n\n"
+call_case("checked before", SCALES + CHECKED, "h(x, Other(1.0))", "", K_REQUIRED + OTHER)
+BELOW = frozen("k: float = 1.0", "Below", base="Other")
+ABOVE = "def h(x, c: Other):\n    return f(x, c)\n\n\n"
+call_case("annotated with a class above", SCALES + ABOVE, "h(x, Below(1.0))", "", K_REQUIRED + OTHER + BELOW)
+call_case("annotated with another class", SCALES + ABOVE, "h(x, Other(1.0))", "MAG361", K_REQUIRED + OTHER)
+DEFAULT = "def h(x, m=SIZE):\n    return f(x, m)\n\n\n"
+call_case("default of the caller's parameter", TAKES_INT + DEFAULT, "h(x, 2)", "", "SIZE = 1.5\n\n\n", "")
+GUARDED = "try:\n    Y = f(torch.ones(2))\nexcept TypeError:\n    Y = None\n\n\n"
+call_case("caught in the module", SCALES + GUARDED, "x", "")
+EITHER = "if torch.tensor(1):\n" + "".join(f"    {line}\n" for line in TAKES_INT.rstrip().split("\n"))
+call_case("defined in a branch", EITHER + "else:\n    def f(x):\n        return x\n\n\n", "f(x, 1)", "", "", "")
+SUPPRESS = (
+    "import contextlib\n\n\ndef h(x):\n    with contextlib.suppress(TypeError):\n        f(x)\n    return x\n\n\n"
+)
+call_case("suppressed", SCALES + SUPPRESS, "h(x)", "")

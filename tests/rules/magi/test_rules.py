@@ -55,6 +55,9 @@ MUTABLE = FROZEN.replace("(frozen=True)", "")
         (op("x: Tensor", "return x.view(-1)"), [("MAG322", "x.view(-1)", DECORATOR), ("MAG331", "x.view(-1)", "Tensor")]),
         (op("x: Tensor", "x[0] = 1\n    return x + 1"), [("MAG330", "x[0]", f"Tensor / {DECORATOR}")]),
         (op("x: Tensor", given="mutates_args=('y',)"), [("MAG332", "'y'", "f")]),
+        (op("x: Tensor, k: int") + "\n\ndef g(x):\n    return f(x)\n", [("MAG360", "f", "k")]),
+        (op("x: Tensor, k: int") + "\n\ndef g(x):\n    return f(x, n=1)\n", [("MAG360", "1", "k")]),
+        (FROZEN + TAKES + "\n\ndef g(x):\n    return f(x, Config(k='a'))\n", [("MAG361", "'a'", "k")]),
     ],
 )  # fmt: skip
 def test_places(text: str, expected: list[tuple[str, str, str]]) -> None:

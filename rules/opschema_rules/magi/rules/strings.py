@@ -18,7 +18,7 @@ from opschema_rules.magi.proofs import CALLS
 from opschema_rules.magi.registrations import Written
 from opschema_rules.magi.reporting import called, is_sound, lowers, registered, type_place
 from opschema_rules.magi.signature import Leaf
-from opschema_rules.magi.usage import is_called_to_fail
+from opschema_rules.magi.usage import is_called_to_fail, is_tested
 
 
 def lowered_enums(op: MagiOp) -> Iterator[tuple[Leaf, EnumKind]]:
@@ -181,7 +181,7 @@ def enum_identity(op: MagiOp) -> Iterator[Diagnostic]:
     ```
     """
     for leaf, enum in lowered_enums(op):
-        if not _is_written(op, leaf) and not _is_tested(op, leaf):
+        if not _is_written(op, leaf) and not is_tested(op.body, ".".join(leaf.path)):
             constant = _IDENTITY if enum.mixed or not _only_strings(op, leaf) else {**_IDENTITY, **_EQUALITY}
             for expr in (part for item in all_statements(op.body.statements) for part in own_expressions(item)):
                 yield from _comparison(op, leaf, enum, expr, constant)
@@ -190,14 +190,6 @@ def enum_identity(op: MagiOp) -> Iterator[Diagnostic]:
 
 def _is_written(op: MagiOp, leaf: Leaf) -> bool:
     return any(item.target == leaf.path[0] for scope in op.body.scope.walk() for item in scope.assigns)
-
-
-def _is_tested(op: MagiOp, leaf: Leaf) -> bool:
-    """Whether the body asks what it got, as one does that takes both members and strings."""
-    name = ".".join(leaf.path)
-    calls = (call for scope in op.body.scope.walk() for call in scope.calls)
-    asks = (call.items[1:2] for call in calls if call.callee in ("isinstance", "hasattr", "getattr", "type"))
-    return any(item.text == name for first in asks for item in first)
 
 
 _IDENTITY = {"is": ("is", "==", "false"), "is-not": ("is not", "!=", "true")}

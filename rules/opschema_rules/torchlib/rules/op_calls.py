@@ -61,7 +61,7 @@ def call_arguments(operator: Operator) -> Iterator[Diagnostic]:
         return
     if definition.problems or any(item.refused for item in definition.errors) or not operator.calls:
         return
-    found = [item for call in operator.calls for item in _Call(operator, schema, call).faults()]
+    found = [item for call in operator.calls for item in call_faults(operator, schema, call)]
     if found and not _has_namesakes(operator):
         yield from found
 
@@ -71,6 +71,11 @@ def _has_namesakes(operator: Operator) -> bool:
     names = {name.partition(".")[0] for name in operator.names or ()}
     others = (item for item in operator.tree.operators if item is not operator)
     return any(item.names is None or names & {name.partition(".")[0] for name in item.names} for item in others)
+
+
+def call_faults(operator: Operator, schema: OperatorSchema, call: OpCall) -> Iterator[Diagnostic]:
+    """All that is wrong with one call of an operator that has this schema."""
+    return _Call(operator, schema, call).faults()
 
 
 class _Call:
