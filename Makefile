@@ -57,15 +57,15 @@ demo: $(VENV)/.demo  ## lint the example repositories, migrate one, verify that 
 	$(SAY) 'opschema stubs --apply'
 	@cd $(VENV)/atenkit && ../bin/opschema stubs --apply
 
-test: $(VENV)/.dev  ## the whole suite
+test: $(VENV)/.dev  ## run all tests
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadscope
 
-check: $(VENV)/.dev  ## style and types
+check: $(VENV)/.dev  ## check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(VENV)/.dev  ## speed and memory, side by side with the peers
+bench: $(VENV)/.dev  ## measure speed and memory, beside other linters
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'
 	$(BIN)/python -m benchmarks
 
