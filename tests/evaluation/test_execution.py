@@ -172,6 +172,7 @@ def f(x):
         "            return 4\n        return cls.one\ndef f():\n    return T.get()",
         "def d(cls):\n    return 7\n@d\nclass A:\n    pass\ndef f():\n    return A()",
         "import torch\nclass A:\n    pass\ndef f():\n    a = A()\n    torch.setup(a)\n    return getattr(a, 'x', 1)",
+        "import itertools\ncounter = itertools.count()\ndef f():\n    return next(counter)",
         "class T:\n    kept = {}\ndef f():\n    return len(T().kept)",
         "seen = []\ndef g():\n    seen.append(1)\ndef f():\n    return len(seen)",
     ],

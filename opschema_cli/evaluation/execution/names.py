@@ -5,7 +5,7 @@ from __future__ import annotations
 from opschema_cli.evaluation.execution.conversion import converted, external
 from opschema_cli.evaluation.execution.machine import Machine
 from opschema_cli.evaluation.execution.plain import is_scalar
-from opschema_cli.evaluation.execution.values import Closure, DtypeValue, Environment, Names, Object, Opaque
+from opschema_cli.evaluation.execution.values import Closure, DtypeValue, Environment, Names, Object, Opaque, Running
 from opschema_cli.evaluation.values import ClassValue, EnumMember, ExternalName, ModuleValue
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Assign, Import, PythonFile
@@ -93,6 +93,8 @@ def lasting(machine: Machine, value: object) -> object:
     """A value that a module or class holds; what other code may have changed in it is not known."""
     if isinstance(value, Object) and not is_frozen(machine, value.cls.ref):
         return Object(value.cls, {}, False, True)
+    if isinstance(value, Running):
+        return machine.opaque("an iterator that other code may have advanced")
     if isinstance(value, list | dict | set) and not value:
         return machine.opaque("a container that is filled later")
     if isinstance(value, tuple):
