@@ -21,15 +21,13 @@ from opschema_cli.evaluation.execution.truths import truth_of
 from opschema_cli.evaluation.execution.values import Environment, Names, Object, Opaque, Running
 from opschema_cli.evaluation.values import ClassValue
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.python import Expr, PythonFile, Statement
+from opschema_cli.source.python import PythonFile, Statement
 
 
 class Interpreter(Machine):
     """A machine whose operations are those of this package."""
 
-    def evaluate(self, scope: Environment, expr: Expr) -> object:
-        """The value of an expression."""
-        return value_of(self, scope, expr)
+    evaluate = value_of
 
     def call(self, function: object, positional: Sequence[object], keywords: Mapping[str, object]) -> object:
         """The result of a call."""
