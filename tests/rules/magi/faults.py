@@ -891,3 +891,83 @@ SUPPRESS = (
     "import contextlib\n\n\ndef h(x):\n    with contextlib.suppress(TypeError):\n        f(x)\n    return x\n\n\n"
 )
 call_case("suppressed", SCALES + SUPPRESS, "h(x)", "")
+
+# MAG362, MAG363: fields
+
+PROPERTY = frozen("k: float\n@property\ndef half(self):\n    return self.k / 2")
+ADDED = frozen("k: float\ndef __post_init__(self):\n    object.__setattr__(self, 'half', self.k / 2)")
+DYNAMIC_FIELDS = frozen("k: float\ndef __getattr__(self, name):\n    return 2.0")
+
+
+def field_case(title: str, body: str, new: str = "", head: str = K_REQUIRED, call: str = FK) -> None:
+    """A case of the body of ``f(x, c)``."""
+    case(title, head + op("x: Tensor, c: Config", body), call, new=new, old=None)
+
+
+field_case("frozen field", "c.k = 2.0\nreturn x * c.k", "MAG362")
+field_case("frozen field in place", "c.k *= 2\nreturn x * c.k", "MAG362")
+field_case("new attribute", "c.more = 2.0\nreturn x * c.k", "MAG362")
+field_case("frozen field deleted", "k = c.k\ndel c.k\nreturn x * k", "MAG362")
+field_case("frozen field set around", "object.__setattr__(c, 'k', 3.0)\nreturn x * c.k")
+field_case("frozen field caught", "try:\n    c.k = 2.0\nexcept AttributeError:\n    pass\nreturn x * c.k")
+field_case("a new one", "import dataclasses\nc = dataclasses.replace(c, k=3.0)\nreturn x * c.k")
+field_case("attribute of the tensor", "y = x + 0\ny.data = x * c.k\nreturn y")
+field_case("missing field", "return x * c.nope", "MAG363")
+field_case("missing field of an alias", "d = c\nreturn x * d.nope", "MAG363")
+field_case("missing field caught", "try:\n    k = c.nope\nexcept AttributeError:\n    k = c.k\nreturn x * k")
+field_case("missing field asked for", "return x * (c.nope if hasattr(c, 'nope') else c.k)")
+field_case("property", "return x * c.half", head=PROPERTY)
+field_case("attribute added", "return x * c.half", head=ADDED)
+field_case("any attribute", "return x * c.half", head=DYNAMIC_FIELDS)
+field_case("class patched", "return x * c.half", head=K_REQUIRED + "Config.half = 2.0\n\n\n")
+field_case("special attribute", "return x * len(c.__dict__) + c.__class__.__name__.count('x')")
+INNER_C = "k = [c.nope for c in []] or [1.0]\nreturn x * k[0]"
+field_case("variable of another", INNER_C)
+field_case("bound by match", "match [x]:\n    case [c]:\n        y = c.ndim\nreturn x * y")
+field_case(
+    "inner function of the name",
+    "def c():\n    return 1\nc.nope = 2\nreturn x * c.nope",
+    call="real: f(x, Config(1.0))",
+)
+field_case("field of the type", "return x * c.k.real")
+field_case(
+    "inner missing field",
+    "return x * c.inner.nope",
+    "MAG363",
+    frozen("k: float", "Inner") + frozen("inner: Inner"),
+    'real: same("f", x, Config(Inner(1.0)))',
+)
+field_case(
+    "inner frozen field",
+    "c.inner.k = 1.0\nreturn x * c.inner.k",
+    "MAG362",
+    frozen("k: float", "Inner") + frozen("inner: Inner"),
+    'real: same("f", x, Config(Inner(1.0)))',
+)
+
+
+def gradient_case(title: str, setup: str, backward: str, new: str = "") -> None:
+    """A case of a setup and a backward function."""
+    case(title, gradient(XC, setup, "g", backward, K), BK, new=new, old=None)
+
+
+gradient_case("missing field in the setup", "_, c = inputs\n    ctx.k = c.nope", "return g * ctx.k, None", "MAG363")
+gradient_case("missing field by index", "c = inputs[1]\n    ctx.k = c.nope", "return g * ctx.k, None", "MAG363")
+gradient_case("missing field in the backward", "ctx.c = inputs[1]", "return g * ctx.c.nope, None", "MAG363")
+gradient_case("missing field of a local", "_, ctx.c = inputs", "c = ctx.c\n    return g * c.k, None")
+gradient_case(
+    "frozen field in the setup", "_, c = inputs\n    c.k = 1.0\n    ctx.k = c.k", "return g * ctx.k, None", "MAG362"
+)
+gradient_case("frozen field in the backward", "ctx.c = inputs[1]", "ctx.c.k = 1.0\n    return g, None", "MAG362")
+gradient_case("kept fields", "_, c = inputs\n    ctx.c = c\n    ctx.k = c.k", "return g * ctx.c.k * ctx.k, None")
+gradient_case("context of another", "_, c = inputs\n    ctx.c = c.k", "return g * ctx.c.real, None")
+WRITES = "def h(x):\n    c = Config(1.0)\n    c.k = 2.0\n    return f(x, c)\n\n\n"
+call_case("frozen field of a caller", SCALES + WRITES, "h(x)", "MAG362")
+READS = "def h(x):\n    c = Config(1.0)\n    return f(x, c) * c.nope\n\n\n"
+call_case("missing field of a caller", SCALES + READS, "h(x)", "MAG363")
+MUTABLE_ = frozen("k: float", "Loose", maker="dataclass")
+LOOSE = "def h(x):\n    c = Loose(1.0)\n    c.k = 2.0\n    return f(x, c)\n\n\n"
+call_case("a mutable twin", SCALES + LOOSE, "h(x)", "", K_REQUIRED + MUTABLE_)
+META = "def meta(x, c):\n    return torch.empty_like(x) * c.nope\n\n\n"
+case("missing field in the meta function", K_REQUIRED + META + op("x: Tensor, c: Config", given="infer_output_meta_fn=meta"),
+     "fake: f(x, Config(1.0))", new="MAG363", old=None)  # fmt: skip

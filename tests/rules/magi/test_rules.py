@@ -55,6 +55,8 @@ MUTABLE = FROZEN.replace("(frozen=True)", "")
         (op("x: Tensor", "return x.view(-1)"), [("MAG322", "x.view(-1)", DECORATOR), ("MAG331", "x.view(-1)", "Tensor")]),
         (op("x: Tensor", "x[0] = 1\n    return x + 1"), [("MAG330", "x[0]", f"Tensor / {DECORATOR}")]),
         (op("x: Tensor", given="mutates_args=('y',)"), [("MAG332", "'y'", "f")]),
+        (FROZEN + op("x: Tensor, c: Config", "c.k = 1\n    return x + 1"), [("MAG362", "c.k", "dataclass(frozen=True)")]),
+        (FROZEN + op("x: Tensor, c: Config", "return x + c.n"), [("MAG363", "c.n", "Config")]),
         (op("x: Tensor, k: int") + "\n\ndef g(x):\n    return f(x)\n", [("MAG360", "f", "k")]),
         (op("x: Tensor, k: int") + "\n\ndef g(x):\n    return f(x, n=1)\n", [("MAG360", "1", "k")]),
         (FROZEN + TAKES + "\n\ndef g(x):\n    return f(x, Config(k='a'))\n", [("MAG361", "'a'", "k")]),
