@@ -13,7 +13,7 @@ from functools import cached_property
 import msgspec
 
 from opschema_cli.errors import OpschemaError
-from opschema_cli.lint.diagnostic import Place
+from opschema_cli.lint.diagnostic import Place, Severity
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.regular_files import content_digest
@@ -31,7 +31,7 @@ _WORD = re.compile(r"[\w-]+")
 
 class Spec(msgspec.Struct, frozen=True, eq=False, dict=True):
     """The demands that hold in one tree, and the files that state them; ``helpers`` are functions beside the manifest,
-    ``places`` tell where the tree shows that a demand holds, for those that it shows.
+    ``places`` tell where the tree shows that a demand holds, for those that it shows, and ``sentences`` what it says of them.
     """
 
     known: frozenset[str]
@@ -39,6 +39,14 @@ class Spec(msgspec.Struct, frozen=True, eq=False, dict=True):
     text: str = ""
     helpers: frozenset[str] = frozenset()
     places: Mapping[str, Place] = msgspec.field(default_factory=dict)
+    sentences: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+    def severity(self, feature: str, default: Severity) -> Severity:
+        """How much a violation of a demand counts: an error if the specification says "must", a warning if it says "should"."""
+        sentence = self.sentences.get(feature, "")
+        if _MUST.search(sentence) is not None:
+            return Severity.ERROR
+        return Severity.WARNING if _SHOULD.search(sentence) is not None else default
 
     @cached_property
     def digest(self) -> str:
@@ -95,7 +103,24 @@ def find_spec(
         "\n".join(source.text for source in sources),
         frozenset(helpers),
         places,
+        {
+            name: _sentence(source.text, place.span)
+            for name, place in stated.items()
+            if (source := project.source(place.path)) is not None
+        },
     )
+
+
+_MUST = re.compile(r"\b(?:must|shall|required)\b", re.IGNORECASE)
+_SHOULD = re.compile(r"\b(?:should|recommended)\b", re.IGNORECASE)
+_STOP = re.compile(r"[.;:]\s|\n\s*\n|\n\s*[-*|]")
+
+
+def _sentence(text: str, span: Span) -> str:
+    """The sentence around a span."""
+    before = [match.end() for match in _STOP.finditer(text, max(0, span.start - 1000), span.start)]
+    after = _STOP.search(text, span.end)
+    return text[before[-1] if before else max(0, span.start - 1000) : after.start() if after else span.end + 1000]
 
 
 def _stated(project: Project, sources: Sequence[Source]) -> dict[str, Place]:

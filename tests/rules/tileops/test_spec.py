@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from opschema_cli.errors import OpschemaError
+from opschema_cli.lint.diagnostic import Severity
 from opschema_cli.project import Project
 from opschema_cli.workspace import Workspace
 from opschema_rules.tileops.detection import TileopsOptions
@@ -155,3 +156,24 @@ def test_every_manifest_is_described() -> None:
     files["two/docs/spec.md"] = VOCABULARY
     found = describe(project_of(files), TileopsOptions())
     assert [item.title for item in found] == ["one/manifest", "two/manifest"]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "R7. Every output tensor's shape must be fully specified via `shape`; it may be a rule.",
+        "Outputs should be complete: every output must declare shape or a rule.",
+    ],
+)
+def test_a_demand_counts_as_the_specification_says(sentence: str) -> None:
+    files = {"docs/spec.md": f"{VOCABULARY}\n\nAll of it should be read.\n\n{sentence} It should be short.\n"}
+    found = spec_of(MANIFEST, files=files)
+    assert found.severity("output-shape", Severity.WARNING) is Severity.ERROR
+    assert found.severity("kw-only", Severity.INFO) is Severity.INFO
+
+
+def test_a_demand_of_what_should_be_counts_less() -> None:
+    files = {
+        "docs/spec.md": f"{VOCABULARY}\n\nShapes should be plain: no ellipsis should stand there.\nThey must be text.\n"
+    }
+    assert spec_of(MANIFEST, files=files).severity("no-ellipsis", Severity.ERROR) is Severity.WARNING

@@ -75,7 +75,7 @@ FAULTS: dict[str, list[Change]] = {
     "params or a param of another type, or without type": _entry((EPS, "eps: {default: 0.5}")),
     "no outputs": _entry(('outputs:\n      y: {dtype: "same_as(x)"}\n', "outputs: {}\n")),
     "neither inputs nor params": _entry(("inputs:\n      " + X, "inputs: {}"), ("params:\n      " + EPS, "params: {}")),
-    "output without shape": _entry((RULE, '- "x.ndim == 2"')),
+    "output without shape": _entry((f"    shape_rules:\n      {RULE}\n", "")),
     "dtype_combos of another type, with an unknown tensor": _entry(
         ("    params:", "    dtype_combos: [{x: float16, z: float16}]\n    params:")
     ),

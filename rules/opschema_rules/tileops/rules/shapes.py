@@ -148,7 +148,8 @@ def shape_declaration(entry: OpEntry) -> Iterator[Diagnostic]:
         if declaration.alias is not None and spec.knows("no-shape-alias"):
             other = declaration.alias.name
             message = f"`{where}` repeats the shape of `{other}`; declare the dimensions, or a rule `{tensor.name}.shape == …`"
-            yield Diagnostic(message, entry.at(node), ops=(entry.name,), severity=Severity.WARNING)
+            severity = spec.severity("no-shape-alias", Severity.WARNING)
+            yield Diagnostic(message, entry.at(node), ops=(entry.name,), severity=severity)
 
 
 def _severity(entry: OpEntry, problem: ShapeProblem) -> Severity | None:
@@ -157,7 +158,7 @@ def _severity(entry: OpEntry, problem: ShapeProblem) -> Severity | None:
     if problem.kind == "alternatives":
         return Severity.ERROR if spec.knows("shape-alternatives") else None
     if problem.kind in ("ellipsis", "wildcard"):
-        return Severity.WARNING if spec.knows("no-ellipsis") else None
+        return spec.severity("no-ellipsis", Severity.WARNING) if spec.knows("no-ellipsis") else None
     return Severity.WARNING if problem.kind == "expression" else Severity.ERROR
 
 
@@ -234,14 +235,15 @@ def _is_stated(entry: OpEntry, text: str) -> bool:
     return name is not None and not name[1].isdigit() and states(entry.manifest.spec, name[1])
 
 
-@rule("SHP109", "output-shape", severity="warning", pure=True)
+@rule("SHP109", "output-shape", pure=True)
 def output_shape(entry: OpEntry) -> Iterator[Diagnostic]:
     """Nothing says what shape an output has.
 
     An output has a `shape`, or a shape rule that reads it. One that has neither cannot be allocated, faked or checked from
     the manifest. A signature without any shape rule is MAN101's.
 
-    Holds where the tree's specification demands that the shape of every output is specified.
+    Holds where the tree's specification demands that the shape of every output is specified: an error where it says "must", else
+    a warning.
 
     Bad:
 
@@ -274,4 +276,5 @@ def output_shape(entry: OpEntry) -> Iterator[Diagnostic]:
     for tensor in entry.outputs:
         if tensor.attribute("shape") is None and tensor.name not in mentioned:
             message = f"nothing says what shape `{tensor.name}` has; declare its `shape`, or a rule `{tensor.name}.shape == …`"
-            yield Diagnostic(message, entry.at(tensor.key), ops=(entry.name,), severity=Severity.WARNING)
+            severity = entry.manifest.spec.severity("output-shape", Severity.WARNING)
+            yield Diagnostic(message, entry.at(tensor.key), ops=(entry.name,), severity=severity)
