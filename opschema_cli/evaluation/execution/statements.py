@@ -230,7 +230,7 @@ UNSURE_TURNS = 2
 def _unsure_loop(machine: Machine, scope: Environment, item: Statement, values: Opaque) -> Steps:
     """A loop whose turns are not known: it may not run, and what it writes is not known afterwards."""
     if scope.body.function is not None and machine.names_of(scope.body).yields:
-        machine.stop(f"a loop over {values.reason} of a generator")
+        machine.stop(f"a generator loops over what is not known: {values.reason}")
     for name in _written_names(item):
         bind_name(machine, scope, name, values)
     if not machine.choices.choose(values.reason, machine.place):
