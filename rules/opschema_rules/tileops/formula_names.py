@@ -20,6 +20,9 @@ from opschema_rules.tileops.conditions import is_nothing
 BYTES = "elem_bytes"
 """The name that every formula knows, and that a set of them therefore holds."""
 
+MAX_NAMES = 1000
+"""Most names that are followed in one function: a generator has a dozen."""
+
 _WORDS = (BYTES, "roofline", "flops", "inputs", "params")
 _COPIES = frozenset({"set", "list", "tuple", "frozenset", "sorted", "dict", "iter"})
 
@@ -64,28 +67,31 @@ def _generators(bodies: Bodies) -> Iterator[Body]:
 
 def _sets(body: Body) -> Iterator[FormulaNames]:
     """The sets of names that a function makes."""
-    for assign in body.scope.assigns:
-        name = assign.target
-        if "." not in name and any(_is_bytes(item) for item in _added(body, name)):
-            found = _Reader().of_name(body, name, MAX_CALLS)
-            if found is not None:
-                sections = frozenset(text for kind, text in found if kind == "section")
-                names = frozenset(text for kind, text in found if kind == "name")
-                yield FormulaNames(body.at(assign.span), sections, names)
+    reader = _Reader()
+    for name, added in reader.added(body).items():
+        found = reader.of_name(body, name, MAX_CALLS) if any(map(_is_bytes, added)) else None
+        place = next((item.span for item in body.scope.assigns if item.target == name), None)
+        if found is not None and place is not None:
+            sections = frozenset(text for kind, text in found if kind == "section")
+            names = frozenset(text for kind, text in found if kind == "name")
+            yield FormulaNames(body.at(place), sections, names)
 
 
 def _is_bytes(expr: Expr) -> bool:
     return any(item.value == BYTES for item in expr.walk())
 
 
-def _added(body: Body, name: str) -> Iterator[Expr]:
-    """Elements assigned to a name that is a set, and those that methods add to it."""
+def _added(body: Body) -> dict[str, list[Expr]]:
+    """The values that a body assigns to each of its names, and those that methods put into the set that a name is."""
+    found: dict[str, list[Expr]] = {}
     for assign in body.scope.assigns:
-        if assign.target == name and assign.value is not None:
-            yield assign.value
+        if assign.value is not None and "." not in assign.target:
+            found.setdefault(assign.target, []).append(assign.value)
     for call in body.scope.calls:
-        if call.callee in (f"{name}.add", f"{name}.update"):
-            yield from call.items[1:]
+        name, _, method = call.callee.partition(".")
+        if method in ("add", "update") and name in found:
+            found[name] += call.items[1:]
+    return found
 
 
 _Part = tuple[str, str]
@@ -96,12 +102,23 @@ class _Reader:
 
     def __init__(self) -> None:
         self.open: set[tuple[Body, str]] = set()
+        self.steps = 0
+        self._added: dict[Body, dict[str, list[Expr]]] = {}
+
+    def added(self, body: Body) -> dict[str, list[Expr]]:
+        """The parts of each collection that a body makes."""
+        if body not in self._added:
+            self._added[body] = _added(body)
+        return self._added[body]
 
     def of_name(self, body: Body, name: str, hops: int) -> set[_Part] | None:
         """The names in a collection that is called ``name``; None if they are not known."""
         binder = body.binder(name) or _module(body)
-        if hops == 0 or (binder, name) in self.open:
-            return None if hops == 0 else set()
+        self.steps += 1
+        if hops == 0 or self.steps > MAX_NAMES:
+            return None
+        if (binder, name) in self.open:
+            return set()
         loops = [loop for loop in binder.scope.loops if name in loop.targets]
         if loops:
             keys = all(loop.targets[0] == name for loop in loops)
@@ -109,7 +126,7 @@ class _Reader:
         if binder.values(name) is None or not binder.binds(name):
             return None
         self.open.add((binder, name))
-        found = self._all(binder, list(_added(binder, name)), hops - 1)
+        found = self._all(binder, self.added(binder).get(name, []), hops - 1)
         self.open.discard((binder, name))
         return found
 

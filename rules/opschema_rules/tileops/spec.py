@@ -119,7 +119,7 @@ _STOP = re.compile(r"[.;:]\s|\n\s*\n|\n\s*[-*|]")
 def _sentence(text: str, span: Span) -> str:
     """The sentence around a span."""
     before = [match.end() for match in _STOP.finditer(text, max(0, span.start - 1000), span.start)]
-    after = _STOP.search(text, span.end)
+    after = _STOP.search(text, span.end, span.end + 1000)
     return text[before[-1] if before else max(0, span.start - 1000) : after.start() if after else span.end + 1000]
 
 

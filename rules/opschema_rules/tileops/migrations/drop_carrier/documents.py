@@ -13,8 +13,6 @@ from opschema_cli.source.text import Source, Span
 from opschema_rules.tileops.migrations.words import is_history
 from opschema_rules.tileops.model import Manifest
 
-_PARAGRAPH = re.compile(r"(?:[^\n]*\S[^\n]*\n?)+")
-
 _CLAIM = re.compile(
     r"""
     \bat\s+least\s+(?:1|one)\s+(?:tensor\s+)?(?:inputs?|tensors?)\b[^.\n]*
@@ -36,8 +34,19 @@ def outdated(draft: Draft, manifest: Manifest, checks: Collection[str]) -> Itera
     """
     paths = [path for path in draft.project.workspace.under(manifest.base) if path.endswith((".md", ".rst"))]
     for source in texts_with(draft.project, {"input", "inputs", "ref_api", *checks}, paths):
-        for match in _PARAGRAPH.finditer(source.text) if not is_history(source.path) else ():
-            yield from _note(source, Span(*match.span()), checks)
+        for paragraph in _paragraphs(source.text) if not is_history(source.path) else ():
+            yield from _note(source, paragraph, checks)
+
+
+def _paragraphs(text: str) -> Iterator[Span]:
+    """The stretches of a text between lines that are blank."""
+    start, at = 0, 0
+    for line in [*text.splitlines(keepends=True), "\n"]:
+        if not line.strip():
+            if at > start:
+                yield Span(start, at)
+            start = at + len(line)
+        at += len(line)
 
 
 def _note(source: Source, paragraph: Span, checks: Collection[str]) -> Iterator[Note]:
