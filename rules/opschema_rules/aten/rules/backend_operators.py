@@ -177,8 +177,8 @@ def _advice(name: str, candidates: Iterable[str]) -> str:
 def repeated_backend_operator(backend: BackendFile) -> Iterator[Diagnostic]:
     """A backend lists an operator twice.
 
-    torchgen takes it without a word. Twice in one list is a slip, of which one remains when the other is removed; in
-    `supported` and `full_codegen` the operator is to have a kernel written by hand and a generated one.
+    torchgen accepts this silently. If an operator is listed twice in one list, one entry remains when somebody removes the
+    other. If it is listed under `supported` and `full_codegen`, it would have both a hand-written and a generated kernel.
 
     Bad:
 

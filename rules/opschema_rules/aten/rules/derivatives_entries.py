@@ -188,7 +188,7 @@ def _no_formula(entry: DerivativeEntry, key: Node, value: Node, node: Node) -> D
 
 @rule("ATN403", "derivative-duplicate-key", pure=True)
 def derivative_duplicate_key(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
-    """An entry of derivatives.yaml says one key twice.
+    """An entry of derivatives.yaml has the same key twice.
 
     torchgen stops over it and names the line on which the mapping begins, counted from 0.
 

@@ -175,7 +175,7 @@ def _in_place(definition: Definition) -> str:
 
 @rule("ATN428", "derivative-unbalanced", pure=True)
 def derivative_unbalanced(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
-    """A bracket in a formula has no other half.
+    """A bracket in a formula is unbalanced.
 
     torchgen copies formulas into C++ as they are; the compiler then complains about generated code. Brackets in strings
     and comments do not count.

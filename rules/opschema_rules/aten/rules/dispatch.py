@@ -269,7 +269,7 @@ def _repeated(entry: NativeEntry) -> Iterator[Diagnostic]:
 
 @rule("ATN135", "composite-clash", pure=True)
 def composite_clash(native: NativeFile) -> Iterator[Diagnostic]:
-    """A table has two composite keys, of which each takes in the other.
+    """A table has two composite keys, each of which includes the other.
 
     Only `CompositeImplicitAutogradNestedTensor` may stand beside `CompositeImplicitAutograd` or
     `CompositeExplicitAutograd`. For a kernel with its own derivative take `CompositeExplicitAutograd`, else

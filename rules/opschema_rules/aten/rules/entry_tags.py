@@ -83,7 +83,7 @@ SEEDED = "nondeterministic_seeded"
 
 @rule("ATN117", "nondeterministic-tag", fixable="safe", proof=WRITTEN, pure=True, by_release=True)
 def nondeterministic_tag(native: NativeFile) -> Iterator[Diagnostic]:
-    """An operator that draws random numbers lacks the tag `nondeterministic_seeded`.
+    """An operator that generates random numbers lacks the tag `nondeterministic_seeded`.
 
     torchgen wants it where an argument is a `Generator`, where the name holds `rand` (since 2.15 but not `_philox_`), and
     where the name or an argument holds `dropout`, unless it is a backward operator. The condition is read from the torchgen

@@ -28,7 +28,7 @@ _CLOSE = 0.75
 
 @rule("ATN101", "native-entry", pure=True, by_release=True)
 def native_entry(native: NativeFile) -> Iterator[Diagnostic]:
-    """The file is no list of entries, or an entry is no mapping with the field `func`.
+    """The file is not a list of entries, or an entry is not a mapping with the field `func`.
 
     torchgen reads native_functions.yaml as a list; each item is a mapping, and its field `func` is the operator's schema.
 

@@ -209,15 +209,15 @@ def _what_to_do(kernels: BackendKernels, method: Method) -> str:
 
 @rule("ATN703", "kernel-drift", needs=(CPP, REFERENCE))
 def kernel_drift(kernels: BackendKernels) -> Iterator[Diagnostic]:
-    """A kernel whose arguments or returned value are not those of its operator.
+    """A kernel whose arguments or returned value differ from those of its operator.
 
     The kernels of a backend outside of PyTorch's tree follow the dispatcher's convention: `Scalar` is `const at::Scalar &`,
     `Tensor(a!)` is `at::Tensor &`, `int[]` is `at::IntArrayRef`, and `SymInt` is `c10::SymInt` for operators under `symint` and
     `int64_t` for others. torchgen declares the kernel so, and another definition does not compile.
 
-    Namespaces, typedefs and the names of parameters make no difference; a type that is not known is left alone, as is a kernel
-    that is compiled conditionally. Where it is not certain that the tree is built with the PyTorch that it is judged by, this is
-    a warning, and types that other versions of torchgen wrote are taken as well.
+    Namespaces, typedefs and the names of parameters are ignored. Unknown types and kernels that are compiled conditionally are not
+    checked. If it is not certain that the tree is built with the PyTorch that it is compared with, this is a warning, and types
+    that other versions of torchgen generate are accepted, too.
 
     Bad:
 

@@ -236,7 +236,7 @@ def _inserted(entry: NativeEntry, key: str, value: str, after: str = "func") -> 
 
 @rule("ATN118", "no-default-argument", fixable="safe", proof=WRITTEN, pure=True)
 def no_default_argument(native: NativeFile) -> Iterator[Diagnostic]:
-    """`cpp_no_default_args` names what is no argument, or one without a default.
+    """`cpp_no_default_args` names something that is not an argument, or an argument without a default.
 
     Bad:
 

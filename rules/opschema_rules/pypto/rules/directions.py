@@ -17,7 +17,7 @@ from opschema_rules.pypto.task_matching import WORDS, fits
 
 @rule("PTO103", "signature-direction", severity="warning", fixable="safe", proof=proofs.RECORDED, needs=(CPP,))
 def signature_direction(program: Program) -> Iterator[Diagnostic]:
-    """A direction that is not how the orchestration adds the tensor.
+    """A direction that differs from how the orchestration adds the tensor.
 
     The dump takes an `IN` before the kernel runs, an `OUT` when it has run and an `INOUT` at both times, as the
     signature says and whatever the orchestration does: with a wrong direction what is dumped is not what the kernel

@@ -20,12 +20,12 @@ from opschema_rules.pypto.task_matching import WORDS, fits
 def signature_missing(program: Program) -> Iterator[Diagnostic]:
     """A kernel that is submitted with tensors, and declares none.
 
-    The dump of arguments knows a task's tensors by the signatures of its kernels: where no kernel of a task declares
-    any, nothing of it is dumped, and nothing but one line in the log tells. Declare the direction of each tensor, in the
-    order in which the orchestration adds them; scalars have no place in it. Of the kernels of one task one that
-    declares is enough for the runtime. Trees whose runtime has no such dump are not looked at.
+    The runtime's dump of arguments finds a task's tensors by the signatures of its kernels. If no kernel of a task declares
+    a signature, none of its tensors are dumped, and only a line in the log mentions it. Declare the direction of each tensor,
+    in the order in which the orchestration adds them, without the scalars. One kernel with a signature is enough for a task.
+    Trees whose runtime has no such dump are not checked.
 
-    The fix writes the list where every task of the kernel is known, and they agree on it. A tensor without dependencies is
+    The fix writes the list if every task of the kernel is known and all tasks agree. A tensor without dependencies is
     written as `INOUT`, as the compiler does, and an `arg_index` where the runtime asks for one.
 
     Bad:

@@ -22,14 +22,14 @@ def _severity(manifest: Manifest) -> Severity:
 def carrier_input(op: OpImplementation) -> Iterator[Diagnostic]:
     """An input is a tensor that a call passes; a carrier only stands in for a dtype or a device.
 
-    A carrier is a required 0-dimensional input that `forward()` does not take and of which the entry uses nothing
-    but the dtype. It makes the manifest promise an argument that no caller may pass. What it stands in for is a
-    parameter of the op: declare that, and `inputs: {}` where no tensor is left.
+    A carrier is a required 0-dimensional input that `forward()` does not take. The entry uses only its dtype, so the
+    manifest declares an argument that callers cannot pass. Declare a parameter for the dtype or device instead, and
+    `inputs: {}` if no tensor is left.
 
-    Checked where `forward()` is known and names all that it takes. The carrier must lend its dtype to another tensor,
-    or the class must make one itself (see `carrier-attribute`). An entry that is not implemented may declare what the
-    code will take later: there the class must make one, or take its dtype in the constructor and nothing in `forward()`.
-    A warning in a tree whose own checks still demand an input of every op.
+    This is checked if `forward()` is known and has no `*args` or `**kwargs`. Another tensor must have the carrier's dtype,
+    or the class must create the carrier itself (see `carrier-attribute`). An entry that is not implemented may declare an
+    input that the code will take later, so there the class must create a carrier, or take a dtype in the constructor and
+    nothing in `forward()`. This is a warning in a tree whose own checks still require an input of every op.
 
     Bad:
 

@@ -25,18 +25,18 @@ UNSAFE = "the manifest is the source of truth: perhaps the code is the side to c
 def ctor_default(manifest: Manifest) -> Iterator[Diagnostic]:
     """A parameter's default differs between the manifest and `__init__()`.
 
-    A default that the manifest declares must be the constructor's, value for value, and a parameter without one must
-    have none: workloads, benchmarks and other backends leave out what the manifest lets them leave out. Constants such
-    as `DEFAULT_EPS`, arithmetic and `float("inf")` are followed; a `torch.dtype` may be spelled by its name, a tuple as a
-    list. A default that is computed is not compared.
+    The constructor must have exactly the defaults that the manifest declares, and no others: workloads, benchmarks and other
+    backends omit the parameters that have a default in the manifest. Constants such as `DEFAULT_EPS`, arithmetic and
+    `float("inf")` are evaluated; a `torch.dtype` may be written as its name, and a tuple as a list. A default that is computed
+    at run time is not compared.
 
-    Where the code defaults what the manifest does not, the fix adds `default:` and is safe. Where both sides disagree,
-    the finding stands at the constructor and the fix, which makes the manifest follow the code, is unsafe: the manifest
-    is the source of truth. A default that the manifest's own type does not admit is the business of `param-default-type`.
+    If only the code has a default, the fix adds `default:` to the manifest and is safe. If both have different defaults, the
+    finding is reported at the constructor. Its fix changes the manifest and is unsafe, since the manifest is the source of
+    truth. `param-default-type` reports a default that does not match its type in the manifest.
 
-    It is an error where the tree's specification or validator compares defaults; elsewhere a default that both sides state
-    differently, or that the code lacks, is a warning. Where they know `compat_default`, a parameter that is required by the
-    manifest may have that default in the code.
+    This is an error if the tree's specification or validator compares defaults. Otherwise, defaults that differ, or that the
+    code lacks, are warnings. If they support `compat_default`, a parameter that the manifest requires may have that default in
+    the code.
 
     Bad:
 

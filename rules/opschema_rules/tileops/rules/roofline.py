@@ -219,7 +219,7 @@ def _is_no_shape(node: ast.expr, inputs: Container[str]) -> bool:
 
 @rule("ROO105", "optional-in-roofline", pure=True)
 def optional_in_roofline(entry: OpEntry) -> Iterator[Diagnostic]:
-    """A roofline formula uses an optional input otherwise than to ask whether it is passed.
+    """A roofline formula uses an optional input for anything but a check whether it is passed.
 
     On a call that leaves the input out, its name is `None` and has no shape. `vars` may test it, `bias is not None`, and `flops`
     and `bytes` read that variable; a formula that needs the tensor's own shape is a function (`roofline.func`).

@@ -21,7 +21,7 @@ from opschema_rules.tileops.scalars import misreading
 
 @rule("WKL107", "workload-label", fixable="safe", pure=True, proof=ROWS)
 def workload_label(entry: OpEntry) -> Iterator[Diagnostic]:
-    """A row's label is not the text that is written.
+    """YAML reads a row's label as something other than the written text.
 
     Benchmarks put the label into the names of their cases, so `1.10` is called `1.1`, because it is a number, and `~` is
     called `None`. A row without a label has no `label`. What YAML 1.1 misreads is `yaml11-scalar`'s, and a label of another
@@ -79,15 +79,15 @@ def _quoted(entry: OpEntry, node: Node) -> Fix | None:
 
 @rule("WKL108", "row-value-type", pure=True)
 def row_value_type(entry: OpEntry) -> Iterator[Diagnostic]:
-    """A workload row gives a value of a kind that cannot be.
+    """A value in a workload row has the wrong type.
 
-    Benchmarks construct the op from the row and make tensors of its shapes. So what a row gives to a param is a value of the
-    param's type, judged as the default is (`param-default-type`): a list may be a tuple, an `int` a `float`, text a dtype; a
-    type with a part that is not known is not judged. And `{tensor}_shape` is a list of sizes, integers from 0 up. Keys
-    that are neither, such as the aggregate `kv_shape`, may hold anything.
+    Benchmarks construct the op from the row and create tensors of its shapes. So the value for a param must have the param's type,
+    with the same conversions as for defaults (`param-default-type`): a list for a tuple, an `int` for a `float`, text for a
+    dtype. Types that are only partly known are not checked. `{tensor}_shape` must be a list of sizes, integers from 0 up. Other
+    keys, such as the aggregate `kv_shape`, may have any value.
 
-    That a shape is a list of sizes holds where the tree's specification derives the keys of rows from the signature; negative
-    and fractional sizes are wrong everywhere. `null` for an optional input's shape is not judged.
+    Shapes that are not lists are reported only if the tree's specification derives the keys of rows from the signature; negative
+    and fractional sizes are always reported. `null` for an optional input's shape is not checked.
 
     Bad:
 

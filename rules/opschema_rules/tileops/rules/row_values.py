@@ -37,14 +37,14 @@ class Breach(msgspec.Struct, frozen=True):
 def row_breaks_rule(entry: OpEntry) -> Iterator[Diagnostic]:
     """A workload row is a call that the signature does not allow.
 
-    Shape rules, declared shapes and static dimensions hold on every call, so also on the calls that the rows describe. They are
+    Shape rules, declared shapes and static dimensions apply to every call, including those that the rows describe. They are
     evaluated on each row without running the op: `{tensor}_shape` is the shape of a tensor, a param has the row's value or its
-    default, an optional input without a shape is `None`, a dimension may be given by its name, and what follows from
-    the rules themselves (`q.shape == (B, S, H, D)` gives four dimensions) counts as known. A row breaks a rule only where no
-    value of what is still open could satisfy it; aggregate keys such as `kv_shape` say nothing.
+    default, an optional input without a shape is `None`, and a row may give a dimension by its name. Dimensions that follow from
+    the rules (`q.shape == (B, S, H, D)` defines four) are known, too. A row breaks a rule only if no values of the unknown
+    dimensions could satisfy it. Aggregate keys such as `kv_shape` are ignored.
 
-    A rule that no row satisfies is one finding at the rule. A rule that uses an input which the row leaves out is the business of
-    `optional-unguarded`.
+    If no row satisfies a rule, there is one finding at the rule. `optional-unguarded` reports a rule that uses an input that a
+    row omits.
 
     Bad, `weight` has the length of the wrong axis:
 

@@ -101,7 +101,7 @@ def optional_unguarded(entry: OpEntry) -> Iterator[Diagnostic]:
 
 @rule("SHP110", "rule-without-check", severity="warning", fixable="unsafe", pure=True, proof=ROWS)
 def rule_without_check(entry: OpEntry) -> Iterator[Diagnostic]:
-    """A shape rule comes out as a number or a shape, so it holds whatever it says.
+    """A shape rule evaluates to a number or a shape, so it checks nothing.
 
     A rule must be true; any number but 0 and any shape but `()` counts as true. The usual cause is a conditional
     expression, which binds less tightly than `==`: `n == a if c else b` means `(n == a) if c else b`, and where `c` is false

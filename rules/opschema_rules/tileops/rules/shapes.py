@@ -237,7 +237,7 @@ def _is_stated(entry: OpEntry, text: str) -> bool:
 
 @rule("SHP109", "output-shape", pure=True)
 def output_shape(entry: OpEntry) -> Iterator[Diagnostic]:
-    """Nothing says what shape an output has.
+    """The shape of an output is not declared.
 
     An output has a `shape`, or a shape rule that reads it. One that has neither cannot be allocated, faked or checked from
     the manifest. A signature without any shape rule is MAN101's.

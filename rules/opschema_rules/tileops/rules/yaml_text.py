@@ -123,7 +123,7 @@ def _removal(file: YamlFile, mapping: Node, pair: tuple[Node, Node]) -> Fix | No
 
 @rule("YML102", "yaml11-scalar", fixable="safe", pure=True, proof=ROWS)
 def misread_scalar(subject: ManifestFile) -> Iterator[Diagnostic]:
-    """A plain scalar is read otherwise than it looks.
+    """A plain scalar is read differently than it looks.
 
     The manifest is read as YAML 1.1: `no`, `yes`, `on` and `off` are booleans, as keys too; `010` is octal and `12:30` a number
     to the base of 60; `2026-01-31` is a date; `1e-6`, `1.0e5` and `-.5` are text, since a float needs a digit, a point and a

@@ -23,14 +23,14 @@ ROLES: tuple[Role, ...] = ("fake", "kernel", "vmap")
 
 @rule("REG205", "other-default", fixable="unsafe", needs=(CPP,), proof=CALLS)
 def other_default(operator: Operator) -> Iterator[Diagnostic]:
-    """A default that is another than the schema's.
+    """A default that differs from the schema's.
 
-    An argument that equals the schema's default is not passed, so that the function's own default takes its place: a call with
-    the schema's default, written or not, computes with the other value.
+    An argument that equals the schema's default is not passed, so the function's own default is used instead: a call with the
+    schema's default, explicit or not, computes with the other value.
 
-    Defaults are compared as the schema's type reads them: `int[2] k=1` is `(1, 1)`, and a tuple is as good as a list. Nothing is
-    said of a parameter that the function never reads, nor of a default that is no plain number, string, list of these or constant
-    of torch, nor of `None`, which functions take for whatever they like.
+    Defaults are compared after conversion to the schema's type: `int[2] k=1` is `(1, 1)`, and a tuple equals a list. Parameters
+    that the function never reads are not checked, nor are defaults other than numbers, strings, lists of these and constants of
+    torch, nor `None`, which often stands for another value.
 
     Bad:
 

@@ -193,10 +193,10 @@ def _returns(
 def undeclared_mutation(operator: Operator) -> Iterator[Diagnostic]:
     """A kernel that writes an argument that the schema does not mark as written.
 
-    Nothing tells: the call works, and `torch.compile`, which takes the argument for unchanged, moves and drops code
-    around it. Name the argument in `mutates_args`, or write `Tensor(a!)` in the schema. Looked at are writes to the
-    parameter itself: `x.add_(1)`, `x[0] = 1`, `x += 1`, `torch.relu_(x)`, `torch.add(a, b, out=x)`, and those through
-    a view of it. Nothing is said where the function puts back what it took (`kept = x[i].clone()`, then `x[i] = kept`).
+    There is no error message: the call works, but `torch.compile` assumes that the argument is unchanged, and moves or removes
+    code around the call. Name the argument in `mutates_args`, or write `Tensor(a!)` in the schema. The rule finds writes to
+    the parameter itself, such as `x.add_(1)`, `x[0] = 1`, `x += 1`, `torch.relu_(x)` and `torch.add(a, b, out=x)`, and writes
+    through a view of it. A function that restores the old values (`kept = x[i].clone()`, then `x[i] = kept`) is not reported.
 
     Bad:
 

@@ -161,7 +161,7 @@ def _tuple_fix(operator: Operator, item: Problem) -> Fix | None:
 
 @rule("REG404", "unused-mutation", severity="info", needs=(CPP,))
 def unused_mutation(operator: Operator) -> Iterator[Diagnostic]:
-    """An argument that is marked as written, and that no kernel so much as reads.
+    """An argument that is marked as written, and that no kernel uses.
 
     `torch.compile` then copies a tensor, or keeps others from being moved around the operator, for nothing.
 

@@ -39,7 +39,7 @@ _NOT_OURS = frozenset(
 
 @rule("REG111", "operator-name", needs=(CPP,))
 def operator_name(operator: Operator) -> Iterator[Diagnostic]:
-    """A name that is none of an operator.
+    """A name that is not a valid operator name.
 
     `custom_op`, `triton_op` and `torch.library.define` take `namespace::name` or `namespace::name.overload`, each
     part a plain identifier and no word of the schema language. `.default` is how `torch.ops` calls the overload

@@ -206,7 +206,7 @@ def _unpacked(gradient: Gradient, setup: Body, unpack: Unpack) -> Iterator[Diagn
 
 @rule("REG305", "saved-for-backward", needs=(CPP,))
 def saved_for_backward(operator: Operator) -> Iterator[Diagnostic]:
-    """A `backward` that takes from the context what `setup_context` does not leave there.
+    """A `backward` that reads from the context what `setup_context` does not store there.
 
     `backward` unpacks `ctx.saved_tensors` into another number than `setup_context` saves, reads an attribute that it never sets, or
     there is no `setup_context` at all. Where the context is handed to other code, nothing is said.

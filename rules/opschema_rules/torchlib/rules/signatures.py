@@ -18,19 +18,19 @@ from opschema_rules.torchlib.signature_fixes import fix_of
 
 @rule("REG201", "fake-signature", fixable="safe", needs=(CPP,), proof=CALLS)
 def fake_signature(operator: Operator) -> Iterator[Diagnostic]:
-    """A fake that does not take what the operator's schema passes.
+    """A fake whose parameters do not match the operator's schema.
 
-    `torch.library` never compares a fake with its operator. The dispatcher passes a fake what the *schema* says: arguments before
-    `*` by place, and those at the end that equal the schema's defaults not at all, even where the caller wrote them; arguments
-    after `*` by name. So
+    `torch.library` does not compare a fake with its operator. The dispatcher calls a fake according to the *schema*: arguments
+    before `*` are passed by position, arguments after `*` by name, and trailing arguments that equal the schema's defaults are
+    omitted, even if the caller passed them. So
 
-    - another order gives the fake other values under its names: a wrong shape under `torch.compile`, without an error;
-    - an argument that the fake does not take fails as soon as a call passes it, which for one with a default may be years later;
-    - a parameter without the default that the schema has fails on the default call.
+    - parameters in another order receive wrong values: a wrong shape under `torch.compile`, without an error;
+    - a missing parameter fails as soon as a call passes its argument, which may be much later if it has a default;
+    - a parameter without the schema's default fails when the argument has its default value.
 
-    Other names are harmless before `*`, more parameters with defaults always. A fake that takes `*args` takes what comes.
+    Different names before `*` and additional parameters with defaults are harmless. `*args` accepts any arguments.
 
-    The fix for an argument that the fake does not take is unsafe unless the fake passes it on: what a fake makes may depend on it.
+    The fix for a missing parameter is unsafe unless the fake passes it on: the output of the fake may depend on it.
 
     Bad (the order):
 
@@ -92,7 +92,7 @@ def fake_signature(operator: Operator) -> Iterator[Diagnostic]:
 
 @rule("REG202", "kernel-signature", fixable="safe", needs=(CPP,), proof=CALLS)
 def kernel_signature(operator: Operator) -> Iterator[Diagnostic]:
-    """A kernel that does not take what the operator's schema passes.
+    """A kernel whose parameters do not match the operator's schema.
 
     A function given to `register_kernel`, `torch.library.impl` or `Library.impl` is called like a fake: by place before `*`,
     without the arguments at the end that equal the schema's defaults, by name after it. See `fake-signature` for what follows.
@@ -158,7 +158,7 @@ def kernel_signature(operator: Operator) -> Iterator[Diagnostic]:
 
 @rule("REG203", "schema-function", fixable="safe", proof=CALLS)
 def schema_function(operator: Operator) -> Iterator[Diagnostic]:
-    """A `custom_op` whose function does not take what its `schema=` passes.
+    """A `custom_op` whose function has parameters that do not match its `schema=`.
 
     With `schema=` torch reads nothing of the function's signature, and calls it like any other kernel: see `fake-signature`, and
     `kernel-signature` for what the fix does.
@@ -186,7 +186,7 @@ def schema_function(operator: Operator) -> Iterator[Diagnostic]:
 
 @rule("REG204", "vmap-signature", fixable="safe", needs=(CPP,), proof=CALLS)
 def vmap_signature(operator: Operator) -> Iterator[Diagnostic]:
-    """A vmap rule that does not take what the operator's schema passes.
+    """A vmap rule whose parameters do not match the operator's schema.
 
     The function given to `register_vmap` is called with `info` and `in_dims`, and then like a fake: see `fake-signature`.
 
