@@ -29,3 +29,29 @@ def test_an_input_of_another_name_or_place_is_noted() -> None:
     code = OP.replace("def forward(self, x)", "def forward(self, input)")
     rows = shown(PACK, example_files([("python", code)]), "ExampleFwdOp").rows
     assert rows[0] == ("x", "input float16 | float32", "forward: input", "named `input`")
+
+
+RENAMING = """\
+import inspect
+
+
+class Binary(Op):
+    def __init_subclass__(cls):
+        signature = inspect.signature(cls.forward)
+        forward = lambda self, *args: None
+        forward.__signature__ = signature.replace(
+            parameters=[p.replace(name=cls.other) if p.name == "other" else p for p in signature.parameters.values()]
+        )
+        cls.forward = forward
+
+    def forward(self, x, other: int = 1): ...
+
+
+class ExampleFwdOp(Binary):
+    other = "end"
+"""
+
+
+def test_a_forward_that_a_hook_makes_has_the_names_that_it_gives() -> None:
+    rows = shown(PACK, example_files([("python", RENAMING)]), "ExampleFwdOp").rows
+    assert [row[2] for row in rows if row[2].startswith("forward")] == ["forward: x", "forward: end: int = 1"]
