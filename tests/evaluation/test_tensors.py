@@ -112,6 +112,16 @@ def test_expressions_give_what_torch_gives() -> None:
     assert unknown == []
 
 
+def test_an_operator_in_place_keeps_shape_and_dtype() -> None:
+    text = "def f(x, y):\n    x += y\n    x @= x\n    return x"
+    values = (TensorValue((3, 3), "float16"), TensorValue((), "float32"))
+    found = outcome_of(text, *values, dialects=(TORCH,))
+    assert isinstance(found, Returned)
+    assert _computed(found.value) == ((3, 3), "float16")
+    wider = outcome_of(text, TensorValue((3, 1)), TensorValue((3, 3)), dialects=(TORCH,))
+    assert isinstance(wider, Raised)
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

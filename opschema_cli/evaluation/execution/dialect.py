@@ -97,8 +97,8 @@ class ExecutionDialect(msgspec.Struct, frozen=True):
       ``get`` of a dictionary will do. With ``reads_own`` it is asked for functions of the workspace too.
     * ``value`` gives the value of an external name (``torch.float16``).
     * ``attribute`` gives an attribute of a value that is no object of the workspace; a method is a ``Native``.
-    * ``operator`` computes an operator for values that are not Python's: ``+``, ``unary -``, ``==``, ``<``, ``[]``, ``len``,
-      ``bool``, ``iter`` (its result is a tuple).
+    * ``operator`` computes an operator for values that are not Python's: ``+``, ``+=``, ``unary -``, ``==``, ``<``, ``[]``,
+      ``len``, ``bool``, ``iter`` (its result is a tuple).
     * ``instance`` reports whether a value is an instance of a class of that name.
     """
 

@@ -17,7 +17,7 @@ from opschema_cli.evaluation.execution.plain import (
     is_hashable,
     performed,
 )
-from opschema_cli.evaluation.execution.values import Object, Opaque, UnionValue
+from opschema_cli.evaluation.execution.values import Object, Opaque, TensorValue, UnionValue
 from opschema_cli.evaluation.limits import MAX_BITS, MAX_CHARACTERS, MAX_ELEMENTS
 from opschema_cli.evaluation.values import ClassValue, ExternalName
 
@@ -140,6 +140,9 @@ def augmented(machine: Machine, word: str, left: object, right: object) -> objec
         method = special_method(machine, left, f"__i{_METHODS[word]}__")
         if method is not None:
             return machine.call(method, (right,), {})
+    changed = asked(machine, f"{word}=", (left, right)) if isinstance(left, TensorValue) else NOT_KNOWN
+    if changed is not NOT_KNOWN:
+        return changed
     found = binary(machine, word, left, right)
     if isinstance(left, list) and isinstance(found, list):
         left[:] = found

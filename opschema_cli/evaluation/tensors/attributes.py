@@ -40,8 +40,8 @@ def dtype_of(tensor: TensorValue) -> DtypeValue | Opaque:
 
 def count_of(tensor: TensorValue) -> object:
     """The number of elements."""
-    opaque = next((size for size in tensor.shape if isinstance(size, Opaque)), None)
-    return opaque if opaque is not None else prod(tensor.shape)  # type: ignore[arg-type]
+    sizes = [size for size in tensor.shape if isinstance(size, int)]
+    return prod(sizes) if len(sizes) == len(tensor.shape) else Opaque("a size is not known")
 
 
 def size_of(tensor: TensorValue, dim: object) -> object:

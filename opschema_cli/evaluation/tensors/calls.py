@@ -113,7 +113,10 @@ def shapes_of(name: str, bound: Bound) -> tuple[object, ...] | list[tuple[object
 
 
 def _has_open(value: object) -> bool:
-    return isinstance(value, Opaque) or (isinstance(value, list | tuple) and any(map(_has_open, value)))
+    """Whether a size, or one of several, is not a number that is known."""
+    if isinstance(value, list | tuple):
+        return any(map(_has_open, value))
+    return not isinstance(value, int | float | complex | str | DtypeValue | None)
 
 
 def base_dtype(rule: str, tensors: Sequence[TensorValue], numbers: Sequence[object]) -> str | None:

@@ -274,6 +274,9 @@ def _operator(machine: Caller, word: str, operands: Sequence[object]) -> object:
         return _item(machine, operands[0], operands[1])
     if word in _OPERATORS:
         return _operated(machine, word, operands)
+    if word.removesuffix("=") in _OPERATORS and isinstance(operands[0], TensorValue):
+        name = f"{_OPERATORS[word[:-1]]}_"  # `x += y` keeps the dtype of `x`
+        return operated(machine, name, operands, {}) if name in torch_table().operators else NOT_KNOWN
     (tensor, *_) = operands
     if word == "len" and isinstance(tensor, TensorValue) and tensor.shape:
         return _guarded(Call(machine), lambda: size_of(tensor, 0))
@@ -295,7 +298,7 @@ def _operated(machine: Caller, word: str, operands: Sequence[object]) -> object:
 def _item(machine: Caller, tensor: object, index: object) -> object:
     if not isinstance(tensor, TensorValue):
         return NOT_KNOWN
-    if any(isinstance(size, Opaque) for size in tensor.shape):
+    if not all(isinstance(size, int) for size in tensor.shape):
         return machine.opaque("a size is not known")
     try:
         return TensorValue(subscripted(tensor.shape, index), tensor.dtype)  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import EllipsisType
 
-from opschema_cli.evaluation.execution.values import Opaque, TensorValue
+from opschema_cli.evaluation.execution.values import TensorValue
 from opschema_cli.evaluation.tensors.sizes import OpenSizeError, RefusedError, Shape, broadcast, refuse
 
 
@@ -21,7 +21,7 @@ def subscripted(shape: Shape, index: object) -> Shape:
         items = [_vector(index)]
     items = [_vector(item) if isinstance(item, list) else item for item in items]
     taken = sum(item is not None and item is not ... and not isinstance(item, bool) for item in items)
-    if any(isinstance(item, bool | Opaque) for item in items):
+    if any(isinstance(item, bool) for item in items):
         raise OpenSizeError("an index that is not known")
     if taken > len(shape):
         refuse("too many indices for tensor", "IndexError")
@@ -61,7 +61,7 @@ def _result(shape: Shape, items: Sequence[object]) -> Shape:
             places += [place] if indices else []
             indices += [()] if indices else []
         elif isinstance(item, TensorValue) and item.dtype in ("int64", "int32", "uint8", "int16", "int8"):
-            if item.dtype == "uint8" or any(isinstance(part, Opaque) for part in item.shape):
+            if item.dtype == "uint8" or not all(isinstance(part, int) for part in item.shape):
                 raise OpenSizeError("an index that is a mask")
             indices.append(item.shape)  # type: ignore[arg-type]
             places.append(place)

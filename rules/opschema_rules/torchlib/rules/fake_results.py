@@ -1,0 +1,140 @@
+"""Shapes and dtypes that a fake returns, against those of the kernel, for the same inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+from opschema_cli.evaluation.execution.executor import Executor
+from opschema_cli.evaluation.execution.values import TensorValue
+from opschema_cli.evaluation.tensors.dialect import TORCH
+from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
+from opschema_cli.lint.rule import rule
+from opschema_cli.schema.operator_schema import OperatorSchema
+from opschema_cli.source.bodies import Body
+from opschema_rules.torchlib.model import Operator, Registration, Tree
+from opschema_rules.torchlib.passing import filled, in_force, mismatches
+from opschema_rules.torchlib.shape_runs import Comparison, Finding, Results
+from opschema_rules.torchlib.storage import implementations
+
+_TRANSPARENT = frozenset({"no_grad", "inference_mode", "compile", "disable", "allow_in_graph", "cache", "lru_cache"})
+_TRANSPARENT |= {"custom_op", "triton_op", "register_fake", "register_kernel", "impl", "impl_abstract"}
+"""Last parts of the names of decorators under which a function returns what it did before."""
+
+
+@rule("REG212", "fake-result", severity="warning")
+def fake_result(operator: Operator) -> Iterator[Diagnostic]:
+    """A fake returns other shapes or dtypes than the kernel.
+
+    `torch.compile` plans memory and strides with what the fake promises; where the kernel returns something else, compiled
+    code fails, or reads what is not there. Both functions are executed on shapes and dtypes alone, with what torch's own
+    functions return, for inputs that the schema allows: tensors of several ranks and dtypes with different sizes, flags both
+    ways, optional tensors with and without. Nothing of the tree is run.
+
+    A difference counts only if every input that both functions take shows it, whatever its ranks and dtypes. Sizes are
+    multiples of 256, as kernels may take no others. A size of a result counts only where both sides make it of the same sizes,
+    or of those of one tensor: which sizes of different tensors always agree is not known. Nothing is said of results that
+    other packages or compiled kernels make.
+
+    Bad:
+
+    ```python
+    @torch.library.custom_op("kit::gate", mutates_args=())
+    def gate(x: Tensor) -> Tensor:
+        out = torch.empty(x.shape[0], x.shape[1] // 2, dtype=x.dtype, device=x.device)
+        run(x, out)
+        return out
+
+
+    @gate.register_fake
+    def _(x):
+        return torch.empty_like(x)
+    ```
+
+    Good:
+
+    ```python
+    @torch.library.custom_op("kit::gate", mutates_args=())
+    def gate(x: Tensor) -> Tensor:
+        out = torch.empty(x.shape[0], x.shape[1] // 2, dtype=x.dtype, device=x.device)
+        run(x, out)
+        return out
+
+
+    @gate.register_fake
+    def _(x):
+        return x.new_empty((x.shape[0], x.shape[1] // 2))
+
+
+    @torch.library.custom_op("kit::rows", mutates_args=())
+    def rows(x: Tensor, index: Tensor) -> Tensor:
+        return torch.empty(x.shape[0], 8)
+
+
+    @rows.register_fake
+    def _(x, index):
+        return torch.empty(index.shape[0], 8)  # both may always have as many rows
+    ```
+    """
+    schema = operator.definition.schema
+    if not isinstance(schema, OperatorSchema) or operator.definition.problems or operator.definition.errors:
+        return
+    for fake in in_force([item for item in operator.of_role("fake") if not item.conditional]):
+        for kernel, registration in implementations(operator):
+            plain = _is_plain(operator, kernel) and _is_plain(operator, fake.function)
+            if isinstance(fake.function, Body) and plain and _fit(schema, fake, kernel, registration):
+                finding = Comparison(_executor(operator.tree), schema, fake.function, kernel).finding()
+                if finding is not None:
+                    yield _reported(operator, fake, kernel, finding)
+
+
+@lru_cache(maxsize=2)
+def _executor(tree: Tree) -> Executor:
+    return Executor(tree.evaluator, (TORCH,))
+
+
+def _is_plain(operator: Operator, function: object) -> bool:
+    """Whether a function has no decorators but those that register it, and some that leave its results unchanged."""
+    if not isinstance(function, Body) or function.function is None:
+        return False
+    calls = [operator.definition.call, *(item.call for item in operator.registrations)]
+    spans = {call.span for call in calls if call is not None}
+    return all(
+        item.span in spans or (item.callee or item.text).rpartition(".")[2] in _TRANSPARENT
+        for item in function.function.decorators
+    )
+
+
+def _fit(schema: OperatorSchema, fake: Registration, kernel: Body, registration: Registration | None) -> bool:
+    """Whether both functions take the schema's arguments, and are not one function."""
+    if not isinstance(fake.function, Body) or fake.function is kernel or filled(fake):
+        return False
+    if registration is not None and filled(registration):
+        return False
+    return not mismatches(schema, fake.function.params) and not mismatches(schema, kernel.params)
+
+
+def _reported(operator: Operator, fake: Registration, kernel: Body, finding: Finding) -> Diagnostic:
+    indices = sorted({item.index for item in finding.differences})
+    promised, returned = _texts(finding.fake, indices), _texts(finding.kernel, indices)
+    result = "" if len(finding.fake) == 1 else f" as result {indices[0]}"
+    return Diagnostic(
+        f"the fake of `{operator.title}` returns {promised}{result} where the kernel returns {returned}, for `{finding.input}`;"
+        " compiled code relies on the fake",
+        fake.place,
+        related=(Related(_named(kernel), "the kernel"),),
+        ops=(operator.title,),
+    )
+
+
+def _texts(results: Results, indices: list[int]) -> str:
+    tensor = results[indices[0]]
+    if not isinstance(tensor, TensorValue):
+        return "no tensor"
+    sizes = ", ".join(str(size) if isinstance(size, int) else "?" for size in tensor.shape)
+    return f"`{tensor.dtype or 'a tensor '}[{sizes}]`"
+
+
+def _named(body: Body) -> Place:
+    assert body.function is not None  # a kernel is a function
+    return body.at(body.function.span)

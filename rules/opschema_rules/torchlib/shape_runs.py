@@ -1,0 +1,261 @@
+"""A fake and a kernel run on the same inputs, and the results in which they differ for each input that both take.
+
+Which sizes of arguments belong together is not known: a kernel may take the rows of one tensor, its fake those of another, and
+both are always equal. So sizes of a result are compared only where both sides make them of the same sizes, or of those of one
+tensor. Sizes are multiples of 256, for kernels that take no others.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from opschema_cli.evaluation.execution.executor import Executor
+from opschema_cli.evaluation.execution.outcomes import Raised, Returned, Unresolved
+from opschema_cli.evaluation.execution.values import Opaque, TensorValue
+from opschema_cli.schema.operator_schema import OperatorSchema
+from opschema_cli.source.bodies import Body
+from opschema_rules.torchlib.passing import pairs
+from opschema_rules.torchlib.shape_inputs import SIZE, Atom, Family, Input, families
+
+MAX_RUNS = 400
+"""Most inputs of one fake and kernel that are run."""
+MAX_STEPS = 25_000
+"""Steps of work after which no further inputs of one fake and kernel are run."""
+MAX_UNKNOWN = 1
+"""Runs without a known result after which nothing is expected of others, where none has had one."""
+Kind: TypeAlias = Literal["rank", "size", "dtype"]
+Results = tuple[object, ...]
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """A result in which fake and kernel differ: its index, and what differs; ``dim`` is the dimension of another size."""
+
+    index: int
+    kind: Kind
+    dim: int = -1
+
+    @property
+    def part(self) -> tuple[int, bool]:
+        """The result, and whether it is the dtype that differs: ranks and sizes are one thing."""
+        return self.index, self.kind == "dtype"
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """Differences of one input, with the results of both sides."""
+
+    differences: tuple[Difference, ...]
+    input: Input
+    fake: Results
+    kernel: Results
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What came of comparing a fake and a kernel: how many inputs both take, a finding, or the reason why nothing is known."""
+
+    taken: int = 0
+    finding: Finding | None = None
+    reason: str = ""
+
+
+class Comparison:
+    """A fake and a kernel of one operator."""
+
+    def __init__(self, executor: Executor, schema: OperatorSchema, fake: Body, kernel: Body) -> None:
+        self.executor = executor
+        self.most_steps = executor.steps + MAX_STEPS
+        self.schema = schema
+        self.fake = fake
+        self.kernel = kernel
+        self.runs = self.unknown = 0
+        self.taken = False
+        self.reasons: Counter[str] = Counter()
+
+    def verdict(self) -> Verdict:
+        """The differences that all inputs of one family show, and else what is known."""
+        taken, found = 0, None
+        for family in families(self.schema, (self.fake, self.kernel)):
+            inputs = [item for item in map(self._spread, self._accepted(family)) if item is not None]
+            taken += len(inputs)
+            if inputs and found is None:
+                found = self._common(inputs)
+        reason = "" if taken else self.reasons.most_common(1)[0][0] if self.reasons else "no input is taken by both"
+        return Verdict(taken, found, reason)
+
+    def finding(self) -> Finding | None:
+        """The finding of the verdict."""
+        return self.verdict().finding
+
+    def _accepted(self, family: Family) -> list[Input]:
+        """Inputs that both sides take, of each combination of ranks and dtypes."""
+        found: dict[object, Input] = {}
+        for item in family.inputs:
+            key = (tuple((name, len(shape)) for name, shape in item.shapes.items()), tuple(item.dtypes.values()))
+            if key not in found and self._run(item) is not None:
+                found[key] = item
+        return list(found.values())[:9]
+
+    def _common(self, inputs: Sequence[Input]) -> Finding | None:
+        """The finding for the first input, with the differences that each other one shows too."""
+        findings = [self._finding(item) for item in inputs]
+        common = set.intersection(*({item.part for item in found.differences} for found in findings))
+        first = findings[0]
+        kept = tuple(item for item in first.differences if item.part in common)
+        return msgspec.structs.replace(first, differences=kept) if kept else None
+
+    # Runs
+
+    def _run(self, item: Input) -> tuple[Results, Results] | None:
+        """The results of both sides; None where one raises, or is not known."""
+        self.runs += 1
+        if self.runs > MAX_RUNS or self.executor.steps > self.most_steps:
+            return None
+        if not self.taken and self.unknown >= MAX_UNKNOWN:
+            return None
+        kernel = self._results(item, self.kernel, "kernel")
+        fake = self._results(item, self.fake, "fake") if kernel is not None else None
+        if kernel is None or fake is None or len(fake) != len(kernel):
+            return None
+        self.taken = True
+        return fake, kernel
+
+    def _results(self, item: Input, body: Body, side: str) -> Results | None:
+        outcome = self._outcome(item, body)
+        results = _results(outcome.value) if isinstance(outcome, Returned) else None
+        if results is None:
+            self.unknown += not isinstance(outcome, Raised)
+            self.reasons[_reason(side, outcome)] += 1
+        return results
+
+    def _outcome(self, item: Input, body: Body) -> Returned | Raised | Unresolved:
+        taken = pairs(self.schema, body.params)
+        named = {param.name: item.argument(argument) for argument, param in taken if argument.kwarg_only}
+        placed = [item.argument(argument) for argument, param in taken if not argument.kwarg_only]
+        return self.executor.call(body, named, placed)
+
+    # Sizes
+
+    def _spread(self, item: Input) -> Input | None:
+        """The input with as many different sizes as both sides take."""
+        if self._run(item) is None:
+            return None
+        for group in self._groups(item):
+            larger = item.changed(group, _next_size(item))
+            item = larger if self._run(larger) is not None else item
+        return item
+
+    def _groups(self, item: Input) -> list[frozenset[Atom]]:
+        """Dimensions and numbers that can be changed alone, and pairs that can be changed together."""
+        groups: list[frozenset[Atom]] = []
+        tied = []
+        for atom in item.atoms:
+            alone = frozenset({atom})
+            if self._run(item.changed(alone, 3 * SIZE)) is not None:
+                groups.append(alone)
+            else:
+                tied.append(atom)
+        while tied:
+            first = tied.pop(0)
+            partner = next((one for one in tied if self._run(item.changed(frozenset({first, one}), 3 * SIZE))), None)
+            if partner is not None:
+                tied.remove(partner)
+                groups.append(frozenset({first, partner}))
+        return groups
+
+    def _finding(self, item: Input) -> Finding:
+        both = self._run(item)
+        if both is None:
+            return Finding((), item, (), ())
+        sure = {"size": self._is_sure, "dtype": self._has_same_dtypes, "rank": lambda *_: True}
+        differences = tuple(one for one in _differences(*both) if sure[one.kind](item, one))
+        return Finding(differences, item, *both)
+
+    def _has_same_dtypes(self, item: Input, difference: Difference) -> bool:
+        """Whether the dtype of a result depends on those of the same tensors on both sides."""
+        before = self._run(item)
+        uses: tuple[set[str], set[str]] = (set(), set())
+        for name, dtype in item.dtypes.items():
+            for other in ("float64", "float16", "bfloat16"):
+                after = self._run(Input(item.shapes, {**item.dtypes, name: other}, item.values))
+                if before is None or after is None or other == dtype:
+                    continue
+                for used, old, new in zip(uses, before, after, strict=True):
+                    if _dtype_at(old, difference) != _dtype_at(new, difference):
+                        used.add(name)
+        return uses[0] == uses[1]
+
+    def _is_sure(self, item: Input, difference: Difference) -> bool:
+        """Whether a size is made of the same sizes on both sides, or of those of one tensor."""
+        uses: tuple[set[frozenset[Atom]], set[frozenset[Atom]]] = (set(), set())
+        before = self._run(item)
+        for group in self._groups(item):
+            after = self._run(item.changed(group, 5 * SIZE + _next_size(item)))
+            if before is None or after is None:
+                return False
+            for used, old, new in zip(uses, before, after, strict=True):
+                if _size_at(old, difference) != _size_at(new, difference):
+                    used.add(group)
+        if uses[0] == uses[1]:
+            return True
+        tensors = [{name for name, dim in group if dim >= 0} for group in uses[0] | uses[1]]
+        return bool(uses[0] and uses[1] and set.intersection(*tensors))
+
+
+def _next_size(item: Input) -> int:
+    sizes = [size for shape in item.shapes.values() for size in shape]
+    numbers = [value for value in item.values.values() if type(value) is int]
+    return max([*sizes, *numbers, SIZE]) + SIZE
+
+
+def _results(value: object) -> Results | None:
+    """The results of a call as a tuple; None where one of them is not known."""
+    if value is None:
+        return ()
+    found = tuple(value) if isinstance(value, tuple | list) else (value,)
+    return found if all(item is None or isinstance(item, TensorValue | int | float | bool) for item in found) else None
+
+
+def _reason(side: str, outcome: Returned | Raised | Unresolved) -> str:
+    match outcome:
+        case Raised():
+            return f"the {side} raises `{outcome.exception}`: {outcome.message}"
+        case Unresolved():
+            return f"the {side}: {outcome.reason}"
+    value = outcome.value
+    parts = value if isinstance(value, tuple | list) else (value,)
+    opaque = next((part for part in parts if isinstance(part, Opaque)), None)
+    return f"the {side}: {opaque.reason if opaque is not None else 'a result that is no tensor'}"
+
+
+def _differences(fake: Results, kernel: Results) -> list[Difference]:
+    found = []
+    for index, (left, right) in enumerate(zip(fake, kernel, strict=True)):
+        if not isinstance(left, TensorValue) or not isinstance(right, TensorValue):
+            continue
+        if len(left.shape) != len(right.shape):
+            found.append(Difference(index, "rank"))
+        else:
+            sizes = enumerate(zip(left.shape, right.shape, strict=True))
+            found += [
+                Difference(index, "size", dim)
+                for dim, (one, other) in sizes
+                if isinstance(one, int) and isinstance(other, int) and one != other
+            ]
+        if None not in (left.dtype, right.dtype) and left.dtype != right.dtype:
+            found.append(Difference(index, "dtype"))
+    return found
+
+
+def _size_at(results: Results, difference: Difference) -> object:
+    tensor = results[difference.index]
+    if not isinstance(tensor, TensorValue) or difference.dim >= len(tensor.shape):
+        return None
+    return tensor.shape[difference.dim]
+
+
+def _dtype_at(results: Results, difference: Difference) -> str | None:
+    tensor = results[difference.index]
+    return tensor.dtype if isinstance(tensor, TensorValue) else None

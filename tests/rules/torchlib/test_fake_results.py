@@ -1,0 +1,117 @@
+"""REG212: shapes and dtypes of a fake against those of the kernel."""
+
+from __future__ import annotations
+
+import pytest
+
+from opschema_cli.testing import lint_files
+from opschema_rules.torchlib.pack import PACK
+
+HEAD = """\
+import torch
+from torch import Tensor
+from typing import Optional
+from elsewhere import run, aligned
+
+"""
+
+
+def reported(parameters: str, kernel: str, fake: str, returns: str = "Tensor") -> list[str]:
+    """The messages for an operator whose kernel and fake have these bodies."""
+    names = ", ".join(item.partition(":")[0] for item in parameters.split(", "))
+    bodies = [body.replace("; ", "\n    ") for body in (kernel, fake)]
+    text = (
+        f'{HEAD}@torch.library.custom_op("kit::f", mutates_args=())\ndef f({parameters}) -> {returns}:\n    {bodies[0]}\n\n\n'
+        f"@f.register_fake\ndef fake({names}):\n    {bodies[1]}\n"
+    )
+    linted = lint_files([PACK], {"kit/__init__.py": "", "kit/ops.py": text}, ("REG212",))
+    return [item.message for item in linted.diagnostics]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "kernel", "fake", "promised", "returned"),
+    [
+        (
+            "x: Tensor",
+            "return x.transpose(0, 1).contiguous()",
+            "return torch.empty_like(x)",
+            "bfloat16[512, 768]",
+            "bfloat16[768, 512]",
+        ),
+        (
+            "x: Tensor",
+            "return x.sum(-1)",
+            "m, n = x.shape; return x.new_empty(m, 1)",
+            "bfloat16[512, 1]",
+            "bfloat16[512]",
+        ),
+        (
+            "x: Tensor",
+            "out = torch.empty(x.shape, dtype=torch.int8); run(x, out); return out",
+            "return x.new_empty(x.shape, dtype=torch.uint8)",
+            "uint8[512, 768]",
+            "int8[512, 768]",
+        ),
+        (
+            "q: Tensor, k: Tensor",
+            "b, h, s, d = q.shape; assert k.shape[-1] == d; return q @ k.transpose(-1, -2)",
+            "b, h, s, d = q.shape; return q.new_empty(b, h, s, s, 1)",
+            "bfloat16[512, 768, 1024, 1024, 1]",
+            "bfloat16[512, 768, 1024, 1280]",
+        ),
+        (
+            "x: Tensor, flag: bool",
+            "return torch.cat([x, x], -1) if flag else x.clone()",
+            "return torch.empty_like(x)",
+            "bfloat16[512, 768]",
+            "bfloat16[512, 1536]",
+        ),
+        (
+            "x: Tensor, n: int",
+            "return torch.empty(n * 2, x.shape[0])",
+            "return torch.empty(n, x.shape[0])",
+            "float32[",
+            "float32[",
+        ),
+    ],
+)
+def test_another_shape_or_dtype(parameters: str, kernel: str, fake: str, promised: str, returned: str) -> None:
+    (message,) = reported(parameters, kernel, fake)
+    assert f"returns `{promised}" in message
+    assert f"kernel returns `{returned}" in message
+
+
+def test_the_second_of_two_results() -> None:
+    kernel = "m, n = x.shape; return x.clone(), x.float().amax(-1, keepdim=True)"
+    fake = "return torch.empty_like(x), x.new_empty(x.shape[0], dtype=torch.float32)"
+    (message,) = reported("x: Tensor", kernel, fake, "tuple[Tensor, Tensor]")
+    assert "returns `float32[512]` as result 1 where the kernel returns `float32[512, 1]`" in message
+
+
+@pytest.mark.parametrize(
+    ("parameters", "kernel", "fake"),
+    [
+        ("x: Tensor", "return x * 2", "return torch.empty_like(x)"),
+        # rows of two tensors that may always be as many
+        ("x: Tensor, y: Tensor", "return torch.empty(x.shape[0], 4)", "return torch.empty(y.shape[0], 4)"),
+        ("x: Tensor, n: int", "return torch.empty(n, 4)", "return torch.empty(x.shape[0], 4)"),
+        # a width that the tensor may always have
+        ("x: Tensor", "return torch.empty(x.shape[0], 128)", "return torch.empty_like(x, dtype=torch.float32)"),
+        # tensors that may always have one dtype
+        ("x: Tensor, y: Tensor", "return torch.empty_like(x, dtype=y.dtype)", "return torch.empty_like(x)"),
+        ("x: Tensor", "return torch.empty_like(x, dtype=torch.float32)", "return torch.empty_like(x)"),
+        # sizes that are rounded up, as those of the inputs may be already
+        ("x: Tensor", "return x.new_empty((x.shape[0] + 127) // 128 * 128)", "return x.new_empty(x.shape[0])"),
+        # ranks that only one of them means
+        ("x: Tensor", "return x.new_empty(x.shape[0], x.shape[1])", "return torch.empty_like(x)"),
+        # unknown code
+        ("x: Tensor", "return run(x)", "return torch.empty_like(x)"),
+        ("x: Tensor", "return torch.empty(aligned(x.shape[0]), 4)", "return torch.empty(x.shape[0], 4)"),
+        ("x: Tensor", "raise NotImplementedError", "return torch.empty_like(x)"),
+        ("x: Tensor", "return x[x > 0]", "return torch.empty_like(x)"),
+        ("x: Optional[Tensor], n: int", "return torch.empty(n) if x is None else x.clone()", "return torch.empty(n)"),
+    ],
+)
+def test_what_may_agree(parameters: str, kernel: str, fake: str) -> None:
+    found = reported(parameters, kernel, fake)
+    assert found == []
