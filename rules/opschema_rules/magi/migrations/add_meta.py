@@ -1,4 +1,4 @@
-"""`add-meta`: the inputs that an op's outputs are like, named for its fake."""
+"""`add-meta`: the inputs that an op's outputs are like, named for its fake, or a function that computes the outputs."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from opschema_cli.migrate.migration import Note, Site, migration
 from opschema_cli.migrate.workbench import LeftAlone, Workbench, left
 from opschema_cli.source.python import Expr
 from opschema_rules.magi.given import Meta
+from opschema_rules.magi.migrations.computed_meta import computed_meta
 from opschema_rules.magi.migrations.mirrors import Mirrors
 from opschema_rules.magi.migrations.scopes import OPS
 from opschema_rules.magi.migrations.trees import meant_ops, registering_call, tree_of
@@ -29,38 +30,35 @@ class AddMeta(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     explicit: bool = False
 
 
-class _Mirroring(msgspec.Struct, frozen=True):
-    """An op, and the lowered names of the tensors that its outputs are like."""
+class _Added(msgspec.Struct, frozen=True):
+    """An op, and the code of the argument that is added: names of tensors that its outputs are like, or a function."""
 
     op: MagiOp
-    names: tuple[str, ...]
-
-    @property
-    def code(self) -> str:
-        quoted = ", ".join(f'"{name}"' for name in self.names)
-        return f"[{quoted}]"
+    code: str
 
 
 def find(draft: Draft, options: AddMeta) -> Iterator[Site]:
     """The ops without a meta function whose outputs are each like one of their tensors."""
     tree = tree_of(draft)
     for op in meant_ops(tree) if tree is not None else ():
-        found = _mirroring(op, options.explicit)
+        found = _added(op, options.explicit)
         if found is not None:
             title = f"add `{_ARGUMENT}={found.code}` to `{op.title}`"
             yield Site(op.place, title, (op.title,), ("MAG322",), found)
 
 
-def _mirroring(op: MagiOp, explicit: bool) -> _Mirroring | None:
+def _added(op: MagiOp, explicit: bool) -> _Added | None:
     lowering = op.lowering
     if not op.is_plain or not lowering.complete or lowering.problems or not _lacks_meta(op):
         return None
     leaves = Mirrors(op).outputs()
     if leaves is None:
-        return None
+        computed = computed_meta(op)
+        return _Added(op, computed) if computed is not None else None
     taken = [leaf for leaf in lowering.leaves if leaf.may_be_tensor][: len(leaves)]
     same = len(taken) == len(leaves) and all(one is other for one, other in zip(taken, leaves, strict=True))
-    return _Mirroring(op, tuple(leaf.lowered for leaf in leaves)) if explicit or not same else None
+    quoted = ", ".join(f'"{leaf.lowered}"' for leaf in leaves)
+    return _Added(op, f"[{quoted}]") if explicit or not same else None
 
 
 def _lacks_meta(op: MagiOp) -> bool:
@@ -78,11 +76,11 @@ def _lacks_meta(op: MagiOp) -> bool:
     find=find,
     options=AddMeta,
     scope=OPS,
-    settled="every op has a meta function, or its outputs are not provably like its inputs",
+    settled="every op has a meta function, or none is known that is right for it",
     proof=FAKES,
 )
 def add_meta(draft: Draft, sites: Sequence[Site], options: AddMeta) -> Iterator[Note]:
-    """Add `infer_output_meta_fn=[...]` to ops whose outputs provably are like inputs that the default does not take.
+    """Add `infer_output_meta_fn` to ops whose outputs provably are not what the default takes them for.
 
     Without a meta function the fake of an op is like its first tensors. Where the op returns something like another of its tensors,
     that is silently wrong under `torch.compile`. The migration names the right ones, by their lowered names (`cfg__w`), where every
@@ -92,7 +90,11 @@ def add_meta(draft: Draft, sites: Sequence[Site], options: AddMeta) -> Iterator[
     - arithmetic with Python numbers, and functions such as `torch.exp()`, where `.to(x.dtype)` gives the type back: of
       integers `x * 0.5` is of another type.
 
-    Everything else is left as it is, without a note: other tensors may be broadcast, and what other functions return is not known.
+    Where `identity-meta` reports an op whose body only returns one expression, such as `a @ b` or `x.sum(-1)`, that expression
+    becomes the meta function: `infer_output_meta_fn=lambda a, b: a @ b`. It has to be made of parameters, constants and functions
+    of torch whose shape does not depend on values.
+
+    Everything else is left unchanged, without a note: other tensors may be broadcast, and what other functions return is not known.
     With `-o explicit=true` the inputs are named also where the default takes the same.
 
         opschema migrate add-meta
@@ -100,7 +102,7 @@ def add_meta(draft: Draft, sites: Sequence[Site], options: AddMeta) -> Iterator[
     """
     workbench = Workbench(draft)
     for site in sites:
-        assert isinstance(site.subject, _Mirroring)
+        assert isinstance(site.subject, _Added)
         try:
             with workbench.atomic():
                 _add(workbench, site.subject)
@@ -109,7 +111,7 @@ def add_meta(draft: Draft, sites: Sequence[Site], options: AddMeta) -> Iterator[
     workbench.commit()
 
 
-def _add(workbench: Workbench, found: _Mirroring) -> None:
+def _add(workbench: Workbench, found: _Added) -> None:
     registration = found.op.registration
     span = registering_call(registration)
     assert span is not None
@@ -121,7 +123,7 @@ def _add(workbench: Workbench, found: _Mirroring) -> None:
             add_keyword(rewrite, rewrite.tree.find(span, cst.Call), _ARGUMENT, found.code)
 
 
-def _replace(workbench: Workbench, found: _Mirroring, value: Expr) -> None:
+def _replace(workbench: Workbench, found: _Added, value: Expr) -> None:
     path = found.op.registration.outer.file.path
     if value.kind != "const":
         raise LeftAlone(found.op.registration.outer.at(value), f"`{_ARGUMENT}` is None by another name")

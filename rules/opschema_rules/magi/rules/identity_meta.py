@@ -63,13 +63,13 @@ def identity_meta(op: MagiOp) -> Iterator[Diagnostic]:
     meta = op.meta
     if not is_judged(op) or not isinstance(meta, Meta) or meta.kind not in ("identity", "names"):
         return
-    likes = _likes(op, meta)
+    likes = likes_of(op, meta)
     for found in difference(op, likes) if likes else ():
         if found.sure or meta.kind == "identity":
             yield _unlike(op, meta, found)
 
 
-def _likes(op: MagiOp, meta: Meta) -> list[Leaf]:
+def likes_of(op: MagiOp, meta: Meta) -> list[Leaf]:
     """The tensors that the outputs are taken to be like; none when that is not known."""
     count = op.output_count
     if meta.kind == "names":

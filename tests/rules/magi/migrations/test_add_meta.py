@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from opschema_cli.testing import Migrated, migrate_files
+from opschema_cli.testing import Migrated, lint_files, migrate_files
 from opschema_rules.magi.examples import HEAD, OPS_PATH, example_files
 from opschema_rules.magi.pack import PACK
 
@@ -58,8 +58,12 @@ UNPROVEN = [
     "return x + a",
     "return (x * a).to(x.dtype)",
     "return (x * s).to(a.dtype)",
-    "return x @ a",
     "return x.exp()",
+    "return x @ helper(a)",
+    "return x.unsqueeze(0)",
+    "return x.nonzero()",
+    "return torch.cat([x, a], out=a)",
+    "y = x @ a\n    return y",
     "return x.float()",
     "return x.to(x.dtype)",
     "return x.contiguous()",
@@ -92,6 +96,30 @@ UNPROVEN = [
     "torch = a\n    return torch.empty_like(x)",
 ]
 """Bodies whose result is not like `x`, or not certainly."""
+
+
+COMPUTED = [
+    "return x @ a",
+    "return a.sum()",
+    "return torch.sum(a, dim=0)",
+    "return a.argmax()",
+    "return torch.cat([a, x])",
+    "return torch.stack((a, x))",
+    "return a > 0",
+    "return a.unsqueeze(0).clone()",
+    "return (a == x).clone()",
+    "return F.linear(a, x)",
+]
+"""Bodies whose result is not like the first tensor, and that work on fake tensors."""
+
+
+@pytest.mark.parametrize("body", COMPUTED)
+def test_what_is_reported_gets_a_function(body: str) -> None:
+    done = migrate(op(body))
+    value = body.removeprefix("return ")
+    assert lint_files([PACK], example_files([("python", op(body))])).codes() == ["MAG322"]
+    assert code(done) == op(body, f", infer_output_meta_fn=lambda a, x, s=1.0, n=1: {value}")
+    assert lint_files([PACK], done.files).codes() == []
 
 
 @pytest.mark.parametrize("body", PROVEN)

@@ -16,7 +16,7 @@ from opschema_cli.testing import migrate_files
 from opschema_rules.magi.examples import HEAD, OPS_PATH, example_files
 from opschema_rules.magi.pack import PACK
 from tests.rules.magi.migrations.running import decorator, load, same
-from tests.rules.magi.migrations.test_add_meta import PROVEN, op
+from tests.rules.magi.migrations.test_add_meta import COMPUTED, PROVEN, op
 
 CORPUS = Path(os.environ.get("OPSCHEMA_CORPUS", "."))
 NEW, OLD = CORPUS / "oplibs/magi-e68e0b0", CORPUS / "oplibs/magi-e68e0b0p"
@@ -339,6 +339,20 @@ def test_what_is_proven_holds(body: str, tmp_path: Path) -> None:
         assert (found.shape, found.dtype, found.device) == (fake.shape, fake.dtype, fake.device)
         assert found.stride() == fake.stride(), x.stride()
     assert answers >= 16
+
+
+@pytest.mark.corpus
+def test_computed_fakes_under_the_real_decorator(tmp_path: Path) -> None:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    ops = [op(body).replace("kit::f", f"kit::c{n}").replace("def f(", f"def c{n}(") for n, body in enumerate(COMPUTED)]
+    module = load(Case("add-meta", "\n\n".join(ops)).migrated(), tmp_path, real(NEW))
+    for number, body in enumerate(COMPUTED):
+        function = getattr(module, f"c{number}")
+        found = function(torch.ones(3, 3), torch.ones(3, 3))
+        with FakeTensorMode():
+            fake = function(torch.ones(3, 3), torch.ones(3, 3))
+        assert (found.shape, found.dtype, found.stride()) == (fake.shape, fake.dtype, fake.stride()), body
 
 
 META = """\
