@@ -27,7 +27,7 @@ COMMANDS = {
     "rules": "List all rules.",
     "rule": "Explain one rule.",
     "baseline": "Accept today's findings, so that only new ones count.",
-    "init": "Write a configuration and the pre-commit entry for this repository.",
+    "init": "Write a configuration and the pre-commit hook for this repository.",
     "new-pack": "Write a package with a pack of your own, ready to be changed.",
     "plugins": "Allow plugins that a configuration names to run; list and revoke permissions.",
 }

@@ -18,10 +18,10 @@ from opschema_cli.workspace import ReadError
 from opschema_cli.write import write_all
 
 
-@click.command(short_help="Write a configuration and the pre-commit entry for this repository.")
+@click.command(short_help="Write a configuration and the pre-commit hook for this repository.")
 @click.option("--dry-run", is_flag=True, help="Print what would be written.")
 def init(dry_run: bool) -> int:
-    """Detect which packs apply, and write `[tool.opschema]` and the pre-commit entry, where they are not there yet."""
+    """Detect which packs apply, and write `[tool.opschema]` and the pre-commit hook unless they exist."""
     with closing(open_workspace(Path.cwd(), no_plugins=True)) as session:
         packs = [pack.name for pack in session.registry_for(session.project()).packs]
         for pack in session.registry.packs:

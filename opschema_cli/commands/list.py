@@ -34,8 +34,9 @@ def list(  # noqa: A001 - the name of the command
     output_file: Path | None,
     no_plugins: bool,
 ) -> int:
-    """List the operators of the workspace, or those declared or implemented in PATHS: one line for each, with the numbers of its
-    kernels, fakes, workload rows and gaps, which are its unresolved parts.
+    """List the operators of the workspace, or those declared or implemented in PATHS.
+
+    Each line has the numbers of kernels, fakes and workload rows, and of gaps: parts that could not be resolved.
     """
     with operator_table(no_plugins) as table:
         found = _chosen(table, paths, packs, unresolved)

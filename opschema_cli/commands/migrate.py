@@ -51,7 +51,9 @@ from opschema_cli.write import write_all
 @click.option(
     "--verify", is_flag=True, help="With --apply: run the ops first, and write only if they still compute the same."
 )
-@click.option("--cells", type=click.IntRange(1), help=f"With --verify: most cells of one op [{Limits().cells}].")
+@click.option(
+    "--cells", type=click.IntRange(1), help=f"With --verify: maximum number of cells of one op [{Limits().cells}]."
+)
 @click.option(
     "--allow-unverified", is_flag=True, help="With --verify: write even if nothing of an op could be checked."
 )

@@ -41,7 +41,7 @@ def open_workspace(
     session = open_session(start, overlay, cache=cache, jobs=jobs, run_plugins=not no_plugins, writes=writes)
     if session.partial:
         names = ", ".join(visible(name) for name in session.config.plugins)
-        click.echo(f"opschema: these plugins are not run, nor are their rules: {names}", err=True)
+        click.echo(f"opschema: these plugins and their rules do not run: {names}", err=True)
     elif session.config.plugins:
         _ = session.plugins  # before anything else is done: they are checked here
     return session

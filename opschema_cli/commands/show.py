@@ -17,9 +17,9 @@ from opschema_cli.reporters.text import open_console
 @click.argument("name")
 @no_plugins_option
 def show(name: str, no_plugins: bool) -> int:
-    """Print operator NAME, argument by argument: what is declared beside what the code takes, each with its place.
+    """Print each argument of operator NAME as declared and as implemented, with the places of both.
 
-    Upper and lower case, and the namespace of a qualified name, only matter where several operators differ in nothing else.
+    Case and the namespace of a qualified name may be ignored unless several operators match.
     """
     with operator_table(no_plugins) as table:
         found = named(name, table.operators)

@@ -77,7 +77,7 @@ class StubsOptions(msgspec.Struct, frozen=True):
 @click.option("--dry-run", is_flag=True, help="Print what would change; the default.")
 @click.option("--apply", is_flag=True, help="Write the files that change: all, or none.")
 @click.option("--check", is_flag=True, help="Exit 1 if a file would change.")
-@click.option("--output-dir", type=_PATH, help="Folder of the files [their present folder, or that of the YAML].")
+@click.option("--output-dir", type=_PATH, help="Folder for the files [their current folder, or that of the YAML].")
 @click.option("--impl-path", type=_PATH, help="The C++ file of the kernels; refuse if a kernel is missing there.")
 @click.option("--python", default=sys.executable, metavar="PATH", help="The Python whose torchgen is used [this one].")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)

@@ -116,7 +116,7 @@ def test_both_sides_of_a_carrier() -> None:
     assert (kept.place.path, linted.text(kept.place)) == (OP, "self._c")
     assert [(linted.position(item.place).line, item.message) for item in kept.related] == [
         (linted.project.source(OP).text[: linted.project.source(OP).text.index("self._c, self.n")].count("\n") + 1,
-         "handed to the custom op"),
+         "passed to the custom op"),
         (linted.position(by_code["CAR104"].place).line, "the op never uses the values of `like`"),
     ]  # fmt: skip
 

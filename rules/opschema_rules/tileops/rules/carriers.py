@@ -274,7 +274,7 @@ def _handed(found: CarrierAttribute) -> Iterator[Related]:
     takers: dict[Place, str] = {}
     for handing in found.handings:
         if found.name:
-            yield Related(handing.body.at(handing.argument), "handed to the custom op")
+            yield Related(handing.body.at(handing.argument), "passed to the custom op")
         takers.update({op.body.at(param.span): param.name for op, param in handing.takers})
     yield from (Related(place, f"the op never uses the values of `{name}`") for place, name in takers.items())
 
