@@ -19,14 +19,14 @@ from opschema_rules.flydsl.usage import is_meant_to_fail
 
 @rule("FLY211", "kernel-arguments")
 def kernel_arguments(tree: FlyTree) -> Iterator[Diagnostic]:
-    """A call of a kernel or launcher that its signature does not take.
+    """A call of a kernel or launcher that does not match its signature.
 
-    FlyDSL binds the arguments when it traces the launch, as Python binds those of any call: one too few, one too many, a
-    keyword that is no parameter's, or one parameter filled twice raise `TypeError`, at the first call on a machine that has a
-    GPU. The calls that are looked at are those by the function's name, those of what a factory returns
-    (`run = build(...)`; `run(a, b)`), and `flyc.compile(launch, a, b)`.
+    FlyDSL binds the arguments when it traces the launch, as Python does for any call: a missing or additional argument, an
+    unknown keyword, or two values for one parameter raise `TypeError`, at the first call on a machine with a GPU. The rule
+    checks calls by the function's name, calls of functions that a factory returns (`run = build(...)`; `run(a, b)`), and
+    `flyc.compile(launch, a, b)`.
 
-    What `*args` or `**kwargs` may hide is not judged. A kernel's call takes `unit_attrs` and `value_attrs` besides.
+    Arguments in `*args` or `**kwargs` are not checked. Calls of kernels also accept `unit_attrs` and `value_attrs`.
 
     Bad:
 

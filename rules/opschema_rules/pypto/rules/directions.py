@@ -19,9 +19,9 @@ from opschema_rules.pypto.task_matching import WORDS, fits
 def signature_direction(program: Program) -> Iterator[Diagnostic]:
     """A direction that differs from how the orchestration adds the tensor.
 
-    The dump takes an `IN` before the kernel runs, an `OUT` when it has run and an `INOUT` at both times, as the
-    signature says and whatever the orchestration does: with a wrong direction what is dumped is not what the kernel
-    got or made. `add_no_dep` says nothing of how a tensor is used, and any direction is right for it. A tensor that is
+    The dump copies an `IN` tensor before the kernel runs, an `OUT` tensor afterwards and an `INOUT` tensor both times. It
+    follows the signature, not the orchestration: with a wrong direction the dump does not show the values that the kernel
+    read or wrote. `add_no_dep` does not define how a tensor is used, so any direction is right for it. A tensor that is
     added with `add_inout` for the order of tasks alone is `INOUT` to the runtime too.
 
     Which tensor an entry is for depends on the runtime; see `signature-short`, which alone reports a list that leaves

@@ -175,7 +175,7 @@ _SIZES = re.compile(r"\s*\d+\s*(\|\s*\d+\s*)*")
 
 @rule("SHP105", "constraint-dim", pure=True)
 def constraint_dim(entry: OpEntry) -> Iterator[Diagnostic]:
-    """A constraint restricts a dimension that the shape does not have, or says nothing that is understood.
+    """A constraint names a dimension that the shape does not have, or has an unknown form.
 
     `constraints` maps a dimension of the tensor's own `shape` to the sizes it may have, `"64 | 128 | 256"`, or to a
     predicate: `power_of_2`, `divisible_by(k)`, `even`, `positive`. A key that is no dimension restricts nothing.

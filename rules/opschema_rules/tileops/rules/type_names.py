@@ -26,16 +26,15 @@ def _no_types(entry: OpEntry) -> Iterator[tuple[ParamDecl, Node, WrongName]]:
 
 @rule("MAN204", "param-type-name", fixable="unsafe", candidates=_no_types, proof=ROWS)
 def param_type_name(entry: OpEntry) -> Iterator[Diagnostic]:
-    """The type of a param has a name in it that is no type.
+    """The type of a param contains a name that is not a type.
 
-    `flaot` parses like any name, and says nothing: whoever reads the type to check a value or to admit `None` takes it for a
-    class that it does not know. Reported are names that are one slip (or the wrong case) away from a type of Python, `typing`
-    or `torch`, and Python's own functions, such as `any` for `Any`. A name may be any class of the tree: one that the op's
-    module knows is a type, and so is a misspelt one that some Python file of the tree has.
+    `flaot` parses like any name, so a tool that checks values against the type takes it for an unknown class. The rule
+    reports names that differ by one letter or by case from a type of Python, `typing` or `torch`, and built-in functions, such
+    as `any` for `Any`. A name that the op's module or another Python file of the tree defines is accepted.
 
-    The fix takes the name for a misspelling.
+    The fix replaces the name by the one that it resembles.
 
-    Holds where the tree's specification says that `type` is a Python type expression.
+    This is checked if the tree's specification says that `type` is a Python type expression.
 
     Bad:
 

@@ -209,7 +209,7 @@ def saved_for_backward(operator: Operator) -> Iterator[Diagnostic]:
     """A `backward` that reads from the context what `setup_context` does not store there.
 
     `backward` unpacks `ctx.saved_tensors` into another number than `setup_context` saves, reads an attribute that it never sets, or
-    there is no `setup_context` at all. Where the context is handed to other code, nothing is said.
+    there is no `setup_context` at all. If the context is passed to other code, nothing is reported.
 
     Bad:
 
