@@ -115,3 +115,15 @@ def test_the_second_of_two_results() -> None:
 def test_what_may_agree(parameters: str, kernel: str, fake: str) -> None:
     found = reported(parameters, kernel, fake)
     assert found == []
+
+
+def test_a_fake_under_a_condition_belongs_to_the_one_kernel() -> None:
+    define = 'lib = torch.library.Library("kit", "DEF")\nlib.define("f(Tensor x) -> Tensor")\n\n\n'
+    kernel = "    @torch.library.impl(lib, 'f', '{}')\n    def {}(x):\n        return x.unsqueeze(0)\n\n"
+    fake = "    @torch.library.register_fake('kit::f')\n    def fake(x):\n        return torch.empty_like(x)\n"
+    one = f"{HEAD}{define}if aligned():\n{kernel.format('CPU', 'cpu')}{fake}"
+    two = f"{HEAD}{define}if aligned():\n{kernel.format('CPU', 'cpu')}{kernel.format('CUDA', 'cuda')}{fake}"
+    found = [
+        lint_files([PACK], {"kit/__init__.py": "", "kit/ops.py": text}, ("REG212",)).codes() for text in (one, two)
+    ]
+    assert found == [["REG212"], []]

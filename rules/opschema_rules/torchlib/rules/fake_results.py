@@ -79,8 +79,12 @@ def fake_result(operator: Operator) -> Iterator[Diagnostic]:
     schema = operator.definition.schema
     if not isinstance(schema, OperatorSchema) or operator.definition.problems or operator.definition.errors:
         return
-    for fake in in_force([item for item in operator.of_role("fake") if not item.conditional]):
-        for kernel, registration in implementations(operator):
+    kernels = list(implementations(operator))
+    fakes = in_force(operator.of_role("fake"))
+    if any(item.conditional for item in fakes) and (len(fakes) > 1 or len(kernels) > 1):
+        return  # which of them belong together is not known
+    for fake in fakes:
+        for kernel, registration in kernels:
             plain = _is_plain(operator, kernel) and _is_plain(operator, fake.function)
             if isinstance(fake.function, Body) and plain and _fit(schema, fake, kernel, registration):
                 finding = Comparison(_executor(operator.tree), schema, fake.function, kernel).finding()
