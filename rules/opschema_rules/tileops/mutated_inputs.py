@@ -76,8 +76,15 @@ class OpWithOperators(msgspec.Struct, eq=False):
             named = [item for item in self.operators.operators if name in item.names]
             known = len(named) == 1 and not self.operators.unnamed and _collect(named[0], inputs, found)
             found.complete = found.complete and known
-            if not named and not self.operators.unnamed and name.partition("::")[0] in namespaces:
+            if not named and name.partition("::")[0] in namespaces and not self._may_be_elsewhere():
                 found.unregistered.append(name)
+
+    def _may_be_elsewhere(self) -> bool:
+        """Whether an operator may be registered where nothing is read: under a computed name, or in C++."""
+        files = self.op.entry.manifest.project.workspace.files
+        return self.operators.unnamed or any(
+            path.endswith((".cpp", ".cc", ".cxx", ".cu", ".h", ".cuh")) for path in files
+        )
 
     def _names(self) -> Sequence[str] | None:
         """The operators that ``compile_op_names`` lists; None where that is not known."""

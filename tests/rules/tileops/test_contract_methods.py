@@ -199,10 +199,15 @@ def test_an_input_that_no_operator_writes() -> None:
     assert mutations("()", '("kit::one", "kit::two")', inputs=marked) == []
 
 
+def test_a_listed_operator_that_nothing_registers() -> None:
+    text = "`compile_op_names` lists `kit::three`, which nothing in the tree registers"
+    assert mutations("()", '("kit::one", "kit::three")') == [(CODE, "ExampleFwdOp", text)]
+
+
 UNKNOWN = [
     ("WRITTEN", '("kit::one",)', TENSORS),
     ('"unknown"', '("kit::one",)', TENSORS),
-    ('("weight",)', '("kit::elsewhere",)', TENSORS),
+    ('("weight",)', '("other::elsewhere",)', TENSORS),
     ('("weight",)', "names()", TENSORS),
     ('("weight",)', "()", TENSORS),
     ('("out",)', '("kit::one",)', "x: torch.Tensor, weight: torch.Tensor, out: torch.Tensor"),
