@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 
 from opschema_cli.file_kinds import is_cpp
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.preprocessor import Macro, read_directives
+from opschema_rules.torchlib.cpp_build import read_build
 from opschema_rules.torchlib.cpp_facts import MAX_MACRO, CppFacts
 from opschema_rules.torchlib.cpp_join import EXPANDING, OPENS, USES, Join
 from opschema_rules.torchlib.cpp_model import CppOperators
@@ -16,7 +17,7 @@ from opschema_rules.torchlib.cpp_reader import FACTS
 from opschema_rules.torchlib.detection import REGISTERS_CPP
 
 
-def read_cpp(project: Project, paths: Iterable[str]) -> CppOperators:
+def read_cpp(project: Project, paths: Iterable[str], namespaces: Mapping[str, str]) -> CppOperators:
     """Operators that the C++ files among some paths define and register; files without a mention of any are not parsed."""
     data = {path: found for path in paths if is_cpp(path) and (found := project.workspace.peek(path))}
     naming = [path for path, found in project.scan(REGISTERS_CPP, data) if found]
@@ -25,7 +26,9 @@ def read_cpp(project: Project, paths: Iterable[str]) -> CppOperators:
     unknown = _unknown_macros(facts.values())
     headers = [path for path in _holding(data, facts, unknown) if _defines(data[path], unknown)]
     macros = [macro for found in project.readings(MACROS, headers).values() for macro in found]
-    return Join(facts, macros, [path for path in naming if path not in facts]).operators()
+    return Join(
+        facts, macros, [path for path in naming if path not in facts], read_build(project, namespaces)
+    ).operators()
 
 
 def _macros_of(text: str) -> tuple[Macro, ...]:

@@ -16,6 +16,7 @@ from opschema_cli.source.expansion import ExpansionError, expand
 from opschema_cli.source.preprocessor import Condition, Macro, is_dead, unambiguous
 from opschema_cli.source.resolution import Unresolved
 from opschema_cli.source.text import Span
+from opschema_rules.torchlib.cpp_build import EXTENSION_NAME, Build
 from opschema_rules.torchlib.cpp_facts import METHODS, CppArgument, CppCall, CppFacts, CppLibrary
 from opschema_rules.torchlib.cpp_keys import Keys, functions_of, key_named, options_of, role_of
 from opschema_rules.torchlib.cpp_model import CppDefinition, CppGap, CppOperators, CppRegistration
@@ -60,13 +61,16 @@ _MAX_HELPERS = 8
 class Join:
     """The files of one tree together; ``macros`` are those of files that register nothing themselves."""
 
-    def __init__(self, facts: dict[str, CppFacts], macros: Iterable[Macro], unread: list[str]) -> None:
+    def __init__(self, facts: dict[str, CppFacts], macros: Iterable[Macro], unread: list[str], build: Build) -> None:
+        macros = list(macros)
         self.facts = facts
+        self.build = build
         self.found = CppOperators(unread=unread)
         self.shared = {
             **EXPANDING,
             **unambiguous([*macros, *(macro for item in facts.values() for macro in item.macros)]),
         }
+        self.defined = {macro.name for macro in (*macros, *(item for found in facts.values() for item in found.macros))}
         self.helpers: dict[str, list[tuple[str, CppLibrary]]] = {}
         self.used: set[str] = set()
 
@@ -106,8 +110,8 @@ class Join:
     # Macros
 
     def _macros(self, path: str) -> dict[str, Macro]:
-        """The macros that a file sees: its own, and those whose name the tree defines once."""
-        return {**self.shared, **unambiguous(self.facts[path].macros)}
+        """The macros that a file sees: its own, the build's, and those whose name the tree defines once."""
+        return {**self.shared, **self.build.macros(path), **unambiguous(self.facts[path].macros)}
 
     def _expanded(self, path: str, text: str) -> str | None:
         try:
@@ -126,7 +130,8 @@ class Join:
     def _block(self, context: _Library, library: CppLibrary) -> None:
         if library.broken or (context.namespace is None and library.macro != "torch::RegisterOperators"):
             reason = "something in this block is not understood" if library.broken else "its namespace is not known"
-            self._gap(context.namespace, context.at(library.span), reason)
+            names = None if library.broken else _words_of(library)
+            self._gap(context.namespace, context.at(library.span), reason, names)
         for call in library.calls:
             self._call(context, call)
 
@@ -143,9 +148,16 @@ class Join:
         impl = opens is not None and bool(opens["impl"])
         if opens is None or len(arguments) != 2 + impl:
             return _Library(None, None, library.arguments[-1], path, fixed, conditions)
-        namespace = arguments[0] if _is_namespace(arguments[0], replaced=macro != library.macro) else None
+        namespace = self._namespace(path, macro, arguments[0])
         keys = key_named(arguments[1]) if impl else frozenset[str]()
         return _Library(namespace, keys, library.arguments[-1], path, fixed, conditions)
+
+    def _namespace(self, path: str, macro: str, written: str) -> str | None:
+        """The namespace of a block; ``TORCH_LIBRARY`` takes its word unexpanded, the other macros expand it."""
+        takes_word = macro in ("TORCH_LIBRARY", "STABLE_TORCH_LIBRARY")
+        text = written if takes_word else (self._expanded(path, written) or "").strip()
+        known = _NAME.fullmatch(text) and text != EXTENSION_NAME and (takes_word or text not in self.defined)
+        return text if known else self.build.namespace(path)
 
     def _opened(self, path: str, library: CppLibrary) -> tuple[str, tuple[str, ...]]:
         """The macro of torch, with its arguments, that a macro of the tree stands for."""
@@ -247,7 +259,8 @@ class Join:
         name = _qualified(context.namespace, text.value) if text is not None and known else None
         if name is None or len(call.arguments) < 2:
             namespace = context.namespace if text is None or "::" not in text.value else None
-            self._gap(namespace, context.at(call.span), "the operator's name is not known")
+            names = frozenset({_word(text.value)}) if text is not None and known else None
+            self._gap(namespace, context.at(call.span), "the operator's name is not known", names)
             return
         for keys, function in functions_of(call.arguments[1:], context.keys):
             self._register(context, call, name, keys, function)
@@ -260,8 +273,8 @@ class Join:
         )
         self.found.registrations.append(CppRegistration(name, registration, _together(context, call), function))
 
-    def _gap(self, namespace: str | None, place: Place, reason: str) -> None:
-        self.found.gaps.append(CppGap(namespace, place, reason))
+    def _gap(self, namespace: str | None, place: Place, reason: str, names: frozenset[str] | None = None) -> None:
+        self.found.gaps.append(CppGap(namespace, place, reason, names))
 
 
 _NOT_TEXT = Unresolved("the schema is no string literal")
@@ -293,9 +306,15 @@ _OPERATOR = re.compile(r"(?:\w+::)?\w+(?:\.\w+)?", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
-def _is_namespace(text: str, *, replaced: bool) -> bool:
-    """Whether it is one: ``TORCH_LIBRARY`` takes its word as it is, other macros may have replaced it, and the build sets some."""
-    return bool(_NAME.fullmatch(text)) and text != "TORCH_EXTENSION_NAME" and not (replaced and text.isupper())
+def _words_of(library: CppLibrary) -> frozenset[str]:
+    """Names of the operators that a block's calls name; other calls are gaps of their own."""
+    texts = (call.arguments[0].literal for call in library.calls if call.arguments)
+    return frozenset(_word(text.value) for text in texts if text is not None)
+
+
+def _word(name: str) -> str:
+    """An operator's name without its namespace, overload and schema."""
+    return name.partition("(")[0].strip().rpartition("::")[2].partition(".")[0]
 
 
 def _qualified(namespace: str | None, name: str) -> str | None:

@@ -38,11 +38,15 @@ class CppRegistration(msgspec.Struct, frozen=True, eq=False):
 
 
 class CppGap(msgspec.Struct, frozen=True):
-    """A place that may define or register more than is known, in ``namespace``, or in any when that is None."""
+    """A place that may define or register more than is known, in ``namespace``, or in any when that is None.
+
+    ``names`` are the operators' names without namespace and overload; None when they may be any.
+    """
 
     namespace: str | None
     place: Place
     reason: str
+    names: frozenset[str] | None = None
 
 
 class CppOperators(msgspec.Struct, frozen=True):

@@ -44,10 +44,17 @@ _REACH = 100
 
 
 class TorchlibOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
-    """``torch`` is the version of torch that the tree is for (``2.6``); ``tests`` reads what tests register, too."""
+    """``torch`` is the version of torch that the tree is for (``2.6``); ``tests`` reads what tests register, too.
+
+    ``namespaces`` gives the namespace of C++ sources whose build sets it, by patterns of their paths.
+    """
 
     torch: str = ""
     tests: bool = False
+    namespaces: dict[str, str] = msgspec.field(default_factory=dict)
+
+    def __hash__(self) -> int:
+        return hash((self.torch, self.tests, *self.namespaces.items()))
 
 
 def registers(data: bytes) -> bool:

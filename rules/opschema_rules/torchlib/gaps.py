@@ -32,6 +32,7 @@ class Gaps:
         self.tree = tree
         self._open: set[str | None] = set()
         self._templates: set[str | None] = set()
+        self._words: set[str] = set()
         self._named: list[re.Pattern[str]] = []
 
     def add(self, start: str, place: Place, reason: str) -> None:
@@ -44,7 +45,10 @@ class Gaps:
         """Add what C++ leaves unknown."""
         for gap in cpp.gaps:
             is_template = self._add_template(gap.place.path)
-            (self._templates if is_template else self._open).add(gap.namespace)
+            if gap.names is not None and not is_template:
+                self._words |= gap.names
+            else:
+                (self._templates if is_template else self._open).add(gap.namespace)
             self._note(gap.place, f"{gap.reason}: the file is a template" if is_template else gap.reason)
         for path in cpp.unread:
             (self._templates if self._add_template(path) else self._open).update(namespaces_in(self.tree.project, path))
@@ -53,16 +57,24 @@ class Gaps:
         """Tell the tree and its operators what may be missing."""
         known = self._open | self._templates
         self.tree.open_namespaces = frozenset(known)
-        self.tree.strays[:] = [item for item in self.tree.strays if not known & {None, item.name.partition("::")[0]}]
+        self.tree.open_words = frozenset(self._words)
+        self.tree.strays[:] = [item for item in self.tree.strays if not self._may_define(known, item.name)]
         for operator in self.tree.operators:
             if not self._is_complete(operator):
                 operator.complete = False
+
+    def _may_define(self, known: set[str | None], name: str) -> bool:
+        """Whether a place that is not understood may define an operator."""
+        space, _, word = name.partition("::")
+        return bool(known & {None, space}) or word.partition(".")[0] in self._words
 
     def _is_complete(self, operator: Operator) -> bool:
         spaces = {name.partition("::")[0] for name in operator.names or ()}
         if not spaces or None in self._open or spaces & self._open:
             return False
         words = [name.partition("::")[2].partition(".")[0] for name in operator.names or ()]
+        if self._words.intersection(words):
+            return False
         return not any(pattern.fullmatch(word) for pattern in self._named for word in words)
 
     def _add_template(self, path: str) -> bool:

@@ -142,4 +142,4 @@ def _cpp(project: Project, options: TorchlibOptions) -> CppOperators | None:
     # Not at the top: most trees register in Python alone.
     from opschema_rules.torchlib.cpp import read_cpp
 
-    return read_cpp(project, paths)
+    return read_cpp(project, paths, options.namespaces)

@@ -61,8 +61,8 @@ class Tree(msgspec.Struct, eq=False, dict=True):
     """One workspace: its code, the release of torch that it is for, its operators and what is registered for none of them.
 
     ``namespaces`` are those that the tree defines operators in; ``open_namespaces`` those in which it may define or
-    register more than is known, None among them when that may be any. ``unresolved`` are the registrations that cannot be
-    followed, and why.
+    register more than is known, None among them when that may be any; ``open_words`` the operators' names that an unknown
+    namespace may have. ``unresolved`` are the registrations that cannot be followed, and why.
     """
 
     project: Project
@@ -72,6 +72,7 @@ class Tree(msgspec.Struct, eq=False, dict=True):
     strays: list[StrayRegistration] = msgspec.field(default_factory=list)
     namespaces: frozenset[str] = frozenset()
     open_namespaces: frozenset[str | None] = frozenset()
+    open_words: frozenset[str] = frozenset()
     unresolved: list[tuple[Place, str]] = msgspec.field(default_factory=list)
 
     @property

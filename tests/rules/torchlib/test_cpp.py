@@ -20,7 +20,7 @@ def read(root: Path, text: str = "", **files: str) -> CppOperators:
     for name, content in {"a__cpp": text, **files}.items():
         (root / name.replace("__", ".")).write_bytes(content.encode())
     project = Project(Workspace(root))
-    return read_cpp(project, project.workspace.files)
+    return read_cpp(project, project.workspace.files, {"named*": "_C"})
 
 
 def definitions(found: CppOperators) -> list[tuple[str | None, str]]:
@@ -371,3 +371,30 @@ def test_files_without_the_words_are_not_parsed(tmp_path: Path) -> None:
 def test_hostile_files(tmp_path: Path, text: str) -> None:
     found = read(tmp_path, text)
     assert found.gaps or found.definitions or found.unread or not found.registrations
+
+
+EXTENSION = """
+TORCH_LIBRARY_EXPAND(TORCH_EXTENSION_NAME, m) { m.def("f(Tensor x) -> Tensor"); }
+"""
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"CMakeLists__txt": 'set(SRC "a.cpp" b.cu) # sources\ndefine_extension_target(_C SOURCES ${SRC})'},
+        {"CMakeLists__txt": "add_library(k a.cpp)\ntarget_compile_definitions(k PRIVATE TORCH_EXTENSION_NAME=_C)"},
+        {"setup__py": "CUDAExtension(name='package._C', sources=['a.cpp', 'b.cu'])"},
+        {"a__cpp": f"#define TORCH_EXTENSION_NAME _C\n{EXTENSION}"},
+        {"a__cpp": "", "named__cpp": EXTENSION},
+    ],
+)
+def test_a_namespace_that_the_build_sets(files: dict[str, str], tmp_path: Path) -> None:
+    found = read(tmp_path, **{"a__cpp": EXTENSION, **files})
+    assert [name for name, _ in definitions(found)] == ["_C::f"]
+    assert not found.gaps
+
+
+def test_a_source_of_two_extensions_has_no_known_namespace(tmp_path: Path) -> None:
+    build = "torch_extension(_A SOURCES a.cpp)\ntorch_extension(_B SOURCES a.cpp)"
+    found = read(tmp_path, EXTENSION, CMakeLists__txt=build)
+    assert [(gap.namespace, gap.names) for gap in found.gaps] == [(None, frozenset({"f"}))]
