@@ -21,9 +21,9 @@ from opschema_cli.source.bodies import Body
 from opschema_rules.torchlib.passing import pairs
 from opschema_rules.torchlib.shape_inputs import SIZE, Atom, Family, Input, families
 
-MAX_RUNS = 400
+MAX_RUNS = 200
 """Most inputs of one fake and kernel that are run."""
-MAX_STEPS = 25_000
+MAX_STEPS = 10_000
 """Steps of work after which no further inputs of one fake and kernel are run."""
 MAX_UNKNOWN = 1
 """Runs without a known result after which nothing is expected of others, where none has had one."""

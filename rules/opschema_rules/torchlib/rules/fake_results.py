@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from opschema_cli.evaluation.execution.executor import Executor
-from opschema_cli.evaluation.execution.values import TensorValue
-from opschema_cli.evaluation.tensors.dialect import TORCH
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.bodies import Body
 from opschema_rules.torchlib.model import Operator, Registration, Tree
 from opschema_rules.torchlib.passing import filled, in_force, mismatches
-from opschema_rules.torchlib.shape_runs import Comparison, Finding, Results
 from opschema_rules.torchlib.storage import implementations
+
+if TYPE_CHECKING:
+    from opschema_cli.evaluation.execution.executor import Executor
+    from opschema_rules.torchlib.shape_runs import Finding, Results
 
 _TRANSPARENT = frozenset({"no_grad", "inference_mode", "compile", "disable", "allow_in_graph", "cache", "lru_cache"})
 _TRANSPARENT |= {"custom_op", "triton_op", "register_fake", "register_kernel", "impl", "impl_abstract"}
@@ -85,16 +86,32 @@ def fake_result(operator: Operator) -> Iterator[Diagnostic]:
         return  # which of them belong together is not known
     for fake in fakes:
         for kernel, registration in kernels:
-            plain = _is_plain(operator, kernel) and _is_plain(operator, fake.function)
+            plain = _is_plain(operator, kernel) and _is_plain(operator, fake.function) and not _is_compiled(kernel)
             if isinstance(fake.function, Body) and plain and _fit(schema, fake, kernel, registration):
-                finding = Comparison(_executor(operator.tree), schema, fake.function, kernel).finding()
+                finding = _compared(operator, schema, fake.function, kernel)
                 if finding is not None:
                     yield _reported(operator, fake, kernel, finding)
 
 
+def _compared(operator: Operator, schema: OperatorSchema, fake: Body, kernel: Body) -> Finding | None:
+    # Not at the top: most runs compare nothing, and the interpreter takes time to import.
+    from opschema_rules.torchlib.shape_runs import Comparison
+
+    return Comparison(_executor(operator.tree), schema, fake, kernel).finding()
+
+
 @lru_cache(maxsize=2)
 def _executor(tree: Tree) -> Executor:
+    from opschema_cli.evaluation.execution.executor import Executor
+    from opschema_cli.evaluation.tensors.dialect import TORCH
+
     return Executor(tree.evaluator, (TORCH,))
+
+
+def _is_compiled(kernel: Body) -> bool:
+    """Whether a kernel returns only what functions give that it has made (``make(n)(x)``): such are compiled at run time."""
+    returned = kernel.scope.returns
+    return bool(returned) and all(item.kind == "call" and item.items[0].kind == "call" for item in returned)
 
 
 def _is_plain(operator: Operator, function: object) -> bool:
@@ -132,6 +149,8 @@ def _reported(operator: Operator, fake: Registration, kernel: Body, finding: Fin
 
 
 def _texts(results: Results, indices: list[int]) -> str:
+    from opschema_cli.evaluation.execution.values import TensorValue
+
     tensor = results[indices[0]]
     if not isinstance(tensor, TensorValue):
         return "no tensor"
