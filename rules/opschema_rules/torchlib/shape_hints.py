@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from opschema_cli.evaluation.statements import all_statements, own_expressions, targets
 from opschema_cli.source.bodies import Body
@@ -17,11 +18,12 @@ def ranks_of(bodies: Iterable[Body], name: str) -> tuple[int, ...]:
     exact: dict[int, None] = {}
     least = 0
     for body in bodies:
-        for item in all_statements(body.statements):
+        statements, expressions = _parts(body)
+        for item in statements:
             exact.update(dict.fromkeys(_unpacked(item, name)))
-            for expr in (part for own in own_expressions(item) for part in own.walk()):
-                exact.update(dict.fromkeys(_compared(expr, name)))
-                least = max(least, _indexed(expr, name))
+        for expr in expressions:
+            exact.update(dict.fromkeys(_compared(expr, name)))
+            least = max(least, _indexed(expr, name))
     if exact:
         return tuple(exact)[:MAX_RANKS]
     usual = (2, 3, 1, 4) if least < 2 else (least, least + 1)
@@ -32,11 +34,19 @@ def strings_of(bodies: Iterable[Body], name: str) -> tuple[str, ...]:
     """The strings that a parameter is compared with."""
     found: dict[str, None] = {}
     for body in bodies:
-        for item in all_statements(body.statements):
-            for expr in (part for own in own_expressions(item) for part in own.walk()):
-                if expr.kind == "compare" and any(part.kind == "name" and part.text == name for part in expr.items):
-                    found.update((part.value, None) for part in expr.items if isinstance(part.value, str))
+        for expr in _parts(body)[1]:
+            if expr.kind == "compare" and any(part.kind == "name" and part.text == name for part in expr.items):
+                found.update((part.value, None) for part in expr.items if isinstance(part.value, str))
     return tuple(found)
+
+
+@lru_cache(maxsize=8)
+def _parts(body: Body) -> tuple[list[Statement], list[Expr]]:
+    """The assignments of a body, and its comparisons, subscripts and calls: all that shows a rank."""
+    statements = list(all_statements(body.statements))
+    parts = (part for item in statements for own in own_expressions(item) for part in own.walk())
+    shown = [part for part in parts if part.kind in ("compare", "subscript", "call")]
+    return [item for item in statements if item.kind == "assign"], shown
 
 
 def _unpacked(item: Statement, name: str) -> Iterator[int]:
