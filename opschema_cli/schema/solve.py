@@ -155,7 +155,7 @@ class _Solver:
         try:
             trial.unify(part.part(node.left), part.part(node.comparators[0]))
         except EvaluateError as error:
-            return Failed(error)
+            return _failed(error)
         if trial.conflict:
             return Violated(part, None, self.readings(part), trial.conflict)
         if binding:
@@ -175,7 +175,7 @@ class _Solver:
         try:
             value = self.value(part)
         except EvaluateError as error:
-            return Failed(error)
+            return _failed(error)
         if value is _OPEN:
             names = tuple(name for name, found in self.reads(part) if found is _OPEN)
             return Unresolved(names)
@@ -363,6 +363,12 @@ class _Trial:
 
 _OPEN: Any = object()
 _EQUAL = parse_expression("left == right")
+
+
+def _failed(error: EvaluateError) -> Failed:
+    """The outcome of an error, which is kept: without the frames that it was raised in, and all that they hold."""
+    error.__traceback__ = error.__context__ = None
+    return Failed(error)
 
 
 def _same(left: Value, right: Value) -> bool:
