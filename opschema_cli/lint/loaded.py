@@ -27,7 +27,8 @@ class Loaded(msgspec.Struct):
     ``subjects`` go to the rules of their types, in this order, and after them those that ``late`` makes: what cannot be
     told before the implementation is parsed. ``ops`` counts operators; ``files`` are the schema files; ``entries`` are
     the stretches that suppressions on an op's key cover; ``missing`` is what rules need and the pack did not find;
-    ``unresolved`` are the places that it could not follow. An operator counts once in ``ops``, however many lists name it.
+    ``unresolved`` are the places that it could not follow; rules may add to it while they run. An operator
+    counts once in ``ops``, however many lists name it.
     ``joint`` makes subjects, judged last, from what another pack shares (:attr:`~opschema_cli.lint.pack.Speed.shares`); it is
     passed None where that pack does not run in another process.
     """

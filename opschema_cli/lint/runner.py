@@ -121,6 +121,7 @@ def run_packs(
     executor = Executor(job.settings, project.cache, job.stamp)
     meant: dict[str, set[str]] = {}
     joint: list[tuple[Pack, Loaded]] = []
+    run: list[Loaded] = []
     for pack in job.registry.packs[1:]:
         project.when_settled(partial(executor.read_on, pack, project))
     for pack in job.registry.packs:
@@ -128,7 +129,6 @@ def run_packs(
         if loaded is not None:
             findings.packs.append(pack.name)
             findings.ops += loaded.ops
-            findings.unresolved += loaded.unresolved
             findings.declaring += loaded.files
             findings.entries += loaded.entries
             if share:
@@ -137,12 +137,14 @@ def run_packs(
             meant[pack.name] = project.claimed.union(loaded.files)
             project.claimed = set()
             joint += [(pack, loaded)] if loaded.joint else []
+            run.append(loaded)
     project.settle()
     _forget_unrecognised(job, project, meant)
     other_findings, known = others(), frozenset(project.problems)
     for pack, loaded in joint:
         executor.run_joint(pack, loaded, project, other_findings.shared.get(pack.speed.builds_on))
     _forget_unrecognised(job, project, meant, known)
+    findings.unresolved = [item for loaded in run for item in loaded.unresolved]
     findings.found, findings.timings = executor.found, executor.timings
     findings.not_checked = [*executor.not_checked, *(pack.not_checked for pack in job.registry.broken)]
     findings.failed, findings.crashed = executor.failed, executor.crashed
