@@ -62,7 +62,7 @@ def _load_manifest(
     project.load_python([*package, *scripts, *_constant_modules(project, package)])
     project.claim([*package, *scripts])
     program = Program(project.workspace.files, project.python, package)
-    manifest = Manifest(project, folder, base, files, spec, program)
+    manifest = Manifest(project, folder, base, files, spec, program, unresolved=loaded.unresolved)
     for file in files:
         loaded.subjects.append(ManifestFile(manifest, file))
         manifest.entries += _entries(manifest, file)

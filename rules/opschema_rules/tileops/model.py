@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.tree_evaluator import TreeEvaluator
-from opschema_cli.lint.diagnostic import Place, Related, Severity
+from opschema_cli.lint.diagnostic import NotUnderstood, Place, Related, Severity
 from opschema_cli.project import Project
 from opschema_cli.schema.align import Slot
 from opschema_cli.schema.dtypes import DtypeResolution, parse_dtypes, resolve_dtypes
@@ -35,7 +35,10 @@ SOURCE_PATH_KEYS = ("kernel", "op", "test", "bench")
 
 
 class Manifest(msgspec.Struct, eq=False, dict=True, weakref=True):
-    """All entries of one manifest folder or file, and what their paths and classes resolve to."""
+    """All entries of one manifest folder or file, and what their paths and classes resolve to.
+
+    ``unresolved`` collects the places in the code that executing it could not follow.
+    """
 
     project: Project
     folder: str
@@ -44,6 +47,7 @@ class Manifest(msgspec.Struct, eq=False, dict=True, weakref=True):
     spec: Spec
     program: Program
     entries: list[OpEntry] = msgspec.field(default_factory=list)
+    unresolved: list[NotUnderstood] = msgspec.field(default_factory=list)
 
     @property
     def name(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterable, Sequence
 
 from opschema_cli.schema.dtypes import is_dtype
@@ -27,6 +28,12 @@ _SCALARS: dict[str, Callable[[Data], bool]] = {
     "object": lambda value: True,
 }
 _NAMES = (ast.Name, ast.Attribute)
+_DTYPE = re.compile(r"\b(?:torch\.)?dtype\b")
+
+
+def admits_dtypes(text: str | None) -> bool:
+    """Whether values of a param of this type are dtypes."""
+    return _DTYPE.search(text or "") is not None
 
 
 def type_problem(text: str) -> tuple[str, Span] | None:

@@ -151,6 +151,11 @@ def infer_shapes_outputs(manifest: Manifest) -> Iterator[Diagnostic]:
         yield from settle(manifest, _infer_outputs)
 
 
+def returns_other_outputs(op: OpImplementation) -> bool:
+    """Whether `_infer_output_shapes()` returns literal shapes of other outputs than the manifest declares."""
+    return any(True for _ in _infer_outputs(op))
+
+
 def _infer_outputs(op: OpImplementation) -> Iterator[Drift]:
     method, outputs = method_of(op, "_infer_output_shapes"), op.entry.output_slots
     if method is None or not outputs:

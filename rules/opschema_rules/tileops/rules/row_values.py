@@ -128,19 +128,19 @@ def _origins(entry: OpEntry, breach: Breach) -> Iterator[Related]:
 
 def _of_row(entry: OpEntry, breach: Breach) -> Diagnostic:
     equation, bound = breach.equation, breach.bound
-    message = f"the row breaks {_stated(equation)}: {_readings(entry, breach)}"
+    message = f"the row breaks {stated(equation)}: {_readings(entry, breach)}"
     related = (entry.related(equation.node, "what every call satisfies"), *_origins(entry, breach))
     return Diagnostic(message, _blamed(entry, bound, equation), related, ops=(entry.name,))
 
 
 def _of_all_rows(entry: OpEntry, found: Sequence[Breach]) -> Diagnostic:
     equation = found[0].equation
-    message = f"none of the {len(found)} workload rows satisfies {_stated(equation)}: in the first, {_readings(entry, found[0])}"
+    message = f"none of the {len(found)} workload rows satisfies {stated(equation)}: in the first, {_readings(entry, found[0])}"
     rows = tuple(entry.related(breach.bound.row.node, "it breaks it") for breach in found[:SHOWN_ROWS])
     return Diagnostic(message, entry.at(equation.node), (*rows, *_origins(entry, found[0])), ops=(entry.name,))
 
 
-def _stated(equation: Equation) -> str:
+def stated(equation: Equation) -> str:
     """An equation as its author wrote it."""
     if equation.kind == "rule":
         return f"the shape rule `{equation.expression.text}`"
@@ -247,7 +247,7 @@ def rule_fails(entry: OpEntry) -> Iterator[Diagnostic]:
                 reported.add(equation)
                 if any(beyond_rank(entry, equation.expression)):
                     continue  # which is SHP112's
-                message = f"{_stated(equation)} cannot be evaluated: {outcome.error.reason}"
+                message = f"{stated(equation)} cannot be evaluated: {outcome.error.reason}"
                 related = (entry.related(bound.row.node, "the row that it is evaluated on"),)
                 place = entry.at(equation.node)
                 yield Diagnostic(message, place, related, ops=(entry.name,), severity=Severity.WARNING)

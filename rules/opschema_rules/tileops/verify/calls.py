@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection, Iterator
 
 import msgspec
@@ -15,12 +14,11 @@ from opschema_cli.source.yaml import Data
 from opschema_cli.verify.model import Call, Input, Output
 from opschema_rules.tileops.bindings import BoundRow, bind_row
 from opschema_rules.tileops.constraints import excluded_sizes
-from opschema_rules.tileops.entry_parts import ParamDecl, Row, Tensor
+from opschema_rules.tileops.entry_parts import Row, Tensor
 from opschema_rules.tileops.model import OpEntry
+from opschema_rules.tileops.param_types import admits_dtypes
 from opschema_rules.tileops.signature import static_dims
 from opschema_rules.tileops.verify.dtypes import Assignment
-
-_DTYPE_TYPE = re.compile(r"\b(?:torch\.)?dtype\b")
 
 
 class Passed(msgspec.Struct, frozen=True):
@@ -119,10 +117,10 @@ def _params(entry: OpEntry, passed: Passed, assignment: Assignment, dtype: str) 
         if type(size) is not int:
             return f"the static dimension `{name}` is not known"
         found[name] = size
-    alone = [param for param in entry.params if is_dtype_param(param) and param.name not in given]
+    alone = [param for param in entry.params if admits_dtypes(param.type) and param.name not in given]
     for param in entry.params:
         if param.name in given:
-            found[param.name] = _dtype_name(given[param.name]) if is_dtype_param(param) else given[param.name]
+            found[param.name] = _dtype_name(given[param.name]) if admits_dtypes(param.type) else given[param.name]
         elif alone == [param] and not (assignment.carried and param.has_default):
             found[param.name] = _dtype_name(dtype)
         elif not param.has_default:
@@ -134,13 +132,8 @@ def _params(entry: OpEntry, passed: Passed, assignment: Assignment, dtype: str) 
 def _defaults(entry: OpEntry, params: dict[str, Data]) -> dict[str, Data]:
     """The declared defaults of params that a call does not give; None mostly stands for a function's own."""
     own = [param for param in entry.params if param.has_default and param.name not in params]
-    values = {item.name: _dtype_name(item.default) if is_dtype_param(item) else item.default for item in own}
+    values = {item.name: _dtype_name(item.default) if admits_dtypes(item.type) else item.default for item in own}
     return {name: value for name, value in values.items() if value is not None and _is_plain(value)}
-
-
-def is_dtype_param(param: ParamDecl) -> bool:
-    """Whether a param's values are dtypes."""
-    return _DTYPE_TYPE.search(param.type or "") is not None
 
 
 def _dtype_name(value: Data) -> Data:

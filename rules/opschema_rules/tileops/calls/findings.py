@@ -1,0 +1,74 @@
+"""Differences between what a manifest declares of its ops' calls and what the code does, each cause once.
+
+Ops that inherit one method and all differ from their entries are one cause, which lies in the method; where some of its ops agree
+with their entries, it lies in the entries of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from opschema_cli.evaluation.execution.outcomes import Raised
+from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
+from opschema_cli.source.program import FunctionRef
+from opschema_rules.tileops.model import Manifest, OpImplementation
+
+SHOWN_ROWS = 3
+"""Most rows that a finding about several of them points at."""
+
+
+_RAISING = ("raise", "assert")
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """One difference of an op: in words, where it stands in the manifest, and where in the code, with further places."""
+
+    op: OpImplementation
+    method: FunctionRef
+    message: str
+    declared: Place
+    observed: Place
+    declared_note: str
+    observed_note: str
+    others: tuple[Related, ...] = ()
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """The file and place of the method, by which two ops have the same one."""
+        return self.method.file.path, self.method.function.start
+
+
+def is_explicit(manifest: Manifest, raised: Raised) -> bool:
+    """Whether code raises by a statement of its own, to refuse a call: a method that is not implemented refuses none."""
+    if raised.exception == "NotImplementedError":
+        return False
+    file = manifest.project.python(raised.place.path) if raised.place is not None else None
+    return (
+        file is not None and raised.place is not None and file.source.text.startswith(_RAISING, raised.place.span.start)
+    )
+
+
+def settled(differences: Iterable[Difference], agreeing: set[tuple[str, int]]) -> Iterator[Diagnostic]:
+    """Findings of the differences; ``agreeing`` are the methods that some op has rightly."""
+    by_method: dict[tuple[str, int], list[Difference]] = {}
+    for item in differences:
+        by_method.setdefault(item.key, []).append(item)
+    for key, found in by_method.items():
+        if key in agreeing:
+            yield from map(_at_entry, found)
+        else:
+            yield _at_code(found)
+
+
+def _at_entry(item: Difference) -> Diagnostic:
+    related = (Related(item.observed, item.observed_note), *item.others)
+    return Diagnostic(item.message, item.declared, related, ops=(item.op.name,))
+
+
+def _at_code(found: Sequence[Difference]) -> Diagnostic:
+    first = found[0]
+    declared = tuple(Related(item.declared, item.declared_note) for item in found)
+    ops = tuple(item.op.name for item in found)
+    return Diagnostic(first.message, first.observed, (*declared, *first.others), ops=ops)

@@ -1,0 +1,180 @@
+"""Dtypes that a hand-written `_validate_dtypes()` refuses or takes: it is executed with declared dtypes and with others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from opschema_cli.lint.diagnostic import Diagnostic, Place, Severity
+from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import quoted
+from opschema_cli.source.program import FunctionRef
+from opschema_rules.tileops.calls.dtypes import VALIDATE, DtypeOutcome, RefusedDtypes, dtype_outcome
+from opschema_rules.tileops.calls.findings import Difference, settled
+from opschema_rules.tileops.dtypes import dtype_node
+from opschema_rules.tileops.model import Manifest, OpEntry, OpImplementation
+
+
+@rule("DTY109", "dtype-refused")
+def dtype_refused(manifest: Manifest) -> Iterator[Diagnostic]:
+    """`_validate_dtypes()` refuses dtypes that the manifest declares.
+
+    A hand-written `_validate_dtypes()` is executed, without running it, on tensors of every combination of dtypes that the
+    manifest declares for the inputs: of their unions, or the rows of `dtype_combos`. One that it refuses for certain is a call
+    that the manifest promises and nobody can make. A dtype that the constructor is given counts as any. It holds where the
+    tree's specification knows `_validate_dtypes`.
+
+    Bad:
+
+    ```python
+    SUPPORTED = (torch.float16, torch.bfloat16)
+
+
+    class ExampleFwdOp(Op):
+        def __init__(self, eps: float = 0.5, *, kernel_map=None):
+            self.dispatch_kernel(kernel_map)
+
+        def _infer_output_shapes(self, x_shape):
+            return {"y": x_shape}
+
+        def _validate_dtypes(self, x):
+            if x.dtype not in SUPPORTED:
+                raise ValueError(f"x must be one of {SUPPORTED}, got {x.dtype}")
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.kernel_map["example"](x)
+    ```
+
+    Good:
+
+    ```python
+    class ExampleFwdOp(Op):
+        def __init__(self, eps: float = 0.5, *, dtype=None, kernel_map=None):
+            self.dtype = dtype
+            self.dispatch_kernel(kernel_map)
+
+        def _infer_output_shapes(self, x_shape):
+            return {"y": x_shape}
+
+        def _validate_dtypes(self, x):
+            if x.dtype not in {torch.float16, torch.float32}:
+                raise ValueError("float16 or float32")
+            if self.dtype is not None and x.dtype != self.dtype:
+                raise ValueError("not the dtype of the op")
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.kernel_map["example"](x)
+    ```
+    """
+    differences: list[Difference] = []
+    agreeing: set[tuple[str, int]] = set()
+    for op, method, outcome in _outcomes(manifest):
+        if outcome.refused:
+            differences.append(_refusal(op, method, outcome.refused))
+        else:
+            agreeing.add((method.file.path, method.function.start))
+    yield from settled(differences, agreeing)
+
+
+def _outcomes(manifest: Manifest) -> Iterator[tuple[OpImplementation, FunctionRef, DtypeOutcome]]:
+    """The outcomes of the hand-written methods of implemented ops, as far as they are known."""
+    for op in manifest.implementations if manifest.spec.knows("validate-dtypes") else ():
+        if not op.entry.implemented or manifest.repeats(op.entry):
+            continue
+        outcome, method = dtype_outcome(op), op.method(VALIDATE)
+        if method is not None and outcome.known:
+            yield op, method, outcome
+
+
+def _refusal(op: OpImplementation, method: FunctionRef, refused: list[RefusedDtypes]) -> Difference:
+    entry, first = op.entry, refused[0]
+    name = _blamed(entry, refused)
+    raised = first.raised
+    text = (
+        f"`{VALIDATE}()` refuses dtypes that the manifest declares, with `{raised.exception}`: {_written(first.dtypes)}"
+    )
+    place = raised.place or Place(method.file.path, method.function.span)
+    tensor = next(item for item in entry.inputs if item.name == name)
+    return Difference(op, method, text, entry.at(dtype_node(entry, tensor)), place, "declared here", "refused here")
+
+
+def _blamed(entry: OpEntry, refused: list[RefusedDtypes]) -> str:
+    """The input whose dtype is the same in all combinations that are refused, and has others; the first where there is none."""
+    names = [item.name for item in entry.inputs if item.name in refused[0].dtypes]
+    for name in names:
+        several = len(entry.dtypes.dtypes.get(name, ())) > 1
+        if several and len({item.dtypes[name] for item in refused}) == 1:
+            return name
+    return names[0]
+
+
+def _written(dtypes: Mapping[str, str]) -> str:
+    return ", ".join(f"`{name}` is {dtype}" for name, dtype in dtypes.items())
+
+
+@rule("DTY110", "dtype-accepted", severity="warning")
+def dtype_accepted(manifest: Manifest) -> Iterator[Diagnostic]:
+    """`_validate_dtypes()` takes a dtype that the manifest does not declare.
+
+    A hand-written `_validate_dtypes()` is executed, without running it, with dtypes that an input does not declare. Where it
+    refuses some of them and takes others for certain, the manifest and the check do not agree on what the op supports. A
+    method that refuses no dtype of an input leaves it to other code and is not reported. It holds where the tree's
+    specification knows `_validate_dtypes`.
+
+    Bad:
+
+    ```python
+    class ExampleFwdOp(Op):
+        def __init__(self, eps: float = 0.5, *, kernel_map=None):
+            self.dispatch_kernel(kernel_map)
+
+        def _infer_output_shapes(self, x_shape):
+            return {"y": x_shape}
+
+        def _validate_dtypes(self, x):
+            if x.dtype not in (torch.float16, torch.bfloat16, torch.float32):
+                raise ValueError(f"unsupported dtype {x.dtype}")
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.kernel_map["example"](x)
+    ```
+
+    Good, it leaves the dtype to the kernel:
+
+    ```python
+    class ExampleFwdOp(Op):
+        def __init__(self, eps: float = 0.5, *, kernel_map=None):
+            self.dispatch_kernel(kernel_map)
+
+        def _infer_output_shapes(self, x_shape):
+            return {"y": x_shape}
+
+        def _validate_dtypes(self, x):
+            if x.ndim == 0:
+                raise ValueError("x must have dimensions")
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.kernel_map["example"](x)
+    ```
+    """
+    differences: list[Difference] = []
+    agreeing: set[tuple[str, int]] = set()
+    for op, method, outcome in _outcomes(manifest):
+        if outcome.accepted:
+            differences.append(_acceptance(op, method, outcome))
+        else:
+            agreeing.add((method.file.path, method.function.start))
+    for item in settled(differences, agreeing):
+        yield _warning(item)
+
+
+def _warning(item: Diagnostic) -> Diagnostic:
+    return Diagnostic(item.message, item.place, item.related, ops=item.ops, severity=Severity.WARNING)
+
+
+def _acceptance(op: OpImplementation, method: FunctionRef, outcome: DtypeOutcome) -> Difference:
+    entry, first = op.entry, outcome.accepted[0]
+    taken = quoted([item.dtype for item in outcome.accepted if item.name == first.name])
+    text = f"`{VALIDATE}()` takes {taken} for `{first.name}`; the manifest declares {quoted(first.declared)}"
+    tensor = next(item for item in entry.inputs if item.name == first.name)
+    place = Place(method.file.path, method.function.span)
+    return Difference(op, method, text, entry.at(dtype_node(entry, tensor)), place, "declared here", "taken here")

@@ -1,0 +1,224 @@
+"""Shapes that `_infer_output_shapes()` returns, and rows that the code refuses, by executing it on the calls that rows describe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
+from opschema_cli.lint.rule import rule
+from opschema_cli.schema.describe import describe
+from opschema_cli.source.program import FunctionRef
+from opschema_rules.tileops.calls.described import DescribedCall
+from opschema_rules.tileops.calls.findings import SHOWN_ROWS, Difference, is_explicit, settled
+from opschema_rules.tileops.calls.outcomes import INFER, Mismatch, OpOutcome, Refusal, outcome_of
+from opschema_rules.tileops.model import Manifest, OpEntry, OpImplementation
+from opschema_rules.tileops.rules.contract_methods import returns_other_outputs
+from opschema_rules.tileops.rules.row_values import stated
+
+
+@rule("SHP113", "returned-shape")
+def returned_shape(manifest: Manifest) -> Iterator[Diagnostic]:
+    """`_infer_output_shapes()` returns another shape than the manifest declares.
+
+    The registered fake takes the shape of each output from `_infer_output_shapes()`, so code that `torch.compile` has compiled
+    allocates and indexes by it; callers go by the manifest. Nothing is run: the constructor and the method are executed
+    on known values by opschema, with the shapes and params of each workload row, and with sizes that are derived from a row: odd
+    and distinct ones, 1 and 0, as far as the shape rules allow them. Where a row leaves a size open, one is chosen that
+    satisfies the rules. The shapes that come back are held against the declared shapes and the shape rules.
+
+    A call that the code refuses, or whose result depends on what cannot be known, such as the device, is left out
+    (`--show-unresolved` lists the latter). Where ops share one method, and some agree with it, the others' entries are reported.
+    It holds where the tree's specification knows `_infer_output_shapes`.
+
+    Bad:
+
+    ```python
+    class ExampleFwdOp(Op):
+        def __init__(self, eps: float = 0.5, *, kernel_map=None):
+            self.dispatch_kernel(kernel_map)
+
+        def _infer_output_shapes(self, x_shape):
+            rows, columns = x_shape
+            return {"y": (columns, rows)}
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.kernel_map["example"](x)
+    ```
+
+    Bad, the shape rule counts one more:
+
+    ```yaml
+    signature:
+      params:
+        size: {type: int, default: 3}
+      shape_rules:
+        - "_k == size"
+        - "y.shape == (x.shape[0], (x.shape[1] + 2 - _k) // 2 + 1)"
+    ```
+
+    ```python
+    def pooled(size, kernel):
+        return (size - kernel) // 2 + 1
+
+
+    class ExampleFwdOp(Op):
+        def __init__(self, size: int = 3, *, kernel_map=None):
+            self.size = size
+            self.dispatch_kernel(kernel_map)
+
+        def _infer_output_shapes(self, x_shape):
+            return {"y": (x_shape[0], pooled(x_shape[1], self.size))}
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.kernel_map["example"](x)
+    ```
+
+    Good, a size that the rules allow and the code refuses is no difference:
+
+    ```python
+    class ExampleFwdOp(Op):
+        def __init__(self, eps: float = 0.5, *, kernel_map=None):
+            self.dispatch_kernel(kernel_map)
+
+        def _infer_output_shapes(self, x_shape):
+            if x_shape[0] % 4:
+                raise ValueError("the rows must be a multiple of 4")
+            return {"y": [*x_shape[:-1], x_shape[-1] * torch.cuda.device_count() ** 0 if 0 in x_shape else x_shape[-1]]}
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.kernel_map["example"](x)
+    ```
+    """
+    differences: list[Difference] = []
+    agreeing: set[tuple[str, int]] = set()
+    for outcome in _outcomes(manifest):
+        method = outcome.op.method(INFER)
+        if method is None:
+            continue
+        found = _first(outcome)
+        if found is None or returns_other_outputs(outcome.op):
+            agreeing.update([_key(method)] if outcome.checked and found is None else [])
+        else:
+            differences.append(_difference(outcome.op, method, found))
+    yield from settled(differences, agreeing)
+
+
+def _outcomes(manifest: Manifest) -> Iterator[OpOutcome]:
+    """The outcomes of the calls of implemented ops; nothing where the tree's specification knows no shape functions."""
+    for op in manifest.implementations if manifest.spec.knows("infer-shapes") else ():
+        if op.entry.implemented and not manifest.repeats(op.entry):
+            yield outcome_of(op)
+
+
+def _key(method: FunctionRef) -> tuple[str, int]:
+    return method.file.path, method.function.start
+
+
+def _first(outcome: OpOutcome) -> Mismatch | None:
+    """The mismatch to show: one of a row as it is written, if there is any."""
+    found = sorted(outcome.mismatches, key=lambda item: ("row", "completed", "derived").index(item.call.origin))
+    return next(iter(found), None)
+
+
+def _difference(op: OpImplementation, method: FunctionRef, found: Mismatch) -> Difference:
+    entry = op.entry
+    output = next(item for item in entry.outputs if item.name == found.output)
+    node = found.equation.node if found.equation is not None else output.key
+    returns = method.function.body.returns
+    span = returns[0].span if len(returns) == 1 else method.function.span
+    row = entry.related(found.call.bound.row.node, "the workload row")
+    return Difference(
+        op,
+        method,
+        f"{_returned(entry, found)}: {_readings(entry, found.call)}",
+        entry.at(node),
+        Place(method.file.path, span),
+        "declared here",
+        "returned here",
+        (row,),
+    )
+
+
+def _returned(entry: OpEntry, found: Mismatch) -> str:
+    """Both sides of a mismatch."""
+    if found.returned is None:
+        return f"`{INFER}()` returns no shape of `{found.output}`, which the manifest declares"
+    text = f"`{INFER}()` returns the shape {describe(found.returned)} for `{found.output}`; "
+    if found.declared is not None:
+        return text + f"the manifest declares {describe(found.declared)}"
+    return text + (f"that breaks {stated(found.equation)}" if found.equation is not None else "the manifest differs")
+
+
+def _readings(entry: OpEntry, call: DescribedCall) -> str:
+    """The values of a call: the shapes of the inputs that it passes, and the params that the row gives."""
+    shapes = {name: shape for name, shape in call.shapes(entry).items() if shape is not None}
+    params = {item.name: call.bound.values.get(item.name) for item in entry.params if item.name in call.bound.row.data}
+    texts = [f"`{name}` is {describe(shape)}" for name, shape in shapes.items()]
+    texts += [f"`{name}` is {describe(value)}" for name, value in params.items()]
+    return ", ".join(texts) or "it takes no tensors"
+
+
+@rule("SHP114", "row-refused")
+def row_refused(manifest: Manifest) -> Iterator[Diagnostic]:
+    """The code refuses a workload row.
+
+    A workload row is a call that works. The constructor and `_infer_output_shapes()` are executed on its values, as for
+    `returned-shape`; a `raise` or `assert` that they reach for certain refuses the row. Rows that leave a shape open, and rows that
+    the signature itself does not allow, are not looked at. It holds where the tree's specification knows `_infer_output_shapes`.
+
+    Bad:
+
+    ```yaml
+    workloads:
+      - {x_shape: [4, 8], dtypes: [float16], label: "small"}
+      - {x_shape: [1024, 1024], eps: -1.0, dtypes: [float16, float32], label: "large"}
+    ```
+
+    ```python
+    class ExampleFwdOp(Op):
+        def __init__(self, eps: float = 0.5, *, kernel_map=None):
+            if eps <= 0:
+                raise ValueError(f"eps must be positive, got {eps}")
+            self.dispatch_kernel(kernel_map)
+
+        def _infer_output_shapes(self, x_shape):
+            return {"y": x_shape}
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.kernel_map["example"](x)
+    ```
+
+    Good, whether it refuses the row depends on the device:
+
+    ```python
+    class ExampleFwdOp(Op):
+        def __init__(self, eps: float = 0.5, *, kernel_map=None):
+            if eps <= 0:
+                raise ValueError(f"eps must be positive, got {eps}")
+            if torch.cuda.get_device_capability() < (9, 0):
+                raise RuntimeError("needs a newer device")
+            self.dispatch_kernel(kernel_map)
+
+        def _infer_output_shapes(self, x_shape):
+            return {"y": x_shape}
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.kernel_map["example"](x)
+    ```
+    """
+    for outcome in _outcomes(manifest):
+        by_place: dict[Place | None, list[Refusal]] = {}
+        for item in outcome.refusals:
+            if item.call.origin == "row" and is_explicit(manifest, item.raised):
+                by_place.setdefault(item.raised.place, []).append(item)
+        yield from (_refused(outcome.op.entry, found) for found in by_place.values())
+
+
+def _refused(entry: OpEntry, found: list[Refusal]) -> Diagnostic:
+    first = found[0]
+    text = f": {first.raised.message}" if first.raised.message else ""
+    message = f"`{first.method}()` refuses the workload row with `{first.raised.exception}`{text}: {_readings(entry, first.call)}"
+    rows = tuple(entry.related(item.call.bound.row.node, "it refuses this too") for item in found[1:SHOWN_ROWS])
+    place = first.raised.place or entry.place
+    related = (Related(place, "refused here"), *rows)
+    return Diagnostic(message, entry.at(first.call.bound.row.node), related, ops=(entry.name,))
