@@ -106,12 +106,6 @@ def admits(workspace: Workspace, name: str, version: str) -> bool | None:
     return max((public in specifiers for _, specifiers, _ in requirements(workspace, name)), default=None)
 
 
-def newest_admitted(text: str, known: Sequence[Version]) -> Version | None:
-    """The newest release that clauses such as ``>=2.4,<2.7`` admit; the lowest that they ask for if none is known."""
-    specifiers = _parsed(text)
-    return _newest(specifiers, text, known) if specifiers is not None else None
-
-
 def requirements(workspace: Workspace, name: str, *, anywhere: bool = False) -> Iterator[tuple[str, SpecifierSet, str]]:
     """The requirements of a distribution: the file, the versions that it admits, and their text. The files are those of the
     root, or those of all folders.
@@ -169,6 +163,7 @@ def _parsed(text: str) -> SpecifierSet | None:
 
 
 def _newest(specifiers: SpecifierSet, text: str, known: Sequence[Version]) -> Version | None:
+    """The newest release that clauses such as ``>=2.4,<2.7`` admit; the lowest that they ask for if none is known."""
     admitted = [version for version in known if any(f"{dotted(version)}.{patch}" in specifiers for patch in _PATCHES)]
     if admitted:
         return admitted[-1]

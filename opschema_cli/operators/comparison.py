@@ -24,11 +24,6 @@ class Taken(msgspec.Struct, frozen=True):
     note: str = ""
     place: Place | None = None
 
-    @property
-    def is_lacking(self) -> bool:
-        """Whether there is nothing, or it is not known."""
-        return self.text in (ABSENT, UNRESOLVED)
-
 
 class ArgumentRow(msgspec.Struct, frozen=True):
     """One argument: as it is declared, None where only the code has it, and all that takes or passes it."""

@@ -22,13 +22,11 @@ class Holds(msgspec.Struct, frozen=True):
 class Violated(msgspec.Struct, frozen=True):
     """The rule is false, whatever the open names turn out to be.
 
-    ``part`` is the narrowest part of the rule that is to blame, ``sides`` what stands left and right of its
-    comparison where both are known, ``values`` the known names it reads (``weight.shape``, ``C``), and
-    ``conflict`` says why no value of the open names helps.
+    ``part`` is the narrowest part of the rule that is to blame, ``values`` the known names it reads (``weight.shape``,
+    ``C``), and ``conflict`` says why no value of the open names helps.
     """
 
     part: Expression
-    sides: tuple[Value, Value] | None
     values: Mapping[str, Value]
     conflict: str = ""
 

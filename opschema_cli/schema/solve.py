@@ -157,7 +157,7 @@ class _Solver:
         except EvaluateError as error:
             return _failed(error)
         if trial.conflict:
-            return Violated(part, None, self.readings(part), trial.conflict)
+            return Violated(part, self.readings(part), trial.conflict)
         if binding:
             for name, value in trial.found.items():
                 self.learn(name, value, part)
@@ -237,13 +237,7 @@ class _Solver:
     def violated(self, part: Expression) -> Violated:
         """Blame the narrowest part of a rule that came out false."""
         part = self.blame(part)
-        sides = None
-        if isinstance(part.tree, ast.Compare):
-            try:
-                sides = self.value(part.part(part.tree.left)), self.value(part.part(part.tree.comparators[0]))
-            except EvaluateError:  # a generator behind `in`
-                sides = None
-        return Violated(part, sides, self.readings(part))
+        return Violated(part, self.readings(part))
 
     def blame(self, part: Expression) -> Expression:
         """The part of ``part``, which is false, that makes it so."""

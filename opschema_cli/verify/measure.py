@@ -42,19 +42,6 @@ _LOST = 2.0**-8
 _LOST_SHORT = 2.0**-4
 _SHORT_FACTOR, _SHORT_ULPS = 2.0, 8.0
 _SHORT = (torch.float16, torch.bfloat16)
-_FIXED = {
-    torch.float16: (("torch.testing.assert_close", 1e-3, 1e-5), ("TileOPs", 1e-3, 1e-3)),
-    torch.bfloat16: (("torch.testing.assert_close", 1.6e-2, 1e-5), ("TileOPs", 1.6e-2, 1.6e-2)),
-    torch.float32: (("torch.testing.assert_close", 1.3e-6, 1e-5), ("TileOPs", 1e-5, 1e-5)),
-    torch.float64: (("torch.testing.assert_close", 1e-7, 1e-7),),
-}
-
-
-class Opinion(msgspec.Struct, frozen=True):
-    """The verdict of a fixed rtol and atol: ``|y - r| <= atol + rtol * |r|``, with NaN and infinities at the same places."""
-
-    passes: bool
-    text: str
 
 
 class Comparison(msgspec.Struct, frozen=True):
@@ -62,7 +49,6 @@ class Comparison(msgspec.Struct, frozen=True):
 
     figures: Figures
     findings: tuple[Finding, ...] = ()
-    opinions: tuple[Opinion, ...] = ()
 
     @property
     def right(self) -> bool:
@@ -113,8 +99,6 @@ class Measure:
         self._format = Format(actual.dtype)
         self._special = values == "special"
         self._sums = _Sums()
-        self._fixed = _FIXED.get(actual.dtype, ())
-        self._fixed_excess = [-math.inf] * len(self._fixed)
         self._histogram = torch.zeros(len(DECADES) + 1, dtype=torch.int64)
         self._typical = self._median() if self._special else math.inf
         self._ordinary, self._huge = self._scales()
@@ -144,7 +128,7 @@ class Measure:
             finding(check, f"`{output}`: {message}", side=side, output=output)
             for check, message in self._faults(figures)
         )
-        return Comparison(figures, findings, tuple(self._opinions()))
+        return Comparison(figures, findings)
 
     def _faults(self, figures: Figures) -> Iterator[tuple[str, str]]:
         sums, rule, count = self._sums, self._rule, self._actual.numel()
@@ -161,12 +145,6 @@ class Measure:
             )
         if self._special and sums.tiny > 1 and 2 * sums.flushed >= sums.tiny:
             yield "denormals", f"{sums.flushed} of {sums.tiny} tiny elements are 0 where the reference is not"
-
-    def _opinions(self) -> Iterator[Opinion]:
-        masks = self._sums.nan + self._sums.inf
-        for (who, rtol, atol), excess in zip(self._fixed, self._fixed_excess, strict=True):
-            passes = excess <= atol and not masks
-            yield Opinion(passes, f"{who}: {'within' if passes else 'beyond'} rtol={rtol:g}, atol={atol:g}")
 
     def _also(self) -> str:
         excused = self._ordinary.rounding or self._huge.rounding
@@ -242,10 +220,7 @@ class Measure:
 
     def _gather(self, start: int, part: _Part, steps: Tensor) -> None:
         """Takes the figures of a chunk without infinities; elements that are not measured have error 0."""
-        sums, error, magnitude = self._sums, part.error, part.magnitude
-        for index, (_, rtol, _) in enumerate(self._fixed):
-            over = float(torch.sub(error, magnitude, alpha=rtol).max())
-            self._fixed_excess[index] = max(self._fixed_excess[index], over)
+        sums, error = self._sums, part.error
         sums.worst = max(sums.worst, float(error.max()))
         sums.ulps = max(sums.ulps, float((error / steps).max()))
         self._histogram += _histogram(error)
@@ -282,7 +257,6 @@ class Measure:
         sums.inf += int(inf.count_nonzero())
         sums.undecided += int(undecided.count_nonzero())
         part.error.masked_fill_(undecided | ~part.error.isfinite(), 0.0)
-        part.magnitude.nan_to_num_(0.0, 0.0)
         if isinstance(part.unit, Tensor):
             part.unit.masked_fill_(~part.unit.isfinite(), 1.0)
         if isinstance(part.rounding, Tensor):

@@ -9,7 +9,6 @@ from typing import TypeAlias, TypeVar
 from opschema_cli.evaluation.execution.dialect import NOT_KNOWN
 from opschema_cli.evaluation.execution.machine import Machine
 from opschema_cli.evaluation.execution.values import (
-    BoundMethod,
     Closure,
     DtypeValue,
     ErrorValue,
@@ -90,11 +89,6 @@ def performed(machine: Machine, function: Callable[[], T]) -> T:
             raise
         message = error.args[0] if error.args else None
         machine.throw(type(error).__name__, message)
-
-
-def comparable(value: object) -> bool:
-    """Whether a value that is not Python's own equals no other value."""
-    return isinstance(value, Identical | BoundMethod) or is_scalar(value)
 
 
 def asked(machine: Machine, word: str, operands: Sequence[object]) -> object:

@@ -10,8 +10,6 @@ from opschema_cli.evaluation.statements import all_statements, bound_by, targets
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Statement
 
-_COMPREHENSIONS = ("listcomp", "setcomp", "dictcomp", "generator")
-
 
 def names_in(body: Body) -> Names:
     """The names of a function, as its statements bind and declare them."""

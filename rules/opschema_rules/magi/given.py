@@ -12,7 +12,6 @@ from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
 from opschema_cli.source.resolution import Unresolved
 from opschema_cli.source.text import Place
-from opschema_rules.magi.classes import truth
 from opschema_rules.magi.registrations import Written
 
 MetaKind: TypeAlias = Literal["identity", "function", "lambda", "names", "other"]
@@ -95,13 +94,6 @@ def callback_of(evaluator: Evaluator, written: Argument) -> Callback:
     if isinstance(value, Func):
         return value.body
     return Unresolved(f"`{written.body.file.text(written.expr)}` cannot be followed")
-
-
-def flag_of(evaluator: Evaluator, written: Argument) -> bool | None:
-    """A flag, by default false; None when it is not known."""
-    if isinstance(written, Unresolved):
-        return None
-    return truth(evaluator, written.body, written.expr, False) if written is not None else False
 
 
 def followed(evaluator: Evaluator, written: Written) -> Written:

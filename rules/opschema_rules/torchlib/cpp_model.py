@@ -7,7 +7,6 @@ import msgspec
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.source.cpp_strings import Literal
 from opschema_cli.source.preprocessor import Condition
-from opschema_cli.source.text import Span
 from opschema_rules.torchlib.model import Definition, Registration
 
 
@@ -21,11 +20,6 @@ class CppDefinition(msgspec.Struct, frozen=True, eq=False):
     definition: Definition
     conditions: tuple[Condition, ...] = ()
     literal: Literal | None = None
-
-    def place_of(self, span: Span) -> Place:
-        """The place of a part of the schema's text."""
-        written = self.definition.written
-        return Place(written.path, self.literal.span(span)) if self.literal is not None else written
 
 
 class CppRegistration(msgspec.Struct, frozen=True, eq=False):

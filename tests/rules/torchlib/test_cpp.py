@@ -9,7 +9,6 @@ import pytest
 from opschema_cli.project import Project
 from opschema_cli.source.preprocessor import exclusive
 from opschema_cli.source.resolution import Unresolved
-from opschema_cli.source.text import Span
 from opschema_cli.workspace import Workspace
 from opschema_rules.torchlib.cpp import read_cpp
 from opschema_rules.torchlib.cpp_model import CppDefinition, CppOperators
@@ -179,10 +178,11 @@ def test_places_lead_back_into_strings_side_by_side(tmp_path: Path) -> None:
     found = read(tmp_path, "\ufeff" + text).definitions[0]
     schema = found.definition.schema
     assert not isinstance(schema, Unresolved)
-    places = [found.place_of(item.span) for item in schema.arguments]
-    assert [text[slice(*place.span)] for place in places] == ["Tensor x", 'int y)"\r\n        "=1']
-    assert text[slice(*found.place_of(schema.arguments[1].name_span).span)] == "y"
-    assert places[0].path == "a.cpp"
+    assert found.literal is not None
+    spans = [found.literal.span(item.span) for item in schema.arguments]
+    assert [text[slice(*span)] for span in spans] == ["Tensor x", 'int y)"\r\n        "=1']
+    assert text[slice(*found.literal.span(schema.arguments[1].name_span))] == "y"
+    assert found.definition.written.path == "a.cpp"
 
 
 def test_alternatives_are_told_apart(tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ TORCH_LIBRARY(ns, m) {
     places = [item.registration.place for item in found.registrations]
     assert text[slice(*places[0].span)] == 'DISPATCH_TO_CUDA("f", f_cuda)'
     assert (places[4].path, outside[slice(*places[4].span)]) == ("b.cu", 'OP_DISPATCH(CPU, "h", TORCH_FN(h))')
-    assert found.definitions[0].place_of(Span(0, 5)) == found.definitions[0].definition.written
+    assert found.definitions[0].literal is None
 
 
 def test_a_macro_whose_file_has_no_other_word_of_it(tmp_path: Path) -> None:

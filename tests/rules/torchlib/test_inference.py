@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from opschema_cli.requirements import newest_admitted
+from opschema_cli.project import Project
+from opschema_cli.requirements import required_release
 from opschema_cli.testing import lint_files
+from opschema_cli.workspace import Workspace
 from opschema_rules.torchlib.pack import PACK
 from opschema_rules.torchlib.type_table import known_releases
 from tests.rules.torchlib.operators_of import schema_of, tree_of
@@ -246,11 +250,15 @@ def test_defaults(default: str, written: str) -> None:
         (">=2.16", (2, 16)),
         (">2.15.9,<3", (2, 15)),
         ("<2.3", (2, 2)),
-        ("", (2, 15)),
+        ("", None),
     ],
 )
-def test_the_newest_version_that_requirements_admit(clauses: str, version: tuple[int, int]) -> None:
-    assert newest_admitted(clauses, known_releases()) == version
+def test_the_newest_version_that_requirements_admit(
+    clauses: str, version: tuple[int, int] | None, tmp_path: Path
+) -> None:
+    project = Project(Workspace(tmp_path, {"requirements.txt": f"torch{clauses}\n"}))
+    found = required_release(project, "torch", known_releases())
+    assert (found and found.version) == version
 
 
 def test_a_version_is_read_from_the_requirements() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import libcst as cst
 
@@ -187,10 +187,3 @@ def _test_around(
         raise LeftAlone(Place(path, tree.span(call)), f"this sets `{tree.code(given)}` for the exception")
     around = tree.enclosing(functions[-1], cst.ClassDef)
     return around if around is not None and len(around.body.body) == 1 else functions[-1]
-
-
-def flags_in(found: Iterable[CarveOut]) -> Iterator[str]:
-    """The names that carry exceptions."""
-    for item in found:
-        yield from ([item.flag] if item.flag else [])
-        yield from (param.name for _, param in item.params)
