@@ -1,7 +1,7 @@
 """Operator schemas as C++: the signature of an operator's kernel, as torchgen writes it.
 
 The tables are those of ``torchgen.api.cpp``, ``.dispatcher`` and ``.native`` (torch 2.13).
-:mod:`opschema_rules.aten.cpp_spelling` compares the types with others that are written by hand.
+:mod:`opschema_cli.schema.cpp_spelling` compares the types with others that are written by hand.
 """
 
 from __future__ import annotations

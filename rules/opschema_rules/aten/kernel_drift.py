@@ -8,31 +8,31 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 
+from opschema_cli.schema.cpp_spelling import spelling
+from opschema_cli.source.cpp_functions import CppFunction, CppParameterText
 from opschema_cli.source.text import Span
-from opschema_rules.aten.cpp_spelling import spelling
 from opschema_rules.aten.cpp_types import CppParameter, CppSignature
-from opschema_rules.aten.kernel_reader import CppMethod, CppParameterText
 
 
-def is_same(signature: CppSignature, method: CppMethod, *, any_version: bool = False) -> bool:
+def is_same(signature: CppSignature, method: CppFunction, *, any_version: bool = False) -> bool:
     """Whether a method's types are those of a signature, and all of them are known."""
     written = _written(method, any_version)
     return not method.unsure and None not in (*written[0], written[1]) and _spelt(signature, any_version) == written
 
 
-def fits(signature: CppSignature, method: CppMethod, *, any_version: bool = False) -> bool:
+def fits(signature: CppSignature, method: CppFunction, *, any_version: bool = False) -> bool:
     """Whether nothing that is known of a method's types tells them from those of a signature."""
     (wanted, returned), (types, returns) = _spelt(signature, any_version), _written(method, any_version)
     pairs = [*zip(wanted, types, strict=False), (returned, returns)]
     return len(wanted) == len(types) and all(one == other for one, other in pairs if one and other)
 
 
-def is_twin(one: CppMethod, other: CppMethod) -> bool:
+def is_twin(one: CppFunction, other: CppFunction) -> bool:
     """Whether two definitions have the same types, as those for different builds have."""
     return _written(one, False)[0] == _written(other, False)[0]
 
 
-def likeness(signature: CppSignature, method: CppMethod) -> float:
+def likeness(signature: CppSignature, method: CppFunction) -> float:
     """The share of a signature that a method has: up to 1 for its types, and up to 1 for its names."""
     (wanted, _), (types, _) = _spelt(signature, False), _written(method, False)
     names = {item.name for item in signature.parameters} & {item.name for item in method.parameters}
@@ -44,11 +44,13 @@ def _spelt(signature: CppSignature, any_version: bool) -> tuple[list[str | None]
     return types, spelling(signature.returns)
 
 
-def _written(method: CppMethod, any_version: bool) -> tuple[list[str | None], str | None]:
+def _written(method: CppFunction, any_version: bool) -> tuple[list[str | None], str | None]:
     return [spelling(item.type, any_version=any_version) for item in method.parameters], spelling(method.returns)
 
 
-def differences(signature: CppSignature, method: CppMethod, *, any_version: bool = False) -> Iterator[tuple[Span, str]]:
+def differences(
+    signature: CppSignature, method: CppFunction, *, any_version: bool = False
+) -> Iterator[tuple[Span, str]]:
     """Differences of a kernel, with their places."""
     if len(signature.parameters) == len(method.parameters):
         for wanted, written in zip(signature.parameters, method.parameters, strict=True):
@@ -67,7 +69,7 @@ def _differ(one: str, other: str, any_version: bool) -> bool:
     return spelt is not None and written is not None and spelt != written
 
 
-def _moves(signature: CppSignature, method: CppMethod, any_version: bool) -> Iterator[tuple[Span, str]]:
+def _moves(signature: CppSignature, method: CppFunction, any_version: bool) -> Iterator[tuple[Span, str]]:
     """The parameters that are too many, and those that lack."""
     wanted, written = _aligned(signature.parameters, method.parameters, any_version)
     if not wanted and not written:

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from opschema_cli.source.cpp_functions import calls
 from opschema_cli.source.expansion import ExpansionError, expand
 from opschema_cli.source.preprocessor import Macro, unambiguous
-from opschema_rules.aten.kernel_reader import calls
 
 MAX_USES = 2_000
 """So many calls of macros are expanded; if there are more, every method may be made."""

@@ -8,13 +8,14 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
+from opschema_cli.cpp_units import DECLARATIONS
 from opschema_cli.file_kinds import is_cpp
 from opschema_cli.lint.diagnostic import Place, Related
 from opschema_cli.project import Project
+from opschema_cli.source.cpp_functions import CppDeclarations, CppFunction
 from opschema_cli.source.preprocessor import is_dead
 from opschema_cli.source.text import Span
 from opschema_rules.aten.kernel_macros import MadeByMacros
-from opschema_rules.aten.kernel_reader import METHODS, CppMethod, CppMethods
 
 _HEADERS = ("", "h", "hpp", "hxx", "hh", "cuh")
 
@@ -23,7 +24,7 @@ class Method(msgspec.Struct, frozen=True):
     """A method and the file that it stands in."""
 
     path: str
-    written: CppMethod
+    written: CppFunction
 
     def at(self, span: Span) -> Place:
         """A stretch of the file as a place."""
@@ -71,7 +72,7 @@ def find_class(project: Project, name: str, namespace: str, files: Iterable[str]
     }
     naming = [path for path, text in data.items() if name.encode() in text]
     project.claim(naming)
-    facts = project.cpp_readings(METHODS, naming)
+    facts = project.cpp_readings(DECLARATIONS, naming)
     return _Finder(project, name, namespace, data).find(naming, facts)
 
 
@@ -85,8 +86,8 @@ class _Finder(msgspec.Struct, frozen=True):
     namespace: str
     data: Mapping[str, bytes]
 
-    def find(self, naming: Sequence[str], facts: Mapping[str, CppMethods]) -> ClassMethods:
-        found = [Method(path, item) for path, read in facts.items() for item in read.methods]
+    def find(self, naming: Sequence[str], facts: Mapping[str, CppDeclarations]) -> ClassMethods:
+        found = [Method(path, item) for path, read in facts.items() for item in read.functions]
         live = [item for item in found if self._is_own(item.written.owner) and not is_dead(item.written.conditions)]
         loose = (item.rpartition("::") for read in facts.values() for item in read.loose)
         made = MadeByMacros.of(self.name, [macro for read in facts.values() for macro in read.macros])
@@ -106,9 +107,9 @@ class _Finder(msgspec.Struct, frozen=True):
         full = f"{self.namespace}::" if self.namespace else ""
         return name == self.name and (not namespace or f"::{namespace}::".endswith(f"::{full}"))
 
-    def _hides(self, read: CppMethods) -> bool:
+    def _hides(self, read: CppDeclarations) -> bool:
         """Whether a file that defines methods of the class includes what is no header, and may define others."""
-        defines = any(item.defined and self._is_own(item.owner) for item in read.methods)
+        defines = any(item.defined and self._is_own(item.owner) for item in read.functions)
         return defines and any(_extension(path) not in _HEADERS for path in read.includes)
 
     def _is_renamed(self, path: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from opschema_cli.cpp_units import DECLARATIONS
 from opschema_cli.migrate.migration import OptionError
 from opschema_cli.phrases import quoted
 from opschema_cli.project import Project
@@ -13,7 +14,6 @@ from opschema_cli.source.preprocessor import is_dead
 from opschema_cli.suggestions import did_you_mean, nearest
 from opschema_rules.aten.cpp_types import CppSignature, OperatorKernel
 from opschema_rules.aten.kernel_drift import differences, is_same, likeness
-from opschema_rules.aten.kernel_reader import METHODS
 from opschema_rules.aten.kernel_tree import Method
 from opschema_rules.aten.kernels import Operators
 
@@ -48,11 +48,11 @@ def read_header(project: Project, path: str, name: str, operators: Operators) ->
         raise OptionError(
             f"-o header={path}: there is no such file{did_you_mean(nearest(path, project.workspace.files))}"
         )
-    read = project.cpp_readings(METHODS, [path]).get(path)
+    read = project.cpp_readings(DECLARATIONS, [path]).get(path)
     if read is None:
         raise OptionError(f"-o header={path}: {project.why_unread(path)}")
     classes: dict[str, list[Method]] = {}
-    for item in (item for item in read.methods if not is_dead(item.conditions)):
+    for item in (item for item in read.functions if item.owner and not is_dead(item.conditions)):
         classes.setdefault(item.owner, []).append(Method(path, item))
     kernels = {one.name for item in operators.values() for one in item.signatures}
     found = [

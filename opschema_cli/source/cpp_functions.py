@@ -1,6 +1,6 @@
-"""Reads from the tree of one C++ file the methods that it declares and defines: what the kernels of a backend are written as.
+"""Functions and methods that one C++ file declares and defines, read from its tree.
 
-Only what stands in namespaces and classes counts, not what functions hold. Spans count characters of the file.
+Only namespaces and classes are searched, not the bodies of functions. Spans count characters of the file.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 import msgspec
 
-from opschema_cli.readings import Reading
 from opschema_cli.source.cpp import CppNode, CppTree
 from opschema_cli.source.preprocessor import Condition, Macro, is_dead
 from opschema_cli.source.text import Span
@@ -30,8 +29,8 @@ class CppParameterText(msgspec.Struct, frozen=True, array_like=True):
     span: Span
 
 
-class CppMethod(msgspec.Struct, frozen=True, array_like=True):
-    """A function that is a member of a class. ``owner`` is the class with its namespaces, as far as they are written.
+class CppFunction(msgspec.Struct, frozen=True, array_like=True):
+    """A function or method. ``owner`` is its class and namespaces, as far as they are written.
 
     ``span`` covers it up to its parameters' end. ``unsure`` says that it is a template, generated, or not understood in full.
     """
@@ -47,13 +46,15 @@ class CppMethod(msgspec.Struct, frozen=True, array_like=True):
     unsure: bool = False
 
 
-class CppMethods(msgspec.Struct, frozen=True, array_like=True):
-    """All of one file: its methods and macros, and what it includes.
+class CppDeclarations(msgspec.Struct, frozen=True, array_like=True):
+    """All of one file: its functions, type aliases and macros, and the files that it includes.
 
+    ``aliases`` are the types of ``using name = type;`` and ``typedef type name;``, empty where a name has several.
     ``loose`` are the qualified names of functions that seem to be defined where the syntax is not understood.
     """
 
-    methods: tuple[CppMethod, ...]
+    functions: tuple[CppFunction, ...]
+    aliases: dict[str, str]
     macros: tuple[Macro, ...]
     includes: tuple[str, ...]
     loose: tuple[str, ...]
@@ -83,10 +84,11 @@ class _Reader:
     def __init__(self, tree: CppTree) -> None:
         self.tree = tree
         self.generated = _GENERATED.search(tree.text, 0, 2_000) is not None
-        self.methods: list[CppMethod] = []
+        self.functions: list[CppFunction] = []
+        self.aliases: dict[str, str] = {}
 
     def read(self, around: CppNode, owner: str, *, template: bool = False) -> None:
-        """Collect the methods in a namespace, a class, or the file."""
+        """Collect the functions and aliases in a namespace, a class, or the file."""
         waiting = [(around, owner, template)]
         while waiting:
             node, owner, template = waiting.pop()
@@ -103,6 +105,16 @@ class _Reader:
                     waiting.append((child, owner, template or child.kind == "template_declaration"))
                 elif child.kind in _FUNCTIONS:
                     self._function(child, owner, template)
+                elif child.kind in ("alias_declaration", "type_definition"):
+                    self._alias(child)
+
+    def _alias(self, node: CppNode) -> None:
+        name = node.field("name" if node.kind == "alias_declaration" else "declarator")
+        kind = node.field("type")
+        if name is not None and kind is not None and name.kind == "type_identifier":
+            known = self.aliases.setdefault(name.text, kind.text)
+            if known != kind.text:
+                self.aliases[name.text] = ""
 
     def _function(self, node: CppNode, owner: str, template: bool) -> None:
         declarator = _function_declarator(node)
@@ -112,18 +124,22 @@ class _Reader:
             return
         qualifier, _, own = re.sub(r"\s+", "", name.text).rpartition("::")
         owner = _joined(owner, qualifier)
-        if not owner or not own.isidentifier():
+        if not own.isidentifier():
             return
         span = Span(node.span.start, parameters.span.end)
         begins = name.span.end - len(own) if name.text.endswith(own) else name.span.start
         found = [self._parameter(item) for item in parameters.children]
         unsure = self.generated or template or declarator.has_error or any(item is None for item in found)
-        returns = "" if _trails(declarator) else _SPECIFIER.sub(" ", self.tree.text[span.start : name.span.start])
+        trailing = next((item for item in declarator.children if item.kind == "trailing_return_type"), None)
+        before = self.tree.text[span.start : name.span.start]
+        returns = _SPECIFIER.sub(" ", before) if trailing is None else trailing.text.removeprefix("->")
         known = tuple(item for item in found if item is not None)
         defined = node.field("body") is not None
         conditions = self.tree.directives.conditions(name.span.start)
         name_span = Span(begins, name.span.end)
-        self.methods.append(CppMethod(owner, own, name_span, span, returns.strip(), known, defined, conditions, unsure))
+        self.functions.append(
+            CppFunction(owner, own, name_span, span, returns.strip(), known, defined, conditions, unsure)
+        )
 
     def _parameter(self, node: CppNode) -> CppParameterText | None:
         if node.kind not in ("parameter_declaration", "optional_parameter_declaration"):
@@ -170,10 +186,6 @@ def _function_declarator(node: CppNode) -> CppNode | None:
     return found if found is not None and found.kind == "function_declarator" else None
 
 
-def _trails(declarator: CppNode) -> bool:
-    return any(item.kind == "trailing_return_type" for item in declarator.children)
-
-
 def _parameter_name(declarator: CppNode | None) -> CppNode | None:
     while declarator is not None and declarator.kind in _DECLARATORS:
         declarator = next(iter(declarator.children), None)
@@ -216,19 +228,19 @@ def _closing(text: str, at: int) -> int:
 _PARENTHESIS = re.compile(r"[()]")
 
 
-def _includes(text: str) -> Iterator[str]:
+def includes(text: str) -> Iterator[str]:
+    """Names of the files that a text includes."""
     for match in _INCLUDE.finditer(text):
         yield match[1] or match[2]
 
 
-def read_methods(tree: CppTree) -> CppMethods:
-    """The methods of a file."""
+def read_functions(tree: CppTree) -> CppDeclarations:
+    """The functions of a file."""
     reader = _Reader(tree)
     reader.read(tree.root, "")
     macros = tuple(item for item in tree.directives.macros if len(item.body) <= MAX_MACRO)
-    reader.methods.sort(key=lambda item: item.span)
-    known = {item.name_span.end for item in reader.methods}
-    return CppMethods(tuple(reader.methods), macros, tuple(_includes(tree.text)), tuple(_loose(tree, known)))
-
-
-METHODS = Reading("aten-cpp-methods", read_methods, CppMethods)
+    reader.functions.sort(key=lambda item: item.span)
+    known = {item.name_span.end for item in reader.functions}
+    return CppDeclarations(
+        tuple(reader.functions), reader.aliases, macros, tuple(includes(tree.text)), tuple(_loose(tree, known))
+    )

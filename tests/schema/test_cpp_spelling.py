@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from opschema_rules.aten.cpp_spelling import spelling
+from opschema_cli.schema.cpp_spelling import spelling
 
 
 @pytest.mark.parametrize(

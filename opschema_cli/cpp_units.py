@@ -1,0 +1,92 @@
+"""Declarations that a C++ file of the workspace sees: its own, and those of the headers that it includes.
+
+Headers outside the workspace are not read, and macros are not expanded, so that a name which is not found may exist.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+import msgspec
+
+from opschema_cli.project import Project
+from opschema_cli.readings import Reading
+from opschema_cli.source.cpp_functions import CppDeclarations, CppFunction, includes, read_functions
+from opschema_cli.source.preprocessor import is_dead
+
+DECLARATIONS = Reading("cpp-declarations", read_functions, CppDeclarations)
+"""Declarations of one C++ file."""
+
+MAX_HEADERS = 400
+"""Most headers that are followed from one file."""
+
+
+def _quoted(text: str) -> tuple[str, ...]:
+    return tuple(includes(text))
+
+
+INCLUDES = Reading("cpp-includes", _quoted, tuple[str, ...])
+"""Names of the files that one C++ file includes."""
+
+
+class Declared(msgspec.Struct, frozen=True):
+    """A function with the file that declares or defines it."""
+
+    path: str
+    function: CppFunction
+
+
+class CppUnits(msgspec.Struct, dict=True):
+    """The files of one workspace, each with the headers that it includes."""
+
+    project: Project
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[str]]:
+        """Paths by their last part."""
+        found: dict[str, list[str]] = {}
+        for path in self.project.workspace.files:
+            found.setdefault(path.rpartition("/")[2], []).append(path)
+        return found
+
+    def files(self, path: str) -> tuple[str, ...]:
+        """A file and the headers of the workspace that it includes, however indirectly."""
+        found = {path: None}
+        level = [path]
+        while level and len(found) < MAX_HEADERS:
+            read = self.project.readings(INCLUDES, level)
+            named = (item for one in level for name in read.get(one, ()) for item in self._included(one, name))
+            level = list(dict.fromkeys(item for item in named if item not in found))
+            found.update(dict.fromkeys(level))
+        return tuple(found)
+
+    def _included(self, path: str, name: str) -> Iterable[str]:
+        """The files of the workspace that an ``#include`` may mean: beside the file, else those whose paths end with the name."""
+        beside = posixpath.normpath(posixpath.join(posixpath.dirname(path), name))
+        known = self._by_name.get(name.rpartition("/")[2], ())
+        if beside in known:
+            return (beside,)
+        plain = re.sub(r"^(?:\.\.?/)+", "", name)
+        return [item for item in known if f"/{item}".endswith(f"/{plain}")] if "/" in plain or len(known) == 1 else ()
+
+    def functions(self, path: str, names: Iterable[str]) -> Iterator[Declared]:
+        """Functions of these names (without namespaces) that a file sees."""
+        for file, read in self._reading(path, names):
+            yield from (Declared(file, item) for item in read.functions if not is_dead(item.conditions))
+
+    def aliases(self, path: str, names: Iterable[str]) -> dict[str, str]:
+        """Type aliases that a file sees, of those headers that mention one of the names."""
+        found: dict[str, str] = {}
+        for _, read in self._reading(path, names):
+            for name, kind in read.aliases.items():
+                found[name] = kind if found.setdefault(name, kind) == kind else ""
+        return found
+
+    def _reading(self, path: str, names: Iterable[str]) -> Iterator[tuple[str, CppDeclarations]]:
+        words = re.compile(rb"\b(?:%s)\b" % b"|".join(re.escape(name.encode()) for name in sorted(set(names))))
+        peek = self.project.workspace.peek
+        files = [file for file in self.files(path) if file == path or words.search(peek(file))]
+        yield from self.project.cpp_readings(DECLARATIONS, files).items()
