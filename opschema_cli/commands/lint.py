@@ -165,7 +165,7 @@ def _fix(
     for path in fixed.unsettled:
         click.echo(f"opschema: the fixes of {visible(path)} do not settle, or break it; it is left as it was", err=True)
     if options.diff:
-        print_fixes(before, fixed.texts)
+        print_fixes(before, fixed.texts, outcome.diagnostics)
     elif options.stdin_filename is not None:
         path = session.workspace.relative(options.stdin_filename)
         source = project.source(path)

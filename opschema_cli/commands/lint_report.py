@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import click
 
 from opschema_cli.commands.lint_options import LintOptions
 from opschema_cli.commands.output import WHAT_IS_FOUND, write_text
 from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERNAL, EXIT_USAGE
-from opschema_cli.lint.diagnostic import Severity
+from opschema_cli.lint.diagnostic import Diagnostic, Severity
 from opschema_cli.lint.fix import Fixed
 from opschema_cli.lint.limits import shown_findings
 from opschema_cli.lint.runner import Outcome
 from opschema_cli.project import Project
 from opschema_cli.reporters import Report, RuleInfo, Summary, load_writer
-from opschema_cli.reporters.phrases import unchecked
+from opschema_cli.reporters.phrases import fixable, unchecked
 from opschema_cli.session import Session
 
 
-def print_fixes(before: Project, texts: Mapping[str, str]) -> None:
-    """Print the changes that fixes make, as a unified diff."""
+def print_fixes(before: Project, texts: Mapping[str, str], left: Sequence[Diagnostic]) -> None:
+    """Print the changes that fixes make, as a unified diff; without any, a line on the findings that are ``left``."""
+    if not texts:
+        click.echo(f"opschema: {'; '.join(filter(None, ['nothing to fix', fixable(left)]))}", err=True)
+        return
     from opschema_cli.reporters.text import open_console
     from opschema_cli.reporters.unified import print_diff, unified_diff
 

@@ -20,7 +20,7 @@ def rules(selector: str, output_format: str) -> int:
     """List all rules, or those of a code, prefix or name (SELECTOR)."""
     registry = open_workspace(Path.cwd(), no_plugins=True, cache=False).registry
     report_broken(registry)
-    codes = registry.expand([selector], "rules")
+    codes = registry.expand([selector])
     found = [rule for code, rule in registry.rules.items() if code in codes]
     write_text(_RENDER[output_format](found, registry.owners), None)
     return 0

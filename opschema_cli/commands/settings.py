@@ -9,6 +9,7 @@ from pathlib import Path
 
 from opschema_cli.commands.output import missing_from
 from opschema_cli.lint.pack import Description
+from opschema_cli.lint.registry import Registry
 from opschema_cli.lint.settings import Settings
 from opschema_cli.reporters.escape import visible
 from opschema_cli.session import Session
@@ -33,14 +34,25 @@ def render_settings(session: Session, settings: Settings, baseline: Path | None)
         f"fail-on     {settings.fail_on.value}",
         "rules",
     ]
-    for code, rule in session.registry.rules.items():
-        state = settings.severity[code].value if code in settings.enabled else "off"
-        lines.append(f"  {code}  {rule.name:<28} {state}")
+    lines += _rules(session.registry, settings)
     for pack in detected:
         for description in pack.describe(project, settings.pack_options[pack.name]):
             lines += _described(pack.name, description)
     lines += [f"not read    {line}" for line in missing_from(project)]
     return "\n".join(map(visible, lines)) + "\n"
+
+
+def _rules(registry: Registry, settings: Settings) -> Iterator[str]:
+    """The number of rules of each pack, and the rules that are off or have another severity than their own."""
+    width = max(map(len, registry.owners.values()))
+    for owner in dict.fromkeys(registry.owners.values()):
+        own = [rule for rule in registry.rules.values() if registry.owners[rule.code] == owner]
+        off = [rule for rule in own if rule.code not in settings.enabled]
+        yield f"  {owner:<{width}}  {len(own) - len(off)} on{f', {len(off)} off' if off else ''}"
+        for rule in own if len(off) < len(own) else ():
+            severity = settings.severity[rule.code]
+            if rule in off or severity is not rule.severity:
+                yield f"    {rule.code}  {rule.name:<28} {'off' if rule in off else severity.value}"
 
 
 def _described(pack: str, description: Description) -> Iterator[str]:

@@ -165,8 +165,8 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
         """The code of each rule by its code and by its name."""
         return {word: item.code for item in self.rules.values() for word in (item.code, item.name)}
 
-    def expand(self, selectors: Iterable[str], where: str) -> frozenset[str]:
-        """The codes that ``selectors`` stand for.
+    def expand(self, selectors: Iterable[str], where: str = "") -> frozenset[str]:
+        """The codes that ``selectors`` stand for; ``where`` names the option that has them, for messages.
 
         Raises:
             OpschemaError: one of them names no rule; with a suggestion.
@@ -175,7 +175,7 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
         for selector in selectors:
             found = self.find(selector)
             if not found:
-                raise OpschemaError(f"{where}: no rule is called `{selector}`{self.hint(selector)}")
+                raise OpschemaError(f"{where}{': ' * bool(where)}no rule is called `{selector}`{self.hint(selector)}")
             codes.update(item.code for item in found)
         return frozenset(codes)
 

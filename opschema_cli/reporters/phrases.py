@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from opschema_cli.lint.diagnostic import NotChecked, NotUnderstood, Unread
+from collections.abc import Sequence
+
+from opschema_cli.lint.diagnostic import Diagnostic, NotChecked, NotUnderstood, Unread
 from opschema_cli.phrases import count, joined, some
 from opschema_cli.reporters import Report
 from opschema_cli.reporters.escape import visible
@@ -39,7 +41,7 @@ def details(report: Report) -> str:
     hidden = ((summary.suppressed, "suppressed"), (summary.baselined, "baselined"))
     parts = [
         f"{summary.fixed} fixed" if summary.fixed else "",
-        _fixable(report),
+        fixable(report.diagnostics),
         ", ".join(f"{number} {word}" for number, word in hidden if number),
         f"{summary.not_shown} not shown" if summary.not_shown else "",
         f"{count(not_read, 'file')} not read" if not_read else "",
@@ -97,8 +99,9 @@ def _counted(item: Unread) -> str:
     return visible(f"{item.count} {item.noun} ({where})")
 
 
-def _fixable(report: Report) -> str:
-    safety = [diagnostic.fix.safety for diagnostic in report.diagnostics if diagnostic.fix]
+def fixable(diagnostics: Sequence[Diagnostic]) -> str:
+    """Describe how many findings have a fix: ``2 fixable with --fix, 1 more with --unsafe-fixes``; empty where none has."""
+    safety = [diagnostic.fix.safety for diagnostic in diagnostics if diagnostic.fix]
     safe, unsafe = safety.count("safe"), safety.count("unsafe")
     if safe and unsafe:
         return f"{safe} fixable with --fix, {unsafe} more with --unsafe-fixes"

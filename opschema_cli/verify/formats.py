@@ -10,13 +10,6 @@ from torch import Tensor
 _EXPONENT = 0x7FF0_0000_0000_0000
 
 
-def ulp(reference: Tensor, dtype: torch.dtype) -> Tensor:
-    """The distance of neighbouring numbers of a dtype at float64 numbers, exactly: that of the denormals below the least normal
-    number, that of the largest numbers above the largest, and at a power of two the distance to the next number up.
-    """
-    return Format(dtype).ulp(reference)
-
-
 class Format:
     """A binary floating point format."""
 
@@ -37,6 +30,8 @@ class Format:
         return float(numbers.abs().max()) <= self.largest
 
     def ulp(self, reference: Tensor) -> Tensor:
-        """The distance of neighbouring numbers; see :func:`ulp`."""
+        """The distance of neighbouring numbers at float64 numbers, exactly: that of the denormals below the least normal number,
+        that of the largest numbers above the largest, and at a power of two the distance to the next number up.
+        """
         powers = (reference.view(torch.int64) & _EXPONENT).view(torch.float64)
         return powers.clamp_(self.least, self.top).mul_(self.eps)

@@ -215,6 +215,7 @@ def test_show_settings_tells_what_would_run(opschema: Opschema, root: Path) -> N
     assert ["detected", "toy"] in lines
     assert ["TOY101", "missing-doc", "off"] in lines
     assert ["TOY103", "known-dtype", "info"] in lines
+    assert not any("TOY102" in line for line in lines), "it runs as it would by default"
 
 
 @pytest.mark.parametrize("columns", ["80", "120"])
@@ -342,7 +343,7 @@ def test_diff_writes_nothing_and_patch_accepts_it(opschema: Opschema, root: Path
     )
     assert run.returncode == 0, run.stdout
     assert (root / "a.toy.yaml").read_bytes() == text.replace(b"LOUD", b"loud").replace(b"SHOUT", b"shout")
-    assert opschema("lint", "--diff") == Done(0, "", "")
+    assert opschema("lint", "--diff") == Done(0, "", "opschema: nothing to fix\n")
 
 
 def test_fixes_that_do_not_settle_are_told(opschema: Opschema, root: Path) -> None:

@@ -98,7 +98,7 @@ def test_a_check_fails_over_a_file_that_it_cannot_parse(opschema: Opschema) -> N
 def test_the_list_gives_each_reason_and_the_packs_that_did_not_look(opschema: Opschema) -> None:
     out = opschema()[1]
     assert "derive-signatures: every signature that can be derived is declared so" in out
-    assert "Not looked for: the packs " in out
+    assert "Not applicable: the migrations of " in out
     found = json.loads(opschema("--output-format", "json")[1])
     reasons = {item["name"]: item["reason"] for item in found["migrations"] if item["sites"] == 0}
     assert reasons["derive-signatures"] == "every signature that can be derived is declared so"

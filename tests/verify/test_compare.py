@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 from torch import Tensor  # noqa: E402
 
 from opschema_cli.verify.compare import against, differences, differing  # noqa: E402
-from opschema_cli.verify.formats import ulp  # noqa: E402
+from opschema_cli.verify.formats import Format  # noqa: E402
 from opschema_cli.verify.inputs import make_inputs  # noqa: E402
 from opschema_cli.verify.measure import Comparison  # noqa: E402
 from opschema_cli.verify.model import Call, Cell, Input, Tolerance, Values  # noqa: E402
@@ -89,8 +89,8 @@ def test_an_ulp_is_the_distance_to_the_next_number(dtype: str) -> None:
     least = info.smallest_normal * info.eps
     below_two = 2 - info.eps
     for value in (0.0, least, info.smallest_normal - least, info.smallest_normal, 1.0, below_two, 2.0, info.max / 4):
-        assert float(ulp(doubles(value), info_dtype(dtype))[0]) == neighbour(value, dtype) - value, value
-        assert ulp(doubles(-value), info_dtype(dtype)) == ulp(doubles(value), info_dtype(dtype))
+        assert float(Format(info_dtype(dtype)).ulp(doubles(value))[0]) == neighbour(value, dtype) - value, value
+        assert Format(info_dtype(dtype)).ulp(doubles(-value)) == Format(info_dtype(dtype)).ulp(doubles(value))
 
 
 def info_dtype(dtype: str) -> torch.dtype:
@@ -100,8 +100,8 @@ def info_dtype(dtype: str) -> torch.dtype:
 
 
 def test_the_ulp_of_numbers_beyond_the_largest_is_that_of_the_largest() -> None:
-    assert float(ulp(doubles(1e9), torch.float16)[0]) == 32.0
-    assert float(ulp(doubles(1e-300), torch.float32)[0]) == struct.unpack("<f", b"\1\0\0\0")[0]
+    assert float(Format(torch.float16).ulp(doubles(1e9))[0]) == 32.0
+    assert float(Format(torch.float32).ulp(doubles(1e-300))[0]) == struct.unpack("<f", b"\1\0\0\0")[0]
 
 
 # --- the rule
@@ -110,7 +110,7 @@ def test_the_ulp_of_numbers_beyond_the_largest_is_that_of_the_largest() -> None:
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"])
 def test_sixteen_and_eight_bits_may_be_one_ulp_off_and_no_more(dtype: str) -> None:
     exact = torch.full((100,), 1.5, dtype=torch.float64)
-    step = float(ulp(exact[:1], info_dtype(dtype))[0])
+    step = float(Format(info_dtype(dtype)).ulp(exact[:1])[0])
     for steps, right in ((0, True), (1, True), (-1, True), (2, False), (-2, False)):
         actual = exact.clone()
         actual[41] += steps * step

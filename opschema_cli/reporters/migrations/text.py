@@ -60,15 +60,15 @@ def write(report: RunReport, console: Console) -> None:
 
 
 def write_list(found: Sequence[Listed], elsewhere: Sequence[str], console: Console) -> None:
-    """Print the migrations that have something to do here or need to be told what, and a line for each of the others: why not.
+    """Print the migrations that have something to do here or need options, and a line for each of the others: why not.
     ``elsewhere`` are the packs that find nothing of their kind.
     """
     screen = Screen(console.width, console.encoding)
     segments: list[Segment] = []
     shown = [item for item in found if item.sites != 0]
     for item in shown:
-        told = item.reason or (count(item.sites, "site") if item.sites is not None else _needs(item))
-        segments += [Segment(visible(item.name, screen.encoding), _STRONG), Segment(f"  {visible(told)}"), NEWLINE]
+        status = item.reason or (count(item.sites, "site") if item.sites is not None else _needs(item))
+        segments += [Segment(visible(item.name, screen.encoding), _STRONG), Segment(f"  {visible(status)}"), NEWLINE]
         segments += _prose("  ", item.summary, screen)
     idle = [item for item in found if item.sites == 0]
     if idle:
@@ -76,7 +76,9 @@ def write_list(found: Sequence[Listed], elsewhere: Sequence[str], console: Conso
     for item in idle:
         segments += _prose("  ", f"{item.name}: {item.reason}", screen)
     if found and elsewhere:
-        segments += _prose("", f"Not looked for: the packs {', '.join(elsewhere)} find nothing of their kind.", screen)
+        segments += _prose(
+            "", f"Not applicable: the migrations of {', '.join(elsewhere)}, which find nothing here.", screen
+        )
     if shown:
         segments += _prose("", "`opschema migrate NAME` shows what it would change; `--apply` writes it.", screen)
     console.print(Segments(segments), end="", soft_wrap=True)

@@ -29,7 +29,7 @@ def write(operators: Sequence[Operator], sources: Sources, screen: Screen, *, fi
     about an operator follows it.
     """
     if not operators:
-        return "No operator matches.\n"
+        return "No operators found.\n"
     lines: list[str] = []
     for pack in dict.fromkeys(item.pack for item in operators):
         own = [item for item in operators if item.pack == pack]

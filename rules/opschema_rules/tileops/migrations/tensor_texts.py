@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -135,8 +135,3 @@ def _head(entry: OpEntry) -> int:
     while source.line_text(line - 1).lstrip().startswith("#"):
         line -= 1
     return source.line_span(line).start
-
-
-def within(spans: Iterable[Span], offset: int) -> list[Span]:
-    """Spans moved by an offset."""
-    return [Span(start + offset, end + offset) for start, end in spans]
