@@ -139,7 +139,7 @@ def _outcome(tree: Mapping[str, str]) -> str:
 
 def digest(texts: Mapping[str, str]) -> str:
     """Identifies all that torchgen writes, but for the space between words and signs."""
-    data = "\0".join(name + "\0" + _SPACE.sub(r"\1", text) for name, text in sorted(texts.items()))
+    data = "\0".join(name + "\0" + "".join(_SPACE.split(text)) for name, text in sorted(texts.items()))
     return hashlib.sha256(data.encode()).hexdigest()[:16]
 
 

@@ -27,12 +27,17 @@ Examine: TypeAlias = Callable[[Files], dict[str, Seen]]
 def ask(module: str, workspaces: Sequence[Files], *arguments: str) -> list[Observation]:
     """The answers of an oracle: a module that calls :func:`serve` when it is run, or that reads and answers as that does.
 
+    Line ends of Windows are given as others, so that texts that differ in these alone are observed once: Python, YAML and C++ are
+    defined to read both alike.
+
     Raises:
         subprocess.CalledProcessError: the oracle itself fails.
         subprocess.TimeoutExpired: it does not end.
     """
     paths = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
-    texts = [msgspec.json.encode(dict(files)) for files in workspaces]
+    texts = [
+        msgspec.json.encode({path: text.replace("\r\n", "\n") for path, text in files.items()}) for files in workspaces
+    ]
     different = list(dict.fromkeys(texts))
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-m", module, *arguments],
