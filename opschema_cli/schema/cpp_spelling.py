@@ -16,12 +16,13 @@ MAX_LENGTH = 1_000
 
 _TOKEN = re.compile(r"[A-Za-z_]\w*|::|\d+|&&|[<>,&*]|\[\[[^\]]*\]\]|//[^\n]*|/\*[\s\S]*?\*/|\s+|.")
 
-_NAMESPACES = frozenset({"at", "c10", "torch", "std", "aten"})
+_NAMESPACES = frozenset({"at", "c10", "torch", "std", "aten", "stable", "headeronly"})
 
 _ALIASES = {
     "DimnameList": "ArrayRef<Dimname>",
     "IntArrayRef": "ArrayRef<int64_t>",
     "IntList": "ArrayRef<int64_t>",
+    "IntHeaderOnlyArrayRef": "ArrayRef<int64_t>",
     "ITensorListRef": "IListRef<Tensor>",
     "OptionalIntArrayRef": "optional<ArrayRef<int64_t>>",
     "OptionalSymIntArrayRef": "optional<ArrayRef<SymInt>>",
@@ -37,7 +38,7 @@ _KNOWN = frozenset(
     | {"ArrayRef", "IListRef", "List", "array", "optional", "pair", "tuple", "vector", "intrusive_ptr"}
     | {"Device", "DeviceIndex", "DimVector", "Dimname", "Generator", "Layout", "MemoryFormat", "OptionalTensorRef"}
     | {"QScheme", "Quantizer", "Scalar", "ScalarType", "Storage", "Stream", "SymBool", "SymFloat", "SymInt", "Tensor"}
-    | {"TensorOptions"}
+    | {"Dict", "DispatchKeySet", "IValue", "SmallVector", "TensorOptions", "complex", "unordered_map"}
 )
 
 
@@ -106,6 +107,8 @@ class _Reader(msgspec.Struct):
             name = self._word()
         if name == "OptionalArrayRef":
             return f"optional<ArrayRef{self._arguments()}>"
+        if name == "HeaderOnlyArrayRef":
+            return f"ArrayRef{self._arguments()}"
         if name in _ALIASES:
             return _ALIASES[name]
         if name not in _KNOWN:

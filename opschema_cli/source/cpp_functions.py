@@ -67,9 +67,9 @@ _AROUND = frozenset(
 )
 _CLASSES = ("class_specifier", "struct_specifier")
 _FUNCTIONS = ("function_definition", "declaration", "field_declaration")
-_DECLARATORS = ("reference_declarator", "pointer_declarator")
+_DECLARATORS = ("reference_declarator", "pointer_declarator", "attributed_declarator")
 _SPECIFIER = re.compile(
-    r"\b(?:static|inline|virtual|extern|constexpr|public|private|protected|[A-Z][A-Z0-9_]*_(?:API|EXPORTS?|INLINE))\b:?"
+    r"\b(?:static|inline|virtual|extern|constexpr|public|private|protected|[A-Z][A-Z0-9_]*_(?:API|EXPORTS?|INLINE|PUBLIC|HIDDEN))\b:?"
 )
 _DEFINES = re.compile(r"\b([A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*){1,9})\s*\(")
 _BODY = re.compile(r"[\s\w]*\{")

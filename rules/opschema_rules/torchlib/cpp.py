@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterable, Mapping
 
+from opschema_cli.cpp_units import CppUnits
 from opschema_cli.file_kinds import is_cpp
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.preprocessor import Macro, read_directives
+from opschema_rules.torchlib.cpp_attach import with_kernels
 from opschema_rules.torchlib.cpp_build import read_build
 from opschema_rules.torchlib.cpp_facts import MAX_MACRO, CppFacts
 from opschema_rules.torchlib.cpp_join import EXPANDING, OPENS, USES, Join
@@ -26,9 +28,9 @@ def read_cpp(project: Project, paths: Iterable[str], namespaces: Mapping[str, st
     unknown = _unknown_macros(facts.values())
     headers = [path for path in _holding(data, facts, unknown) if _defines(data[path], unknown)]
     macros = [macro for found in project.readings(MACROS, headers).values() for macro in found]
-    return Join(
-        facts, macros, [path for path in naming if path not in facts], read_build(project, namespaces)
-    ).operators()
+    unread = [path for path in naming if path not in facts]
+    operators = Join(facts, macros, unread, read_build(project, namespaces)).operators()
+    return with_kernels(CppUnits(project), operators)
 
 
 def _macros_of(text: str) -> tuple[Macro, ...]:

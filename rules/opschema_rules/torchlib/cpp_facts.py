@@ -46,7 +46,7 @@ class CppLibrary(msgspec.Struct, frozen=True, array_like=True):
     """A block: the macro that opens it with its arguments as they are written, and the calls of its library.
 
     ``macro`` is empty for a function that takes a library, whose name is the first argument; and ``torch::RegisterOperators`` for
-    that. ``broken`` is true when something in it is not understood.
+    that. ``broken`` is true when something in it is not understood. ``namespace`` is that of C++ around it.
     """
 
     macro: str
@@ -55,6 +55,7 @@ class CppLibrary(msgspec.Struct, frozen=True, array_like=True):
     calls: tuple[CppCall, ...]
     conditions: tuple[Condition, ...] = ()
     broken: bool = False
+    namespace: str = ""
 
 
 class CppFacts(msgspec.Struct, frozen=True, array_like=True):

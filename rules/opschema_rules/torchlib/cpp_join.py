@@ -49,6 +49,8 @@ class _Library(msgspec.Struct, frozen=True):
     fixed: Span | None
     conditions: tuple[Condition, ...] = ()
     inside: tuple[str, ...] = ()
+    cpp_namespace: str = ""
+    stable: bool = False
 
     def at(self, span: Span) -> Place:
         """The place of a span of the block's text."""
@@ -139,7 +141,7 @@ class Join:
         self, path: str, library: CppLibrary, fixed: Span | None, conditions: tuple[Condition, ...]
     ) -> _Library:
         if library.macro == "torch::RegisterOperators":
-            return _Library(None, frozenset(), "", path, fixed, conditions)
+            return _Library(None, frozenset(), "", path, fixed, conditions, cpp_namespace=library.namespace)
         macro, arguments = library.macro, library.arguments
         opens = OPENS.fullmatch(macro)
         if opens is None:
@@ -150,7 +152,11 @@ class Join:
             return _Library(None, None, library.arguments[-1], path, fixed, conditions)
         namespace = self._namespace(path, macro, arguments[0])
         keys = key_named(arguments[1]) if impl else frozenset[str]()
-        return _Library(namespace, keys, library.arguments[-1], path, fixed, conditions)
+        stable = macro.startswith("STABLE_")
+        return _Library(
+            namespace, keys, library.arguments[-1], path, fixed, conditions,
+            cpp_namespace=library.namespace, stable=stable,
+        )  # fmt: skip
 
     def _namespace(self, path: str, macro: str, written: str) -> str | None:
         """The namespace of a block; ``TORCH_LIBRARY`` takes its word unexpanded, the other macros expand it."""
@@ -210,6 +216,7 @@ class Join:
             fixed=None,
             conditions=(*context.conditions, *call.conditions),
             inside=(*context.inside, call.method),
+            cpp_namespace=library.namespace,
         )
 
     def _replaced(self, context: _Library, call: CppCall) -> tuple[CppCall, ...]:
@@ -271,7 +278,12 @@ class Join:
         registration = Registration(
             role, place, keys, conditional=call.branch, language="cpp", form=f"m.{call.method}", symbol=function
         )
-        self.found.registrations.append(CppRegistration(name, registration, _together(context, call), function))
+        conditions = _together(context, call)
+        self.found.registrations.append(
+            CppRegistration(
+                name, registration, conditions, function, context.path, context.cpp_namespace, context.stable
+            )
+        )
 
     def _gap(self, namespace: str | None, place: Place, reason: str, names: frozenset[str] | None = None) -> None:
         self.found.gaps.append(CppGap(namespace, place, reason, names))

@@ -23,12 +23,18 @@ class CppDefinition(msgspec.Struct, frozen=True, eq=False):
 
 
 class CppRegistration(msgspec.Struct, frozen=True, eq=False):
-    """An ``m.impl``, or the function of an ``m.def``; ``name`` as of a definition, ``function`` as it is written."""
+    """An ``m.impl``, or the function of an ``m.def``; ``name`` as of a definition, ``function`` as it is written.
+
+    ``path`` is the file in which that is written, ``namespace`` the one of C++ around it; ``stable`` that of the stable ABI.
+    """
 
     name: str
     registration: Registration
     conditions: tuple[Condition, ...] = ()
     function: str = ""
+    path: str = ""
+    namespace: str = ""
+    stable: bool = False
 
 
 class CppGap(msgspec.Struct, frozen=True):

@@ -17,6 +17,7 @@ from opschema_rules.torchlib.cpp_syntax import (
     SHALLOW,
     STRINGS,
     WRAPPER,
+    around,
     as_raw,
     callee,
     head_and_body,
@@ -72,7 +73,7 @@ class _Reader:
             return
         arguments = split(written[1])
         calls, broken = self._calls(body, arguments[-1]) if body is not None and head is not None else ([], True)
-        self._add(name.text, tuple(arguments), Span(name.span.start, written.end()), calls, broken)
+        self._add(name, name.text, tuple(arguments), Span(name.span.start, written.end()), calls, broken)
 
     def _helper(self, declarator: CppNode) -> None:
         definition = declarator.parent
@@ -87,7 +88,7 @@ class _Reader:
                 calls, broken = self._calls(body, variable.text.lstrip("*& "))
                 if calls:
                     self._add(
-                        "", (name.text.rpartition("::")[2], variable.text.lstrip("*& ")), name.span, calls, broken
+                        name, "", (name.text.rpartition("::")[2], variable.text.lstrip("*& ")), name.span, calls, broken
                     )
 
     def _registrar(self, name: CppNode) -> None:
@@ -106,11 +107,13 @@ class _Reader:
             calls.append(CppCall("op", declared.span, tuple(map(self._argument, declared.children))))
         calls = [call for call in calls if call.arguments]
         if calls:
-            self._add("torch::RegisterOperators", (), name.span, calls, False)
+            self._add(name, "torch::RegisterOperators", (), name.span, calls, False)
 
-    def _add(self, macro: str, arguments: tuple[str, ...], span: Span, calls: list[CppCall], broken: bool) -> None:
+    def _add(
+        self, node: CppNode, macro: str, arguments: tuple[str, ...], span: Span, calls: list[CppCall], broken: bool
+    ) -> None:
         conditions = self.tree.directives.conditions(span.start)
-        self.libraries.append(CppLibrary(macro, arguments, span, tuple(calls), conditions, broken))
+        self.libraries.append(CppLibrary(macro, arguments, span, tuple(calls), conditions, broken, around(node)))
 
     # Calls
 

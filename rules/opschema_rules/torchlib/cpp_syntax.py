@@ -37,6 +37,12 @@ def inside(span: Span, others: list[Span]) -> bool:
     return any(start <= span.start and span.end <= end for start, end in others)
 
 
+def around(node: CppNode) -> str:
+    """The C++ namespace around a node; that of an unnamed one is the one around it."""
+    named = (item.field("name") for item in node.ancestors if item.kind == "namespace_definition")
+    return "::".join(reversed([re.sub(r"\s+", "", name.text) for name in named if name is not None]))
+
+
 def initial(kind: CppNode) -> CppNode | None:
     """The arguments in ``T r("ns::name", &f);``, whose type is ``kind``."""
     declaration = kind.parent

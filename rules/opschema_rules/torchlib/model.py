@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
 
@@ -22,6 +22,9 @@ from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.cpp_strings import Literal as CppLiteral
 from opschema_cli.source.python import Expr
 from opschema_cli.source.resolution import Unresolved
+
+if TYPE_CHECKING:
+    from opschema_rules.torchlib.cpp_signature import CppSignature
 
 Role: TypeAlias = Literal[
     "fake", "kernel", "autograd", "vmap", "autocast", "torch_dispatch", "effect", "fallthrough", "other"
@@ -140,7 +143,7 @@ class Registration(msgspec.Struct, frozen=True, eq=False):
     not take place. ``default_place`` is where the operator's name is written with the overload ``.default``, as a string.
     ``refused`` names what is called where the call lacks its function and torch takes it for no decorator. ``form`` is what is
     called (``register_fake``), ``helper`` the function that makes the call where it is called for that, ``symbol`` the C++
-    function as it is written.
+    function as it is written, ``kernels`` its signatures, one for each build that has another; None of what is no function.
     """
 
     role: Role
@@ -157,6 +160,7 @@ class Registration(msgspec.Struct, frozen=True, eq=False):
     form: str = ""
     helper: str = ""
     symbol: str = ""
+    kernels: tuple[CppSignature, ...] | Unresolved | None = None
 
 
 class OpCall(msgspec.Struct, frozen=True, eq=False):

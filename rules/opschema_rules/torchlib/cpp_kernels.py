@@ -1,0 +1,193 @@
+"""The C++ functions behind registrations: what ``m.impl`` and ``m.def`` are given, followed to a signature.
+
+Templates, overloads, macros and functions of other libraries are not followed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+import msgspec
+
+from opschema_cli.cpp_units import CppUnits, Declared
+from opschema_cli.lint.diagnostic import Place
+from opschema_cli.source.cpp_functions import CppFunction, CppParameterText
+from opschema_cli.source.preprocessor import Condition, exclusive
+from opschema_cli.source.resolution import Unresolved
+from opschema_cli.source.text import Span
+from opschema_rules.torchlib.cpp_signature import CppSignature, signature_of
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A function as it is given to a library: its text, the file and the namespaces around it, and its conditions."""
+
+    text: str
+    path: str
+    place: Place
+    namespace: str = ""
+    conditions: tuple[Condition, ...] = ()
+    stable: bool = False
+
+
+_WRAPPER = re.compile(
+    r"(?:TORCH_FN|TORCH_BOX|(?:::)?(?:(?:torch|c10)::)*CppFunction"
+    r"(?:::makeFromUnboxed(?:Function|Lambda|RuntimeFunction))?)\s*[({]\s*(.*?)\s*[)}]",
+    re.DOTALL,
+)
+_NAME = re.compile(r"(?:::)?\s*([A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*)")
+_CAST = re.compile(r"static_cast\s*<(.*)\(\s*\*\s*\)\s*\((.*)\)\s*>\s*\(.*\)", re.DOTALL)
+_LAMBDA = re.compile(r"\+?\s*\[")
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+
+
+def unwrapped(text: str) -> str:
+    """A function without what stands around it: ``&f`` and ``TORCH_FN(f)`` are ``f``."""
+    text = _COMMENT.sub(" ", text).strip()
+    while True:
+        wrapped = _WRAPPER.fullmatch(text)
+        inner = wrapped[1] if wrapped is not None else text[1:] if text.startswith("&") else text
+        if inner.startswith("(") and inner.endswith(")") and _NAME.fullmatch(inner[1:-1].strip()):
+            inner = inner[1:-1]
+        inner = inner.strip()
+        if inner == text:
+            return text
+        text = inner
+
+
+def name_of(text: str) -> str:
+    """The qualified name of a function that is given by name; empty for others."""
+    named = _NAME.fullmatch(unwrapped(text))
+    return re.sub(r"\s+", "", named[1]) if named is not None else ""
+
+
+class CppKernels:
+    """The functions behind the registrations of one tree; ``names`` are those that each file asks for."""
+
+    def __init__(self, units: CppUnits, asked: Iterable[Asked]) -> None:
+        self.units = units
+        self.names: dict[str, set[str]] = {}
+        for item in asked:
+            name = name_of(item.text).rpartition("::")[2]
+            if name:
+                self.names.setdefault(item.path, set()).add(name)
+
+    def find(self, asked: Asked) -> tuple[CppSignature, ...] | Unresolved:
+        """The signatures of a function, one for each build that compiles another; or why it is not followed."""
+        text = unwrapped(asked.text)
+        name = name_of(text)
+        if name:
+            return self._named(asked, name)
+        found = _cast(text, asked) if _CAST.fullmatch(text) else _lambda(text, asked) if _LAMBDA.match(text) else None
+        if found is None:
+            return Unresolved("its function is not followed")
+        return (self._resolved(asked.path, found),)
+
+    def _named(self, asked: Asked, name: str) -> tuple[CppSignature, ...] | Unresolved:
+        qualifier, _, own = name.rpartition("::")
+        known = [item for item in self._functions(asked.path).get(own, ()) if _may_be(item, qualifier)]
+        known = [item for item in known if not exclusive(item.function.conditions, asked.conditions)]
+        found = _nearest(known, qualifier, asked.namespace)
+        if not found:
+            return Unresolved(f"no `{name}` is declared in the files of the workspace that it sees")
+        if any(item.function.unsure or _is_doubtful(item.function) for item in found):
+            return Unresolved(f"`{name}` is a template, or not understood")
+        signatures = [self._resolved(asked.path, signature_of(item, stable=asked.stable)) for item in found]
+        return _alternatives(signatures, found) or Unresolved(f"`{name}` has several overloads")
+
+    def _functions(self, path: str) -> dict[str, list[Declared]]:
+        if path not in self._known:
+            found: dict[str, list[Declared]] = {}
+            for item in self.units.functions(path, self.names.get(path, {"."})):
+                found.setdefault(item.function.name, []).append(item)
+            self._known[path] = found
+        return self._known[path]
+
+    @cached_property
+    def _known(self) -> dict[str, dict[str, list[Declared]]]:
+        return {}
+
+    @cached_property
+    def _aliases(self) -> dict[str, dict[str, str]]:
+        return {}
+
+    def _resolved(self, path: str, signature: CppSignature) -> CppSignature:
+        """A signature with the type aliases of the tree in place of their names."""
+        if path not in self._aliases:
+            self._aliases[path] = self.units.aliases(path, self.names.get(path, {"."}))
+        return signature.with_aliases(self._aliases[path])
+
+
+def _may_be(item: Declared, qualifier: str) -> bool:
+    owner = item.function.owner
+    return not qualifier or owner == qualifier or owner.endswith(f"::{qualifier}")
+
+
+def _nearest(found: Sequence[Declared], qualifier: str, namespace: str) -> list[Declared]:
+    """Of functions without a qualifier those of the innermost namespace around; those of others if there are none."""
+    if qualifier or not found:
+        return list(found)
+    parts = namespace.split("::") if namespace else []
+    for count in range(len(parts), -1, -1):
+        around = "::".join(parts[:count])
+        inner = [item for item in found if item.function.owner == around]
+        if inner:
+            return inner
+    return list(found)
+
+
+def _is_doubtful(function: CppFunction) -> bool:
+    """Whether a parameter may be a macro that stands for several."""
+    return any(not item.name and re.fullmatch(r"[A-Z][A-Z0-9_]+", item.type) for item in function.parameters)
+
+
+def _alternatives(signatures: Sequence[CppSignature], found: Sequence[Declared]) -> tuple[CppSignature, ...]:
+    """Signatures that differ, each compiled in builds of its own; none where two may be overloads."""
+    kept: list[tuple[CppSignature, Declared]] = []
+    for signature, item in zip(signatures, found, strict=True):
+        same = next((at for at, (other, _) in enumerate(kept) if other.types[:-1] == signature.types[:-1]), None)
+        if same is None:
+            kept.append((signature, item))
+        elif item.function.defined and not kept[same][1].function.defined:
+            kept[same] = (signature, item)
+    for at, (_, item) in enumerate(kept):
+        if any(not exclusive(item.function.conditions, other.function.conditions) for _, other in kept[at + 1 :]):
+            return ()
+    return tuple(signature for signature, _ in kept)
+
+
+def _cast(text: str, asked: Asked) -> CppSignature | None:
+    """The signature that a function pointer is cast to, which chooses among overloads."""
+    match = _CAST.fullmatch(text)
+    assert match is not None
+    return _read(f"{match[1]} f({match[2]});", text, asked)
+
+
+def _lambda(text: str, asked: Asked) -> CppSignature | None:
+    """The signature of a lambda; what it returns is not known where it does not say so."""
+    from opschema_cli.source.cpp import CppError, parse_cpp
+
+    try:
+        tree = parse_cpp(f"auto f = {text};")
+    except CppError:
+        return None
+    node = next((item for item in tree.root.walk() if item.kind == "lambda_expression"), None)
+    declarator = node.field("declarator") if node is not None else None
+    if node is None or declarator is None or declarator.has_error:
+        return None
+    return _read(f"auto f{declarator.text};", text, asked)
+
+
+def _read(declaration: str, text: str, asked: Asked) -> CppSignature | None:
+    from opschema_cli.source.cpp import CppError, parse_cpp
+    from opschema_cli.source.cpp_functions import read_functions
+
+    try:
+        found = read_functions(parse_cpp(declaration)).functions
+    except CppError:
+        return None
+    if len(found) != 1 or found[0].unsure or "auto" in " ".join(item.type for item in found[0].parameters):
+        return None
+    here = tuple(CppParameterText(item.type, item.name, Span(0, 0)) for item in found[0].parameters)
+    return CppSignature("", found[0].returns, here, asked.place, tuple(asked.place for _ in here), asked.stable)

@@ -1,0 +1,91 @@
+"""The signature of a C++ function that is registered as a kernel."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+from msgspec.structs import replace
+
+from opschema_cli.cpp_units import Declared
+from opschema_cli.lint.diagnostic import Place
+from opschema_cli.schema.cpp_spelling import spelling
+from opschema_cli.source.cpp_functions import CppParameterText
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+class CppSignature(msgspec.Struct, frozen=True):
+    """A function's ``name`` (empty for a lambda), what it returns and its parameters, as they are written.
+
+    The ``DispatchKeySet`` that a kernel may take first is left out, as torch leaves it out. ``places`` are those of the
+    parameters. A ``stable`` one is boxed by ``TORCH_BOX``, so that torch compares it with a schema only when it is called.
+    """
+
+    name: str
+    returns: str
+    parameters: tuple[CppParameterText, ...]
+    place: Place
+    places: tuple[Place, ...]
+    stable: bool = False
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The types of its parameters, and that of what it returns, as far as they are known in one spelling."""
+        written = (*(item.type for item in self.parameters), self.returns)
+        return tuple(spelling(item) or " ".join(item.split()) for item in written)
+
+    @property
+    def known_types(self) -> tuple[str, ...] | None:
+        """The same, None unless all of them are known."""
+        written = (*(item.type for item in self.parameters), self.returns)
+        found = [spelling(item) for item in written]
+        known = tuple(item for item in found if item is not None)
+        return known if len(known) == len(found) else None
+
+    @property
+    def parameter_types(self) -> list[str]:
+        """The types of its parameters as they are written."""
+        return [item.type for item in self.parameters]
+
+    @property
+    def shown(self) -> str:
+        """How findings name it."""
+        return f"`{self.name}()`" if self.name else "the lambda"
+
+    def with_aliases(self, aliases: Mapping[str, str]) -> CppSignature:
+        """The signature with the types that aliases stand for."""
+        parameters = tuple(replace(item, type=_aliased(item.type, aliases)) for item in self.parameters)
+        return replace(self, parameters=parameters, returns=_aliased(self.returns, aliases)).without_key_set()
+
+    def without_key_set(self) -> CppSignature:
+        """The signature without the ``DispatchKeySet`` in front."""
+        first = spelling(self.parameters[0].type) if self.parameters else None
+        if first != "DispatchKeySet":
+            return self
+        return replace(self, parameters=self.parameters[1:], places=self.places[1:])
+
+
+def _aliased(written: str, aliases: Mapping[str, str]) -> str:
+    used: set[str] = set()
+    while spelling(written) is None:
+        found = {name for name in _WORD.findall(written) if aliases.get(name)} - used
+        if not found:
+            break
+        written = _replaced(written, {name: aliases[name] for name in found})
+        used |= found
+    return written
+
+
+def _replaced(written: str, names: Mapping[str, str]) -> str:
+    return _WORD.sub(lambda match: names.get(match[0], match[0]), written)
+
+
+def signature_of(item: Declared, *, stable: bool = False) -> CppSignature:
+    """The signature of a function of the tree."""
+    function = item.function
+    parameters = () if [one.type for one in function.parameters] == ["void"] else function.parameters
+    places = tuple(Place(item.path, one.span) for one in parameters)
+    name = f"{function.owner}::{function.name}" if function.owner else function.name
+    return CppSignature(name, function.returns, parameters, Place(item.path, function.name_span), places, stable)

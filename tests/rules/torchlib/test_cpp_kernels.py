@@ -1,0 +1,114 @@
+"""C++ kernels followed to their functions, and compared with schemas."""
+
+from __future__ import annotations
+
+import pytest
+
+from opschema_cli.source.resolution import Unresolved
+from tests.rules.torchlib.operators_of import schema_of, tree_of
+
+OPS = "at::Tensor f(const at::Tensor& x, int64_t n);\n"
+INCLUDED = {"csrc/include/ops.h": "#pragma once\nnamespace kit {\n" + OPS + "}\n"}
+
+
+def kernel(function: str, before: str = OPS, files: dict[str, str] | None = None, block: str = "kit") -> str:
+    """The signature of the function behind one registration, or why it is not followed."""
+    text = f'{before}TORCH_LIBRARY_IMPL({block}, CPU, m) {{ m.impl("f", {function}); }}\n'
+    define = 'TORCH_LIBRARY(kit, m) { m.def("f(Tensor x, int n) -> Tensor"); }\n'
+    tree = tree_of({"csrc/ops.cpp": define + text, **(files or {})})
+    found = tree.operators[0].registrations[0].kernels
+    if isinstance(found, Unresolved):
+        return f"? {found.reason}"
+    return " | ".join(f"{item.name}({', '.join(item.parameter_types)}) -> {item.returns}" for item in found or ())
+
+
+UNUSED = "f(const at::Tensor&, int64_t [[maybe_unused]]) -> at::Tensor"
+SIGNATURE = "(const at::Tensor&, int64_t) -> at::Tensor"
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        "f",
+        "&f",
+        "::f",
+        "TORCH_FN(f)",
+        "TORCH_FN((f))",
+        "torch::CppFunction(&f)",
+        "torch::CppFunction::makeFromUnboxedFunction(f)",
+        "/* the kernel */ &f",
+        "TORCH_BOX(&f)",
+        "torch::dispatch(c10::DispatchKey::CPU, TORCH_FN(f))",
+    ],
+)
+def test_forms_of_one_function(function: str) -> None:
+    assert kernel(function) == f"f{SIGNATURE}"
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (
+            "[](const at::Tensor& x, int64_t n) -> at::Tensor { return x; }",
+            "(const at::Tensor&, int64_t) -> at::Tensor",
+        ),
+        ("[](at::Tensor x, int64_t n) { return x; }", "(at::Tensor, int64_t) -> auto"),
+        ("static_cast<at::Tensor (*)(const at::Tensor&, double)>(&f)", "(const at::Tensor&, double) -> at::Tensor"),
+        ("&f<float>", "? its function is not followed"),
+        ("make(f)", "? its function is not followed"),
+        ("torch::CppFunction::makeFromBoxedFunction<&boxed>()", "? its function is not followed"),
+        ("torch::CppFunction::makeFallthrough()", ""),
+        ("&g", "? no `g` is declared in the files of the workspace that it sees"),
+        ("[](auto x, int64_t n) { return x; }", "? its function is not followed"),
+    ],
+)
+def test_other_functions(function: str, expected: str) -> None:
+    assert kernel(function) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "function", "expected"),
+    [
+        ('#include "include/ops.h"\n', "&kit::f", f"kit::f{SIGNATURE}"),
+        ('#include <kit/csrc/include/ops.h>\n', "kit::f", "? no `kit::f` is declared in the files of the workspace that it sees"),
+        ('#include <include/ops.h>\n', "kit::f", f"kit::f{SIGNATURE}"),
+        ("template <class T> T f(T x, int64_t n);\n", "&f", "? `f` is a template, or not understood"),
+        ("at::Tensor f(at::Tensor x);\nat::Tensor f(at::Tensor x, int64_t n);\n", "&f", "? `f` has several overloads"),
+        (OPS + OPS.replace(";", " { return x; }"), "&f", f"f{SIGNATURE}"),
+        ("namespace a { at::Tensor f(at::Tensor x); }\n" + OPS, "&f", f"f{SIGNATURE}"),
+        ("#define ARGS int64_t n, int64_t m\nat::Tensor f(at::Tensor x, ARGS);\n", "&f", "? `f` is a template, or not understood"),
+        ("using T = at::Tensor;\nT f(const T& x, int64_t n);\n", "&f", f"f{SIGNATURE}"),
+        ("at::Tensor f(c10::DispatchKeySet ks, const at::Tensor& x, int64_t n);\n", "&f", f"f{SIGNATURE}"),
+        ("auto f(const at::Tensor& x, int64_t n) -> at::Tensor { return x; }\n", "&f", f"f{SIGNATURE}"),
+        ("at::Tensor f(const at::Tensor& x, int64_t n [[maybe_unused]]);\n", "&f", UNUSED),
+    ],
+)  # fmt: skip
+def test_declarations_that_a_file_sees(before: str, function: str, expected: str) -> None:
+    assert kernel(function, before, INCLUDED).replace("  ", " ") == expected
+
+
+def test_builds_with_functions_of_their_own_are_all_judged() -> None:
+    before = "#ifdef ROCM\nat::Tensor f(at::Tensor x);\n#else\nat::Tensor f(at::Tensor x, int64_t n);\n#endif\n"
+    assert kernel("&f", before) == "f(at::Tensor) -> at::Tensor | f(at::Tensor, int64_t) -> at::Tensor"
+
+
+def test_the_namespace_around_a_block_counts() -> None:
+    inner = 'namespace kit { TORCH_LIBRARY_IMPL(kit, CPU, m) { m.impl("f", f); } }\n'
+    text = "at::Tensor f(int64_t n);\nnamespace kit { at::Tensor f(at::Tensor x); }\n" + inner
+    tree = tree_of({"ops.cpp": 'TORCH_LIBRARY(kit, m) { m.def("f(Tensor x) -> Tensor"); }\n' + text})
+    found = tree.operators[0].registrations[0].kernels
+    assert isinstance(found, tuple)
+    assert [item.name for item in found] == ["kit::f"]
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        ("std::tuple<at::Tensor, int64_t> f(at::Tensor x, std::optional<double> eps);", "(Tensor _0, float? _1) -> (Tensor, int)"),
+        ("void f(at::Tensor& x, c10::SymInt n);", "(Tensor _0, SymInt _1) -> ()"),
+        ("Mine f(at::Tensor& x);", "?"),
+    ],
+)  # fmt: skip
+def test_a_definition_without_a_schema_has_that_of_its_function(function: str, expected: str) -> None:
+    tree = tree_of({"ops.cpp": function + '\nTORCH_LIBRARY(kit, m) { m.def("f", &f); }\n'})
+    assert schema_of(tree.operators[0]) == expected
