@@ -10,7 +10,8 @@ import msgspec
 
 from opschema_cli.lint.diagnostic import Place, Related
 from opschema_cli.phrases import quoted
-from opschema_cli.schema.operator_schema import Argument, OperatorSchema, SchemaType
+from opschema_cli.schema.operator_schema import Argument, OperatorSchema
+from opschema_cli.schema.schema_changes import ChangeKind, SchemaChange, returned, schema_changes
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node, YamlFile
 from opschema_rules.aten.entry import SchemaText, string
@@ -172,86 +173,55 @@ class _Comparison(msgspec.Struct, frozen=True):
     text: SchemaText | None
 
     def differences(self) -> Iterator[Difference]:
-        pairs, extra, missing = self._paired()
-        for mine, other in pairs:
-            yield from self._argument(mine, other)
-        for mine in extra:
-            yield self._at("arguments", f"PyTorch's `{self.copy.name}` has no argument `{mine.name}`", mine.span, None)
-        for other in missing:
+        found = list(schema_changes(self.ours, self.theirs))
+        for change in found:
+            yield from self._difference(change)
+        yield from self._kinds([item for item in found if item.kind in ("keyword-only", "positional")])
+
+    def _difference(self, change: SchemaChange) -> Iterator[Difference]:
+        mine, other = change.old, change.new
+        if isinstance(mine, Argument) and isinstance(other, Argument):
+            yield from self._argument(change.kind, mine, other)
+        elif isinstance(mine, Argument):
+            message = f"PyTorch's `{self.copy.name}` has no argument `{mine.name}`"
+            yield self._at("arguments", message, mine.span, None)
+        elif isinstance(other, Argument):
             where = self.ours.arguments[-1].span if self.ours.arguments else self.ours.name_span
-            yield self._at(
-                "arguments", f"the argument `{other}` of PyTorch's `{self.copy.name}` is missing", where, other
-            )
-        yield from self._kinds(pairs)
-        if not extra and not missing:
-            yield from self._order(pairs)
-        yield from self._returns()
+            message = f"the argument `{other}` of PyTorch's `{self.copy.name}` is missing"
+            yield self._at("arguments", message, where, other)
+        elif change.kind == "returns":
+            message = f"it returns {returned(self.ours)} here and {returned(self.theirs)} in PyTorch"
+            yield self._at("returns", message, self._returns_span(), None)
+        elif change.kind == "return-alias" and mine is not None and other is not None:
+            message = f"it returns `{mine.type.text()}` here and `{other.type.text()}` in PyTorch"
+            yield self._at("alias", message, mine.type_span, None)
 
-    def _paired(self) -> tuple[list[tuple[Argument, Argument]], list[Argument], list[Argument]]:
-        """Arguments that correspond, by name or else by place; then those of the copy alone, and of the original alone."""
-        theirs = {item.name: item for item in self.theirs.arguments}
-        pairs = [(item, theirs[item.name]) for item in self.ours.arguments if item.name in theirs]
-        extra = [item for item in self.ours.arguments if item.name not in theirs]
-        missing = [item for item in self.theirs.arguments if self.ours.argument(item.name) is None]
-        renamed = [
-            (mine, other)
-            for mine in extra
-            for other in missing
-            if self.ours.arguments.index(mine) == self.theirs.arguments.index(other)
-            and mine.kwarg_only == other.kwarg_only
-            and _alike(mine.type, other.type)
-        ]
-        named = {id(item) for pair in renamed for item in pair}
-        return (
-            sorted(pairs + renamed, key=lambda pair: pair[0].span),
-            [item for item in extra if id(item) not in named],
-            [item for item in missing if id(item) not in named],
-        )
-
-    def _argument(self, mine: Argument, other: Argument) -> Iterator[Difference]:
-        if mine.name != other.name:
-            yield self._at(
-                "arguments", f"PyTorch calls the argument `{mine.name}` `{other.name}`", mine.name_span, other
-            )
-        if mine.type != other.type:
-            side: Side = "symint" if _alike(mine.type, other.type) else "type"
+    def _argument(self, kind: ChangeKind, mine: Argument, other: Argument) -> Iterator[Difference]:
+        if kind == "argument-renamed":
+            message = f"PyTorch calls the argument `{mine.name}` `{other.name}`"
+            yield self._at("arguments", message, mine.name_span, other)
+        elif kind == "argument-moved":
+            message = f"`{mine.name}` stands where PyTorch has `{other.name}`"
+            yield self._at("arguments", message, mine.span, other)
+        elif kind in ("symint", "type"):
             message = f"`{mine.name}` is `{mine.type}` here and `{other.type}` in PyTorch"
-            yield self._at(side, message, mine.type_span, other)
-        if mine.alias != other.alias:
+            yield self._at("symint" if kind == "symint" else "type", message, mine.type_span, other)
+        elif kind == "alias":
             message = f"`{mine.name}` is annotated `{mine.type.text()}` here and `{other.type.text()}` in PyTorch"
             yield self._at("alias", message, mine.type_span, other)
-        if _value(mine.default) != _value(other.default):
+        elif kind == "default" and _value(mine.default) != _value(other.default):
             message = f"`{mine.name}` has {_default(mine)} here and {_default(other)} in PyTorch"
             yield self._at("default", message, mine.default_span or mine.span, other)
 
-    def _kinds(self, pairs: Sequence[tuple[Argument, Argument]]) -> Iterator[Difference]:
+    def _kinds(self, changes: Sequence[SchemaChange]) -> Iterator[Difference]:
         """Arguments that are keyword-only on one side: one ``*`` too many, too few or elsewhere."""
-        differing = [(mine, other) for mine, other in pairs if mine.kwarg_only != other.kwarg_only]
-        if differing:
-            mine, other = differing[0]
+        pairs = [(item.old, item.new) for item in changes]
+        if pairs and isinstance(mine := pairs[0][0], Argument) and isinstance(other := pairs[0][1], Argument):
             words = ("positional", "keyword-only")
-            names = ", ".join(f"`{item.name}`" for item, _ in differing)
-            verb = "are" if len(differing) > 1 else "is"
+            names = ", ".join(f"`{item.name}`" for item, _ in pairs if item is not None)
+            verb = "are" if len(pairs) > 1 else "is"
             message = f"{names} {verb} {words[mine.kwarg_only]} here and {words[other.kwarg_only]} in PyTorch"
             yield self._at("arguments", message, mine.span, other)
-
-    def _order(self, pairs: Sequence[tuple[Argument, Argument]]) -> Iterator[Difference]:
-        for (mine, other), wanted in zip(pairs, self.theirs.arguments, strict=True):
-            if other is not wanted:
-                message = f"`{mine.name}` stands where PyTorch has `{wanted.name}`"
-                yield self._at("arguments", message, mine.span, wanted)
-                return
-
-    def _returns(self) -> Iterator[Difference]:
-        ours, theirs = self.ours.returns, self.theirs.returns
-        if [item.type for item in ours] != [item.type for item in theirs]:
-            written, wanted = (_returned(schema) for schema in (self.ours, self.theirs))
-            yield self._at("returns", f"it returns {written} here and {wanted} in PyTorch", self._returns_span(), None)
-            return
-        for mine, other in zip(ours, theirs, strict=True):
-            if mine.alias != other.alias:
-                message = f"it returns `{mine.type.text()}` here and `{other.type.text()}` in PyTorch"
-                yield self._at("alias", message, mine.type_span, None)
 
     def _returns_span(self) -> Span:
         returns = self.ours.returns
@@ -266,13 +236,6 @@ class _Comparison(msgspec.Struct, frozen=True):
         return Difference(side, message, self.copy.text.place(span), related)
 
 
-def _alike(one: SchemaType, other: SchemaType) -> bool:
-    """Whether two types differ in nothing but ``int`` and ``SymInt``, or their likes."""
-    return str(one).replace("SymInt", "int").replace("SymBool", "bool") == str(other).replace("SymInt", "int").replace(
-        "SymBool", "bool"
-    )
-
-
 def _value(default: str | None) -> object:
     """A default by its value: ``1.`` is ``1.0``, and ``'none'`` is ``"none"``."""
     if default is None:
@@ -285,8 +248,3 @@ def _value(default: str | None) -> object:
 
 def _default(argument: Argument) -> str:
     return "no default" if argument.default is None else f"the default `{argument.default}`"
-
-
-def _returned(schema: OperatorSchema) -> str:
-    types = ", ".join(str(item.type) for item in schema.returns)
-    return f"`{types}`" if types else "nothing"
